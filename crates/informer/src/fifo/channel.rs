@@ -1,0 +1,358 @@
+//! The queue between whoever watches and whoever applies, with waiting at both ends.
+
+use super::{
+    delta::Delta,
+    queue::{Entry, Queue},
+    transform::{BoxError, Gate, Rejected},
+};
+use crate::{
+    listing::Listing,
+    sync::{Mutex, MutexGuard},
+};
+use kube_core::Resource;
+use kube_informer_wire::{Key, ResourceVersion};
+use std::{
+    future::poll_fn,
+    num::NonZeroUsize,
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+/// What happened to which key, in order, until somebody pops it.
+///
+/// Deltas of one key are grouped, keys stand in the order in which they first appeared, and a relist or a resync is
+/// a barrier that no group crosses. The handle is cheap to clone; any number of producers and consumers may share
+/// it, though order means little with more than one consumer.
+///
+/// # What it can cost
+///
+/// Without a capacity the queue grows with the number of keys, never with the number of changes to one key (see
+/// [`Deltas`](super::Deltas)). With [`Builder::capacity`], a producer waits while that many deltas are queued. A list
+/// counts as one, because its objects become the cache.
+#[derive(Debug)]
+pub struct DeltaFifo<K> {
+    shared: Arc<Shared<K>>,
+}
+
+/// Makes a [`DeltaFifo`].
+#[derive(Debug)]
+#[must_use]
+pub struct Builder<K> {
+    capacity: Option<NonZeroUsize>,
+    gate: Gate<K>,
+}
+
+/// Entries that were popped together.
+#[derive(Debug)]
+pub struct Batch<K> {
+    /// The entries, in order.
+    pub entries: Vec<Entry<K>>,
+    /// Up to which version all that arrived is in this batch or an earlier one.
+    pub version: Option<ResourceVersion>,
+    /// To be dropped when the entries have been applied.
+    pub applied: Applied,
+}
+
+/// Says, when dropped, that a batch has been applied; see [`DeltaFifo::has_synced`].
+#[derive(Debug)]
+#[must_use = "dropping this says that the batch has been applied"]
+pub struct Applied(Option<Arc<AtomicBool>>);
+
+/// The queue is closed and takes nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("queue is closed")]
+pub struct Closed;
+
+#[derive(Debug)]
+struct Shared<K> {
+    state: Mutex<State<K>>,
+    gate: Gate<K>,
+    capacity: usize,
+    has_synced: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    queue: Queue<K>,
+    is_closed: bool,
+    consumers: Waiters,
+    producers: Waiters,
+}
+
+/// Who waits for the state to change. All are woken, so one that was dropped while waiting takes nobody's turn.
+#[derive(Debug, Default)]
+struct Waiters(Vec<Waker>);
+
+impl<K> Builder<K> {
+    /// Makes producers wait while this many deltas are queued. The default is never to wait.
+    pub fn capacity(mut self, deltas: NonZeroUsize) -> Self {
+        self.capacity = Some(deltas);
+        self
+    }
+
+    /// Changes every object before it is queued; several transforms run one after the other.
+    ///
+    /// It runs once per object. An object that fails is reported and left out: what is known of it stays, and if it
+    /// was the final state of a deleted object, the deletion goes on without it.
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
+    where
+        K: 'static,
+    {
+        self.gate.then(transform);
+        self
+    }
+
+    /// Hears of every object that is left out. The default is a warning in the log.
+    pub fn on_rejected(mut self, report: impl Fn(Rejected) + Send + Sync + 'static) -> Self {
+        self.gate.report_to(report);
+        self
+    }
+
+    /// Makes the queue.
+    pub fn build(self) -> DeltaFifo<K> {
+        let state = State {
+            queue: Queue::default(),
+            is_closed: false,
+            consumers: Waiters::default(),
+            producers: Waiters::default(),
+        };
+        let capacity = self.capacity.map_or(usize::MAX, NonZeroUsize::get);
+        let has_synced = Arc::new(AtomicBool::new(false));
+        DeltaFifo { shared: Arc::new(Shared { state: Mutex::new(state), gate: self.gate, capacity, has_synced }) }
+    }
+}
+
+impl<K: Resource> DeltaFifo<K> {
+    /// Queues that an object came to be. Waits while the queue is full.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    ///
+    /// # Cancel safety
+    /// Dropped while it waits, it has queued nothing.
+    pub fn add(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
+        self.present(object, Delta::Added)
+    }
+
+    /// Queues that an object changed; otherwise as [`add`](Self::add).
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub fn update(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
+        self.present(object, Delta::Updated)
+    }
+
+    /// Queues that an object went away, with its final state; otherwise as [`add`](Self::add).
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub fn delete(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
+        let version = version_of(&object);
+        let admitted = match self.shared.gate.admit(object) {
+            Ok((key, object)) => Some((key, Some(object))),
+            Err(key) => key.map(|key| (key, None)),
+        };
+        async move {
+            match admitted {
+                Some((key, object)) => self.push(|queue| queue.delta(key, Delta::Deleted(object), version)).await,
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Queues all there is, as a list found it.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub fn replace<I>(
+        &self,
+        objects: I,
+        version: Option<ResourceVersion>,
+    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K, I>
+    where
+        I: IntoIterator<Item = K>,
+    {
+        let mut listing = Listing::empty(version);
+        for object in objects {
+            match self.shared.gate.admit(object) {
+                Ok(object) => listing.objects.push(object),
+                Err(key) => listing.unreadable.extend(key),
+            }
+        }
+        self.push(|queue| queue.replace(listing))
+    }
+
+    fn present(
+        &self,
+        object: K,
+        delta: fn(Arc<K>) -> Delta<K>,
+    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
+        let version = version_of(&object);
+        let admitted = self.shared.gate.admit(object);
+        async move {
+            match admitted {
+                Ok((key, object)) => self.push(|queue| queue.delta(key, delta(object), version)).await,
+                Err(_) => Ok(()),
+            }
+        }
+    }
+}
+
+fn version_of<K: Resource>(object: &K) -> Option<ResourceVersion> {
+    object.meta().resource_version.as_deref()?.parse().ok()
+}
+
+impl<K> DeltaFifo<K> {
+    /// Begins a queue.
+    pub fn builder() -> Builder<K> {
+        Builder { capacity: None, gate: Gate::default() }
+    }
+
+    /// Queues that the object with this key went away unseen.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub async fn delete_unseen(&self, key: Key) -> Result<(), Closed> {
+        self.push(|queue| queue.delta(key, Delta::Deleted(None), None)).await
+    }
+
+    /// Queues that everything known is to be told again, unless that is the newest thing queued.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub async fn resync(&self) -> Result<(), Closed> {
+        self.push(Queue::resync).await
+    }
+
+    /// Queues that nothing happened up to this version.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub async fn bookmark(&self, version: ResourceVersion) -> Result<(), Closed> {
+        self.push(|queue| queue.bookmark(version)).await
+    }
+
+    /// Takes the oldest entry; nothing once the queue is closed and empty. Waits while it is empty.
+    ///
+    /// # Cancel safety
+    /// Dropped while it waits, it has taken nothing.
+    pub async fn pop(&self) -> Option<Batch<K>> {
+        self.pop_batch(NonZeroUsize::MIN).await
+    }
+
+    /// Takes up to `max` of the oldest entries, but never waits for more than one.
+    ///
+    /// # Cancel safety
+    /// Dropped while it waits, it has taken nothing.
+    pub async fn pop_batch(&self, max: NonZeroUsize) -> Option<Batch<K>> {
+        poll_fn(|context| self.poll_pop(context, max)).await
+    }
+
+    /// Takes nothing more in, wakes everybody. What is queued can still be popped.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let woken = [state.consumers.take(), state.producers.take()];
+        drop(state);
+        woken.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    /// How many keys and barriers are queued.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().queue.len()
+    }
+
+    /// Whether nothing is queued.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the first list has been applied: popped, and the [`Applied`] of its batch dropped.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.shared.has_synced.load(Ordering::Acquire)
+    }
+
+    /// How many objects were left out.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.shared.gate.rejected()
+    }
+
+    fn push(&self, put: impl FnOnce(&mut Queue<K>)) -> impl Future<Output = Result<(), Closed>> {
+        let mut put = Some(put);
+        poll_fn(move |context| {
+            let mut state = self.lock();
+            if state.is_closed {
+                return Poll::Ready(Err(Closed));
+            }
+            if state.queue.load() >= self.shared.capacity {
+                state.producers.register(context.waker());
+                return Poll::Pending;
+            }
+            let put = put.take().expect("not polled again once ready");
+            put(&mut state.queue);
+            let woken = state.consumers.take();
+            drop(state);
+            woken.into_iter().for_each(Waker::wake);
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    fn poll_pop(&self, context: &Context<'_>, max: NonZeroUsize) -> Poll<Option<Batch<K>>> {
+        let mut state = self.lock();
+        let count = max.get().min(state.queue.len());
+        if count == 0 && state.is_closed {
+            return Poll::Ready(None);
+        }
+        if count == 0 {
+            state.consumers.register(context.waker());
+            return Poll::Pending;
+        }
+        let entries: Vec<_> = (0..count).map_while(|_| state.queue.pop()).collect();
+        let version = state.queue.version().cloned();
+        let woken = state.producers.take();
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        let is_first_list = |entry: &Entry<K>| matches!(entry, Entry::Replaced { initial: true, .. });
+        let mark = entries.iter().any(is_first_list).then(|| Arc::clone(&self.shared.has_synced));
+        Poll::Ready(Some(Batch { entries, version, applied: Applied(mark) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<K>> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiters {
+    fn register(&mut self, waker: &Waker) {
+        if !self.0.iter().any(|known| known.will_wake(waker)) {
+            self.0.push(waker.clone());
+        }
+    }
+
+    fn take(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        if let Some(mark) = self.0.take()
+            && !std::thread::panicking()
+        {
+            mark.store(true, Ordering::Release);
+        }
+    }
+}
+
+impl<K> Clone for DeltaFifo<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}

@@ -1,0 +1,14 @@
+//! What happened to which key, in order: the queue between the reflector and the controller.
+
+mod delta;
+mod queue;
+mod transform;
+mod channel;
+
+#[cfg(test)]
+mod tests;
+
+pub use channel::{Applied, Batch, Builder, Closed, DeltaFifo};
+pub use delta::{Delta, Deltas};
+pub use queue::Entry;
+pub use transform::{BoxError, Rejected};

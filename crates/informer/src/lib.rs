@@ -1,0 +1,12 @@
+//! client-go's informer machinery for Rust: an indexed, always-fresh local copy of Kubernetes resources.
+
+mod sync;
+#[cfg(test)]
+mod testing;
+mod listing;
+pub mod fifo;
+pub mod store;
+pub mod controller;
+
+pub use kube_informer_wire as wire;
+pub use listing::Listing;

@@ -1,0 +1,122 @@
+//! Where the one writer and the many readers of a store meet.
+
+use super::{
+    entry::Entry,
+    index::{IndexConflict, Indexes, Panics},
+    snapshot::Snapshot,
+};
+use arc_swap::ArcSwap;
+use kube_informer_wire::Key;
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+use tokio::sync::Notify;
+
+/// Readers load `published`; whoever changes something holds `working` and publishes a clone of it.
+///
+/// The lock is the writer's. Only adding an index to a running store takes it from elsewhere; a read never does.
+#[derive(Debug)]
+pub(super) struct Cell<K> {
+    published: ArcSwap<Snapshot<K>>,
+    working: Mutex<Snapshot<K>>,
+    moved: Notify,
+    is_closed: AtomicBool,
+    pub(super) panics: Panics,
+    pub(super) resource: String,
+}
+
+/// The state being changed. What was done is published when this is dropped, all at once.
+#[derive(Debug)]
+pub(super) struct Draft<'c, K> {
+    cell: &'c Cell<K>,
+    pub(super) state: MutexGuard<'c, Snapshot<K>>,
+}
+
+impl<K> Cell<K> {
+    pub(super) fn new(resource: String, indexes: Indexes<K>) -> Self {
+        let state = Snapshot { indexes, ..Snapshot::default() };
+        Self {
+            published: ArcSwap::from_pointee(state.clone()),
+            working: Mutex::new(state),
+            moved: Notify::new(),
+            is_closed: AtomicBool::new(false),
+            panics: Panics::default(),
+            resource,
+        }
+    }
+
+    /// Reads the current state without keeping it.
+    pub(super) fn peek(&self) -> arc_swap::Guard<Arc<Snapshot<K>>> {
+        self.published.load()
+    }
+
+    /// The current state, to keep.
+    pub(super) fn snapshot(&self) -> Arc<Snapshot<K>> {
+        self.published.load_full()
+    }
+
+    /// Begins a change.
+    pub(super) fn draft(&self) -> Draft<'_, K> {
+        // A draft that a panic ended has put the state back, so a poisoned lock guards nothing broken.
+        Draft { cell: self, state: self.working.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.moved.notify_waiters();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Resolves at the next publication or at the close, from the moment it is enabled or polled.
+    pub(super) fn moved(&self) -> tokio::sync::futures::Notified<'_> {
+        self.moved.notified()
+    }
+}
+
+impl<K> Cell<K> {
+    /// Adds an index and fills it from what is there.
+    pub(super) fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflict>
+    where
+        F: Fn(&K) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+        V: AsRef<str>,
+    {
+        let mut draft = self.draft();
+        draft.state.indexes.add(name, function)?;
+        draft.reindex();
+        Ok(())
+    }
+}
+
+impl<K> Draft<'_, K> {
+    /// Writes an object into the objects and the indexes, in the place of what was known under its key.
+    pub(super) fn enter(&mut self, known: Option<&Arc<Entry<K>>>, key: Key, object: Arc<K>) {
+        let Snapshot { objects, indexes, .. } = &mut *self.state;
+        let tags = indexes.tags_of(&key, &object, &self.cell.panics);
+        let entry = Arc::new(Entry::new(key, object, tags));
+        indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
+        objects.insert(entry);
+    }
+
+    /// Works out every index value anew.
+    fn reindex(&mut self) {
+        for entry in self.state.objects.clone().iter() {
+            self.enter(Some(entry), entry.key().clone(), entry.object());
+        }
+    }
+}
+
+impl<K> Drop for Draft<'_, K> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *self.state = Snapshot::clone(&self.cell.published.load());
+            return;
+        }
+        self.cell.published.store(Arc::new(self.state.clone()));
+        self.cell.moved.notify_waiters();
+    }
+}

@@ -1,0 +1,228 @@
+//! Named indexes: from a value to the keys of the objects that stand under it.
+
+use super::{
+    entry::{Entry, Tag},
+    trie::{Hashed, Trie},
+};
+use kube_informer_wire::Key;
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// The index that every store has: the objects of a namespace.
+pub const NAMESPACE: &str = "namespace";
+
+/// An index name that is taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("indexer conflict: there is an index named {name:?} already")]
+pub struct IndexConflict {
+    /// The name asked for.
+    pub name: String,
+}
+
+/// An index name that nobody gave.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("index with name {name:?} does not exist; there are: {}", known.join(", "))]
+pub struct UnknownIndex {
+    /// The name asked for.
+    pub name: String,
+    /// The names there are.
+    pub known: Vec<String>,
+}
+
+/// All indexes of a store. Cloning shares them.
+pub(crate) struct Indexes<K>(Arc<Vec<Index<K>>>);
+
+struct Index<K> {
+    name: Arc<str>,
+    source: Source<K>,
+    buckets: Trie<Bucket>,
+}
+
+/// Where an index takes its values from.
+enum Source<K> {
+    /// The key, which every entry has: nothing is stored per object, and it changes with no update.
+    Namespace,
+    Function(IndexFn<K>),
+}
+
+/// Calls back with each value of an object.
+type IndexFn<K> = Arc<dyn Fn(&K, &mut dyn FnMut(&str)) + Send + Sync>;
+
+#[derive(Clone, Debug)]
+struct Bucket {
+    value: Arc<str>,
+    keys: Trie<Key>,
+}
+
+/// How often an index function of a store panicked.
+#[derive(Debug, Default)]
+pub(crate) struct Panics(AtomicU64);
+
+static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+impl Panics {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<K> Indexes<K> {
+    /// Adds an index, still empty.
+    pub(crate) fn add<F, I, V>(&mut self, name: &str, function: F) -> Result<(), IndexConflict>
+    where
+        F: Fn(&K) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+        V: AsRef<str>,
+    {
+        if self.0.iter().any(|index| *index.name == *name) {
+            return Err(IndexConflict { name: name.to_owned() });
+        }
+        let source = Source::Function(Arc::new(move |object: &K, emit: &mut dyn FnMut(&str)| {
+            function(object).into_iter().for_each(|value| emit(value.as_ref()));
+        }));
+        let index = Index { name: name.into(), source, buckets: Trie::default() };
+        Arc::make_mut(&mut self.0).push(index);
+        Ok(())
+    }
+
+    /// The keys that stand under `value`.
+    pub(crate) fn keys(&self, name: &str, value: &str) -> Result<Option<&Trie<Key>>, UnknownIndex> {
+        Ok(self.named(name)?.bucket(value).map(|bucket| &bucket.keys))
+    }
+
+    /// The values under which at least one object stands.
+    pub(crate) fn values(&self, name: &str) -> Result<impl Iterator<Item = &Arc<str>>, UnknownIndex> {
+        Ok(self.named(name)?.buckets.iter().map(|bucket| &bucket.value))
+    }
+
+    /// Works out under which values `object` stands. An index whose function panics has none.
+    pub(crate) fn tags_of(&self, key: &Key, object: &K, panics: &Panics) -> Vec<Tag> {
+        let mut tags = Vec::new();
+        for (number, index) in self.0.iter().enumerate() {
+            let Source::Function(function) = &index.source else { continue };
+            let before = tags.len();
+            let mut emit = |value: &str| {
+                let value = index.bucket(value).map_or_else(|| value.into(), |bucket| Arc::clone(&bucket.value));
+                let tag = Tag { index: number, value };
+                if !tags[before..].contains(&tag) {
+                    tags.push(tag);
+                }
+            };
+            // What a function leaves behind when it panics is its own: it is only given a shared reference.
+            if catch_unwind(AssertUnwindSafe(|| function(object, &mut emit))).is_err() {
+                tags.truncate(before);
+                panics.0.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(index = %index.name, %key, "index function panicked; object left out of the index");
+            }
+        }
+        tags
+    }
+
+    /// Moves `key` from where the old entry stood to where the new one stands.
+    pub(crate) fn update(&mut self, key: &Key, old: Option<&Entry<K>>, new: Option<&Entry<K>>) {
+        let is_known = [old.is_some(), new.is_some()];
+        let (old, new) = (old.map_or(&[][..], Entry::tags), new.map_or(&[][..], Entry::tags));
+        if is_known == [true, true] && old == new {
+            return;
+        }
+        let indexes = Arc::make_mut(&mut self.0);
+        match (is_known, key.namespace()) {
+            ([false, true], Some(namespace)) => indexes[0].insert(&namespace.into(), key),
+            ([true, false], Some(namespace)) => indexes[0].remove(namespace, key),
+            _ => {}
+        }
+        for tag in old.iter().filter(|tag| !new.contains(tag)) {
+            indexes[tag.index].remove(&tag.value, key);
+        }
+        for tag in new.iter().filter(|tag| !old.contains(tag)) {
+            indexes[tag.index].insert(&tag.value, key);
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<&Index<K>, UnknownIndex> {
+        self.0.iter().find(|index| *index.name == *name).ok_or_else(|| UnknownIndex {
+            name: name.to_owned(),
+            known: self.0.iter().map(|index| index.name.to_string()).collect(),
+        })
+    }
+}
+
+impl<K> Index<K> {
+    fn bucket(&self, value: &str) -> Option<&Bucket> {
+        self.buckets.find(SEED.hash_one(value), |bucket| *bucket.value == *value)
+    }
+
+    fn insert(&mut self, value: &Arc<str>, key: &Key) {
+        let found = self.buckets.find_mut(SEED.hash_one(&**value), |bucket| bucket.value == *value);
+        if let Some(bucket) = found {
+            bucket.keys.insert(key.clone());
+        } else {
+            let mut keys = Trie::default();
+            keys.insert(key.clone());
+            self.buckets.insert(Bucket { value: Arc::clone(value), keys });
+        }
+    }
+
+    fn remove(&mut self, value: &str, key: &Key) {
+        let digest = SEED.hash_one(value);
+        let is_value = |bucket: &Bucket| *bucket.value == *value;
+        if let Some(bucket) = self.buckets.find_mut(digest, is_value) {
+            bucket.keys.remove(key.digest(), |held| held == key);
+            if bucket.keys.is_empty() {
+                self.buckets.remove(digest, is_value);
+            }
+        }
+    }
+}
+
+impl Hashed for Bucket {
+    fn digest(&self) -> u64 {
+        SEED.hash_one(&*self.value)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<K> Default for Indexes<K> {
+    fn default() -> Self {
+        let namespace =
+            Index { name: NAMESPACE.into(), source: Source::Namespace, buckets: Trie::default() };
+        Self(Arc::new(vec![namespace]))
+    }
+}
+
+impl<K> Clone for Indexes<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K> Clone for Index<K> {
+    fn clone(&self) -> Self {
+        Self { name: Arc::clone(&self.name), source: self.source.clone(), buckets: self.buckets.clone() }
+    }
+}
+
+impl<K> Clone for Source<K> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Namespace => Self::Namespace,
+            Self::Function(function) => Self::Function(Arc::clone(function)),
+        }
+    }
+}
+
+impl<K> fmt::Debug for Indexes<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.0.iter().map(|index| (&index.name, index.buckets.len()))).finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! The whole cache at one moment: objects, indexes and version that belong together.
+
+use super::{
+    entry::Entry,
+    index::{Indexes, NAMESPACE, UnknownIndex},
+    trie::Trie,
+};
+use kube_core::Resource;
+use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
+use std::sync::Arc;
+
+/// A point in time of a [`Store`](super::Store).
+///
+/// Taking one costs a counter, and holding one holds up nobody: the writer goes on, and what it replaces or removes
+/// stays alive here for as long as the snapshot does. Every read of one snapshot sees the same state.
+#[derive(Debug)]
+pub struct Snapshot<K> {
+    pub(super) objects: Trie<Arc<Entry<K>>>,
+    pub(super) indexes: Indexes<K>,
+    pub(super) version: Option<ResourceVersion>,
+}
+
+impl<K> Snapshot<K> {
+    /// The object with this key.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
+        self.entry(key.into()).map(Entry::object)
+    }
+
+    /// Whether there is an object with this key.
+    pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
+        self.entry(key.into()).is_some()
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Everything, in an order that means nothing. Copies no counter unless [`Entry::object`] is called.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry<K>> {
+        self.objects.iter().map(|entry| &**entry)
+    }
+
+    /// All objects, in an order that means nothing.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<K>> {
+        self.iter().map(Entry::object).collect()
+    }
+
+    /// All keys, in an order that means nothing.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Key> {
+        self.iter().map(|entry| entry.key().clone()).collect()
+    }
+
+    /// The objects of a namespace, without looking at any other.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Entry<K>> {
+        self.under(NAMESPACE, namespace).into_iter().flatten()
+    }
+
+    /// The objects that stand under `value` in the index `index`, without looking at any other.
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if there is no such index. A value under which nothing stands is no error.
+    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndex> {
+        Ok(self.under(index, value)?.map(Entry::object).collect())
+    }
+
+    /// The keys that stand under `value` in the index `index`, sorted.
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if there is no such index.
+    pub fn index_keys(&self, index: &str, value: &str) -> Result<Vec<Key>, UnknownIndex> {
+        let keys = self.indexes.keys(index, value)?;
+        let mut keys: Vec<_> = keys.into_iter().flat_map(Trie::iter).cloned().collect();
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    /// The values of the index `index` under which at least one object stands, sorted.
+    ///
+    /// # Errors
+    /// [`UnknownIndex`] if there is no such index.
+    pub fn index_values(&self, index: &str) -> Result<Vec<Arc<str>>, UnknownIndex> {
+        let mut values: Vec<_> = self.indexes.values(index)?.cloned().collect();
+        values.sort_unstable();
+        Ok(values)
+    }
+
+    /// Up to which version the server's changes are in here; nothing before the first.
+    #[must_use]
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        self.version.as_ref()
+    }
+
+    pub(super) fn entry(&self, key: KeyRef<'_>) -> Option<&Entry<K>> {
+        self.objects.find(key.digest(), |entry| key.is(entry.key())).map(|entry| &**entry)
+    }
+
+    fn under(&self, index: &str, value: &str) -> Result<impl Iterator<Item = &Entry<K>>, UnknownIndex> {
+        let keys = self.indexes.keys(index, value)?;
+        Ok(keys.into_iter().flat_map(Trie::iter).filter_map(|key| self.entry(key.into())))
+    }
+}
+
+impl<K: Resource> Snapshot<K> {
+    /// The objects whose labels match.
+    ///
+    /// A selector that matches nothing looks at no object, one that matches everything reads no labels.
+    #[must_use]
+    pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
+        if labels.is_nothing() { Vec::new() } else { select(self.iter(), labels) }
+    }
+}
+
+/// Those of `entries` whose labels match.
+pub(super) fn select<'a, K: Resource + 'a>(
+    entries: impl Iterator<Item = &'a Entry<K>>,
+    labels: &LabelSelector,
+) -> Vec<Arc<K>> {
+    let is_everything = labels.is_everything();
+    let matches = |entry: &&Entry<K>| is_everything || labels.matches(entry.peek().meta().labels.as_ref());
+    entries.filter(matches).map(Entry::object).collect()
+}
+
+impl<K> Clone for Snapshot<K> {
+    fn clone(&self) -> Self {
+        Self { objects: self.objects.clone(), indexes: self.indexes.clone(), version: self.version.clone() }
+    }
+}
+
+impl<K> Default for Snapshot<K> {
+    fn default() -> Self {
+        Self { objects: Trie::default(), indexes: Indexes::default(), version: None }
+    }
+}

@@ -1,0 +1,169 @@
+//! The one hand that changes a store.
+
+use super::{
+    cell::{Cell, Draft},
+    entry::Entry,
+    snapshot::Snapshot,
+    trie::Trie,
+};
+use crate::listing::Listing;
+use kube_core::Resource;
+use kube_informer_wire::{Key, KeyError, KeyRef, ResourceVersion};
+use std::sync::Arc;
+
+/// Changes a [`Store`](super::Store). There is one per store, and dropping it closes the store to [`wait_for`].
+///
+/// [`wait_for`]: super::Store::wait_for
+#[derive(Debug)]
+pub struct Writer<K> {
+    cell: Arc<Cell<K>>,
+}
+
+/// A run of changes that readers see all at once, when this is dropped.
+///
+/// If a panic unwinds through it, readers see none of them.
+#[derive(Debug)]
+#[must_use = "the changes are published when this is dropped"]
+pub struct Edit<'w, K> {
+    draft: Draft<'w, K>,
+}
+
+/// What putting an object in did.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change<K> {
+    /// The key was not there.
+    Added(Arc<K>),
+    /// Another state was there.
+    Updated {
+        /// The state that was there.
+        old: Arc<K>,
+        /// The state that took its place.
+        new: Arc<K>,
+    },
+    /// This very state was there, by uid and version; the stored object stays.
+    Unchanged(Arc<K>),
+}
+
+/// What replacing everything did.
+#[derive(Debug)]
+pub struct Replacement<K> {
+    /// What was there and is not in the list.
+    pub removed: Vec<Arc<K>>,
+    /// What became of each object of the list, in its order.
+    pub changes: Vec<Change<K>>,
+}
+
+impl<K> Writer<K> {
+    pub(super) fn new(cell: Arc<Cell<K>>) -> Self {
+        Self { cell }
+    }
+
+    /// Begins a run of changes.
+    pub fn edit(&mut self) -> Edit<'_, K> {
+        Edit { draft: self.cell.draft() }
+    }
+}
+
+impl<K> Drop for Writer<K> {
+    fn drop(&mut self) {
+        self.cell.close();
+    }
+}
+
+impl<K> Edit<'_, K> {
+    /// The object with this key, as the changes so far leave it.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
+        self.draft.state.get(key)
+    }
+
+    /// Everything, as the changes so far leave it.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<K>> {
+        self.draft.state.list()
+    }
+
+    /// Takes out the object with this key. The version stays as it is.
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
+        let key = key.into();
+        let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
+        let old = objects.remove(key.digest(), |entry| key.is(entry.key()))?;
+        indexes.update(old.key(), Some(&old), None);
+        Some(old.object())
+    }
+
+    /// Says up to which version the server's changes are in.
+    pub fn set_version(&mut self, version: ResourceVersion) {
+        self.draft.state.version = Some(version);
+    }
+}
+
+impl<K: Resource> Edit<'_, K> {
+    /// Puts an object in; the store's version becomes the object's, where it has one.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no key; nothing is changed.
+    pub fn insert(&mut self, object: Arc<K>) -> Result<Change<K>, KeyError> {
+        let key = Key::of(&*object)?;
+        let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
+        let change = self.put(key, object);
+        if let Some(version) = version {
+            self.set_version(version);
+        }
+        Ok(change)
+    }
+
+    /// Makes the list all that there is, keeping what it names but could not read.
+    ///
+    /// An object that is stored in the very state that the list shows is kept, so a relist of an unchanged cluster
+    /// leaves every `Arc` as it was.
+    pub fn replace(&mut self, listing: Listing<K>) -> Replacement<K> {
+        let old = std::mem::take(&mut self.draft.state.objects);
+        let mut changes = Vec::with_capacity(listing.objects.len());
+        for (key, object) in listing.objects {
+            let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
+            let known = known.or_else(|| old.find(key.digest(), |entry| *entry.key() == key).cloned());
+            changes.push(self.settle(key, object, known.as_ref()));
+        }
+        for key in &listing.unreadable {
+            if !self.draft.state.contains(key)
+                && let Some(entry) = old.find(key.digest(), |entry| entry.key() == key)
+            {
+                self.draft.state.objects.insert(Arc::clone(entry));
+            }
+        }
+        self.draft.state.version = listing.version.or(self.draft.state.version.take());
+        Replacement { removed: self.forget_vanished(&old), changes }
+    }
+
+    /// Puts an object in under a key that is known already. The version stays as it is.
+    pub(crate) fn put(&mut self, key: Key, object: Arc<K>) -> Change<K> {
+        let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
+        self.settle(key, object, known.as_ref())
+    }
+
+    fn settle(&mut self, key: Key, object: Arc<K>, known: Option<&Arc<Entry<K>>>) -> Change<K> {
+        if let Some(known) = known.filter(|known| known.is_unchanged(&object)) {
+            self.draft.state.objects.insert(Arc::clone(known));
+            return Change::Unchanged(known.object());
+        }
+        // The stored key rather than its equal: queue, store and indexes then share one text.
+        let key = known.map_or(key, |known| known.key().clone());
+        self.draft.enter(known, key, Arc::clone(&object));
+        match known {
+            Some(known) => Change::Updated { old: known.object(), new: object },
+            None => Change::Added(object),
+        }
+    }
+
+    fn forget_vanished(&mut self, old: &Trie<Arc<Entry<K>>>) -> Vec<Arc<K>> {
+        let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
+        let mut removed = Vec::new();
+        for entry in old.iter() {
+            if objects.find(entry.key().digest(), |held| held.key() == entry.key()).is_none() {
+                indexes.update(entry.key(), Some(entry), None);
+                removed.push(entry.object());
+            }
+        }
+        removed
+    }
+}

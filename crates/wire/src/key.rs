@@ -1,0 +1,327 @@
+//! The name of an object within its kind, `namespace/name`, as a handle that costs eight bytes to hold.
+
+use kube_core::Resource;
+use std::{
+    cmp::Ordering,
+    fmt,
+    hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState},
+    str::FromStr,
+    sync::LazyLock,
+};
+use triomphe::ThinArc;
+
+/// Where an object lives: `namespace/name`, or `name` for cluster-scoped kinds.
+///
+/// An object's key is held by the store, the queue and every index at once. A clone therefore shares one allocation,
+/// the handle is one pointer wide, and the hash is computed once, when the key is made.
+///
+/// Keys order by namespace, then name.
+///
+/// ```
+/// use kube_informer_wire::Key;
+///
+/// let key: Key = "web/front-1".parse()?;
+/// assert_eq!(key.namespace(), Some("web"));
+/// assert_eq!(key.name(), "front-1");
+/// # Ok::<(), kube_informer_wire::KeyError>(())
+/// ```
+#[derive(Clone)]
+pub struct Key(ThinArc<Head, u8>);
+
+#[derive(Debug)]
+struct Head {
+    hash: u64,
+    /// Length of the namespace; zero for a cluster-scoped object, which then has no slash either.
+    namespace: usize,
+}
+
+/// A key by reference: what a lookup needs, without making a [`Key`].
+///
+/// Comes from `&Key`, from `(namespace, name)` and from text.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyRef<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    hash: u64,
+}
+
+/// Hashes a [`Key`] by handing on the hash that it carries.
+///
+/// The hash is seeded at random per process, so names chosen by a stranger cannot be made to collide.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyHasher(u64);
+
+/// A hash map keyed by [`Key`] that does not hash again what the key has hashed already.
+pub type KeyMap<V> = std::collections::HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
+
+/// Why a text or an object has no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// More than one slash, or an empty part.
+    #[error("unexpected key format {text:?}: expected `namespace/name` or `name`")]
+    Format {
+        /// The text as it was given.
+        text: String,
+    },
+    /// The object's metadata has no name.
+    #[error("object has no metadata.name")]
+    Nameless,
+}
+
+static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+fn hash(namespace: &str, name: &str) -> u64 {
+    let mut hasher = SEED.build_hasher();
+    hasher.write(namespace.as_bytes());
+    hasher.write_u8(b'/');
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
+impl Key {
+    /// Makes the key of an object called `name`, in `namespace` if its kind has namespaces.
+    ///
+    /// # Errors
+    /// [`KeyError::Format`] if a part is empty or holds a slash.
+    pub fn new(namespace: Option<&str>, name: &str) -> Result<Self, KeyError> {
+        let sound = |part: &str| !part.is_empty() && !part.contains('/');
+        if !sound(name) || !namespace.is_none_or(sound) {
+            let text = namespace.map_or_else(|| name.to_owned(), |ns| format!("{ns}/{name}"));
+            return Err(KeyError::Format { text });
+        }
+        let text = namespace.map_or_else(|| name.to_owned(), |ns| [ns, "/", name].concat());
+        let namespace = namespace.unwrap_or_default();
+        let head = Head { hash: hash(namespace, name), namespace: namespace.len() };
+        Ok(Self(ThinArc::from_header_and_slice(head, text.as_bytes())))
+    }
+
+    /// Reads the key out of an object's metadata.
+    ///
+    /// # Errors
+    /// [`KeyError::Nameless`] if the object has no name, [`KeyError::Format`] if a part holds a slash.
+    pub fn of<K: Resource>(object: &K) -> Result<Self, KeyError> {
+        let meta = object.meta();
+        let name = meta.name.as_deref().filter(|name| !name.is_empty()).ok_or(KeyError::Nameless)?;
+        Self::new(meta.namespace.as_deref().filter(|ns| !ns.is_empty()), name)
+    }
+
+    /// The whole key, `namespace/name` or `name`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0.slice).expect("a key is made from strings")
+    }
+
+    /// The namespace, or nothing for a cluster-scoped object.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        match self.0.header.header.namespace {
+            0 => None,
+            length => self.as_str().get(..length),
+        }
+    }
+
+    /// The name within the namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self.0.header.header.namespace {
+            0 => self.as_str(),
+            length => &self.as_str()[length + 1..],
+        }
+    }
+
+    /// The hash that the key carries.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.0.header.header.hash
+    }
+}
+
+impl KeyRef<'_> {
+    /// The hash of the key meant; equal to [`Key::digest`] of the same key.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.hash
+    }
+
+    /// Whether `key` is the one meant.
+    #[must_use]
+    pub fn is(&self, key: &Key) -> bool {
+        self.hash == key.digest()
+            && self.name == key.name()
+            && self.namespace == key.namespace().unwrap_or_default()
+    }
+}
+
+impl<'a> From<&'a Key> for KeyRef<'a> {
+    fn from(key: &'a Key) -> Self {
+        Self { namespace: key.namespace().unwrap_or_default(), name: key.name(), hash: key.digest() }
+    }
+}
+
+impl<'a> From<(&'a str, &'a str)> for KeyRef<'a> {
+    fn from((namespace, name): (&'a str, &'a str)) -> Self {
+        Self { namespace, name, hash: hash(namespace, name) }
+    }
+}
+
+/// Reads `namespace/name` or `name`. A text that is no key refers to nothing, and finds nothing.
+impl<'a> From<&'a str> for KeyRef<'a> {
+    fn from(text: &'a str) -> Self {
+        // A name with a slash in it is no object's name.
+        text.split_once('/').filter(|(namespace, _)| !namespace.is_empty()).unwrap_or(("", text)).into()
+    }
+}
+
+impl fmt::Display for KeyRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace {
+            "" => f.write_str(self.name),
+            namespace => write!(f, "{namespace}/{}", self.name),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        match text.split_once('/') {
+            None => Self::new(None, text),
+            Some((namespace, name)) => Self::new(Some(namespace), name),
+        }
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0.ptr(), other.0.ptr())
+            || (self.digest() == other.digest() && self.0.slice == other.0.slice)
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.digest());
+    }
+}
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.namespace(), self.name()).cmp(&(other.namespace(), other.name()))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{Node, Pod};
+    use proptest::prelude::*;
+
+    fn key(text: &str) -> Key {
+        text.parse().unwrap()
+    }
+
+    // R102
+    #[test]
+    fn splits_into_namespace_and_name() {
+        assert_eq!((key("web/a").namespace(), key("web/a").name()), (Some("web"), "a"));
+        assert_eq!((key("node-1").namespace(), key("node-1").name()), (None, "node-1"));
+    }
+
+    // R102
+    #[test]
+    fn refuses_what_is_no_key() {
+        for text in ["", "/", "a/", "/a", "a/b/c", "a//b"] {
+            assert_eq!(text.parse::<Key>(), Err(KeyError::Format { text: text.into() }), "{text:?}");
+        }
+        assert!(Key::new(Some("a"), "b/c").is_err());
+        assert!(Key::new(Some(""), "a").is_err());
+    }
+
+    // R102
+    #[test]
+    fn comes_from_metadata() {
+        let mut pod = Pod::default();
+        assert_eq!(Key::of(&pod), Err(KeyError::Nameless));
+        pod.metadata.name = Some("a".into());
+        pod.metadata.namespace = Some("web".into());
+        assert_eq!(Key::of(&pod), Ok(key("web/a")));
+        let mut node = Node::default();
+        node.metadata.name = Some("n".into());
+        node.metadata.namespace = Some(String::new());
+        assert_eq!(Key::of(&node), Ok(key("n")));
+    }
+
+    #[test]
+    fn text_that_is_no_key_refers_to_nothing() {
+        for text in ["", "/a", "a/", "//a", "/", "web/", "web//a"] {
+            assert!(!KeyRef::from(text).is(&key("a")) && !KeyRef::from(text).is(&key("web/a")), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn is_one_pointer_wide_and_shares_its_text() {
+        let one = key("web/a");
+        let two = one.clone();
+        assert_eq!(size_of::<Option<Key>>(), size_of::<usize>());
+        assert!(std::ptr::eq(one.as_str(), two.as_str()));
+    }
+
+    #[test]
+    fn orders_by_namespace_before_name() {
+        let mut keys = ["a-b/x", "a/z", "n", "a/b"].map(key);
+        keys.sort();
+        assert_eq!(keys.each_ref().map(Key::as_str), ["n", "a/b", "a/z", "a-b/x"]);
+    }
+
+    proptest! {
+        #[test]
+        fn reference_and_key_agree(namespace in "[a-c]{0,2}", name in "[a-c/]{1,3}", other in "[a-c/]{1,5}") {
+            let namespace = Some(namespace.as_str()).filter(|ns| !ns.is_empty());
+            if let Ok(made) = Key::new(namespace, &name) {
+                prop_assert_eq!(&made, &key(made.as_str()));
+                prop_assert!(KeyRef::from(made.as_str()).is(&made));
+                prop_assert!(KeyRef::from((namespace.unwrap_or_default(), name.as_str())).is(&made));
+                prop_assert_eq!(KeyRef::from(&made).to_string(), made.as_str());
+                prop_assert_eq!(KeyRef::from(other.as_str()).is(&made), other == made.as_str());
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The options of a list and of a watch, and the query strings that carry them.
+
+mod parameter;
+
+mod list;
+
+mod watch;
+
+mod streaming;
+
+mod query;
+
+#[cfg(test)]
+mod tests;
+
+pub use list::{ListOptions, VersionMatch};
+pub use parameter::QueryError;
+pub use query::Query;
+pub use watch::WatchOptions;

@@ -1,0 +1,255 @@
+//! Options to query strings and back, and the rules of the API server.
+
+use super::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
+use crate::{
+    selector::{ShardField, ShardSelector},
+    version::ResourceVersion,
+};
+use proptest::prelude::*;
+use std::{error::Error, num::NonZeroU64, time::Duration};
+
+fn list(query: &str) -> ListOptions {
+    match Query::parse(query).unwrap() {
+        Query::List(options) => options,
+        Query::Watch(options) => panic!("{query:?} is a watch: {options:?}"),
+    }
+}
+
+fn watch(query: &str) -> WatchOptions {
+    match Query::parse(query).unwrap() {
+        Query::Watch(options) => options,
+        Query::List(options) => panic!("{query:?} is a list: {options:?}"),
+    }
+}
+
+#[test]
+fn writes_only_what_is_set_in_a_fixed_order() {
+    assert_eq!(ListOptions::default().to_query(), "");
+    assert_eq!(WatchOptions::default().to_query(), "watch=true");
+    let whole = ListOptions {
+        label_selector: "b=1,a in (x,y)".parse().unwrap(),
+        field_selector: "spec.nodeName=n1".parse().unwrap(),
+        shard_selector: ShardSelector::part(ShardField::Uid, 0, 1).ok(),
+        limit: NonZeroU64::new(5),
+        continue_token: Some("c/1+".into()),
+        resource_version: Some(ResourceVersion::ANY),
+        resource_version_match: Some(VersionMatch::NotOlderThan),
+        timeout: Some(Duration::from_millis(9900)),
+    };
+    let expected = "labelSelector=a+in+%28x%2Cy%29%2Cb%3D1&fieldSelector=spec.nodeName%3Dn1\
+        &shardSelector=shardRange%28object.metadata.uid%2C+%270x0000000000000000%27%2C+%270x10000000000000000%27%29\
+        &limit=5&continue=c%2F1%2B&resourceVersion=0&resourceVersionMatch=NotOlderThan&timeoutSeconds=9";
+    assert_eq!(whole.to_query(), expected);
+}
+
+// R1
+#[test]
+fn first_list_and_first_watch_ask_for_what_client_go_asks() {
+    let first = ListOptions {
+        limit: NonZeroU64::new(500),
+        resource_version: Some(ResourceVersion::ANY),
+        ..ListOptions::default()
+    };
+    assert_eq!(first.to_query(), "limit=500&resourceVersion=0");
+    let next = WatchOptions {
+        timeout: Some(Duration::from_secs(300)),
+        ..WatchOptions::after(ResourceVersion::number(1))
+    };
+    assert_eq!(next.to_query(), "watch=true&resourceVersion=1&timeoutSeconds=300&allowWatchBookmarks=true");
+}
+
+// R41
+#[test]
+fn streaming_list_leaves_the_version_unset() {
+    let expected =
+        "watch=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&sendInitialEvents=true";
+    assert_eq!(WatchOptions::streaming_list(None).to_query(), expected);
+    assert_eq!(watch(expected), WatchOptions::streaming_list(None));
+}
+
+#[test]
+fn unset_and_any_version_are_different_things() {
+    assert_eq!(list("").resource_version, None);
+    assert_eq!(list("resourceVersion=").resource_version, None);
+    assert_eq!(list("resourceVersion=0").resource_version, Some(ResourceVersion::ANY));
+}
+
+#[test]
+fn the_parameter_watch_decides() {
+    for query in ["watch=true", "watch=1", "watch=", "watch", "watch=no", "watch=1&watch=0"] {
+        assert_eq!(watch(query), WatchOptions::default(), "{query}");
+    }
+    for query in ["", "watch=false", "watch=0", "watch=FALSE", "watch=0&watch=1", "Watch=1"] {
+        assert_eq!(list(query), ListOptions::default(), "{query}");
+    }
+}
+
+#[test]
+fn unset_and_false_initial_events_are_different_things() {
+    let query = |events| format!("watch=1&resourceVersionMatch=NotOlderThan&sendInitialEvents={events}");
+    assert_eq!(watch("watch=1").send_initial_events, None);
+    assert_eq!(watch(&query("false")).send_initial_events, Some(false));
+    assert_eq!(watch(&query("")).send_initial_events, Some(true));
+}
+
+#[test]
+fn reads_as_the_api_server_does() {
+    assert_eq!(list("pretty=true&foo=&=x&&limit=3&limit=x").limit, NonZeroU64::new(3));
+    assert_eq!(list("limit=0").limit, None);
+    assert_eq!(list("limit=-1").limit, None);
+    assert_eq!(list("limit=9223372036854775807").limit, NonZeroU64::new(i64::MAX as u64));
+    assert_eq!(list("timeoutSeconds=0").timeout, Some(Duration::ZERO));
+    assert_eq!(list("labelSelector=a%3Db%2C+c").label_selector, "a=b,c".parse().unwrap());
+    assert_eq!(list("shardSelector=&continue=").shard_selector, None);
+    assert_eq!(watch("watch=1&limit=5&continue=x"), WatchOptions::default());
+    assert!(watch("watch=1&allowWatchBookmarks").allow_watch_bookmarks);
+    assert!(!watch("watch=1&allowWatchBookmarks=0").allow_watch_bookmarks);
+}
+
+#[test]
+fn says_which_parameter_cannot_be_read() {
+    let table = [
+        ("limit=", r#"parameter limit is "": expected a 64-bit integer"#),
+        ("limit=x", r#"parameter limit is "x": expected a 64-bit integer"#),
+        (
+            "limit=9223372036854775808",
+            r#"parameter limit is "9223372036854775808": expected a 64-bit integer"#,
+        ),
+        ("watch=1&timeoutSeconds=1.5", r#"parameter timeoutSeconds is "1.5": expected a 64-bit integer"#),
+        (
+            "timeoutSeconds=-1",
+            r#"parameter timeoutSeconds is "-1": expected a number of seconds, zero or more"#,
+        ),
+        ("labelSelector=a+b", "parameter labelSelector is no selector"),
+        ("fieldSelector=a", "parameter fieldSelector is no selector"),
+        ("shardSelector=a", "parameter shardSelector is no selector"),
+    ];
+    for (query, message) in table {
+        let error = Query::parse(query).unwrap_err();
+        assert_eq!(error.to_string(), message, "{query}");
+        assert!(!error.is_rule() && query.contains(error.parameter()), "{query}");
+    }
+    let error = Query::parse("labelSelector=a+b").unwrap_err();
+    assert!(error.source().unwrap().to_string().starts_with(r#"label selector "a b" is wrong at byte 2"#));
+    let long = format!("resourceVersion={}", "1".repeat(ResourceVersion::MAX_LENGTH + 1));
+    assert!(matches!(Query::parse(&long), Err(QueryError::Version(_))));
+}
+
+#[test]
+fn refuses_what_the_rules_of_the_api_server_refuse() {
+    let table = [
+        ("resourceVersionMatch=Exact", "resourceVersionMatch"),
+        ("resourceVersionMatch=NotOlderThan", "resourceVersionMatch"),
+        ("resourceVersionMatch=exact&resourceVersion=1", "resourceVersionMatch"),
+        ("resourceVersionMatch=Exact&resourceVersion=0", "resourceVersionMatch"),
+        ("resourceVersionMatch=Exact&resourceVersion=1&continue=c", "resourceVersionMatch"),
+        ("sendInitialEvents=false", "sendInitialEvents"),
+        ("watch=1&resourceVersionMatch=NotOlderThan", "resourceVersionMatch"),
+        ("watch=1&sendInitialEvents=true", "resourceVersionMatch"),
+        ("watch=1&sendInitialEvents=0&resourceVersionMatch=Exact", "resourceVersionMatch"),
+    ];
+    for (query, parameter) in table {
+        let error = Query::parse(query).unwrap_err();
+        assert_eq!((error.is_rule(), error.parameter()), (true, parameter), "{query}");
+    }
+}
+
+// R55
+#[test]
+fn some_lists_can_be_asked_for_as_streaming_lists() {
+    use VersionMatch::{Exact, NotOlderThan};
+    let table = [
+        // version match, version, limit, continue, allowed
+        (None, None, 0, None, true),
+        (None, Some(0), 0, None, true),
+        (None, Some(100), 0, None, true),
+        (None, Some(0), 4, None, true),
+        (None, Some(0), 0, Some("token"), false),
+        (None, Some(100), 4, None, false),
+        (Some(NotOlderThan), None, 0, None, false),
+        (Some(NotOlderThan), Some(0), 0, None, true),
+        (Some(NotOlderThan), Some(100), 0, None, true),
+        (Some(NotOlderThan), Some(0), 4, None, true),
+        (Some(NotOlderThan), Some(0), 0, Some("token"), false),
+        (Some(Exact), None, 0, None, false),
+        (Some(Exact), Some(0), 0, None, false),
+        (Some(Exact), Some(100), 0, None, false),
+        (Some(Exact), Some(0), 4, None, false),
+        (Some(Exact), Some(0), 0, Some("token"), false),
+    ];
+    for row in table {
+        let (resource_version_match, version, limit, token, allowed) = row;
+        let resource_version = version.map(ResourceVersion::number);
+        let options = ListOptions {
+            label_selector: "a=b".parse().unwrap(),
+            resource_version: resource_version.clone(),
+            resource_version_match,
+            limit: NonZeroU64::new(limit),
+            continue_token: token.map(str::to_owned),
+            ..ListOptions::default()
+        };
+        let expected = WatchOptions {
+            label_selector: "a=b".parse().unwrap(),
+            ..WatchOptions::streaming_list(resource_version)
+        };
+        assert_eq!(options.to_streaming_list(), allowed.then_some(expected), "{row:?}");
+    }
+}
+
+fn any_version_match() -> impl Strategy<Value = Option<VersionMatch>> {
+    prop::option::of(prop_oneof![Just(VersionMatch::Exact), Just(VersionMatch::NotOlderThan)])
+}
+
+prop_compose! {
+    fn any_list()(
+        labels in "([a-c]=[a-c])?|a in \\(b,c\\)|!a|a!=", field in "(x\\.y=\\PC{0,3})?", shard in 0..3u32,
+        limit: Option<u32>, token in prop::option::of("\\PC{1,8}"), version in prop::option::of("[0-9]{1,3}|\\PC{1,4}"),
+        resource_version_match in any_version_match(), timeout: Option<u32>,
+    ) -> ListOptions {
+        ListOptions {
+            label_selector: labels.parse().unwrap(),
+            field_selector: field.parse().unwrap_or_default(),
+            shard_selector: ShardSelector::part(ShardField::Namespace, shard, 2).ok(),
+            limit: limit.and_then(|limit| NonZeroU64::new(limit.into())),
+            continue_token: token,
+            resource_version: version.map(|version| version.parse().unwrap()),
+            resource_version_match,
+            timeout: timeout.map(|timeout| Duration::from_secs(timeout.into())),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn list_options_survive_the_query_string(options in any_list()) {
+        let expected = options.check().map(|()| Query::List(options.clone()));
+        prop_assert_eq!(Query::parse(&options.to_query()), expected);
+    }
+
+    #[test]
+    fn watch_options_survive_the_query_string(from in any_list(), bookmarks: bool, events: Option<bool>) {
+        let options = WatchOptions {
+            label_selector: from.label_selector,
+            field_selector: from.field_selector,
+            shard_selector: from.shard_selector,
+            resource_version: from.resource_version,
+            resource_version_match: from.resource_version_match,
+            timeout: from.timeout,
+            allow_watch_bookmarks: bookmarks,
+            send_initial_events: events,
+        };
+        let expected = options.check().map(|()| Query::Watch(options.clone()));
+        prop_assert_eq!(Query::parse(&options.to_query()), expected);
+    }
+
+    #[test]
+    fn never_panics_on_a_wrong_query(random in "\\PC{0,60}", options in any_list(), place: prop::sample::Index, char: char) {
+        let query = options.to_query();
+        let place = place.index(query.len() + 1);
+        for text in [&random, &query[..place], &format!("{}{char}{}", &query[..place], &query[place..])] {
+            if let Ok(Query::List(options)) = Query::parse(text) {
+                prop_assert_eq!(Query::parse(&options.to_query()), Ok(Query::List(options)));
+            }
+        }
+    }
+}

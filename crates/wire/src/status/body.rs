@@ -1,0 +1,175 @@
+//! A status as the body of an HTTP response, whatever the body turns out to be.
+
+use kube_core::{
+    Status,
+    response::{StatusSummary, reason},
+};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How much of a body that is no status becomes the message of one.
+const MAX_MESSAGE: usize = 2048;
+
+/// Reads the status in a response that says that something went wrong.
+///
+/// Proxies, load balancers and servers that are shutting down answer with HTML, with text or with nothing. Then the
+/// status has the response's code, the reason that belongs to it, and the beginning of the body as its message.
+#[must_use]
+pub fn status_from_body(code: u16, body: &[u8]) -> Status {
+    let mut status = parse(body).unwrap_or_else(|| {
+        let reason = reason_of(code);
+        Status::failure(&message(code, body), reason)
+    });
+    if status.code == 0 {
+        status.code = code;
+    }
+    status
+}
+
+/// Writes a status as the API server does, with `kind` and `apiVersion`.
+#[must_use]
+pub fn status_to_json(status: &Status) -> Vec<u8> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Object<'a> {
+        kind: &'a str,
+        api_version: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<NoMetadata>,
+        #[serde(flatten)]
+        status: &'a Status,
+    }
+    /// Written where the status has no metadata, because the API server always writes some.
+    #[derive(Serialize)]
+    struct NoMetadata {}
+
+    let metadata = status.metadata.is_none().then_some(NoMetadata {});
+    let object = Object { kind: "Status", api_version: "v1", metadata, status };
+    serde_json::to_vec(&object).expect("a status is made of strings and numbers")
+}
+
+/// Reads a `Retry-After` header; the form with a date is not used by Kubernetes and not read.
+#[must_use]
+pub fn parse_retry_after(header: &str) -> Option<Duration> {
+    header.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn parse(body: &[u8]) -> Option<Status> {
+    // Every field of a status may be missing, so that any object would do; its kind tells.
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    let Kind { kind } = serde_json::from_slice(body).ok()?;
+    let status: Status = serde_json::from_slice(body).ok().filter(|_| kind == "Status")?;
+    Some(Status { status: status.status.or(Some(StatusSummary::Failure)), ..status })
+}
+
+fn message(code: u16, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(MAX_MESSAGE)]);
+    match text.trim() {
+        "" => format!("the server answered {code} without saying why"),
+        // The cut may have gone through a character.
+        text if body.len() > MAX_MESSAGE => {
+            format!("{}…", text.trim_end_matches(char::REPLACEMENT_CHARACTER))
+        }
+        text => text.to_owned(),
+    }
+}
+
+fn reason_of(code: u16) -> &'static str {
+    match code {
+        400 => reason::BAD_REQUEST,
+        401 => reason::UNAUTHORIZED,
+        403 => reason::FORBIDDEN,
+        404 => reason::NOT_FOUND,
+        405 => reason::METHOD_NOT_ALLOWED,
+        406 => reason::NOT_ACCEPTABLE,
+        409 => reason::CONFLICT,
+        410 => reason::GONE,
+        413 => reason::REQUEST_ENTITY_TOO_LARGE,
+        415 => reason::UNSUPPORTED_MEDIA_TYPE,
+        422 => reason::INVALID,
+        429 => reason::TOO_MANY_REQUESTS,
+        503 => reason::SERVICE_UNAVAILABLE,
+        504 => reason::TIMEOUT,
+        500.. => reason::INTERNAL_ERROR,
+        _ => reason::UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::StatusExt;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_status_is_read_as_it_is() {
+        let body = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"gone",
+            "reason":"Expired","code":410,"details":{"retryAfterSeconds":3}}"#;
+        let status = status_from_body(500, body);
+        assert_eq!((status.code, status.message.as_str()), (410, "gone"));
+        assert!(status.says_expired());
+        assert_eq!(status.retry_after(), Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_status_without_a_code_takes_the_response_s() {
+        let status = status_from_body(404, br#"{"kind":"Status"}"#);
+        assert!(status.says_not_found() && status.is_failure());
+    }
+
+    #[test]
+    fn a_body_that_is_no_status_becomes_the_message() {
+        let table: [(u16, &[u8], &str); 5] = [
+            (503, b"<html>upstream</html>\n", "<html>upstream</html>"),
+            (500, b"{\"kind\":\"Pod\"}", "{\"kind\":\"Pod\"}"),
+            (500, b"{\"kind\":\"Status\"", "{\"kind\":\"Status\""),
+            (502, b"", "the server answered 502 without saying why"),
+            (500, b"k8s\x00\xff", "k8s\0\u{fffd}"),
+        ];
+        for (code, body, message) in table {
+            let status = status_from_body(code, body);
+            assert_eq!((status.code, status.message.as_str()), (code, message));
+            assert!(status.is_failure());
+        }
+        assert!(status_from_body(502, b"").says_internal_error());
+        assert!(status_from_body(410, b"").says_expired());
+    }
+
+    #[test]
+    fn a_long_body_is_cut_between_characters() {
+        let status = status_from_body(500, format!("x{}", "ä".repeat(MAX_MESSAGE)).as_bytes());
+        assert!(status.message.len() <= MAX_MESSAGE + '…'.len_utf8() && status.message.ends_with("ä…"));
+    }
+
+    #[test]
+    fn a_status_is_written_with_its_kind() {
+        let json = status_to_json(&Status::failure("gone", reason::EXPIRED).with_code(410));
+        let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":410,"message":"gone","reason":"Expired"}"#;
+        assert_eq!(String::from_utf8(json).unwrap(), expected);
+    }
+
+    #[test]
+    fn reads_a_wait_in_seconds() {
+        assert_eq!(parse_retry_after(" 12 "), Some(Duration::from_secs(12)));
+        for text in ["", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"] {
+            assert_eq!(parse_retry_after(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_writes(code: u16, message in "\\PC{0,20}", reason in "[A-Z][a-z]{0,8}") {
+            let status = Status::failure(&message, &reason).with_code(code.max(1));
+            let read = status_from_body(999, &status_to_json(&status));
+            prop_assert_eq!(Status { metadata: None, ..read }, status);
+        }
+
+        #[test]
+        fn any_body_is_a_status(code: u16, body: Vec<u8>) {
+            prop_assert_eq!(status_from_body(code, &body).code, code);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The events of a watch: what one frame says, read and written.
+
+mod object;
+
+mod event;
+
+mod decode;
+
+mod encode;
+
+#[cfg(test)]
+mod tests;
+
+pub use decode::DecodeError;
+pub use encode::{encode_bookmark, encode_error, encode_event, encode_initial_events_end};
+pub use event::{EventType, WatchEvent};
+pub use object::{ObjectError, decode_object};

@@ -1,0 +1,54 @@
+//! Three workers reconcile a few objects, one of which fails at first.
+
+use std::time::Duration;
+
+use kube_workqueue::Queue;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+#[tokio::main]
+async fn main() {
+    let queue = Queue::new();
+    let mut workers = JoinSet::new();
+    for worker in 1..=3 {
+        workers.spawn(work(worker, queue.clone()));
+    }
+
+    for round in 0..3 {
+        // The second and third add find the same names: they collapse into what is queued or in hand.
+        for name in ["default/web", "default/db", "kube-system/dns", "default/broken"] {
+            queue.add(name);
+        }
+        println!("round {round}: {} ready", queue.len());
+        sleep(Duration::from_millis(20)).await;
+    }
+
+    // Give the retries of the broken object their time.
+    while queue.retries(&"default/broken") > 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    queue.shut_down_with_drain().await;
+    workers.join_all().await;
+    println!("all done");
+}
+
+async fn work(worker: u32, queue: Queue<&'static str>) {
+    while let Some(name) = queue.get().await {
+        let attempts = queue.retries(&name);
+        match reconcile(&name, attempts).await {
+            Ok(()) => {
+                println!("worker {worker}: {} is fine", *name);
+                queue.forget(&name);
+            }
+            Err(why) => {
+                println!("worker {worker}: {} failed: {why}", *name);
+                queue.add_rate_limited(*name);
+            }
+        }
+    }
+}
+
+async fn reconcile(name: &str, attempts: u32) -> Result<(), String> {
+    sleep(Duration::from_millis(15)).await;
+    if name.ends_with("broken") && attempts < 3 { Err(format!("attempt {}", attempts + 1)) } else { Ok(()) }
+}

@@ -1,0 +1,58 @@
+//! Items that wait for their time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::order::{Place, Slot};
+use crate::sync::Instant;
+
+/// The waiting items by due time, each at most once: the earliest time asked for wins, and the highest level.
+#[derive(Debug)]
+pub(crate) struct Delayed<L> {
+    by_time: BTreeSet<(Instant, u64, Slot)>,
+    by_slot: BTreeMap<Slot, (Instant, Place<L>)>,
+}
+
+impl<L: Copy + Ord> Delayed<L> {
+    pub(crate) fn new() -> Self {
+        Self { by_time: BTreeSet::new(), by_slot: BTreeMap::new() }
+    }
+
+    pub(crate) fn insert(&mut self, slot: Slot, due: Instant, place: Place<L>) {
+        let Some((known, held)) = self.by_slot.get_mut(&slot) else {
+            self.by_slot.insert(slot, (due, place));
+            self.by_time.insert((due, place.arrival, slot));
+            return;
+        };
+        held.level = held.level.max(place.level);
+        if due < *known {
+            self.by_time.remove(&(*known, held.arrival, slot));
+            self.by_time.insert((due, held.arrival, slot));
+            *known = due;
+        }
+    }
+
+    /// Removes the next item whose time has come.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Slot, L)> {
+        self.next_due().filter(|due| *due <= now)?;
+        let (_, _, slot) = self.by_time.pop_first()?;
+        self.by_slot.remove(&slot).map(|(_, place)| (slot, place.level))
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.by_time.first().map(|(due, _, _)| *due)
+    }
+
+    pub(crate) fn contains(&self, slot: Slot) -> bool {
+        self.by_slot.contains_key(&slot)
+    }
+
+    /// Removes everything and returns the slots.
+    pub(crate) fn clear(&mut self) -> impl Iterator<Item = Slot> + use<L> {
+        self.by_time.clear();
+        std::mem::take(&mut self.by_slot).into_keys()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_time.is_empty()
+    }
+}

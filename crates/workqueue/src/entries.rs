@@ -1,0 +1,110 @@
+//! Every item the queue knows, stored once and found by its hash or its slot.
+
+use std::ops::{Index, IndexMut};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table;
+
+use crate::order::{Place, Slot};
+use crate::sync::Instant;
+
+/// An item and where it stands.
+#[derive(Debug)]
+pub(crate) struct Entry<T, L> {
+    pub(crate) item: T,
+    pub(crate) work: Work<L>,
+    /// When the item last began to need processing; kept up to date only while metrics are on.
+    pub(crate) since: Instant,
+    hash: u64,
+}
+
+/// Where an item stands between being added and being done.
+///
+/// ```text
+///        add            take             add
+///  Idle -----> Queued -------> Processing -----> Redo
+///   ^             ^                |              |
+///   |             |                | done         | done
+///   +-------------+----------------+              |
+///                 +-------------------------------+
+/// ```
+///
+/// `Queued` and `Redo` make up the field's dirty set, `Processing` and `Redo` its processing set. `Idle` is an item
+/// that only waits for its delay, or an entry about to be removed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work<L> {
+    Idle,
+    Queued(Place<L>),
+    Processing,
+    Redo(L),
+}
+
+/// A table of entries whose slots stay put until they are removed.
+#[derive(Debug)]
+pub(crate) struct Entries<T, L> {
+    slots: Vec<Option<Entry<T, L>>>,
+    free: Vec<Slot>,
+    index: HashTable<Slot>,
+}
+
+impl<T, L> Entries<T, L> {
+    pub(crate) fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), index: HashTable::new() }
+    }
+
+    /// Finds the item, or stores it as idle. `hash` is always the same for equal items.
+    pub(crate) fn slot_of(&mut self, hash: u64, item: T, since: Instant) -> Slot
+    where
+        T: Eq,
+    {
+        let Self { slots, free, index } = self;
+        let is_same = |slot: &Slot| {
+            let entry = stored(slots, *slot);
+            entry.hash == hash && entry.item == item
+        };
+        let vacant = match index.entry(hash, is_same, |slot| stored(slots, *slot).hash) {
+            hash_table::Entry::Occupied(found) => return *found.get(),
+            hash_table::Entry::Vacant(vacant) => vacant,
+        };
+        let entry = Some(Entry { item, work: Work::Idle, since, hash });
+        let slot = if let Some(slot) = free.pop() {
+            slots[slot.0 as usize] = entry;
+            slot
+        } else {
+            slots.push(entry);
+            Slot(u32::try_from(slots.len() - 1).expect("four thousand million items do not fit in memory"))
+        };
+        vacant.insert(slot);
+        slot
+    }
+
+    /// Drops the item and frees its slot.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let hash = self[slot].hash;
+        if let Ok(found) = self.index.find_entry(hash, |other| *other == slot) {
+            found.remove();
+        }
+        self.slots[slot.0 as usize] = None;
+        self.free.push(slot);
+    }
+}
+
+impl<T, L> Index<Slot> for Entries<T, L> {
+    type Output = Entry<T, L>;
+
+    fn index(&self, slot: Slot) -> &Entry<T, L> {
+        stored(&self.slots, slot)
+    }
+}
+
+impl<T, L> IndexMut<Slot> for Entries<T, L> {
+    fn index_mut(&mut self, slot: Slot) -> &mut Entry<T, L> {
+        self.slots[slot.0 as usize].as_mut().expect(HELD)
+    }
+}
+
+const HELD: &str = "a slot is held only while its entry exists";
+
+fn stored<T, L>(slots: &[Option<Entry<T, L>>], slot: Slot) -> &Entry<T, L> {
+    slots[slot.0 as usize].as_ref().expect(HELD)
+}

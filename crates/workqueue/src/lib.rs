@@ -1,0 +1,75 @@
+//! A deduplicating work queue for controllers, in the manner of client-go's `workqueue`.
+//!
+//! Producers add keys; workers get one key at a time. A key that is added several times before a worker takes it is
+//! handed out once. A key that is added while a worker has it in hand is handed out again afterwards, never to two
+//! workers at once. Keys can be delayed, retried with a rate limit, and ordered by priority.
+//!
+//! ```
+//! use kube_workqueue::Queue;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! # async fn reconcile(_: &str) -> Result<(), &'static str> { Ok(()) }
+//! let queue = Queue::new();
+//! queue.add("default/web");
+//! queue.add("default/web");
+//! queue.shut_down();
+//!
+//! let mut rounds = 0;
+//! while let Some(key) = queue.get().await {
+//!     match reconcile(&key).await {
+//!         Ok(()) => queue.forget(&key),
+//!         Err(_) => queue.add_rate_limited(*key),
+//!     }
+//!     rounds += 1;
+//! } // dropping `key` says that it is done
+//! assert_eq!(rounds, 1);
+//! # }
+//! ```
+//!
+//! # From client-go
+//!
+//! | client-go | here |
+//! |---|---|
+//! | `NewTypedRateLimitingQueue`, `TypedRateLimitingInterface[T]` | [`Queue::new`], [`Queue<T>`](Queue); delays and rate limits are always there |
+//! | `TypedRateLimitingQueueConfig` | [`Queue::builder`] |
+//! | `Add`, `AddAfter`, `AddRateLimited` | [`Queue::add`], [`Queue::add_after`], [`Queue::add_rate_limited`] |
+//! | `Get`, `Done` | [`Queue::get`], dropping [`Processing`] or calling [`Processing::done`] |
+//! | `Forget`, `NumRequeues` | [`Queue::forget`], [`Queue::retries`] |
+//! | `Len`, `ShuttingDown` | [`Queue::len`], [`Queue::is_shutting_down`] |
+//! | `ShutDown`, `ShutDownWithDrain` | [`Queue::shut_down`], [`Queue::shut_down_with_drain`] |
+//! | `TypedRateLimiter[T]` | [`limiter::RateLimiter`] |
+//! | `DefaultTypedControllerRateLimiter`, `DefaultTypedItemBasedRateLimiter` | [`limiter::default_controller`], [`limiter::default_item_based`] |
+//! | `TypedItemExponentialFailureRateLimiter`, `TypedItemFastSlowRateLimiter` | [`limiter::Exponential`], [`limiter::FastSlow`] |
+//! | `TypedBucketRateLimiter` | [`limiter::Bucket`] |
+//! | `TypedMaxOfRateLimiter`, `TypedWithMaxWaitRateLimiter` | [`limiter::MaxOf`], [`limiter::MaxWait`] |
+//! | `MetricsProvider` | [`Queue::metrics`], pulled instead of pushed |
+//! | controller-runtime's `priorityqueue` | [`Queue<T, Priority>`](Priority), [`Queue::at_priority`] |
+//!
+//! Two things differ. The end of the queue waits for keys that come back: [`Queue::get`] does not end, and a drain
+//! is not over, while a key in hand is to be handed out again, nor while one is queued. And no goroutine runs
+//! behind the queue: the waiting workers keep the time, so there is nothing to stop.
+
+mod at_priority;
+mod backlog;
+mod builder;
+mod delayed;
+mod drain;
+mod entries;
+mod get;
+pub mod limiter;
+mod metrics;
+mod order;
+mod processing;
+mod queue;
+mod shared;
+mod state;
+mod sync;
+mod waiters;
+
+pub use at_priority::AtPriority;
+pub use builder::Builder;
+pub use metrics::{Histogram, Metrics};
+pub use order::{Fifo, Order, Priority};
+pub use processing::Processing;
+pub use queue::Queue;

@@ -1,0 +1,126 @@
+//! The command line: which command is meant, or what is wrong with it.
+
+use std::fmt::Write;
+
+use crate::step::Step;
+
+/// What the user asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Run these steps and sum up.
+    Steps(Vec<Step>),
+    Tidy,
+    Help,
+}
+
+/// Reads the arguments after the program's name.
+///
+/// # Errors
+/// The text to show when a command or step is unknown; it names those there are.
+pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
+    let Some((command, rest)) = arguments.split_first() else {
+        return Err(format!("no command given; {}", commands()));
+    };
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return Ok(Command::Help);
+    }
+    match command.as_str() {
+        "help" => Ok(Command::Help),
+        "test" if rest.is_empty() => Ok(Command::Steps(Step::ALL.to_vec())),
+        "test" => steps(rest).map(Command::Steps),
+        "lint" => alone(command, rest).map(|()| Command::Steps(Step::LINT.to_vec())),
+        "tidy" => alone(command, rest).map(|()| Command::Tidy),
+        unknown => Err(format!("unknown command `{unknown}`; {}", commands())),
+    }
+}
+
+/// The text of `cargo xtask help`.
+pub(crate) fn help() -> String {
+    let mut text = "\
+The project's own commands.
+
+Usage: cargo xtask <command>
+
+  test [step..]  run every step below, or only the named ones, and sum up
+  lint           the same as `test fmt clippy tidy`
+  tidy           check the layout rules, each violation on a line of its own
+  help           print this text
+
+Steps of `test`; they run in this order, and go on after one that fails:
+"
+    .to_owned();
+    for step in Step::ALL {
+        writeln!(text, "  {:<13}  {}", step.name(), step.about()).expect("a string takes any text");
+    }
+    text.push_str(
+        "\nThe last line of `test` and `lint` is `N passed, N failed`; exit code 0 means none failed.",
+    );
+    text
+}
+
+fn steps(names: &[String]) -> Result<Vec<Step>, String> {
+    let named: Vec<_> = names.iter().map(|name| step(name)).collect::<Result<_, _>>()?;
+    Ok(Step::ALL.into_iter().filter(|step| named.contains(step)).collect())
+}
+
+fn step(name: &str) -> Result<Step, String> {
+    Step::named(name).ok_or_else(|| {
+        let known = Step::ALL.map(Step::name).join(", ");
+        format!("unknown step `{name}`; the steps of `test` are {known}")
+    })
+}
+
+fn alone(command: &str, rest: &[String]) -> Result<(), String> {
+    match rest.first() {
+        None => Ok(()),
+        Some(extra) => Err(format!("`{command}` takes no arguments, but was given `{extra}`")),
+    }
+}
+
+fn commands() -> &'static str {
+    "the commands are test, lint, tidy and help"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn naming_no_step_means_every_step() {
+        assert_eq!(parsed("test"), Ok(Command::Steps(Step::ALL.to_vec())));
+    }
+
+    #[test]
+    fn named_steps_run_once_and_in_their_order() {
+        assert_eq!(parsed("test docs fmt docs"), Ok(Command::Steps(vec![Step::Fmt, Step::Docs])));
+    }
+
+    #[test]
+    fn help_is_had_in_every_usual_way() {
+        for line in ["help", "--help", "-h", "test --help", "lint -h"] {
+            assert_eq!(parsed(line), Ok(Command::Help), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_step() {
+        assert!(Step::ALL.iter().all(|step| help().contains(step.about())));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_the_choices() {
+        for (line, wanted) in [
+            ("", "no command given; the commands are"),
+            ("tset", "unknown command `tset`; the commands are test, lint, tidy and help"),
+            ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
+            ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),
+        ] {
+            let said = parsed(line).unwrap_err();
+            assert!(said.starts_with(wanted), "{said}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Builds every example of the workspace and runs each to its end.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::metadata::{Example, Workspace};
+use crate::outcome::{StepResult, Verdict};
+use crate::process::{self, Ended};
+use crate::tally::Tally;
+
+/// An example shows something and ends; one that runs longer than this hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs all examples, also after one has failed; each counts as a test.
+pub(crate) fn run(workspace: &Workspace) -> Result<StepResult> {
+    if workspace.examples.is_empty() {
+        return Ok(StepResult::skipped("there are none"));
+    }
+    if !build(&workspace.examples)? {
+        return Ok(StepResult { verdict: Verdict::NotBuilt, tally: None });
+    }
+    let mut tally = Tally::default();
+    let mut failed = Vec::new();
+    for example in &workspace.examples {
+        println!("running example `{}` of {}", example.name, example.package);
+        match run_one(&workspace.target, example)? {
+            None => tally.passed += 1,
+            Some(why) => {
+                println!("example `{}` {why}", example.name);
+                tally.failed += 1;
+                failed.push(example.name.as_str());
+            }
+        }
+    }
+    let verdict = if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed.join(", ")) };
+    Ok(StepResult { verdict, tally: Some(tally) })
+}
+
+fn build(examples: &[Example]) -> Result<bool> {
+    if !process::run(&mut process::cargo(["build", "--workspace", "--examples"]))? {
+        return Ok(false);
+    }
+    // Cargo passes over examples whose features are off, so these are built one by one.
+    for example in examples.iter().filter(|example| !example.features.is_empty()) {
+        let features = example.features.join(",");
+        let mut command = process::cargo(["build", "-p", &example.package, "--example", &example.name]);
+        if !process::run(command.args(["--features", &features]))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// None when it went well, else what went wrong.
+fn run_one(target: &Path, example: &Example) -> Result<Option<String>> {
+    let file = format!("{}{}", example.name, std::env::consts::EXE_SUFFIX);
+    let mut program = Command::new(target.join("debug").join("examples").join(file));
+    Ok(match process::run_within(&mut program, LIMIT)? {
+        Ended::InTime(status) if status.success() => None,
+        Ended::InTime(status) => Some(format!("failed: {status}")),
+        Ended::Killed => Some(format!("did not end within {} s and was killed", LIMIT.as_secs())),
+    })
+}

@@ -1,0 +1,64 @@
+//! The project's own commands, run as `cargo xtask <command>`.
+
+mod tally;
+mod process;
+mod metadata;
+mod step;
+mod arguments;
+mod paint;
+mod outcome;
+mod examples;
+mod tidy;
+mod suite;
+mod report;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::arguments::Command;
+use crate::paint::Paint;
+use crate::step::Step;
+
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let command = match arguments::parse(&arguments) {
+        Ok(command) => command,
+        Err(wrong) => {
+            eprintln!("error: {wrong}\n\nTry `cargo xtask help`.");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match perform(&command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(command: &Command) -> Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
+    // Cargo and the examples find the workspace from wherever this was started.
+    std::env::set_current_dir(root).with_context(|| format!("cannot work in {}", root.display()))?;
+    let failed = match command {
+        Command::Help => {
+            println!("{}", arguments::help());
+            0
+        }
+        Command::Tidy => tidy::print(root)?,
+        Command::Steps(steps) => run(steps, root),
+    };
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run(steps: &[Step], root: &Path) -> usize {
+    let paint = Paint::detect();
+    let outcomes = suite::run(steps, root, paint);
+    println!("{}", report::summary(&outcomes, paint));
+    report::total(&outcomes).failed
+}

@@ -1,0 +1,119 @@
+//! What `cargo metadata` says about the workspace: its examples and its model-checked tests.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::process;
+
+/// The feature that swaps a package's locks and tasks for those of the model checker.
+pub(crate) const MODEL_FEATURE: &str = "__model";
+
+/// The packages of this repository, as far as the test steps need them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Workspace {
+    pub(crate) target: PathBuf,
+    pub(crate) examples: Vec<Example>,
+    pub(crate) models: Vec<Model>,
+}
+
+/// A program under `examples/`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Example {
+    pub(crate) package: String,
+    pub(crate) name: String,
+    pub(crate) features: Vec<String>,
+}
+
+/// A package with concurrency tests that run under a model checker.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Model {
+    pub(crate) package: String,
+    /// The test targets that require the feature; the other tests do not run under the model checker.
+    pub(crate) tests: Vec<String>,
+}
+
+/// Asks cargo.
+pub(crate) fn load() -> Result<Workspace> {
+    let mut command = process::cargo(["metadata", "--format-version=1", "--no-deps"]);
+    let output = command.stderr(Stdio::inherit()).output().context("`cargo metadata` did not start")?;
+    ensure!(output.status.success(), "`cargo metadata` failed");
+    Ok(read(&serde_json::from_slice(&output.stdout).context("`cargo metadata` did not print JSON")?))
+}
+
+fn read(metadata: &Value) -> Workspace {
+    let mut workspace =
+        Workspace { target: text(&metadata["target_directory"]).into(), examples: vec![], models: vec![] };
+    for package in list(&metadata["packages"]) {
+        workspace.examples.extend(examples(package));
+        workspace.models.extend(model(package));
+    }
+    workspace
+}
+
+fn examples(package: &Value) -> impl Iterator<Item = Example> {
+    let programs = list(&package["targets"]).iter().filter(|target| is_kind(target, "example"));
+    programs.map(|target| Example {
+        package: text(&package["name"]),
+        name: text(&target["name"]),
+        features: texts(&target["required-features"]),
+    })
+}
+
+fn model(package: &Value) -> Option<Model> {
+    package["features"].get(MODEL_FEATURE)?;
+    let tests = list(&package["targets"]).iter().filter(|target| is_kind(target, "test"));
+    let modelled = tests.filter(|test| texts(&test["required-features"]).iter().any(|f| f == MODEL_FEATURE));
+    Some(Model { package: text(&package["name"]), tests: modelled.map(|test| text(&test["name"])).collect() })
+}
+
+fn is_kind(target: &Value, kind: &str) -> bool {
+    texts(&target["kind"]).iter().any(|k| k == kind)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    list(value).iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn workspace(features: &Value, targets: &Value) -> Workspace {
+        let package = json!({ "name": "queue", "features": features, "targets": targets });
+        read(&json!({ "target_directory": "/tmp/target", "packages": [package] }))
+    }
+
+    #[test]
+    fn finds_examples_with_the_features_they_need() {
+        let targets = json!([
+            { "name": "queue", "kind": ["lib"] },
+            { "name": "watch", "kind": ["example"], "required-features": ["tls"] },
+        ]);
+        let found = workspace(&json!({}), &targets);
+        let (package, name, features) = ("queue".into(), "watch".into(), vec!["tls".into()]);
+        assert_eq!(found.examples, [Example { package, name, features }]);
+        assert_eq!(found.models, []);
+    }
+
+    #[test]
+    fn finds_tests_that_require_the_model() {
+        let targets = json!([
+            { "name": "plain", "kind": ["test"] },
+            { "name": "model", "kind": ["test"], "required-features": ["__model"] },
+        ]);
+        let found = workspace(&json!({ "__model": [] }), &targets);
+        assert_eq!(found.models, [Model { package: "queue".into(), tests: vec!["model".into()] }]);
+    }
+}

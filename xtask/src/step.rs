@@ -1,0 +1,68 @@
+//! The steps of `cargo xtask test`, in the order in which they run.
+
+/// One thing that the test command checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Fmt,
+    Clippy,
+    Tidy,
+    Tests,
+    DocTests,
+    Docs,
+    Model,
+    Examples,
+}
+
+impl Step {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Fmt,
+        Self::Clippy,
+        Self::Tidy,
+        Self::Tests,
+        Self::DocTests,
+        Self::Docs,
+        Self::Model,
+        Self::Examples,
+    ];
+
+    /// The steps that judge the text and do not run it.
+    pub(crate) const LINT: [Self; 3] = [Self::Fmt, Self::Clippy, Self::Tidy];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fmt => "fmt",
+            Self::Clippy => "clippy",
+            Self::Tidy => "tidy",
+            Self::Tests => "tests",
+            Self::DocTests => "doc-tests",
+            Self::Docs => "docs",
+            Self::Model => "model",
+            Self::Examples => "examples",
+        }
+    }
+
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Self::Fmt => "the code is formatted",
+            Self::Clippy => "clippy and the compiler have nothing to say",
+            Self::Tidy => "the tree keeps the layout rules",
+            Self::Tests => "unit and integration tests",
+            Self::DocTests => "the examples in doc comments",
+            Self::Docs => "rustdoc builds without warnings",
+            Self::Model => "concurrency tests under the model checker",
+            Self::Examples => "every program under examples/ runs and ends well",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+
+    /// Whether the step has nothing to say about code that does not compile.
+    pub(crate) fn needs_build(self) -> bool {
+        match self {
+            Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
+            Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
+        }
+    }
+}

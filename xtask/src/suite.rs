@@ -1,0 +1,146 @@
+//! Runs the steps one after the other.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::examples;
+use crate::metadata::{self, MODEL_FEATURE, Model};
+use crate::outcome::{Outcome, StepResult, Verdict};
+use crate::paint::Paint;
+use crate::process::{self, Tested};
+use crate::step::Step;
+use crate::tally::Tally;
+use crate::tidy;
+
+/// Runs every given step, also after one has failed; only code that does not compile ends the steps that need it.
+pub(crate) fn run(steps: &[Step], root: &Path, paint: Paint) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for &step in steps {
+        println!("\n{}", paint.bold(&format!("==> {}: {}", step.name(), step.about())));
+        let began = Instant::now();
+        let is_built = outcomes.iter().all(|outcome| outcome.result.verdict != Verdict::NotBuilt);
+        let result = if step.needs_build() && !is_built {
+            StepResult::skipped("the code does not compile")
+        } else {
+            perform(step, root, paint).unwrap_or_else(|error| StepResult::failed(format!("{error:#}")))
+        };
+        outcomes.push(Outcome { step, result, took: began.elapsed() });
+    }
+    outcomes
+}
+
+fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
+    match step {
+        Step::Fmt => check(process::cargo(["fmt", "--all", "--check"]).args(fmt_arguments(paint))),
+        Step::Clippy => {
+            check(&mut process::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        }
+        Step::Tidy => tidy_tree(root),
+        // Bench targets are not named: those without a harness would run as if they were tests.
+        Step::Tests => {
+            test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
+        }
+        Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
+        Step::Docs => {
+            check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
+        }
+        Step::Model => models(&metadata::load()?.models),
+        Step::Examples => examples::run(&metadata::load()?),
+    }
+}
+
+/// Unlike cargo, rustfmt colours what goes to a file or a pipe as well.
+fn fmt_arguments(paint: Paint) -> &'static [&'static str] {
+    match paint {
+        Paint::Coloured => &[],
+        Paint::Plain => &["--", "--color=never"],
+    }
+}
+
+fn tidy_tree(root: &Path) -> Result<StepResult> {
+    Ok(match tidy::print(root)? {
+        0 => StepResult::passed(),
+        1 => StepResult::failed("1 violation"),
+        found => StepResult::failed(format!("{found} violations")),
+    })
+}
+
+fn check(command: &mut Command) -> Result<StepResult> {
+    println!("{}", process::line(command));
+    Ok(if process::run(command)? { StepResult::passed() } else { StepResult::failed("") })
+}
+
+fn test(command: &mut Command) -> Result<StepResult> {
+    println!("{}", process::line(command));
+    let Tested { succeeded, counter } = process::run_tests(command)?;
+    let mut tally = counter.tally;
+    tally.failed += counter.crashed();
+    let verdict = match (succeeded, counter.started, counter.crashed()) {
+        (true, _, _) => Verdict::Passed,
+        // Cargo builds every test program before it starts the first.
+        (false, 0, _) => Verdict::NotBuilt,
+        (false, _, 0) => Verdict::Failed(String::new()),
+        (false, _, crashed) => Verdict::Failed(format!("test programs that crashed: {crashed}")),
+    };
+    let tally = (verdict != Verdict::NotBuilt).then_some(tally);
+    Ok(StepResult { verdict, tally })
+}
+
+fn models(models: &[Model]) -> Result<StepResult> {
+    let mut tally = Tally::default();
+    let mut failed = Vec::new();
+    for model in models {
+        let result = test_model(model)?;
+        tally += result.counts();
+        if result.verdict != Verdict::Passed {
+            failed.push(model.package.as_str());
+        }
+    }
+    Ok(match (models, failed.as_slice()) {
+        ([], _) => StepResult::skipped("no package has model-checked tests"),
+        (_, []) => StepResult { verdict: Verdict::Passed, tally: Some(tally) },
+        (_, failed) => StepResult { verdict: Verdict::Failed(failed.join(", ")), tally: Some(tally) },
+    })
+}
+
+fn test_model(model: &Model) -> Result<StepResult> {
+    if model.tests.is_empty() {
+        println!("{} has the feature `{MODEL_FEATURE}`, and no test target requires it", model.package);
+        return Ok(StepResult::failed("no tests"));
+    }
+    test(&mut model_command(model))
+}
+
+fn model_command(model: &Model) -> Command {
+    let mut command =
+        process::cargo(["test", "-p", &model.package, "--features", MODEL_FEATURE, "--no-fail-fast"]);
+    for test in &model.tests {
+        command.args(["--test", test]);
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(tests: &[&str], expected: &str) {
+        let tests = tests.iter().map(|&test| test.to_owned()).collect();
+        let line = process::line(&model_command(&Model { package: "queue".into(), tests }));
+        assert_eq!(line, format!("cargo test -p queue --features __model --no-fail-fast {expected}"));
+    }
+
+    #[test]
+    fn model_runs_only_the_tests_made_for_it() {
+        check(&["model", "races"], "--test model --test races");
+    }
+
+    #[test]
+    fn a_model_without_tests_fails() {
+        let result = test_model(&Model { package: "queue".into(), tests: vec![] }).unwrap();
+        assert!(matches!(result.verdict, Verdict::Failed(_)));
+    }
+}

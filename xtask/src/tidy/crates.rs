@@ -1,0 +1,185 @@
+//! The crates depend on one another in one direction.
+
+use crate::tidy::tree::{SourceFile, Tree};
+use crate::tidy::violation::Violation;
+
+const RULE: &str = "crates";
+
+/// Each crate by its folder, and the crates of ours that it may use.
+const MAY_USE: [(&str, &[&str]); 7] = [
+    ("crates/wire", &[]),
+    ("crates/workqueue", &[]),
+    ("crates/informer", &["crates/wire"]),
+    ("crates/devserver", &["crates/wire"]),
+    ("crates/cli", &["crates/informer", "crates/devserver", "crates/wire"]),
+    ("bench", &["crates/wire", "crates/workqueue", "crates/informer", "crates/devserver"]),
+    ("xtask", &[]),
+];
+
+/// What tests and examples of every crate may use on top of that.
+const TESTS_MAY_USE: &str = "crates/devserver";
+
+/// A line of a manifest that asks for a package.
+struct Dependency<'a> {
+    package: &'a str,
+    line: usize,
+    is_dev: bool,
+}
+
+pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
+    let manifests: Vec<_> = tree.files.iter().filter_map(|file| Some((folder(file)?, file))).collect();
+    let folder_of = |package: &str| {
+        let found = manifests.iter().find(|(_, file)| package_name(&file.text) == Some(package));
+        found.map(|(folder, _)| *folder)
+    };
+    let mut violations = Vec::new();
+    for &(folder, file) in &manifests {
+        let Some((owner, may_use)) = MAY_USE.iter().find(|(known, _)| is_below(folder, known)) else {
+            violations.push(unknown(file));
+            continue;
+        };
+        for dependency in dependencies(&file.text) {
+            let Some(used) = folder_of(dependency.package) else { continue };
+            // What lies below a crate's folder, such as its fuzz targets, may use that crate.
+            let is_allowed =
+                used == *owner || may_use.contains(&used) || dependency.is_dev && used == TESTS_MAY_USE;
+            if !is_allowed {
+                violations.push(backward(file, &dependency, used));
+            }
+        }
+    }
+    violations
+}
+
+/// The folder of a crate; the workspace's own manifest has none.
+fn folder(file: &SourceFile) -> Option<&str> {
+    file.path.strip_suffix("/Cargo.toml")
+}
+
+fn is_below(folder: &str, known: &str) -> bool {
+    folder.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn unknown(file: &SourceFile) -> Violation {
+    Violation {
+        file: file.path.clone(),
+        line: 1,
+        rule: RULE,
+        wrong: "this crate has no place in the order of crates".to_owned(),
+        mend: "add it to `MAY_USE` in xtask/src/tidy/crates.rs and to ARCHITECTURE.md".to_owned(),
+    }
+}
+
+fn backward(file: &SourceFile, dependency: &Dependency<'_>, used: &str) -> Violation {
+    Violation {
+        file: file.path.clone(),
+        line: dependency.line,
+        rule: RULE,
+        wrong: format!("`{}` in {used} stands outside of what this crate may use", dependency.package),
+        mend: "move what both need into a crate below them; the order is in xtask/src/tidy/crates.rs"
+            .to_owned(),
+    }
+}
+
+fn package_name(manifest: &str) -> Option<&str> {
+    let package = manifest.lines().map(str::trim).skip_while(|line| *line != "[package]").skip(1);
+    package.take_while(|line| !line.starts_with('[')).find_map(|line| value_of(line, "name"))
+}
+
+/// The dependencies of a manifest, under whatever name it gives them.
+fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
+    let mut found = Vec::new();
+    let mut section = "";
+    for (index, line) in manifest.lines().enumerate() {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        }
+        let is_dev = section.contains("dev-dependencies");
+        let package = match section.rsplit_once("dependencies") {
+            Some((_, "")) => renamed(line).or_else(|| key(line)),
+            Some((_, name)) if line.starts_with('[') => name.strip_prefix('.'),
+            Some(_) => value_of(line, "package"),
+            None => None,
+        };
+        found.extend(package.map(|package| Dependency { package, line: index + 1, is_dev }));
+    }
+    found
+}
+
+/// The name before `=`, without `.workspace` and the like.
+fn key(line: &str) -> Option<&str> {
+    let (key, _) = line.split_once('=').filter(|_| !line.starts_with(['[', '#']))?;
+    key.trim().split('.').next()
+}
+
+/// The package meant by `name = { package = "..", .. }`.
+fn renamed(line: &str) -> Option<&str> {
+    let (_, table) = line.split_once('{').filter(|_| !line.starts_with('#'))?;
+    table.split(',').find_map(|entry| value_of(entry, "package"))
+}
+
+/// The text in `key = "text"`.
+fn value_of<'a>(entry: &'a str, key: &str) -> Option<&'a str> {
+    let value = entry.trim().strip_prefix(key)?.trim_start().strip_prefix('=')?;
+    value.split('"').nth(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::tree::found;
+
+    /// What is wrong with a manifest of `crates/informer`, beside those of the other crates.
+    fn wrong(dependencies: &str) -> Vec<String> {
+        let manifest = format!("[package]\nname = \"kube-informer\"\n{dependencies}");
+        found(
+            check,
+            &[
+                ("Cargo.toml", "[workspace.dependencies]\nkube-cli = \"1\""),
+                ("crates/wire/Cargo.toml", "[package]\nname = \"kube-informer-wire\""),
+                ("crates/devserver/Cargo.toml", "[package]\nname = \"kube-devserver\""),
+                ("crates/cli/Cargo.toml", "[package]\nname = \"kube-cli\""),
+                ("crates/informer/Cargo.toml", &manifest),
+            ],
+        )
+    }
+
+    fn outside(line: usize, package: &str, folder: &str) -> [String; 1] {
+        let at = format!("crates/informer/Cargo.toml:{line}: crates");
+        [format!("{at}: `{package}` in {folder} stands outside of what this crate may use")]
+    }
+
+    #[test]
+    fn crates_below_may_be_used() {
+        let manifest =
+            "[dependencies]\nkube-informer-wire.workspace = true\nserde = \"1\"\n# kube-cli = \"1\"";
+        assert_eq!(wrong(manifest), [""; 0]);
+    }
+
+    #[test]
+    fn tests_may_use_the_devserver() {
+        assert_eq!(wrong("[dev-dependencies]\nkube-devserver.workspace = true"), [""; 0]);
+        let manifest = "[dependencies]\nkube-devserver = { path = \"../devserver\" }";
+        assert_eq!(wrong(manifest), outside(4, "kube-devserver", "crates/devserver"));
+    }
+
+    #[test]
+    fn back_edges_are_caught_in_every_spelling() {
+        let expected = |line| outside(line, "kube-cli", "crates/cli");
+        assert_eq!(wrong("[dependencies]\nkube-cli = \"1\""), expected(4));
+        assert_eq!(wrong("[dependencies.kube-cli]\nversion = \"1\""), expected(3));
+        assert_eq!(wrong("[dependencies.cli]\npackage = \"kube-cli\""), expected(4));
+        assert_eq!(
+            wrong("[dev-dependencies]\ncli = { version = \"1\", package = \"kube-cli\" }"),
+            expected(4)
+        );
+        assert_eq!(wrong("[target.'cfg(unix)'.build-dependencies]\nkube-cli = \"1\""), expected(4));
+    }
+
+    #[test]
+    fn a_crate_without_place_is_caught() {
+        let wrong = "crates/extra/Cargo.toml:1: crates: this crate has no place in the order of crates";
+        assert_eq!(found(check, &[("crates/extra/Cargo.toml", "[package]\nname = \"extra\"")]), [wrong]);
+    }
+}

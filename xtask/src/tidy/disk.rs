@@ -1,0 +1,47 @@
+//! Reads the repository from disk.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::tidy::tree::SourceFile;
+
+/// Folders that hold what programs make, not what people write.
+const SKIPPED: [&str; 3] = [".git", "target", "proptest-regressions"];
+
+/// The files whose text the rules look at.
+const READ: [&str; 3] = ["rs", "toml", "md"];
+
+/// Every file below the root, in order of path.
+pub(crate) fn read(root: &Path) -> Result<Vec<SourceFile>> {
+    let mut files = Vec::new();
+    read_folder(root, "", &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{prefix}{name}");
+        if entry.file_type()?.is_dir() {
+            if !SKIPPED.contains(&name.as_str()) {
+                read_folder(&entry.path(), &format!("{path}/"), files)?;
+            }
+        } else {
+            files.push(SourceFile { text: read_text(&entry.path())?, path });
+        }
+    }
+    Ok(())
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    let is_read = path.extension().is_some_and(|ending| READ.iter().any(|read| ending == *read));
+    if !is_read {
+        return Ok(String::new());
+    }
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}

@@ -1,0 +1,152 @@
+//! A Rust file as a flat list of tokens, which is all that the rules need to see.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+/// One token; doc comments come as attributes, other comments not at all.
+#[derive(Debug)]
+pub(crate) struct Token {
+    kind: Kind,
+    line: usize,
+    /// For a bracket the index of its partner, else the token's own.
+    pair: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Word(String),
+    Mark(char),
+    Open(char),
+    Close(char),
+    Literal,
+}
+
+/// The tokens of a file; an index past the end is no token at all.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens(Vec<Token>);
+
+impl Tokens {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The line at which the text stops being Rust.
+    pub(crate) fn parse(text: &str) -> Result<Self, usize> {
+        let stream: TokenStream =
+            text.parse().map_err(|error: proc_macro2::LexError| error.span().start().line)?;
+        let mut tokens = Self::default();
+        tokens.extend(stream);
+        Ok(tokens)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The identifier or keyword at an index.
+    pub(crate) fn word(&self, at: usize) -> Option<&str> {
+        match &self.0.get(at)?.kind {
+            Kind::Word(word) => Some(word),
+            Kind::Mark(_) | Kind::Open(_) | Kind::Close(_) | Kind::Literal => None,
+        }
+    }
+
+    pub(crate) fn is_word(&self, at: usize, word: &str) -> bool {
+        self.word(at) == Some(word)
+    }
+
+    pub(crate) fn is_mark(&self, at: usize, mark: char) -> bool {
+        self.is(at, &Kind::Mark(mark))
+    }
+
+    /// Whether a bracket opens here; brackets are named by their opening character.
+    pub(crate) fn is_open(&self, at: usize, bracket: char) -> bool {
+        self.is(at, &Kind::Open(bracket))
+    }
+
+    pub(crate) fn is_close(&self, at: usize, bracket: char) -> bool {
+        self.is(at, &Kind::Close(bracket))
+    }
+
+    pub(crate) fn is_literal(&self, at: usize) -> bool {
+        self.is(at, &Kind::Literal)
+    }
+
+    /// Whether `::` stands here; it takes two tokens.
+    pub(crate) fn is_path_separator(&self, at: usize) -> bool {
+        self.is_mark(at, ':') && self.is_mark(at + 1, ':')
+    }
+
+    /// The other end of a bracket; any other token is its own.
+    pub(crate) fn pair(&self, at: usize) -> usize {
+        self.0.get(at).map_or(at, |token| token.pair)
+    }
+
+    pub(crate) fn line(&self, at: usize) -> usize {
+        self.0.get(at).or(self.0.last()).map_or(1, |token| token.line)
+    }
+
+    /// The indexes of a word.
+    pub(crate) fn find<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+        (0..self.len()).filter(move |&at| self.is_word(at, word))
+    }
+
+    fn is(&self, at: usize, kind: &Kind) -> bool {
+        self.0.get(at).is_some_and(|token| token.kind == *kind)
+    }
+
+    fn extend(&mut self, stream: TokenStream) {
+        for tree in stream {
+            let line = tree.span().start().line;
+            match tree {
+                TokenTree::Ident(word) => self.push(Kind::Word(word.to_string()), line),
+                TokenTree::Punct(mark) => self.push(Kind::Mark(mark.as_char()), line),
+                TokenTree::Literal(_) => self.push(Kind::Literal, line),
+                TokenTree::Group(group) => self.extend_group(&group),
+            }
+        }
+    }
+
+    fn extend_group(&mut self, group: &Group) {
+        let bracket = match group.delimiter() {
+            Delimiter::Parenthesis => '(',
+            Delimiter::Brace => '{',
+            Delimiter::Bracket => '[',
+            Delimiter::None => return self.extend(group.stream()),
+        };
+        let open = self.len();
+        self.push(Kind::Open(bracket), group.span_open().start().line);
+        self.extend(group.stream());
+        let close = self.len();
+        self.push(Kind::Close(bracket), group.span_close().start().line);
+        self.0[open].pair = close;
+        self.0[close].pair = open;
+    }
+
+    fn push(&mut self, kind: Kind, line: usize) {
+        let pair = self.len();
+        self.0.push(Token { kind, line, pair });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_and_comments_hold_no_words() {
+        let tokens = Tokens::parse("// todo\nlet a = \"todo\"; /* todo */ 'x' r#\"todo\"#").unwrap();
+        assert_eq!(tokens.find("todo").count(), 0);
+        assert_eq!(tokens.line(0), 2);
+    }
+
+    #[test]
+    fn brackets_know_their_partner() {
+        let tokens = Tokens::parse("f(a, [b])").unwrap();
+        assert!(tokens.is_open(1, '(') && tokens.is_close(tokens.pair(1), '('));
+        assert_eq!(tokens.pair(tokens.pair(4)), 4);
+    }
+
+    #[test]
+    fn an_unclosed_bracket_is_found_by_line() {
+        assert_eq!(Tokens::parse("fn a() {}\nfn b() {").unwrap_err(), 2);
+    }
+}

@@ -1,0 +1,188 @@
+//! The files of the repository as the rules see them.
+
+use std::ops::Range;
+
+use crate::tidy::syntax::{self, Function, Module};
+use crate::tidy::tokens::Tokens;
+use crate::tidy::violation::Violation;
+
+/// A file of the repository by its path from the root; only Rust, TOML and Markdown come with their text.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// All files, with the Rust ones read into tokens.
+#[derive(Debug)]
+pub(crate) struct Tree<'a> {
+    pub(crate) files: &'a [SourceFile],
+    pub(crate) rust: Vec<RustFile<'a>>,
+    /// Files that are not Rust although their name says so.
+    pub(crate) unreadable: Vec<Violation>,
+}
+
+/// A Rust file.
+#[derive(Debug)]
+pub(crate) struct RustFile<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) tokens: Tokens,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) modules: Vec<Module>,
+    /// The parts that exist in tests alone.
+    pub(crate) tests: Vec<Range<usize>>,
+}
+
+impl<'a> Tree<'a> {
+    pub(crate) fn new(files: &'a [SourceFile]) -> Self {
+        let mut tree = Self { files, rust: Vec::new(), unreadable: Vec::new() };
+        for file in files.iter().filter(|file| file.path.ends_with(".rs")) {
+            match Tokens::parse(&file.text) {
+                Ok(tokens) => tree.rust.push(RustFile::new(file, tokens)),
+                Err(line) => tree.unreadable.push(unreadable(&file.path, line)),
+            }
+        }
+        tree.mark_test_files();
+        tree
+    }
+
+    /// The Rust file at a path.
+    pub(crate) fn rust_at(&self, path: &str) -> Option<&RustFile<'a>> {
+        self.rust.iter().find(|file| file.path == path)
+    }
+
+    /// Whether a file or folder is there.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        let is_at = |file: &SourceFile| {
+            file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        path.is_empty() || self.files.iter().any(is_at)
+    }
+
+    /// Files whose `mod` declaration stands under `#[cfg(test)]` are test code from end to end.
+    fn mark_test_files(&mut self) {
+        let mut folders = Vec::new();
+        for file in &self.rust {
+            let declared = file.modules.iter().filter(|module| file.is_test(module.name));
+            folders.extend(declared.filter_map(|module| file.child(module.name)));
+        }
+        for file in &mut self.rust {
+            let is_below = |folder: &String| {
+                file.path
+                    .strip_prefix(folder.as_str())
+                    .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+            };
+            if file.is_in("tests") || file.path.ends_with("/tests.rs") || folders.iter().any(is_below) {
+                file.tests.clear();
+                file.tests.push(0..file.tokens.len());
+            }
+        }
+    }
+}
+
+impl<'a> RustFile<'a> {
+    fn new(file: &'a SourceFile, tokens: Tokens) -> Self {
+        Self {
+            path: &file.path,
+            text: &file.text,
+            functions: syntax::functions(&tokens),
+            modules: syntax::modules(&tokens),
+            tests: syntax::test_code(&tokens),
+            tokens,
+        }
+    }
+
+    pub(crate) fn is_test(&self, at: usize) -> bool {
+        self.tests.iter().any(|range| range.contains(&at))
+    }
+
+    /// Whether no part of the file exists outside of tests.
+    pub(crate) fn is_all_test(&self) -> bool {
+        self.tests.iter().any(|range| *range == (0..self.tokens.len()))
+    }
+
+    /// Whether a program wrote the file.
+    pub(crate) fn is_generated(&self) -> bool {
+        self.text.lines().next().is_some_and(|line| line.contains("@generated"))
+    }
+
+    /// Whether a folder of this name is on the way to the file.
+    pub(crate) fn is_in(&self, folder: &str) -> bool {
+        self.path.split('/').rev().skip(1).any(|part| part == folder)
+    }
+
+    /// The path, without `.rs`, at which the file of the module declared here lies.
+    pub(crate) fn child(&self, name: usize) -> Option<String> {
+        let stem = self.path.strip_suffix(".rs")?;
+        let (folder, last) = stem.rsplit_once('/')?;
+        let folder = if ["lib", "main", "mod"].contains(&last) { folder } else { stem };
+        Some(format!("{folder}/{}", self.tokens.word(name)?))
+    }
+
+    /// A violation at a line of this file.
+    pub(crate) fn violation(
+        &self,
+        rule: &'static str,
+        line: usize,
+        wrong: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Violation {
+        Violation { file: self.path.to_owned(), line, rule, wrong: wrong.into(), mend: mend.into() }
+    }
+}
+
+fn unreadable(path: &str, line: usize) -> Violation {
+    Violation {
+        file: path.to_owned(),
+        line,
+        rule: "syntax",
+        wrong: "this is not Rust".to_owned(),
+        mend: "look for an unclosed bracket or string".to_owned(),
+    }
+}
+
+/// The files given as pairs of path and text.
+#[cfg(test)]
+pub(crate) fn files(pairs: &[(&str, &str)]) -> Vec<SourceFile> {
+    let file = |&(path, text): &(&str, &str)| SourceFile { path: path.to_owned(), text: text.to_owned() };
+    pairs.iter().map(file).collect()
+}
+
+/// What a rule finds in a tree given as pairs of path and text: each violation up to its `mend`.
+#[cfg(test)]
+pub(crate) fn found(rule: fn(&Tree<'_>) -> Vec<Violation>, pairs: &[(&str, &str)]) -> Vec<String> {
+    let files = files(pairs);
+    let line = |violation: Violation| {
+        let text = violation.to_string();
+        text.split_once("; mend: ").map(|(wrong, _)| wrong.to_owned()).unwrap()
+    };
+    rule(&Tree::new(&files)).into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_declared_for_tests_is_test_code() {
+        let files = files(&[
+            ("a/src/lib.rs", "#[cfg(test)] mod fixture; mod real;"),
+            ("a/src/fixture.rs", "fn a() {}"),
+            ("a/src/fixture/deep.rs", "fn a() {}"),
+            ("a/src/real.rs", "fn a() {}"),
+        ]);
+        let tree = Tree::new(&files);
+        let is_test = tree.rust.iter().map(RustFile::is_all_test).collect::<Vec<_>>();
+        assert_eq!(is_test, [false, true, true, false]);
+    }
+
+    #[test]
+    fn folders_are_there_when_a_file_is() {
+        let files = files(&[("docs/guide.md", "")]);
+        let tree = Tree::new(&files);
+        assert!(tree.has("docs") && tree.has("docs/") && tree.has("docs/guide.md"));
+        assert!(!tree.has("doc") && !tree.has("docs/guide"));
+    }
+}
