@@ -10,3 +10,8 @@ pub mod controller;
 
 pub use kube_informer_wire as wire;
 pub use listing::Listing;
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

@@ -34,7 +34,9 @@ fn apply_deltas<K: Resource>(deltas: Deltas<K>, edit: &mut Edit<'_, K>, events: 
     for delta in deltas {
         match delta {
             // The store knows better than the source what is new to it.
-            Delta::Added(object) | Delta::Updated(object) => events.push(event(edit.put(key.clone(), object), false)),
+            Delta::Added(object) | Delta::Updated(object) => {
+                events.push(event(edit.put(key.clone(), object), false))
+            }
             Delta::Deleted(seen) => {
                 if let Some(stored) = edit.remove(&key) {
                     let observed = seen.is_some();

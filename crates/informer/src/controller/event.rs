@@ -86,7 +86,9 @@ impl<K: fmt::Debug> fmt::Debug for Event<K> {
             Self::Added { object, initial } => {
                 f.debug_struct("Added").field("object", object).field("initial", initial).finish()
             }
-            Self::Updated { old, new } => f.debug_struct("Updated").field("old", old).field("new", new).finish(),
+            Self::Updated { old, new } => {
+                f.debug_struct("Updated").field("old", old).field("new", new).finish()
+            }
             Self::Deleted { last_known, observed } => {
                 f.debug_struct("Deleted").field("last_known", last_known).field("observed", observed).finish()
             }

@@ -88,7 +88,11 @@ fn say(event: &Event<Pod>) -> String {
 #[test]
 fn the_store_decides_what_is_new_not_the_name_of_the_delta() {
     let mut pipeline = Pipeline::new();
-    pipeline.update(pod("a").version(1)).add(pod("a").version(2)).add(pod("b").version(3)).update(pod("b").version(4));
+    pipeline
+        .update(pod("a").version(1))
+        .add(pod("a").version(2))
+        .add(pod("b").version(3))
+        .update(pod("b").version(4));
     assert_eq!(pipeline.told(), ["+a@1", "a@1 -> a@2", "+b@3", "b@3 -> b@4"]);
 }
 
@@ -138,7 +142,9 @@ fn the_store_shows_the_final_state_before_anyone_is_told() {
         let stored = pipeline.store.get(&kube_informer_wire::Key::of(&**event.object()).unwrap());
         match event {
             Event::Deleted { .. } => assert_eq!(stored, None),
-            Event::Added { .. } | Event::Updated { .. } => assert!(version_of(&stored.unwrap()) >= version_of(event.object())),
+            Event::Added { .. } | Event::Updated { .. } => {
+                assert!(version_of(&stored.unwrap()) >= version_of(event.object()))
+            }
         }
     }
     assert_eq!(pipeline.store.version(), Some(rv(6)));
@@ -170,7 +176,11 @@ fn has_synced_only_after_the_events_of_the_first_list_are_out() {
 #[test]
 fn a_batch_tells_in_the_order_of_the_queue() {
     let mut pipeline = Pipeline::new();
-    pipeline.add(pod("b").version(1)).add(pod("a").version(2)).add(pod("b").version(3)).delete(pod("a").version(4));
+    pipeline
+        .add(pod("b").version(1))
+        .add(pod("a").version(2))
+        .add(pod("b").version(3))
+        .delete(pod("a").version(4));
     assert_eq!(pipeline.told(), ["+b@1", "b@1 -> b@3", "+a@2", "-a@4"]);
 }
 
@@ -281,7 +291,8 @@ fn a_filter_turns_crossings_into_additions_and_deletions() {
     let added = |version| Event::Added { object: Arc::new(pod("a").version(version)), initial: true };
     assert_eq!(even(added(2)).as_deref(), Some("+a@2 initial"));
     assert_eq!(even(added(1)), None);
-    let deleted = |version| Event::Deleted { last_known: Arc::new(pod("a").version(version)), observed: false };
+    let deleted =
+        |version| Event::Deleted { last_known: Arc::new(pod("a").version(version)), observed: false };
     assert_eq!(even(deleted(2)).as_deref(), Some("-a@2 unseen"));
     assert_eq!(even(deleted(1)), None);
 }

@@ -121,7 +121,9 @@ impl<K> Builder<K> {
         };
         let capacity = self.capacity.map_or(usize::MAX, NonZeroUsize::get);
         let has_synced = Arc::new(AtomicBool::new(false));
-        DeltaFifo { shared: Arc::new(Shared { state: Mutex::new(state), gate: self.gate, capacity, has_synced }) }
+        DeltaFifo {
+            shared: Arc::new(Shared { state: Mutex::new(state), gate: self.gate, capacity, has_synced }),
+        }
     }
 }
 
@@ -157,7 +159,9 @@ impl<K: Resource> DeltaFifo<K> {
         };
         async move {
             match admitted {
-                Some((key, object)) => self.push(|queue| queue.delta(key, Delta::Deleted(object), version)).await,
+                Some((key, object)) => {
+                    self.push(|queue| queue.delta(key, Delta::Deleted(object), version)).await
+                }
                 None => Ok(()),
             }
         }

@@ -191,7 +191,9 @@ fn transforms_each_object_once_before_the_queue() {
             seen.fetch_add(1, Ordering::Relaxed);
             Ok(pod.label("first", "yes"))
         })
-        .transform(|pod| if pod.metadata.labels.is_some() { Ok(pod.node("n")) } else { Err("no label".into()) })
+        .transform(
+            |pod| if pod.metadata.labels.is_some() { Ok(pod.node("n")) } else { Err("no label".into()) },
+        )
         .build();
     now(fifo.add(pod("a"))).unwrap();
     now(fifo.update(pod("a"))).unwrap();
@@ -553,15 +555,15 @@ fn check_pop(
         return Ok(());
     }
     let mut expected = model_pop(model);
-    expected.dedup_by(|new, old| {
-        matches!((old, new), (Arrival::Delta(_, '-', _), Arrival::Delta(_, '-', _)))
-    });
+    expected
+        .dedup_by(|new, old| matches!((old, new), (Arrival::Delta(_, '-', _), Arrival::Delta(_, '-', _))));
     let batch = now(fifo.pop()).unwrap();
     let popped = match &batch.entries[0] {
         Entry::Deltas(deltas) => {
             let key: u8 = deltas.key().as_str().parse().unwrap();
             let said = deltas.iter().map(say_delta);
-            said.map(|said| Arrival::Delta(key, said.chars().next().unwrap(), said[1..].parse().unwrap())).collect()
+            said.map(|said| Arrival::Delta(key, said.chars().next().unwrap(), said[1..].parse().unwrap()))
+                .collect()
         }
         Entry::Replaced { .. } => vec![Arrival::Barrier("list")],
         Entry::Resync => vec![Arrival::Barrier("resync")],

@@ -109,7 +109,8 @@ impl<K> Indexes<K> {
             let Source::Function(function) = &index.source else { continue };
             let before = tags.len();
             let mut emit = |value: &str| {
-                let value = index.bucket(value).map_or_else(|| value.into(), |bucket| Arc::clone(&bucket.value));
+                let value =
+                    index.bucket(value).map_or_else(|| value.into(), |bucket| Arc::clone(&bucket.value));
                 let tag = Tag { index: number, value };
                 if !tags[before..].contains(&tag) {
                     tags.push(tag);
@@ -194,8 +195,7 @@ impl Hashed for Bucket {
 
 impl<K> Default for Indexes<K> {
     fn default() -> Self {
-        let namespace =
-            Index { name: NAMESPACE.into(), source: Source::Namespace, buckets: Trie::default() };
+        let namespace = Index { name: NAMESPACE.into(), source: Source::Namespace, buckets: Trie::default() };
         Self(Arc::new(vec![namespace]))
     }
 }

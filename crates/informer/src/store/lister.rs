@@ -1,9 +1,6 @@
 //! Reading by namespace and selector, with an error that names what was not found.
 
-use super::{
-    cell::Cell,
-    snapshot::select,
-};
+use super::{cell::Cell, snapshot::select};
 use kube_core::Resource;
 use kube_informer_wire::{KeyRef, LabelSelector};
 use std::{fmt, sync::Arc};
@@ -74,6 +71,9 @@ impl<K: Resource> Lister<K> {
 
 impl<K> fmt::Debug for Lister<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lister").field("resource", &self.cell.resource).field("namespace", &self.namespace).finish()
+        f.debug_struct("Lister")
+            .field("resource", &self.cell.resource)
+            .field("namespace", &self.namespace)
+            .finish()
     }
 }

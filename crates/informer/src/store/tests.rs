@@ -6,9 +6,7 @@ use crate::{
     testing::{PodBuilder, brief, pod, rv, version_of},
 };
 use k8s_openapi::{
-    NamespaceResourceScope,
-    api::core::v1::Pod,
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    NamespaceResourceScope, api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, LabelSelector, ResourceVersion};
@@ -65,7 +63,9 @@ fn holds_what_was_put_in() {
     let (store, mut writer) = store();
     assert!(matches!(put(&mut writer, pod("web/a").version(1)), Change::Added(_)));
     let changed = put(&mut writer, pod("web/a").version(2));
-    assert!(matches!(changed, Change::Updated { old, new } if version_of(&old) == 1 && version_of(&new) == 2));
+    assert!(
+        matches!(changed, Change::Updated { old, new } if version_of(&old) == 1 && version_of(&new) == 2)
+    );
     put(&mut writer, pod("web/b").version(3));
     assert_eq!(store.get("web/a").as_deref().map(version_of), Some(2));
     assert_eq!(store.get(("web", "b")).as_deref().map(version_of), Some(3));
@@ -412,11 +412,15 @@ async fn waiting_ends_with_a_reason_when_the_version_cannot_come() {
 #[test]
 fn readers_see_one_moment_while_the_writer_goes_on() {
     let (store, mut writer) = Store::builder()
-        .index("generation", |pod: &Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get("g").cloned()))
+        .index("generation", |pod: &Pod| {
+            pod.metadata.labels.as_ref().and_then(|labels| labels.get("g").cloned())
+        })
         .build()
         .unwrap();
     let generation = |number: u64| {
-        (0..50).map(move |pod_number| pod(&format!("ns/{pod_number}")).version(number).label("g", &number.to_string()))
+        (0..50).map(move |pod_number| {
+            pod(&format!("ns/{pod_number}")).version(number).label("g", &number.to_string())
+        })
     };
     replace(&mut writer, generation(1), 1);
     let stop = AtomicBool::new(false);
@@ -427,7 +431,8 @@ fn readers_see_one_moment_while_the_writer_goes_on() {
                     let mut last = 0;
                     while !stop.load(Ordering::Relaxed) {
                         let snapshot = store.snapshot();
-                        let versions: BTreeSet<_> = snapshot.iter().map(|entry| version_of(&entry.object())).collect();
+                        let versions: BTreeSet<_> =
+                            snapshot.iter().map(|entry| version_of(&entry.object())).collect();
                         let version = snapshot.version().and_then(ResourceVersion::to_number).unwrap();
                         assert_eq!(versions, BTreeSet::from([version]), "half a relist");
                         assert_eq!(snapshot.by_index("generation", &version.to_string()).unwrap().len(), 50);
@@ -503,12 +508,14 @@ fn check(model: &Model, store: &super::Snapshot<Pod>, index: Option<&str>) -> Re
         }
     }
     for name in [Some(NAMESPACE), index].into_iter().flatten() {
-        let values: Vec<_> = indexes.keys().filter(|(index, _)| *index == name).map(|(_, value)| value).collect();
+        let values: Vec<_> =
+            indexes.keys().filter(|(index, _)| *index == name).map(|(_, value)| value).collect();
         let held = store.index_values(name).unwrap();
         prop_assert_eq!(held.iter().map(|value| &**value).collect::<Vec<_>>(), values);
     }
     for ((name, value), keys) in indexes {
-        let held: BTreeSet<_> = store.index_keys(name, &value).unwrap().iter().map(ToString::to_string).collect();
+        let held: BTreeSet<_> =
+            store.index_keys(name, &value).unwrap().iter().map(ToString::to_string).collect();
         prop_assert_eq!(held, keys);
     }
     Ok(())

@@ -149,7 +149,8 @@ impl<T: Hashed + Clone> Node<T> {
     fn split(slots: Vec<Slot<T>>, shift: u32) -> Self {
         let mut children = [const { None }; FAN_OUT];
         for slot in slots {
-            let node = children[child(slot.digest, shift)].get_or_insert_with(|| Arc::new(Self::Leaf(Vec::new())));
+            let node =
+                children[child(slot.digest, shift)].get_or_insert_with(|| Arc::new(Self::Leaf(Vec::new())));
             Arc::make_mut(node).insert(slot, shift + BITS);
         }
         Self::Branch(children)
@@ -249,3 +250,108 @@ impl<'a, T> Iterator for Iter<'a, T> {
 }
 
 impl<T> ExactSizeIterator for Iter<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// An item whose hash is as bad as the test wants it.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Item {
+        digest: u64,
+        name: u16,
+        value: u32,
+    }
+
+    impl Hashed for Item {
+        fn digest(&self) -> u64 {
+            self.digest
+        }
+
+        fn is_same(&self, other: &Self) -> bool {
+            self.name == other.name
+        }
+    }
+
+    /// Spreads names over all of the hash, over its last bits alone, or not at all.
+    fn digest(name: u16, spread: u8) -> u64 {
+        match spread {
+            0 => u64::from(name).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            1 => u64::from(name) << 56,
+            _ => 7,
+        }
+    }
+
+    fn depth<T>(node: &Node<T>) -> usize {
+        match node {
+            Node::Leaf(_) => 0,
+            Node::Branch(children) => {
+                1 + children.iter().flatten().map(|node| depth(node)).max().unwrap_or(0)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_map(
+            spread in 0..3_u8,
+            ops in proptest::collection::vec((0..300_u16, any::<Option<u32>>()), 0..1500),
+        ) {
+            let (mut trie, mut model) = (Trie::default(), BTreeMap::new());
+            let mut kept = (trie.clone(), model.clone());
+            for (step, (name, value)) in ops.into_iter().enumerate() {
+                let digest = digest(name, spread);
+                let (old, expected) = match value {
+                    Some(value) => (trie.insert(Item { digest, name, value }), model.insert(name, value)),
+                    None => (trie.remove(digest, |item| item.name == name), model.remove(&name)),
+                };
+                prop_assert_eq!(old.map(|item| item.value), expected);
+                if step % 100 == 0 {
+                    kept = (trie.clone(), model.clone());
+                }
+            }
+            for (trie, model) in [(trie, model), kept] {
+                prop_assert_eq!(trie.len(), model.len());
+                prop_assert_eq!(trie.iter().len(), model.len());
+                let items: BTreeMap<_, _> = trie.iter().map(|item| (item.name, item.value)).collect();
+                prop_assert_eq!(items, model);
+            }
+        }
+    }
+
+    #[test]
+    fn shrinks_again_when_it_empties() {
+        let mut trie = Trie::default();
+        for name in 0..10_000 {
+            trie.insert(Item { digest: digest(name, 0), name, value: 0 });
+        }
+        assert!(depth(&trie.root) >= 3);
+        for name in 5..10_000 {
+            trie.remove(digest(name, 0), |item| item.name == name);
+        }
+        assert!(depth(&trie.root) <= 1, "five items stand in {} levels", depth(&trie.root));
+        assert_eq!(trie.len(), 5);
+    }
+
+    #[test]
+    fn a_write_leaves_alone_what_a_clone_shares() {
+        let mut trie = Trie::default();
+        for name in 0..1000 {
+            trie.insert(Item { digest: digest(name, 0), name, value: 0 });
+        }
+        let clone = trie.clone();
+        let root = Arc::as_ptr(&trie.root);
+        assert!(trie.remove(digest(2000, 0), |item| item.name == 2000).is_none());
+        assert!(trie.find_mut(digest(2000, 0), |item| item.name == 2000).is_none());
+        assert_eq!(Arc::as_ptr(&trie.root), root, "a miss copies nothing");
+        trie.find_mut(digest(1, 0), |item| item.name == 1).unwrap().value = 9;
+        assert_eq!(clone.find(digest(1, 0), |item| item.name == 1).unwrap().value, 0);
+        assert_eq!(trie.find(digest(1, 0), |item| item.name == 1).unwrap().value, 9);
+        drop(clone);
+        let root = Arc::as_ptr(&trie.root);
+        trie.find_mut(digest(1, 0), |item| item.name == 1).unwrap().value = 10;
+        assert_eq!(Arc::as_ptr(&trie.root), root, "what nobody shares is changed in place");
+    }
+}
