@@ -8,6 +8,7 @@ mod arguments;
 mod paint;
 mod outcome;
 mod examples;
+mod interop;
 mod tidy;
 mod suite;
 mod report;

@@ -7,6 +7,7 @@ pub(crate) enum Step {
     Clippy,
     Tidy,
     Tests,
+    Interop,
     DocTests,
     Docs,
     Model,
@@ -14,11 +15,12 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
         Self::Tests,
+        Self::Interop,
         Self::DocTests,
         Self::Docs,
         Self::Model,
@@ -34,6 +36,7 @@ impl Step {
             Self::Clippy => "clippy",
             Self::Tidy => "tidy",
             Self::Tests => "tests",
+            Self::Interop => "interop",
             Self::DocTests => "doc-tests",
             Self::Docs => "docs",
             Self::Model => "model",
@@ -47,6 +50,7 @@ impl Step {
             Self::Clippy => "clippy and the compiler have nothing to say",
             Self::Tidy => "the tree keeps the layout rules",
             Self::Tests => "unit and integration tests",
+            Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
             Self::DocTests => "the examples in doc comments",
             Self::Docs => "rustdoc builds without warnings",
             Self::Model => "concurrency tests under the model checker",
@@ -62,7 +66,7 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
+            Self::Interop | Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::examples;
+use crate::interop::{self, Ready};
 use crate::metadata::{self, MODEL_FEATURE, Model};
 use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
@@ -43,6 +44,11 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
+        Step::Interop => match interop::prepare(&metadata::load()?)? {
+            Ready::Test(mut command) => test(&mut command),
+            Ready::Skip(why) => Ok(StepResult::skipped(why)),
+            Ready::Fail(why) => Ok(StepResult::failed(why)),
+        },
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
         Step::Docs => {
             check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))

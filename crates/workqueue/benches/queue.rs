@@ -37,7 +37,7 @@ fn add_get_done<O: Order + Default + Send + 'static>(bencher: Bencher) {
     });
 }
 
-#[divan::bench]
+#[divan::bench(sample_size = 32)]
 fn add_get_done_of_a_string(bencher: Bencher) {
     let queue = Queue::<std::sync::Arc<str>>::new();
     let key: std::sync::Arc<str> = "kube-system/coredns-5d78c9869d-abcde".into();

@@ -14,9 +14,10 @@ async fn main() {
         workers.spawn(work(worker, queue.clone()));
     }
 
-    for round in 0..3 {
-        // The second and third add find the same names: they collapse into what is queued or in hand.
-        for name in ["default/web", "default/db", "kube-system/dns", "default/broken"] {
+    queue.add("default/broken");
+    for round in 1..=3 {
+        // Names that are still queued, or in hand, are not queued a second time.
+        for name in ["default/web", "default/db", "kube-system/dns", "default/web"] {
             queue.add(name);
         }
         println!("round {round}: {} ready", queue.len());

@@ -8,6 +8,7 @@ use crate::queue::Queue;
 
 /// A view of a queue whose adds all carry one priority; see [`Queue::at_priority`].
 #[derive(Debug)]
+#[must_use]
 pub struct AtPriority<'a, T> {
     queue: &'a Queue<T, Priority>,
     priority: i32,

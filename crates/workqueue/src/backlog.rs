@@ -23,7 +23,7 @@ pub(crate) struct Backlog<T, O: Order> {
     metering: Metering,
 }
 
-/// Whether the queue takes items.  Open -> Draining <-> ShutDown
+/// Whether the queue takes items.  Open -> Draining <-> ShutDown, or Open -> ShutDown
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -89,7 +89,7 @@ impl<T, O: Order> Backlog<T, O> {
         }
     }
 
-    pub(crate) fn add_at(&mut self, due: Instant, (hash, item): (u64, T), level: O::Level)
+    pub(crate) fn add_at(&mut self, hash: u64, item: T, level: O::Level, due: Instant)
     where
         T: Eq,
     {

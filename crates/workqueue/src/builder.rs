@@ -4,10 +4,10 @@ use std::fmt;
 use std::hash::Hash;
 
 use crate::backlog::Backlog;
+use crate::hub::{BoxedLimiter, Hub};
 use crate::limiter::{RateLimiter, default_controller};
 use crate::order::{Fifo, Order};
 use crate::queue::Queue;
-use crate::shared::{BoxedLimiter, Shared};
 use crate::state::State;
 use crate::sync::now;
 
@@ -67,7 +67,7 @@ impl<T, O: Order> Builder<T, O> {
             Metering::Off => backlog,
             Metering::On => backlog.measured(),
         };
-        Queue::from_shared(Shared::new(State::new(backlog), self.limiter))
+        Queue::from_shared(Hub::new(State::new(backlog), self.limiter))
     }
 }
 

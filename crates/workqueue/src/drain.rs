@@ -3,18 +3,18 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::hub::Hub;
 use crate::order::Order;
-use crate::shared::Shared;
 use crate::waiters::Ticket;
 
 /// A future for the end of a drain; dropping it leaves the queue as it is, and passes its wake-up on.
 pub(crate) struct Drain<'a, T, O: Order> {
-    shared: &'a Shared<T, O>,
+    shared: &'a Hub<T, O>,
     ticket: Option<Ticket>,
 }
 
 impl<'a, T, O: Order> Drain<'a, T, O> {
-    pub(crate) fn new(shared: &'a Shared<T, O>) -> Self {
+    pub(crate) fn new(shared: &'a Hub<T, O>) -> Self {
         Self { shared, ticket: None }
     }
 }

@@ -8,22 +8,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::hub::Hub;
 use crate::order::Order;
 use crate::processing::Processing;
-use crate::shared::Shared;
 use crate::state::Turn;
 use crate::sync::{Instant, Sleep, sleep_until};
 use crate::waiters::Ticket;
 
 /// A future for the next item; dropping it gives up its place, and passes its wake-up on.
 pub(crate) struct Get<'a, T, O: Order> {
-    shared: &'a Arc<Shared<T, O>>,
+    shared: &'a Arc<Hub<T, O>>,
     ticket: Option<Ticket>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<'a, T, O: Order> Get<'a, T, O> {
-    pub(crate) fn new(shared: &'a Arc<Shared<T, O>>) -> Self {
+    pub(crate) fn new(shared: &'a Arc<Hub<T, O>>) -> Self {
         Self { shared, ticket: None, timer: None }
     }
 

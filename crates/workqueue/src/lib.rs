@@ -31,16 +31,19 @@
 //!
 //! | client-go | here |
 //! |---|---|
-//! | `NewTypedRateLimitingQueue`, `TypedRateLimitingInterface[T]` | [`Queue::new`], [`Queue<T>`](Queue); delays and rate limits are always there |
-//! | `TypedRateLimitingQueueConfig` | [`Queue::builder`] |
-//! | `Add`, `AddAfter`, `AddRateLimited` | [`Queue::add`], [`Queue::add_after`], [`Queue::add_rate_limited`] |
+//! | `TypedRateLimitingInterface[T]` | [`Queue<T>`](Queue); delays and rate limits are always there |
+//! | `NewTypedRateLimitingQueue`, its config | [`Queue::new`], [`Queue::builder`] |
+//! | `Add`, `AddAfter` | [`Queue::add`], [`Queue::add_after`] |
+//! | `AddRateLimited` | [`Queue::add_rate_limited`] |
 //! | `Get`, `Done` | [`Queue::get`], dropping [`Processing`] or calling [`Processing::done`] |
 //! | `Forget`, `NumRequeues` | [`Queue::forget`], [`Queue::retries`] |
 //! | `Len`, `ShuttingDown` | [`Queue::len`], [`Queue::is_shutting_down`] |
 //! | `ShutDown`, `ShutDownWithDrain` | [`Queue::shut_down`], [`Queue::shut_down_with_drain`] |
 //! | `TypedRateLimiter[T]` | [`limiter::RateLimiter`] |
-//! | `DefaultTypedControllerRateLimiter`, `DefaultTypedItemBasedRateLimiter` | [`limiter::default_controller`], [`limiter::default_item_based`] |
-//! | `TypedItemExponentialFailureRateLimiter`, `TypedItemFastSlowRateLimiter` | [`limiter::Exponential`], [`limiter::FastSlow`] |
+//! | `DefaultTypedControllerRateLimiter` | [`limiter::default_controller`] |
+//! | `DefaultTypedItemBasedRateLimiter` | [`limiter::default_item_based`] |
+//! | `TypedItemExponentialFailureRateLimiter` | [`limiter::Exponential`] |
+//! | `TypedItemFastSlowRateLimiter` | [`limiter::FastSlow`] |
 //! | `TypedBucketRateLimiter` | [`limiter::Bucket`] |
 //! | `TypedMaxOfRateLimiter`, `TypedWithMaxWaitRateLimiter` | [`limiter::MaxOf`], [`limiter::MaxWait`] |
 //! | `MetricsProvider` | [`Queue::metrics`], pulled instead of pushed |
@@ -50,22 +53,22 @@
 //! is not over, while a key in hand is to be handed out again, nor while one is queued. And no goroutine runs
 //! behind the queue: the waiting workers keep the time, so there is nothing to stop.
 
-mod at_priority;
-mod backlog;
-mod builder;
-mod delayed;
-mod drain;
+mod sync;
+mod order;
+mod waiters;
 mod entries;
-mod get;
+mod delayed;
 pub mod limiter;
 mod metrics;
-mod order;
-mod processing;
-mod queue;
-mod shared;
+mod backlog;
 mod state;
-mod sync;
-mod waiters;
+mod hub;
+mod drain;
+mod processing;
+mod get;
+mod queue;
+mod at_priority;
+mod builder;
 
 pub use at_priority::AtPriority;
 pub use builder::Builder;

@@ -17,7 +17,7 @@ pub struct Fifo {
 /// Hands items out by priority, the highest first, and by arrival within one priority.
 ///
 /// A strict order starves: as long as work of a higher priority keeps arriving faster than it is done, the rest
-/// never runs. [`with_patience`](Self::with_patience) bounds that.
+/// never runs (controller-runtime issue 3496). [`with_patience`](Self::with_patience) bounds that.
 #[derive(Debug, Default)]
 pub struct Priority {
     ready: BTreeSet<(i128, u64, Slot)>,

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::backlog::Taken;
+use crate::hub::Hub;
 use crate::order::{Fifo, Order, Priority};
-use crate::shared::Shared;
 
 /// An item that a worker has in hand; dropping it says that the worker is done.
 ///
@@ -15,11 +15,11 @@ use crate::shared::Shared;
 #[must_use = "dropping it says that the work is done"]
 pub struct Processing<T, O: Order = Fifo> {
     taken: Taken<T, O::Level>,
-    shared: Arc<Shared<T, O>>,
+    shared: Arc<Hub<T, O>>,
 }
 
 impl<T, O: Order> Processing<T, O> {
-    pub(crate) fn new(taken: Taken<T, O::Level>, shared: Arc<Shared<T, O>>) -> Self {
+    pub(crate) fn new(taken: Taken<T, O::Level>, shared: Arc<Hub<T, O>>) -> Self {
         Self { taken, shared }
     }
 

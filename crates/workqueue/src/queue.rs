@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::drain::Drain;
 use crate::get::Get;
+use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::order::{Fifo, Order};
 use crate::processing::Processing;
-use crate::shared::Shared;
 use crate::sync::{Instant, now};
 
 /// A work queue that holds each item once, and gives it to one worker at a time.
@@ -19,7 +19,7 @@ use crate::sync::{Instant, now};
 /// while the queue is locked and must not call it. The queue is not bounded: equal items are stored once, so it
 /// holds no more than there are objects to name.
 pub struct Queue<T, O: Order = Fifo> {
-    shared: Arc<Shared<T, O>>,
+    shared: Arc<Hub<T, O>>,
 }
 
 impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
@@ -83,7 +83,7 @@ impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
             state.backlog.delay_asked();
             match due {
                 None => state.backlog.add(hash, item, level),
-                Some(due) => state.backlog.add_at(due, (hash, item), level),
+                Some(due) => state.backlog.add_at(hash, item, level, due),
             }
         });
     }
@@ -95,7 +95,7 @@ impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
 }
 
 impl<T, O: Order> Queue<T, O> {
-    pub(crate) fn from_shared(shared: Shared<T, O>) -> Self {
+    pub(crate) fn from_shared(shared: Hub<T, O>) -> Self {
         Self { shared: Arc::new(shared) }
     }
 

@@ -1,9 +1,11 @@
 //! The queue between whoever watches and whoever applies, with waiting at both ends.
 
 use super::{
+    batch::{Applied, Batch},
     delta::Delta,
     queue::{Entry, Queue},
     transform::{BoxError, Gate, Rejected},
+    waiters::Waiters,
 };
 use crate::{
     listing::Listing,
@@ -45,22 +47,6 @@ pub struct Builder<K> {
     gate: Gate<K>,
 }
 
-/// Entries that were popped together.
-#[derive(Debug)]
-pub struct Batch<K> {
-    /// The entries, in order.
-    pub entries: Vec<Entry<K>>,
-    /// Up to which version all that arrived is in this batch or an earlier one.
-    pub version: Option<ResourceVersion>,
-    /// To be dropped when the entries have been applied.
-    pub applied: Applied,
-}
-
-/// Says, when dropped, that a batch has been applied; see [`DeltaFifo::has_synced`].
-#[derive(Debug)]
-#[must_use = "dropping this says that the batch has been applied"]
-pub struct Applied(Option<Arc<AtomicBool>>);
-
 /// The queue is closed and takes nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("queue is closed")]
@@ -81,10 +67,6 @@ struct State<K> {
     consumers: Waiters,
     producers: Waiters,
 }
-
-/// Who waits for the state to change. All are woken, so one that was dropped while waiting takes nobody's turn.
-#[derive(Debug, Default)]
-struct Waiters(Vec<Waker>);
 
 impl<K> Builder<K> {
     /// Makes producers wait while this many deltas are queued. The default is never to wait.
@@ -330,28 +312,6 @@ impl<K> DeltaFifo<K> {
 
     fn lock(&self) -> MutexGuard<'_, State<K>> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Waiters {
-    fn register(&mut self, waker: &Waker) {
-        if !self.0.iter().any(|known| known.will_wake(waker)) {
-            self.0.push(waker.clone());
-        }
-    }
-
-    fn take(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.0)
-    }
-}
-
-impl Drop for Applied {
-    fn drop(&mut self) {
-        if let Some(mark) = self.0.take()
-            && !std::thread::panicking()
-        {
-            mark.store(true, Ordering::Release);
-        }
     }
 }
 

@@ -3,12 +3,15 @@
 mod delta;
 mod queue;
 mod transform;
+mod batch;
+mod waiters;
 mod channel;
 
 #[cfg(test)]
 mod tests;
 
-pub use channel::{Applied, Batch, Builder, Closed, DeltaFifo};
+pub use batch::{Applied, Batch};
+pub use channel::{Builder, Closed, DeltaFifo};
 pub use delta::{Delta, Deltas};
 pub use queue::Entry;
 pub use transform::{BoxError, Rejected};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::RateLimiter;
+use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
 /// A bucket of tokens, refilled at a steady rate; each retry takes one, on credit if need be.

@@ -1,11 +1,10 @@
 //! Doubles the wait with each failure of an item.
 
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-use hashbrown::HashMap;
-
-use super::RateLimiter;
+use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
 /// Waits `base`, then twice that, and so on up to `max`, for each item by itself.
@@ -25,7 +24,7 @@ impl<T> Exponential<T> {
 
 impl<T: Clone + Eq + Hash> RateLimiter<T> for Exponential<T> {
     fn when(&mut self, item: &T, _: Instant) -> Duration {
-        let failures = self.failures.entry_ref(item).or_insert(0);
+        let failures = self.failures.entry(item.clone()).or_insert(0);
         // The largest power of two that is still a finite number.
         let doublings = (*failures).min(1023) as i32;
         *failures = failures.saturating_add(1);

@@ -1,11 +1,10 @@
 //! Retries an item quickly a few times, then slowly.
 
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-use hashbrown::HashMap;
-
-use super::RateLimiter;
+use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
 /// Waits `fast` for the first attempts of an item and `slow` for the others.
@@ -26,7 +25,7 @@ impl<T> FastSlow<T> {
 
 impl<T: Clone + Eq + Hash> RateLimiter<T> for FastSlow<T> {
     fn when(&mut self, item: &T, _: Instant) -> Duration {
-        let failures = self.failures.entry_ref(item).or_insert(0);
+        let failures = self.failures.entry(item.clone()).or_insert(0);
         *failures = failures.saturating_add(1);
         if *failures <= self.fast_attempts { self.fast } else { self.slow }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::RateLimiter;
+use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
 /// Asks two limiters, and answers with the longer wait and the larger number of retries.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::RateLimiter;
+use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
 /// Answers as another limiter does, but never with more than a given wait.

@@ -12,7 +12,7 @@ use crate::{poll_once, take, take_all};
 #[test]
 fn an_item_added_twice_is_queued_once() {
     let queue = Queue::new();
-    ["foo", "bar", "foo"].map(|item| queue.add(item));
+    ["foo", "bar", "foo"].into_iter().for_each(|item| queue.add(item));
     assert_eq!(queue.len(), 2);
     assert_eq!(take_all(&queue), ["foo", "bar"]);
     assert!(queue.is_empty());
@@ -93,7 +93,7 @@ fn an_item_that_is_done_is_not_kept() {
 fn an_item_popped_among_others_is_not_kept() {
     let queue = Queue::new();
     let items = ["a", "b", "c"].map(Arc::new);
-    items.each_ref().map(|item| queue.add(Arc::clone(item)));
+    items.each_ref().into_iter().for_each(|item| queue.add(Arc::clone(item)));
     drop(take(&queue));
     assert_eq!(items.each_ref().map(Arc::strong_count), [1, 2, 2]);
 }

@@ -38,7 +38,7 @@ async fn no_delay_is_now() {
 async fn the_earliest_time_wins() {
     for delays in [[50, 70], [70, 50]] {
         let queue = Queue::new();
-        delays.map(|delay| queue.add_after("foo", ms(delay)));
+        delays.into_iter().for_each(|delay| queue.add_after("foo", ms(delay)));
         advance(ms(50)).await;
         assert_eq!(take_all(&queue), ["foo"]);
         advance(ms(20)).await;

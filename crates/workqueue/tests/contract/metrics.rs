@@ -50,7 +50,7 @@ async fn metrics_follow_an_item_through_the_queue() {
 #[tokio::test(start_paused = true)]
 async fn unfinished_work_is_the_sum_and_longest_the_maximum() {
     let queue = Queue::builder().with_metrics().build();
-    ["foo", "bar"].map(|item| queue.add(item));
+    ["foo", "bar"].into_iter().for_each(|item| queue.add(item));
     let _foo = take(&queue);
     advance(us(10)).await;
     let _bar = take(&queue);
@@ -74,7 +74,7 @@ async fn delayed_adds_count_as_retries_and_as_adds_when_due() {
 #[tokio::test(start_paused = true)]
 async fn metrics_stand_still_after_shutdown() {
     let queue = Queue::builder().with_metrics().build();
-    ["foo", "bar"].map(|item| queue.add(item));
+    ["foo", "bar"].into_iter().for_each(|item| queue.add(item));
     let foo = take(&queue);
     queue.shut_down();
     let before = format!("{:?}", snapshot(&queue));

@@ -23,7 +23,7 @@ fn the_highest_priority_comes_first_and_equal_ones_in_order() {
 #[test]
 fn adding_again_raises_and_never_lowers() {
     let queue = queue();
-    ["a", "b"].map(|item| queue.add(item));
+    ["a", "b"].into_iter().for_each(|item| queue.add(item));
     queue.at_priority(1).add("b");
     queue.at_priority(-1).add("b");
     queue.add("b");
@@ -37,7 +37,7 @@ fn an_item_added_while_in_hand_keeps_the_highest_priority_asked_for() {
     let queue = queue();
     queue.at_priority(9).add("a");
     let first = take(&queue);
-    [1, 5, 3].map(|priority| queue.at_priority(priority).add("a"));
+    [1, 5, 3].into_iter().for_each(|priority| queue.at_priority(priority).add("a"));
     first.done();
     assert_eq!(take(&queue).priority(), 5);
 }

@@ -59,7 +59,7 @@ async fn every_worker_ends_at_shutdown() {
 #[tokio::test]
 async fn a_drain_waits_for_the_items_in_hand() {
     let queue = Queue::new();
-    ["foo", "bar"].map(|item| queue.add(item));
+    ["foo", "bar"].into_iter().for_each(|item| queue.add(item));
     let (foo, bar) = (take(&queue), take(&queue));
     let drain = tokio::spawn({
         let queue = queue.clone();

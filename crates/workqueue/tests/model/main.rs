@@ -34,8 +34,8 @@ mod order;
 mod processing;
 #[path = "../../src/queue.rs"]
 mod queue;
-#[path = "../../src/shared.rs"]
-mod shared;
+#[path = "../../src/hub.rs"]
+mod hub;
 #[path = "../../src/state.rs"]
 mod state;
 mod sync;

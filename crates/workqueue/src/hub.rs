@@ -1,8 +1,6 @@
 //! What all handles of a queue share, behind its locks.
 
-use std::hash::{BuildHasher, Hash};
-
-use hashbrown::DefaultHashBuilder;
+use std::hash::{BuildHasher, Hash, RandomState};
 
 use crate::limiter::RateLimiter;
 use crate::order::Order;
@@ -11,15 +9,15 @@ use crate::sync::{Mutex, lock, now};
 
 pub(crate) type BoxedLimiter<T> = Box<dyn RateLimiter<T> + Send>;
 
-pub(crate) struct Shared<T, O: Order> {
+pub(crate) struct Hub<T, O: Order> {
     state: Mutex<State<T, O>>,
     limiter: Mutex<BoxedLimiter<T>>,
-    hasher: DefaultHashBuilder,
+    hasher: RandomState,
 }
 
-impl<T, O: Order> Shared<T, O> {
+impl<T, O: Order> Hub<T, O> {
     pub(crate) fn new(state: State<T, O>, limiter: BoxedLimiter<T>) -> Self {
-        Self { state: Mutex::new(state), limiter: Mutex::new(limiter), hasher: DefaultHashBuilder::default() }
+        Self { state: Mutex::new(state), limiter: Mutex::new(limiter), hasher: RandomState::default() }
     }
 
     /// Applies a change under the lock, then wakes whom it concerns.

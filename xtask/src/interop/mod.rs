@@ -1,0 +1,75 @@
+//! Runs the devserver's tests against kubectl and client-go, built from the Go module in `interop/`.
+
+mod plan;
+mod programs;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::interop::plan::{Place, Plan};
+use crate::metadata::Workspace;
+use crate::process;
+
+/// What the step comes to.
+#[derive(Debug)]
+pub(crate) enum Ready {
+    /// This command runs the tests.
+    Test(Command),
+    /// There are none, for this reason.
+    Skip(&'static str),
+    /// There have to be some, and for this reason there are none.
+    Fail(&'static str),
+}
+
+/// Gets the programs that the tests need.
+pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
+    let place = Place::from_variable(std::env::var("CI").ok().as_deref());
+    let go = match plan::with_go(programs::find("go"), place) {
+        Plan::Run(go) => go,
+        Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
+        Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
+    };
+    let folder = workspace.target.join("interop");
+    let mut build = programs::build(&go, &folder);
+    println!("{}", process::line(&build));
+    if !process::run(&mut build)? {
+        return Ok(Ready::Fail("kubectl and client-go did not build"));
+    }
+    let built = |name: &str| folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let mut kubectls = vec![built("kubectl")];
+    match plan::with_packaged(programs::packaged(&folder)?, place) {
+        Plan::Run(kubectl) => kubectls.push(kubectl),
+        Plan::LeaveOut(why) => _ = said(why),
+        Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
+    }
+    test_command(&kubectls, &built("follow")).map(Ready::Test)
+}
+
+fn said(why: &'static str) -> &'static str {
+    println!("{why}");
+    why
+}
+
+fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
+    let kubectls: OsString = std::env::join_paths(kubectls).context("the target folder's path has a colon")?;
+    let mut command =
+        process::cargo(["test", "-p", "kube-devserver", "--features", "__interop", "--test", "interop"]);
+    command.env("INTEROP_KUBECTL", kubectls).env("INTEROP_FOLLOW", follow);
+    Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_told_where_the_programs_are() {
+        let command = test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
+        let expected = "INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
+                        cargo test -p kube-devserver --features __interop --test interop";
+        assert_eq!(process::line(&command), expected);
+    }
+}
