@@ -45,10 +45,13 @@ mod status;
 
 mod frame;
 
+mod list;
+
 mod watch;
 
 pub use frame::{FrameError, JsonLines};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
+pub use list::{JsonList, ListError, ListMeta};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use selector::{
     Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,

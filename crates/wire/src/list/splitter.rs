@@ -1,0 +1,236 @@
+//! Splits the body of a list into its items while it arrives.
+
+use super::scanner::{Mark, Scanner};
+use crate::{
+    frame::JsonLines,
+    version::{ResourceVersion, VersionError},
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use std::collections::VecDeque;
+
+/// The items of a JSON list, whatever pieces the body comes in.
+///
+/// Items come out as the JSON texts they are, ready for [`decode_object`](crate::decode_object), as soon as their last
+/// byte is there; a body is never held whole. An item that lies within one piece is a slice of it; one that spans
+/// several is put together. A slice keeps its whole piece in memory: decode it and let it go.
+///
+/// ```
+/// use kube_informer_wire::JsonList;
+///
+/// let mut list = JsonList::new();
+/// list.push(r#"{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[{"a":1},{"b""#.into());
+/// assert_eq!(list.next()?.as_deref(), Some(&br#"{"a":1}"#[..]));
+/// assert_eq!(list.next()?, None);
+/// list.push(r#":2}]}"#.into());
+/// assert_eq!(list.next()?.as_deref(), Some(&br#"{"b":2}"#[..]));
+/// assert_eq!(list.finish()?.version.unwrap().to_string(), "7");
+/// # Ok::<(), kube_informer_wire::ListError>(())
+/// ```
+#[derive(Debug)]
+pub struct JsonList {
+    scanner: Scanner,
+    /// Pieces that have not been looked at, but for the first, whose looked-at part is cut off.
+    pieces: VecDeque<Bytes>,
+    /// The beginning of an item whose end has not come.
+    begun: Option<Vec<u8>>,
+    /// The list with a zero in the place of each item, so that what is malformed around them shows.
+    envelope: Vec<u8>,
+    /// How much of the first piece the scanner has seen.
+    ahead: usize,
+    /// How many bytes have been looked at.
+    seen: usize,
+    limit: usize,
+}
+
+/// What a list says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListMeta {
+    /// `v1`, `apps/v1` and so on; empty if the list does not say.
+    pub api_version: String,
+    /// `PodList` and so on; empty if the list does not say.
+    pub kind: String,
+    /// The version of the list.
+    pub version: Option<ResourceVersion>,
+    /// What to send for the next page; nothing on the last one.
+    pub continue_token: Option<String>,
+    /// How many items the following pages hold, if the server says.
+    pub remaining: Option<u64>,
+}
+
+/// Why a list cannot be read on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListError {
+    /// Something in the items is no object.
+    #[error("list holds something that is no object at byte {offset}")]
+    Stray {
+        /// Where.
+        offset: usize,
+    },
+    /// Objects within objects without end.
+    #[error("list is nested deeper than {} levels at byte {offset}", Scanner::MAX_DEPTH)]
+    Deep {
+        /// Where.
+        offset: usize,
+    },
+    /// An item, or all that is around the items, that does not end.
+    #[error("list holds something longer than {limit} bytes at byte {offset}")]
+    TooLong {
+        /// Where.
+        offset: usize,
+        /// The most bytes that an item may have.
+        limit: usize,
+    },
+    /// The body ended before the list did.
+    #[error("list ended early, after {bytes} bytes")]
+    Unfinished {
+        /// How many bytes had come.
+        bytes: usize,
+    },
+    /// What is around the items is no list.
+    #[error("body is no list")]
+    Envelope(#[source] serde_json::Error),
+    /// The list has a version that is none.
+    #[error("version of the list cannot be read")]
+    Version(#[source] VersionError),
+}
+
+impl JsonList {
+    /// Items of up to [`JsonLines::DEFAULT_LIMIT`](crate::JsonLines::DEFAULT_LIMIT) bytes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_limit(JsonLines::DEFAULT_LIMIT)
+    }
+
+    /// Items of up to `limit` bytes.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self {
+            scanner: Scanner::default(),
+            pieces: VecDeque::new(),
+            begun: None,
+            envelope: Vec::new(),
+            ahead: 0,
+            seen: 0,
+            limit,
+        }
+    }
+
+    /// Takes the next piece of the body.
+    pub fn push(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.pieces.push_back(piece);
+        }
+    }
+
+    /// The JSON of the next item, or nothing until more is pushed.
+    ///
+    /// # Errors
+    /// [`ListError::Stray`], [`ListError::Deep`] or [`ListError::TooLong`]; the list cannot be read on then.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "nothing now is not the end, as it would be for an iterator"
+    )]
+    pub fn next(&mut self) -> Result<Option<Bytes>, ListError> {
+        while let Some(mut piece) = self.pieces.pop_front() {
+            let mark = self.scanner.next(&piece, std::mem::take(&mut self.ahead));
+            match mark {
+                None => self.keep(&piece)?,
+                Some(Mark::Begin(place)) => {
+                    self.keep(&piece.split_to(place))?;
+                    self.begun = Some(Vec::new());
+                    self.ahead = 1;
+                    self.pieces.push_front(piece);
+                }
+                Some(Mark::End(place)) => {
+                    let item = self.whole(piece.split_to(place))?;
+                    if !piece.is_empty() {
+                        self.pieces.push_front(piece);
+                    }
+                    return Ok(Some(item));
+                }
+                Some(Mark::Stray(place)) => return Err(ListError::Stray { offset: self.seen + place }),
+                Some(Mark::Deep(place)) => return Err(ListError::Deep { offset: self.seen + place }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts what has been looked at with the item that has begun, or with the envelope.
+    fn keep(&mut self, part: &[u8]) -> Result<(), ListError> {
+        self.seen += part.len();
+        let begun = match &mut self.begun {
+            Some(begun) => begun,
+            None => &mut self.envelope,
+        };
+        begun.extend_from_slice(part);
+        if begun.len() > self.limit {
+            return Err(ListError::TooLong { offset: self.seen, limit: self.limit });
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, last: Bytes) -> Result<Bytes, ListError> {
+        self.seen += last.len();
+        let mut begun = self.begun.take().unwrap_or_default();
+        if begun.len() + last.len() > self.limit {
+            return Err(ListError::TooLong { offset: self.seen, limit: self.limit });
+        }
+        self.envelope.push(b'0');
+        if begun.is_empty() {
+            return Ok(last);
+        }
+        begun.extend_from_slice(&last);
+        Ok(begun.into())
+    }
+
+    /// Ends the list, after [`JsonList::next`] has given all items.
+    ///
+    /// # Errors
+    /// [`ListError::Unfinished`] if the body ended early, [`ListError::Envelope`] or [`ListError::Version`] if what is
+    /// around the items is no list.
+    pub fn finish(self) -> Result<ListMeta, ListError> {
+        let left: usize = self.pieces.iter().map(Bytes::len).sum();
+        if !self.scanner.is_complete() || self.begun.is_some() || left > 0 || self.envelope.is_empty() {
+            return Err(ListError::Unfinished { bytes: self.seen + left });
+        }
+        ListMeta::read(&self.envelope)
+    }
+}
+
+impl ListMeta {
+    fn read(envelope: &[u8]) -> Result<Self, ListError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Envelope {
+            api_version: Option<String>,
+            kind: Option<String>,
+            metadata: Option<Metadata>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            resource_version: Option<String>,
+            r#continue: Option<String>,
+            remaining_item_count: Option<u64>,
+        }
+        let envelope: Envelope = serde_json::from_slice(envelope).map_err(ListError::Envelope)?;
+        let metadata = envelope.metadata.unwrap_or_default();
+        let version = metadata.resource_version.unwrap_or_default();
+        Ok(Self {
+            api_version: envelope.api_version.unwrap_or_default(),
+            kind: envelope.kind.unwrap_or_default(),
+            version: ResourceVersion::parse_optional(&version).map_err(ListError::Version)?,
+            continue_token: metadata.r#continue.filter(|token| !token.is_empty()),
+            remaining: metadata.remaining_item_count,
+        })
+    }
+}
+
+impl Default for JsonList {
+    fn default() -> Self {
+        Self::new()
+    }
+}

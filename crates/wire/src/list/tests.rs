@@ -1,0 +1,140 @@
+//! Lists in any pieces, whole and broken.
+
+use super::{JsonList, ListError};
+use bytes::Bytes;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Reads a body that comes in pieces of these sizes, over and over.
+fn read(body: &[u8], sizes: &[usize]) -> Result<(Vec<Vec<u8>>, super::ListMeta), ListError> {
+    let (mut list, mut items, mut rest) = (JsonList::with_limit(1 << 20), Vec::new(), body);
+    for size in sizes.iter().cycle() {
+        let (piece, after) = rest.split_at((*size).clamp(1, rest.len().max(1)).min(rest.len()));
+        list.push(Bytes::copy_from_slice(piece));
+        while let Some(item) = list.next()? {
+            items.push(item.to_vec());
+        }
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    list.finish().map(|meta| (items, meta))
+}
+
+fn count(body: &str) -> Result<usize, String> {
+    read(body.as_bytes(), &[7]).map(|(items, _)| items.len()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn tells_what_a_list_says_of_itself() {
+    let body = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"10","continue":"C1",
+        "remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{"items":[{}]}],"extra":{"items":[{}]}}"#;
+    let (items, meta) = read(body.as_bytes(), &[1]).unwrap();
+    assert_eq!(items, [br#"{"metadata":{"name":"a"}}"#.to_vec(), br#"{"items":[{}]}"#.to_vec()]);
+    assert_eq!((meta.kind.as_str(), meta.api_version.as_str()), ("PodList", "v1"));
+    assert_eq!(meta.version.unwrap().to_string(), "10");
+    assert_eq!((meta.continue_token.as_deref(), meta.remaining), (Some("C1"), Some(3)));
+}
+
+#[test]
+fn takes_items_wherever_they_stand_and_nothing_for_them() {
+    assert_eq!(count(r#"{"items":[{},{}],"metadata":{}}"#), Ok(2));
+    assert_eq!(count(r#"{"items" : [ ] }"#), Ok(0));
+    assert_eq!(count(r#"{"items":null}"#), Ok(0));
+    assert_eq!(count(r#"{"kind":"items","metadata":{"items":[1]}}"#), Ok(0));
+    assert_eq!(count(r#"{"a":"items","b":[{},[1]]}"#), Ok(0));
+    assert_eq!(count(r#"{"not-items":[1],"itemsx":[2],"xitems":[3],"items":[{"a":"}]\"{"}]}"#), Ok(1));
+}
+
+#[test]
+fn says_where_a_list_is_broken() {
+    assert_eq!(count(r#"{"items":[1]}"#), Err("list holds something that is no object at byte 10".into()));
+    assert_eq!(
+        count(r#"{"items":[{},"a"]}"#),
+        Err("list holds something that is no object at byte 13".into())
+    );
+    assert_eq!(count(r#"{"items":[[]]}"#), Err("list holds something that is no object at byte 10".into()));
+    assert_eq!(count(r#"{"items":[{}"#), Err("list ended early, after 12 bytes".into()));
+    assert_eq!(count(""), Err("list ended early, after 0 bytes".into()));
+    for body in ["7", "{\"items\":[{}{}]}", "{\"items\":[{},]}", "{}{}", "{\"metadata\":7}"] {
+        assert_eq!(count(body), Err("body is no list".into()), "{body}");
+    }
+    let long = format!(r#"{{"metadata":{{"resourceVersion":"{}"}}}}"#, "1".repeat(300));
+    assert_eq!(count(&long), Err("version of the list cannot be read".into()));
+}
+
+#[test]
+fn holds_its_limits() {
+    let deep = format!(r#"{{"items":[{}"#, r#"{"a":"#.repeat(1000));
+    assert_eq!(count(&deep), Err("list is nested deeper than 128 levels at byte 640".into()));
+    let item = format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(2 << 20));
+    assert!(count(&item).unwrap_err().contains("longer than 1048576 bytes"), "an item");
+    let around = format!(r#"{{"a":"{}"}}"#, "x".repeat(2 << 20));
+    assert!(count(&around).unwrap_err().contains("longer than 1048576 bytes"), "the envelope");
+}
+
+#[test]
+fn an_item_within_one_piece_is_a_slice_of_it() {
+    let body = Bytes::from_static(br#"{"items":[{"a":1},{"b":2}]}"#);
+    let mut list = JsonList::new();
+    list.push(body.clone());
+    let item = list.next().unwrap().unwrap();
+    assert!(body.as_ptr_range().contains(&item.as_ptr()));
+}
+
+fn object() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[\\PC\"\\\\{}\\[\\],:]{0,12}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map("(items|[a-z\"\\\\]{0,4})", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    });
+    proptest::collection::btree_map("(items|metadata|[a-z]{1,4})", value, 0..4)
+        .prop_map(|map| Value::Object(map.into_iter().collect()))
+}
+
+proptest! {
+    #[test]
+    fn gives_the_items_in_order_however_the_body_is_cut(
+        items in proptest::collection::vec(object(), 0..8),
+        extra in object(),
+        sizes in proptest::collection::vec(1..40_usize, 1..5),
+        pretty: bool,
+    ) {
+        let body = json!({ "apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": "5"}, "extra": extra, "items": items });
+        let text = if pretty { serde_json::to_vec_pretty(&body) } else { serde_json::to_vec(&body) }.unwrap();
+        let (found, meta) = read(&text, &sizes).unwrap();
+        let found: Vec<Value> = found.iter().map(|item| serde_json::from_slice(item).unwrap()).collect();
+        prop_assert_eq!(found, items);
+        prop_assert_eq!(meta.version.unwrap().to_string(), "5");
+    }
+
+    #[test]
+    fn never_panics_and_never_depends_on_the_cuts(
+        items in proptest::collection::vec(object(), 0..4),
+        cut in any::<prop::sample::Index>(),
+        flip in any::<(prop::sample::Index, u8)>(),
+        sizes in proptest::collection::vec(1..40_usize, 1..5),
+    ) {
+        let mut text = serde_json::to_vec(&json!({ "items": items, "metadata": {} })).unwrap();
+        let place = flip.0.index(text.len());
+        text[place] = flip.1;
+        text.truncate(cut.index(text.len() + 1));
+        let shown = |result: Result<(Vec<Vec<u8>>, super::ListMeta), ListError>| format!("{result:?}");
+        let (cut, whole) = (read(&text, &sizes), read(&text, &[usize::MAX]));
+        prop_assert_eq!(shown(cut), shown(whole));
+    }
+
+    #[test]
+    fn random_bytes_are_no_panic(text in proptest::collection::vec(any::<u8>(), 0..200), size in 1..20_usize) {
+        _ = read(&text, &[size]);
+    }
+}
