@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut events = Vec::new();
     while let Some(batch) = queue.pop_batch(NonZeroUsize::MAX).await {
-        drop(apply(batch, &mut writer, &mut events));
+        apply(batch, &mut writer, &mut events).done();
     }
     for event in &events {
         let what = match event {

@@ -3,7 +3,9 @@
 mod sync;
 #[cfg(test)]
 mod testing;
+pub mod list_watch;
 mod listing;
+pub mod reflector;
 pub mod fifo;
 pub mod store;
 pub mod controller;

@@ -2,7 +2,11 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer_wire::{Key, ResourceVersion};
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
 
 /// A pod in the making: `pod("web/a").version(3)`.
 pub(crate) fn pod(key: &str) -> Pod {
@@ -60,4 +64,17 @@ pub(crate) fn brief(pod: &Pod) -> String {
 /// A version by its number.
 pub(crate) fn rv(number: u64) -> ResourceVersion {
     ResourceVersion::number(number)
+}
+
+/// Polls a future that has no reason to wait.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
+    match poll_once(future) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+/// Polls a future once.
+pub(crate) fn poll_once<T>(future: impl Future<Output = T>) -> Poll<T> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -38,10 +38,11 @@ struct Head {
 /// A key by reference: what a lookup needs, without making a [`Key`].
 ///
 /// Comes from `&Key`, from `(namespace, name)` and from text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct KeyRef<'a> {
-    namespace: &'a str,
-    name: &'a str,
+    // Both are text; as bytes they are compared, and taken out of a key, without being checked again.
+    namespace: &'a [u8],
+    name: &'a [u8],
     hash: u64,
 }
 
@@ -109,25 +110,20 @@ impl Key {
     /// The whole key, `namespace/name` or `name`.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0.slice).expect("a key is made from strings")
+        text(&self.0.slice)
     }
 
     /// The namespace, or nothing for a cluster-scoped object.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
-        match self.0.header.header.namespace {
-            0 => None,
-            length => self.as_str().get(..length),
-        }
+        let (namespace, _) = self.parts();
+        (!namespace.is_empty()).then(|| text(namespace))
     }
 
     /// The name within the namespace.
     #[must_use]
     pub fn name(&self) -> &str {
-        match self.0.header.header.namespace {
-            0 => self.as_str(),
-            length => &self.as_str()[length + 1..],
-        }
+        text(self.parts().1)
     }
 
     /// The hash that the key carries.
@@ -135,6 +131,18 @@ impl Key {
     pub fn digest(&self) -> u64 {
         self.0.header.header.hash
     }
+
+    /// Namespace and name, the former empty for a cluster-scoped object.
+    fn parts(&self) -> (&[u8], &[u8]) {
+        match self.0.header.header.namespace {
+            0 => (&[], &self.0.slice),
+            length => (&self.0.slice[..length], &self.0.slice[length + 1..]),
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("a key is made from strings")
 }
 
 impl KeyRef<'_> {
@@ -147,21 +155,20 @@ impl KeyRef<'_> {
     /// Whether `key` is the one meant.
     #[must_use]
     pub fn is(&self, key: &Key) -> bool {
-        self.hash == key.digest()
-            && self.name == key.name()
-            && self.namespace == key.namespace().unwrap_or_default()
+        self.hash == key.digest() && (self.namespace, self.name) == key.parts()
     }
 }
 
 impl<'a> From<&'a Key> for KeyRef<'a> {
     fn from(key: &'a Key) -> Self {
-        Self { namespace: key.namespace().unwrap_or_default(), name: key.name(), hash: key.digest() }
+        let (namespace, name) = key.parts();
+        Self { namespace, name, hash: key.digest() }
     }
 }
 
 impl<'a> From<(&'a str, &'a str)> for KeyRef<'a> {
     fn from((namespace, name): (&'a str, &'a str)) -> Self {
-        Self { namespace, name, hash: hash(namespace, name) }
+        Self { namespace: namespace.as_bytes(), name: name.as_bytes(), hash: hash(namespace, name) }
     }
 }
 
@@ -175,10 +182,16 @@ impl<'a> From<&'a str> for KeyRef<'a> {
 
 impl fmt::Display for KeyRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.namespace {
-            "" => f.write_str(self.name),
-            namespace => write!(f, "{namespace}/{}", self.name),
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", text(self.namespace))?;
         }
+        f.write_str(text(self.name))
+    }
+}
+
+impl fmt::Debug for KeyRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyRef({self})")
     }
 }
 
@@ -226,7 +239,7 @@ impl Hasher for KeyHasher {
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.namespace(), self.name()).cmp(&(other.namespace(), other.name()))
+        self.parts().cmp(&other.parts())
     }
 }
 
@@ -249,79 +262,4 @@ impl fmt::Debug for Key {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use k8s_openapi::api::core::v1::{Node, Pod};
-    use proptest::prelude::*;
-
-    fn key(text: &str) -> Key {
-        text.parse().unwrap()
-    }
-
-    // R102
-    #[test]
-    fn splits_into_namespace_and_name() {
-        assert_eq!((key("web/a").namespace(), key("web/a").name()), (Some("web"), "a"));
-        assert_eq!((key("node-1").namespace(), key("node-1").name()), (None, "node-1"));
-    }
-
-    // R102
-    #[test]
-    fn refuses_what_is_no_key() {
-        for text in ["", "/", "a/", "/a", "a/b/c", "a//b"] {
-            assert_eq!(text.parse::<Key>(), Err(KeyError::Format { text: text.into() }), "{text:?}");
-        }
-        assert!(Key::new(Some("a"), "b/c").is_err());
-        assert!(Key::new(Some(""), "a").is_err());
-    }
-
-    // R102
-    #[test]
-    fn comes_from_metadata() {
-        let mut pod = Pod::default();
-        assert_eq!(Key::of(&pod), Err(KeyError::Nameless));
-        pod.metadata.name = Some("a".into());
-        pod.metadata.namespace = Some("web".into());
-        assert_eq!(Key::of(&pod), Ok(key("web/a")));
-        let mut node = Node::default();
-        node.metadata.name = Some("n".into());
-        node.metadata.namespace = Some(String::new());
-        assert_eq!(Key::of(&node), Ok(key("n")));
-    }
-
-    #[test]
-    fn text_that_is_no_key_refers_to_nothing() {
-        for text in ["", "/a", "a/", "//a", "/", "web/", "web//a"] {
-            assert!(!KeyRef::from(text).is(&key("a")) && !KeyRef::from(text).is(&key("web/a")), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn is_one_pointer_wide_and_shares_its_text() {
-        let one = key("web/a");
-        let two = one.clone();
-        assert_eq!(size_of::<Option<Key>>(), size_of::<usize>());
-        assert!(std::ptr::eq(one.as_str(), two.as_str()));
-    }
-
-    #[test]
-    fn orders_by_namespace_before_name() {
-        let mut keys = ["a-b/x", "a/z", "n", "a/b"].map(key);
-        keys.sort();
-        assert_eq!(keys.each_ref().map(Key::as_str), ["n", "a/b", "a/z", "a-b/x"]);
-    }
-
-    proptest! {
-        #[test]
-        fn reference_and_key_agree(namespace in "[a-c]{0,2}", name in "[a-c/]{1,3}", other in "[a-c/]{1,5}") {
-            let namespace = Some(namespace.as_str()).filter(|ns| !ns.is_empty());
-            if let Ok(made) = Key::new(namespace, &name) {
-                prop_assert_eq!(&made, &key(made.as_str()));
-                prop_assert!(KeyRef::from(made.as_str()).is(&made));
-                prop_assert!(KeyRef::from((namespace.unwrap_or_default(), name.as_str())).is(&made));
-                prop_assert_eq!(KeyRef::from(&made).to_string(), made.as_str());
-                prop_assert_eq!(KeyRef::from(other.as_str()).is(&made), other == made.as_str());
-            }
-        }
-    }
-}
+mod tests;

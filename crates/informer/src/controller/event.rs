@@ -1,8 +1,11 @@
 //! What a handler is told.
 
-use std::{fmt, sync::Arc};
+use crate::store::is_same_state;
+use kube_core::Resource;
+use std::sync::Arc;
 
 /// A change of the cache, as a handler sees it.
+#[derive(Debug)]
 pub enum Event<K> {
     /// An object came to be.
     Added {
@@ -20,7 +23,9 @@ pub enum Event<K> {
     },
     /// An object went away.
     Deleted {
-        /// Its last state that is known.
+        /// The state that handlers knew.
+        old: Arc<K>,
+        /// Its last state that is known; newer than what handlers knew, if its final state was seen.
         last_known: Arc<K>,
         /// Whether the deletion was seen, so that `last_known` is the final state. Otherwise the object was missing
         /// from a later list, and may have changed before it went: client-go's `DeletedFinalStateUnknown`.
@@ -35,10 +40,13 @@ impl<K> Event<K> {
         Self::Updated { old: Arc::clone(&object), new: object }
     }
 
-    /// Whether nothing changed: old and new are one and the same.
+    /// Whether this only tells again what is known: old and new are one state, by uid and version.
     #[must_use]
-    pub fn is_sync(&self) -> bool {
-        matches!(self, Self::Updated { old, new } if Arc::ptr_eq(old, new))
+    pub fn is_sync(&self) -> bool
+    where
+        K: Resource,
+    {
+        matches!(self, Self::Updated { old, new } if Arc::ptr_eq(old, new) || is_same_state(&**old, &**new))
     }
 
     /// The object this is about, in its newest known state.
@@ -56,14 +64,16 @@ impl<K> Event<K> {
     /// An update that crosses the line becomes an addition or a deletion.
     #[must_use]
     pub fn filtered(self, passes: impl Fn(&K) -> bool) -> Option<Self> {
-        let Self::Updated { old, new } = self else {
-            return passes(self.object()).then_some(self);
-        };
-        match (passes(&old), passes(&new)) {
-            (true, true) => Some(Self::Updated { old, new }),
-            (false, true) => Some(Self::Added { object: new, initial: false }),
-            (true, false) => Some(Self::Deleted { last_known: old, observed: true }),
-            (false, false) => None,
+        match self {
+            Self::Added { ref object, .. } => passes(object).then_some(self),
+            // Who was told of the object is to be told of its end, whatever became of it in between.
+            Self::Deleted { ref old, .. } => passes(old).then_some(self),
+            Self::Updated { old, new } => match (passes(&old), passes(&new)) {
+                (true, true) => Some(Self::Updated { old, new }),
+                (false, true) => Some(Self::Added { object: new, initial: false }),
+                (true, false) => Some(Self::Deleted { last_known: Arc::clone(&old), old, observed: true }),
+                (false, false) => None,
+            },
         }
     }
 }
@@ -73,24 +83,9 @@ impl<K> Clone for Event<K> {
         match self {
             Self::Added { object, initial } => Self::Added { object: Arc::clone(object), initial: *initial },
             Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Deleted { last_known, observed } => {
-                Self::Deleted { last_known: Arc::clone(last_known), observed: *observed }
-            }
-        }
-    }
-}
-
-impl<K: fmt::Debug> fmt::Debug for Event<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Added { object, initial } => {
-                f.debug_struct("Added").field("object", object).field("initial", initial).finish()
-            }
-            Self::Updated { old, new } => {
-                f.debug_struct("Updated").field("old", old).field("new", new).finish()
-            }
-            Self::Deleted { last_known, observed } => {
-                f.debug_struct("Deleted").field("last_known", last_known).field("observed", observed).finish()
+            Self::Deleted { old, last_known, observed } => {
+                let (old, last_known) = (Arc::clone(old), Arc::clone(last_known));
+                Self::Deleted { old, last_known, observed: *observed }
             }
         }
     }

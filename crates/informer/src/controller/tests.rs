@@ -4,17 +4,14 @@ use super::{Event, apply};
 use crate::{
     fifo::DeltaFifo,
     store::{Store, Writer},
-    testing::{PodBuilder, brief, pod, rv, version_of},
+    testing::{PodBuilder, brief, now, pod, rv, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    future::Future,
     num::NonZeroUsize,
-    pin::pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
 };
 
 /// A queue, a store, and what handlers were told.
@@ -22,13 +19,6 @@ struct Pipeline {
     fifo: DeltaFifo<Pod>,
     store: Store<Pod>,
     writer: Writer<Pod>,
-}
-
-fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("it waits"),
-    }
 }
 
 impl Pipeline {
@@ -66,7 +56,7 @@ impl Pipeline {
         let mut events = Vec::new();
         while !self.fifo.is_empty() {
             let batch = now(self.fifo.pop_batch(NonZeroUsize::new(3).unwrap())).unwrap();
-            drop(apply(batch, &mut self.writer, &mut events));
+            apply(batch, &mut self.writer, &mut events).done();
         }
         events
     }
@@ -79,8 +69,8 @@ fn say(event: &Event<Pod>) -> String {
         Event::Added { object, initial: false } => format!("+{}", brief(object)),
         Event::Updated { new, .. } if event.is_sync() => format!("={}", brief(new)),
         Event::Updated { old, new } => format!("{} -> {}", brief(old), brief(new)),
-        Event::Deleted { last_known, observed: true } => format!("-{}", brief(last_known)),
-        Event::Deleted { last_known, observed: false } => format!("-{} unseen", brief(last_known)),
+        Event::Deleted { last_known, observed: true, .. } => format!("-{}", brief(last_known)),
+        Event::Deleted { last_known, observed: false, .. } => format!("-{} unseen", brief(last_known)),
     }
 }
 
@@ -148,7 +138,7 @@ fn the_store_shows_the_final_state_before_anyone_is_told() {
         }
     }
     assert_eq!(pipeline.store.version(), Some(rv(6)));
-    drop(applied);
+    applied.done();
 }
 
 // R78
@@ -168,7 +158,7 @@ fn has_synced_only_after_the_events_of_the_first_list_are_out() {
     let mut events = Vec::new();
     let applied = apply(batch, &mut pipeline.writer, &mut events);
     assert_eq!((events.len(), pipeline.fifo.has_synced()), (1, false));
-    drop(applied);
+    applied.done();
     assert!(pipeline.fifo.has_synced());
 }
 
@@ -276,6 +266,85 @@ fn what_cannot_be_transformed_in_a_relist_is_not_told_as_deleted() {
     assert_eq!(pipeline.store.get("a").as_deref().map(version_of), Some(1));
 }
 
+/// Updates that were not told, because they were left out or folded, must not hide a deletion from a filter.
+#[test]
+fn a_filter_hears_of_the_end_of_what_it_knew() {
+    let mut pipeline = Pipeline::new();
+    pipeline.fifo = DeltaFifo::builder()
+        .transform(|pod: Pod| if pod.metadata.uid.is_some() { Err("left out".into()) } else { Ok(pod) })
+        .on_rejected(drop)
+        .build();
+    pipeline
+        .add(pod("left-out").version(2))
+        .update(pod("left-out").version(3).uid("u"))
+        .delete(pod("left-out").version(5));
+    for version in 1..=65 {
+        pipeline.update(pod("folded").version(2 * version));
+    }
+    pipeline.update(pod("folded").version(131)).delete(pod("folded").version(133));
+    let mut known = BTreeMap::new();
+    for event in pipeline.events() {
+        if let Some(event) = event.filtered(|pod| version_of(pod).is_multiple_of(2)) {
+            fold(&mut known, &event).unwrap();
+        }
+    }
+    assert_eq!(known, BTreeMap::new());
+}
+
+/// A server whose versions do not move still has its changes seen.
+#[test]
+fn a_change_under_the_same_version_is_a_change() {
+    for version in ["", "0", "7"] {
+        let mut pipeline = Pipeline::new();
+        let with = |label: &str| {
+            let mut pod = pod("a").label("l", label);
+            pod.metadata.resource_version = Some(version.into());
+            pod
+        };
+        pipeline.add(with("one")).update(with("two"));
+        let events = pipeline.events();
+        assert_eq!(pipeline.store.get("a").unwrap().metadata.labels.as_ref().unwrap()["l"], "two");
+        assert_eq!(events[1].is_sync(), version == "7", "only a version says that nothing changed");
+    }
+}
+
+/// A version that was left out passes all the same, and a batch that is lost on the way never counts as applied.
+#[tokio::test(start_paused = true)]
+async fn a_version_that_was_left_out_passes() {
+    let mut pipeline = Pipeline::new();
+    pipeline.fifo = DeltaFifo::builder()
+        .transform(|pod: Pod| if pod.metadata.uid.is_some() { panic!("a bad object") } else { Ok(pod) })
+        .on_rejected(drop)
+        .build();
+    pipeline.add(pod("a").version(1)).update(pod("a").version(2).uid("u"));
+    assert_eq!(pipeline.told(), ["+a@1"]);
+    pipeline.store.wait_for(&rv(2)).await.unwrap();
+    assert_eq!(pipeline.fifo.rejected(), 1);
+}
+
+#[test]
+fn a_batch_that_is_lost_never_counts_as_applied() {
+    let pipeline = Pipeline::new();
+    pipeline.list([pod("a").version(1)], 1);
+    drop(now(pipeline.fifo.pop()));
+    assert!(!pipeline.fifo.has_synced());
+}
+
+// R120
+#[test]
+fn a_transform_that_drops_the_version_does_not_hide_it() {
+    let mut pipeline = Pipeline::new();
+    pipeline.fifo = DeltaFifo::builder()
+        .transform(|mut pod: Pod| {
+            pod.metadata.resource_version = None;
+            Ok(pod)
+        })
+        .build();
+    pipeline.list([pod("a").version(1)], 5).update(pod("a").version(6));
+    pipeline.told();
+    assert_eq!(pipeline.store.version(), Some(rv(6)));
+}
+
 // R123
 #[test]
 fn a_filter_turns_crossings_into_additions_and_deletions() {
@@ -291,10 +360,14 @@ fn a_filter_turns_crossings_into_additions_and_deletions() {
     let added = |version| Event::Added { object: Arc::new(pod("a").version(version)), initial: true };
     assert_eq!(even(added(2)).as_deref(), Some("+a@2 initial"));
     assert_eq!(even(added(1)), None);
-    let deleted =
-        |version| Event::Deleted { last_known: Arc::new(pod("a").version(version)), observed: false };
-    assert_eq!(even(deleted(2)).as_deref(), Some("-a@2 unseen"));
-    assert_eq!(even(deleted(1)), None);
+    let deleted = |old, last| Event::Deleted {
+        old: Arc::new(pod("a").version(old)),
+        last_known: Arc::new(pod("a").version(last)),
+        observed: true,
+    };
+    assert_eq!(even(deleted(2, 4)).as_deref(), Some("-a@4"));
+    assert_eq!(even(deleted(2, 3)).as_deref(), Some("-a@3"), "who knew it hears of its end");
+    assert_eq!(even(deleted(1, 2)), None);
 }
 
 #[derive(Clone, Debug)]
@@ -338,7 +411,8 @@ proptest! {
     #[test]
     fn events_fold_to_the_cache_and_a_relist_makes_it_the_server(ops in ops()) {
         let mut pipeline = Pipeline::new();
-        let (mut server, mut known, mut clock) = (BTreeMap::new(), BTreeMap::new(), 0);
+        let (mut server, mut known, mut even, mut clock) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), 0);
+        let is_even = |pod: &Pod| version_of(pod).is_multiple_of(2);
         let relist = |server: &BTreeMap<String, u64>, pipeline: &Pipeline, clock: u64| {
             let pods = server.iter().map(|(name, version)| pod(name).version(*version));
             now(pipeline.fifo.replace(pods, Some(rv(clock)))).unwrap();
@@ -365,11 +439,16 @@ proptest! {
                 Op::Apply => {
                     for event in pipeline.events() {
                         fold(&mut known, &event)?;
+                        if let Some(event) = event.filtered(is_even) {
+                            fold(&mut even, &event)?;
+                        }
                     }
                     let cache = pipeline.store.list();
                     let cache: BTreeMap<_, _> =
                         cache.iter().map(|pod| (pod.metadata.name.clone().unwrap(), version_of(pod))).collect();
                     prop_assert_eq!(&cache, &known);
+                    let passing: BTreeMap<_, _> = cache.into_iter().filter(|(_, version)| version % 2 == 0).collect();
+                    prop_assert_eq!(&passing, &even, "whoever filters knows just what passes");
                 }
             }
         }

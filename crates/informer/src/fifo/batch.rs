@@ -14,20 +14,20 @@ pub struct Batch<K> {
     pub entries: Vec<Entry<K>>,
     /// Up to which version all that arrived is in this batch or an earlier one.
     pub version: Option<ResourceVersion>,
-    /// To be dropped when the entries have been applied.
+    /// To be called when the entries have been applied.
     pub applied: Applied,
 }
 
-/// Says, when dropped, that a batch has been applied; see [`DeltaFifo::has_synced`](super::DeltaFifo::has_synced).
+/// Says, when [`done`](Self::done), that a batch has been applied; see [`DeltaFifo::has_synced`](super::DeltaFifo::has_synced).
 #[derive(Debug)]
-#[must_use = "dropping this says that the batch has been applied"]
+#[must_use = "the queue has not synced before this is said to be done"]
 pub struct Applied(pub(super) Option<Arc<AtomicBool>>);
 
-impl Drop for Applied {
-    fn drop(&mut self) {
-        if let Some(mark) = self.0.take()
-            && !std::thread::panicking()
-        {
+impl Applied {
+    /// The batch has been applied, and whoever is to hear of it has been told. A batch that is lost on the way never
+    /// counts.
+    pub fn done(self) {
+        if let Some(mark) = self.0 {
             mark.store(true, Ordering::Release);
         }
     }

@@ -4,37 +4,39 @@ use super::{
     batch::{Applied, Batch},
     delta::Delta,
     queue::{Entry, Queue},
-    transform::{BoxError, Gate, Rejected},
-    waiters::Waiters,
+    transform::{Gate, Rejected},
+    waiters::{Ticket, Waiters, wake},
 };
 use crate::{
+    list_watch::BoxError,
     listing::Listing,
     sync::{Mutex, MutexGuard},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
+    fmt,
     future::poll_fn,
     num::NonZeroUsize,
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 /// What happened to which key, in order, until somebody pops it.
 ///
 /// Deltas of one key are grouped, keys stand in the order in which they first appeared, and a relist or a resync is
-/// a barrier that no group crosses. The handle is cheap to clone; any number of producers and consumers may share
-/// it, though order means little with more than one consumer.
+/// a barrier that no group crosses. The handle is cheap to clone, and any number of producers and consumers may share
+/// it. But order means little with more than one consumer, and the version that a [`Batch`] claims is true for one
+/// producer: what comes from several has no common order.
 ///
 /// # What it can cost
 ///
 /// Without a capacity the queue grows with the number of keys, never with the number of changes to one key (see
 /// [`Deltas`](super::Deltas)). With [`Builder::capacity`], a producer waits while that many deltas are queued. A list
 /// counts as one, because its objects become the cache.
-#[derive(Debug)]
 pub struct DeltaFifo<K> {
     shared: Arc<Shared<K>>,
 }
@@ -52,7 +54,6 @@ pub struct Builder<K> {
 #[error("queue is closed")]
 pub struct Closed;
 
-#[derive(Debug)]
 struct Shared<K> {
     state: Mutex<State<K>>,
     gate: Gate<K>,
@@ -60,7 +61,6 @@ struct Shared<K> {
     has_synced: Arc<AtomicBool>,
 }
 
-#[derive(Debug)]
 struct State<K> {
     queue: Queue<K>,
     is_closed: bool,
@@ -77,13 +77,23 @@ impl<K> Builder<K> {
 
     /// Changes every object before it is queued; several transforms run one after the other.
     ///
-    /// It runs once per object. An object that fails is reported and left out: what is known of it stays, and if it
-    /// was the final state of a deleted object, the deletion goes on without it.
+    /// It runs once per object. An object for which it fails or panics is reported and left out: what is known of it stays,
+    /// its version passes, and if it was the final state of a deleted object, the deletion goes on without it. Such an
+    /// object is known by the key it came with, so a transform that changes keys must not fail.
     pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
     where
         K: 'static,
     {
         self.gate.then(transform);
+        self
+    }
+
+    /// Asks, for each object of a list, for the known one that is the very same state.
+    ///
+    /// A relist then holds what is known rather than a second copy of it:
+    /// [`Store::same`](crate::store::Store::same) is made for this. What is reused is not transformed again.
+    pub fn reuse(mut self, known: impl Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync + 'static) -> Self {
+        self.gate.reuse(known);
         self
     }
 
@@ -163,11 +173,24 @@ impl<K: Resource> DeltaFifo<K> {
     {
         let mut listing = Listing::empty(version);
         for object in objects {
-            match self.shared.gate.admit(object) {
+            match self.collect(object) {
                 Ok(object) => listing.objects.push(object),
                 Err(key) => listing.unreadable.extend(key),
             }
         }
+        self.replace_with(listing)
+    }
+
+    /// Transforms an object of a list, or finds the known one that is the same.
+    pub(super) fn collect(&self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
+        self.shared.gate.admit_listed(object)
+    }
+
+    /// Queues all there is, of objects that were collected before.
+    pub(super) fn replace_with(
+        &self,
+        listing: Listing<K>,
+    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
         self.push(|queue| queue.replace(listing))
     }
 
@@ -181,7 +204,7 @@ impl<K: Resource> DeltaFifo<K> {
         async move {
             match admitted {
                 Ok((key, object)) => self.push(|queue| queue.delta(key, delta(object), version)).await,
-                Err(_) => Ok(()),
+                Err(_) => self.pass_over(version).await,
             }
         }
     }
@@ -221,6 +244,14 @@ impl<K> DeltaFifo<K> {
         self.push(|queue| queue.bookmark(version)).await
     }
 
+    /// Lets the version of something that was left out pass, or whoever waits for it would wait for ever.
+    async fn pass_over(&self, version: Option<ResourceVersion>) -> Result<(), Closed> {
+        match version {
+            Some(version) => self.bookmark(version).await,
+            None => Ok(()),
+        }
+    }
+
     /// Takes the oldest entry; nothing once the queue is closed and empty. Waits while it is empty.
     ///
     /// # Cancel safety
@@ -234,7 +265,8 @@ impl<K> DeltaFifo<K> {
     /// # Cancel safety
     /// Dropped while it waits, it has taken nothing.
     pub async fn pop_batch(&self, max: NonZeroUsize) -> Option<Batch<K>> {
-        poll_fn(|context| self.poll_pop(context, max)).await
+        let mut wait = Wait { fifo: self, side: |state| &mut state.consumers, ticket: Ticket::default() };
+        poll_fn(|context| self.poll_pop(context, max, &mut wait.ticket)).await
     }
 
     /// Takes nothing more in, wakes everybody. What is queued can still be popped.
@@ -243,7 +275,7 @@ impl<K> DeltaFifo<K> {
         state.is_closed = true;
         let woken = [state.consumers.take(), state.producers.take()];
         drop(state);
-        woken.into_iter().flatten().for_each(Waker::wake);
+        woken.into_iter().for_each(wake);
     }
 
     /// How many keys and barriers are queued.
@@ -252,13 +284,19 @@ impl<K> DeltaFifo<K> {
         self.lock().queue.len()
     }
 
+    /// How many deltas and barriers are queued: what a [capacity](Builder::capacity) bounds.
+    #[must_use]
+    pub fn load(&self) -> usize {
+        self.lock().queue.load()
+    }
+
     /// Whether nothing is queued.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the first list has been applied: popped, and the [`Applied`] of its batch dropped.
+    /// Whether the first list has been applied: popped, and the [`Applied`] of its batch done.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.shared.has_synced.load(Ordering::Acquire)
@@ -272,46 +310,82 @@ impl<K> DeltaFifo<K> {
 
     fn push(&self, put: impl FnOnce(&mut Queue<K>)) -> impl Future<Output = Result<(), Closed>> {
         let mut put = Some(put);
+        let mut wait = Wait { fifo: self, side: |state| &mut state.producers, ticket: Ticket::default() };
         poll_fn(move |context| {
             let mut state = self.lock();
             if state.is_closed {
                 return Poll::Ready(Err(Closed));
             }
             if state.queue.load() >= self.shared.capacity {
-                state.producers.register(context.waker());
+                state.producers.register(&mut wait.ticket, context.waker());
                 return Poll::Pending;
             }
             let put = put.take().expect("not polled again once ready");
             put(&mut state.queue);
             let woken = state.consumers.take();
             drop(state);
-            woken.into_iter().for_each(Waker::wake);
+            wake(woken);
             Poll::Ready(Ok(()))
         })
     }
 
-    fn poll_pop(&self, context: &Context<'_>, max: NonZeroUsize) -> Poll<Option<Batch<K>>> {
+    fn poll_pop(
+        &self,
+        context: &Context<'_>,
+        max: NonZeroUsize,
+        ticket: &mut Ticket,
+    ) -> Poll<Option<Batch<K>>> {
         let mut state = self.lock();
         let count = max.get().min(state.queue.len());
         if count == 0 && state.is_closed {
             return Poll::Ready(None);
         }
         if count == 0 {
-            state.consumers.register(context.waker());
+            state.consumers.register(ticket, context.waker());
             return Poll::Pending;
         }
         let entries: Vec<_> = (0..count).map_while(|_| state.queue.pop()).collect();
         let version = state.queue.version().cloned();
         let woken = state.producers.take();
         drop(state);
-        woken.into_iter().for_each(Waker::wake);
+        wake(woken);
         let is_first_list = |entry: &Entry<K>| matches!(entry, Entry::Replaced { initial: true, .. });
         let mark = entries.iter().any(is_first_list).then(|| Arc::clone(&self.shared.has_synced));
         Poll::Ready(Some(Batch { entries, version, applied: Applied(mark) }))
     }
 
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.lock().queue.capacity()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<K>> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leaves the waiting when dropped.
+struct Wait<'f, K> {
+    fifo: &'f DeltaFifo<K>,
+    side: fn(&mut State<K>) -> &mut Waiters,
+    ticket: Ticket,
+}
+
+impl<K> Drop for Wait<'_, K> {
+    fn drop(&mut self) {
+        if self.ticket.is_issued() {
+            (self.side)(&mut self.fifo.lock()).leave(&self.ticket);
+        }
+    }
+}
+
+/// Says how much is queued, not what: objects may hold secrets.
+impl<K> fmt::Debug for DeltaFifo<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaFifo")
+            .field("len", &self.len())
+            .field("gate", &self.shared.gate)
+            .finish_non_exhaustive()
     }
 }
 

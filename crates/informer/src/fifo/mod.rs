@@ -6,6 +6,7 @@ mod transform;
 mod batch;
 mod waiters;
 mod channel;
+mod sink;
 
 #[cfg(test)]
 mod tests;
@@ -14,4 +15,4 @@ pub use batch::{Applied, Batch};
 pub use channel::{Builder, Closed, DeltaFifo};
 pub use delta::{Delta, Deltas};
 pub use queue::Entry;
-pub use transform::{BoxError, Rejected};
+pub use transform::Rejected;

@@ -23,11 +23,13 @@ pub enum Entry<K> {
     Bookmark,
 }
 
+/// An empty queue that has room for more than this gives it back.
+const ROOMY: usize = 1024;
+
 /// The pure part of a [`DeltaFifo`](super::DeltaFifo).
 ///
 /// Slots stand in the order of first appearance. A delta joins the slot of its key if there is one behind the last
 /// barrier, and opens one otherwise.
-#[derive(Debug)]
 pub(super) struct Queue<K> {
     slots: VecDeque<Slot<K>>,
     /// How many slots have been popped, which is the number of the slot in front.
@@ -41,7 +43,6 @@ pub(super) struct Queue<K> {
     has_listed: bool,
 }
 
-#[derive(Debug)]
 struct Slot<K> {
     entry: Entry<K>,
     /// The version of what had arrived last when this slot was opened.
@@ -58,6 +59,11 @@ impl<K> Queue<K> {
         self.slots.len()
     }
 
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity().max(self.open.capacity())
+    }
+
     pub(super) fn delta(&mut self, key: Key, delta: Delta<K>, version: Option<ResourceVersion>) {
         let slot = self.open.get(&key).and_then(|number| {
             let place = usize::try_from(number - self.popped).ok()?;
@@ -69,7 +75,7 @@ impl<K> Queue<K> {
                 deltas.push(delta);
                 self.load = self.load + deltas.len() - before;
             }
-            _ => {
+            Some(Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark) | None => {
                 self.open.insert(key.clone(), self.popped + self.slots.len() as u64);
                 self.push(Entry::Deltas(Deltas::new(key, delta)));
             }
@@ -101,6 +107,10 @@ impl<K> Queue<K> {
     pub(super) fn pop(&mut self) -> Option<Entry<K>> {
         let entry = self.slots.pop_front()?.entry;
         self.load -= load_of(&entry);
+        if self.slots.is_empty() && self.slots.capacity() > ROOMY {
+            // A burst is over: its memory is not kept for the next one.
+            (self.slots, self.open) = (VecDeque::new(), KeyMap::default());
+        }
         if let Entry::Deltas(deltas) = &entry
             && self.open.get(deltas.key()) == Some(&self.popped)
         {

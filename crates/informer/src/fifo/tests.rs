@@ -1,35 +1,22 @@
 //! The queue rule by rule, and against a plain model.
 
 use super::{Delta, DeltaFifo, Deltas, Entry, Rejected};
-use crate::testing::{PodBuilder, pod, rv, version_of};
+use crate::testing::{PodBuilder, now, pod, poll_once, rv, version_of};
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use std::{
     collections::BTreeMap,
-    future::Future,
     num::NonZeroUsize,
     pin::pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Wake, Waker},
 };
 
 fn fifo() -> DeltaFifo<Pod> {
     DeltaFifo::builder().build()
-}
-
-/// Polls a future that has no reason to wait.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    match poll_once(future) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("it waits"),
-    }
-}
-
-fn poll_once<T>(future: impl Future<Output = T>) -> Poll<T> {
-    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 fn add(fifo: &DeltaFifo<Pod>, key: &str, version: u64) {
@@ -250,13 +237,13 @@ fn has_synced_when_the_first_list_has_been_applied() {
     for objects in [vec![], vec![pod("a")]] {
         let fifo = fifo();
         add(&fifo, "early", 1);
-        drop(now(fifo.pop()));
+        now(fifo.pop()).unwrap().applied.done();
         assert!(!fifo.has_synced(), "a delta is no list");
         now(fifo.replace(objects, None)).unwrap();
         assert!(!fifo.has_synced(), "only queued");
         let batch = now(fifo.pop()).unwrap();
         assert!(!fifo.has_synced(), "only popped");
-        drop(batch.applied);
+        batch.applied.done();
         assert!(fifo.has_synced());
     }
 }
@@ -366,7 +353,7 @@ async fn stays_under_its_bound_while_a_slow_consumer_lags() {
     });
     let mut newest = 0;
     while let Some(batch) = fifo.pop().await {
-        assert!(fifo.len() <= 8);
+        assert!(fifo.load() <= 8);
         newest = newest.max(batch.version.and_then(|version| version.to_number()).unwrap());
         tokio::task::yield_now().await;
     }
@@ -382,6 +369,47 @@ async fn closing_releases_a_producer_that_waits() {
     assert!(poll_once(waiting.as_mut()).is_pending());
     fifo.close();
     assert_eq!(waiting.await, Err(super::Closed));
+}
+
+#[test]
+fn whoever_stops_waiting_leaves_nothing_behind() {
+    struct Own;
+    impl Wake for Own {
+        fn wake(self: Arc<Self>) {}
+    }
+    let fifo = DeltaFifo::<Pod>::builder().capacity(NonZeroUsize::MIN).build();
+    let own = Arc::new(Own);
+    let waker = Waker::from(Arc::clone(&own));
+    let mut context = Context::from_waker(&waker);
+    for _ in 0..10 {
+        assert!(pin!(fifo.pop()).poll(&mut context).is_pending());
+    }
+    now(fifo.add(pod("a"))).unwrap();
+    for _ in 0..10 {
+        assert!(pin!(fifo.add(pod("b"))).poll(&mut context).is_pending());
+    }
+    drop(waker);
+    assert_eq!(Arc::strong_count(&own), 1, "a waker is kept");
+}
+
+#[test]
+fn a_burst_does_not_keep_its_memory() {
+    let fifo = fifo();
+    for number in 0..5000 {
+        add(&fifo, &number.to_string(), 1);
+    }
+    let before = fifo.capacity();
+    drop(now(fifo.pop_batch(NonZeroUsize::MAX)));
+    assert!(before >= 5000 && fifo.capacity() < 1024, "{before} {}", fifo.capacity());
+    add(&fifo, "1", 2);
+    assert_eq!(pop(&fifo), "1[+2]");
+}
+
+#[test]
+fn what_is_queued_is_not_printed() {
+    let fifo = fifo();
+    now(fifo.add(pod("a").label("password", "hunter2"))).unwrap();
+    assert!(!format!("{fifo:?}").contains("hunter2"));
 }
 
 #[test]

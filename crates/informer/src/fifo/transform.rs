@@ -1,17 +1,16 @@
 //! What is done to every object once, before anyone sees it.
 
+use crate::list_watch::BoxError;
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError};
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
-
-/// An error of a user's own function.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An object that was not let into the queue, and why.
 #[derive(Debug, thiserror::Error)]
@@ -37,10 +36,14 @@ pub enum Rejected {
 
 /// Runs the transform, works out the key, and reports what fails.
 pub(super) struct Gate<K> {
+    reuse: Option<Reuse<K>>,
     transform: Option<Transform<K>>,
     report: Arc<dyn Fn(Rejected) + Send + Sync>,
     rejected: AtomicU64,
 }
+
+/// Finds the known state of an object that is the very state given.
+type Reuse<K> = Arc<dyn Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync>;
 
 type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
@@ -51,7 +54,7 @@ impl<K: Resource> Gate<K> {
             None => Ok(object),
             Some(transform) => {
                 let key = Key::of(&object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-                transform(object).map_err(|cause| (key, cause))
+                run(transform, object).map_err(|cause| (key, cause))
             }
         };
         match outcome {
@@ -63,10 +66,29 @@ impl<K: Resource> Gate<K> {
         }
     }
 
+    /// Lets an object of a list in, as the known one where that is the same.
+    pub(super) fn admit_listed(&self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
+        if let Some(reuse) = &self.reuse
+            && let Ok(key) = Key::of(&object)
+            && let Some(known) = reuse(&key, &object)
+        {
+            return Ok((key, known));
+        }
+        self.admit(object)
+    }
+
     fn reject(&self, key: Option<Key>, rejected: Rejected) -> Option<Key> {
         self.rejected.fetch_add(1, Ordering::Relaxed);
         (self.report)(rejected);
         key
+    }
+}
+
+/// Calls the transform, and makes an error of a panic: one bad object must not stop the source.
+fn run<K>(transform: &Transform<K>, object: K) -> Result<K, BoxError> {
+    match catch_unwind(AssertUnwindSafe(|| transform(object))) {
+        Ok(outcome) => outcome,
+        Err(_) => Err("transform panicked".into()),
     }
 }
 
@@ -86,6 +108,10 @@ impl<K> Gate<K> {
         });
     }
 
+    pub(super) fn reuse(&mut self, known: impl Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync + 'static) {
+        self.reuse = Some(Arc::new(known));
+    }
+
     pub(super) fn report_to(&mut self, report: impl Fn(Rejected) + Send + Sync + 'static) {
         self.report = Arc::new(report);
     }
@@ -97,7 +123,7 @@ impl<K> Default for Gate<K> {
             let cause = std::error::Error::source(&rejected).map(ToString::to_string);
             tracing::warn!(%rejected, cause, "object left out");
         });
-        Self { transform: None, report, rejected: AtomicU64::new(0) }
+        Self { reuse: None, transform: None, report, rejected: AtomicU64::new(0) }
     }
 }
 

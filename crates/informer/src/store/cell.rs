@@ -7,16 +7,18 @@ use super::{
 };
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::sync::Notify;
 
 /// Readers load `published`; whoever changes something holds `working` and publishes a clone of it.
 ///
 /// The lock is the writer's. Only adding an index to a running store takes it from elsewhere; a read never does.
-#[derive(Debug)]
 pub(super) struct Cell<K> {
     published: ArcSwap<Snapshot<K>>,
     working: Mutex<Snapshot<K>>,
@@ -27,7 +29,6 @@ pub(super) struct Cell<K> {
 }
 
 /// The state being changed. What was done is published when this is dropped, all at once.
-#[derive(Debug)]
 pub(super) struct Draft<'c, K> {
     cell: &'c Cell<K>,
     pub(super) state: MutexGuard<'c, Snapshot<K>>,
@@ -87,7 +88,7 @@ impl<K> Cell<K> {
     {
         let mut draft = self.draft();
         draft.state.indexes.add(name, function)?;
-        draft.reindex();
+        draft.fill_newest_index();
         Ok(())
     }
 }
@@ -96,17 +97,38 @@ impl<K> Draft<'_, K> {
     /// Writes an object into the objects and the indexes, in the place of what was known under its key.
     pub(super) fn enter(&mut self, known: Option<&Arc<Entry<K>>>, key: Key, object: Arc<K>) {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
-        let tags = indexes.tags_of(&key, &object, &self.cell.panics);
+        let tags = indexes.tags_of(0..indexes.count(), (&key, &object), &self.cell.panics);
         let entry = Arc::new(Entry::new(key, object, tags));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
         objects.insert(entry);
     }
 
-    /// Works out every index value anew.
-    fn reindex(&mut self) {
-        for entry in self.state.objects.clone().iter() {
-            self.enter(Some(entry), entry.key().clone(), entry.object());
+    /// Puts every object into the newest index.
+    fn fill_newest_index(&mut self) {
+        let Snapshot { objects, indexes, .. } = &mut *self.state;
+        let newest = indexes.count() - 1..indexes.count();
+        for entry in objects.clone().iter() {
+            let mut tags = entry.tags().to_vec();
+            tags.extend(indexes.tags_of(newest.clone(), (entry.key(), entry.peek()), &self.cell.panics));
+            let tagged = Arc::new(Entry::new(entry.key().clone(), entry.object(), tags));
+            indexes.update(entry.key(), Some(entry), Some(&tagged));
+            objects.insert(tagged);
         }
+    }
+}
+
+impl<K> fmt::Debug for Cell<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell")
+            .field("resource", &self.resource)
+            .field("published", &self.peek())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K> fmt::Debug for Draft<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Draft").field("state", &*self.state).finish_non_exhaustive()
     }
 }
 

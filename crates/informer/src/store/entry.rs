@@ -10,11 +10,12 @@ use std::sync::Arc;
 pub struct Entry<K> {
     key: Key,
     object: Arc<K>,
+    /// In order, and each once.
     tags: Box<[Tag]>,
 }
 
 /// "This object stands under `value` in the index number `index`."
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tag {
     pub(crate) index: usize,
     pub(crate) value: Arc<str>,
@@ -49,9 +50,15 @@ impl<K> Entry<K> {
 impl<K: Resource> Entry<K> {
     /// Whether `other` is this very state of this very object, by uid and version.
     pub(crate) fn is_unchanged(&self, other: &K) -> bool {
-        let (one, two) = (self.object.meta(), other.meta());
-        one.resource_version.is_some() && one.resource_version == two.resource_version && one.uid == two.uid
+        is_same_state(&*self.object, other)
     }
+}
+
+/// Whether both are the same state of the same object, by uid and version. Without a version nothing is known.
+pub(crate) fn is_same_state<K: Resource>(one: &K, other: &K) -> bool {
+    let (one, other) = (one.meta(), other.meta());
+    let has_version = one.resource_version.as_deref().is_some_and(|version| !matches!(version, "" | "0"));
+    has_version && one.resource_version == other.resource_version && one.uid == other.uid
 }
 
 impl<K> Hashed for Arc<Entry<K>> {

@@ -8,6 +8,7 @@ use kube_informer_wire::Key;
 use std::{
     fmt,
     hash::{BuildHasher, RandomState},
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, LazyLock,
@@ -15,7 +16,7 @@ use std::{
     },
 };
 
-/// The index that every store has: the objects of a namespace.
+/// The index that every store has: the objects of a namespace. Cluster-scoped objects stand under no value.
 pub const NAMESPACE: &str = "namespace";
 
 /// An index name that is taken.
@@ -102,19 +103,28 @@ impl<K> Indexes<K> {
         Ok(self.named(name)?.buckets.iter().map(|bucket| &bucket.value))
     }
 
-    /// Works out under which values `object` stands. An index whose function panics has none.
-    pub(crate) fn tags_of(&self, key: &Key, object: &K, panics: &Panics) -> Vec<Tag> {
+    /// How many indexes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Works out under which values of these indexes `object` stands, in order and each once. An index whose function
+    /// panics has none.
+    pub(crate) fn tags_of(
+        &self,
+        numbers: Range<usize>,
+        (key, object): (&Key, &K),
+        panics: &Panics,
+    ) -> Vec<Tag> {
         let mut tags = Vec::new();
-        for (number, index) in self.0.iter().enumerate() {
+        for number in numbers {
+            let index = &self.0[number];
             let Source::Function(function) = &index.source else { continue };
             let before = tags.len();
             let mut emit = |value: &str| {
                 let value =
                     index.bucket(value).map_or_else(|| value.into(), |bucket| Arc::clone(&bucket.value));
-                let tag = Tag { index: number, value };
-                if !tags[before..].contains(&tag) {
-                    tags.push(tag);
-                }
+                tags.push(Tag { index: number, value });
             };
             // What a function leaves behind when it panics is its own: it is only given a shared reference.
             if catch_unwind(AssertUnwindSafe(|| function(object, &mut emit))).is_err() {
@@ -122,28 +132,43 @@ impl<K> Indexes<K> {
                 panics.0.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(index = %index.name, %key, "index function panicked; object left out of the index");
             }
+            tags[before..].sort_unstable();
         }
+        tags.dedup();
         tags
     }
 
     /// Moves `key` from where the old entry stood to where the new one stands.
     pub(crate) fn update(&mut self, key: &Key, old: Option<&Entry<K>>, new: Option<&Entry<K>>) {
         let is_known = [old.is_some(), new.is_some()];
-        let (old, new) = (old.map_or(&[][..], Entry::tags), new.map_or(&[][..], Entry::tags));
+        let (mut old, mut new) = (old.map_or(&[][..], Entry::tags), new.map_or(&[][..], Entry::tags));
         if is_known == [true, true] && old == new {
             return;
         }
         let indexes = Arc::make_mut(&mut self.0);
         match (is_known, key.namespace()) {
-            ([false, true], Some(namespace)) => indexes[0].insert(&namespace.into(), key),
+            ([false, true], Some(namespace)) => indexes[0].insert(namespace, key),
             ([true, false], Some(namespace)) => indexes[0].remove(namespace, key),
             _ => {}
         }
-        for tag in old.iter().filter(|tag| !new.contains(tag)) {
-            indexes[tag.index].remove(&tag.value, key);
-        }
-        for tag in new.iter().filter(|tag| !old.contains(tag)) {
-            indexes[tag.index].insert(&tag.value, key);
+        // Both are in order, so that one walk through them finds what they do not share.
+        loop {
+            match (old, new) {
+                ([], []) => return,
+                ([gone, rest @ ..], []) => {
+                    indexes[gone.index].remove(&gone.value, key);
+                    old = rest;
+                }
+                ([gone, rest @ ..], [come, ..]) if gone < come => {
+                    indexes[gone.index].remove(&gone.value, key);
+                    old = rest;
+                }
+                ([stays, rest @ ..], [same, others @ ..]) if stays == same => (old, new) = (rest, others),
+                (_, [come, rest @ ..]) => {
+                    indexes[come.index].insert(&come.value, key);
+                    new = rest;
+                }
+            }
         }
     }
 
@@ -160,14 +185,14 @@ impl<K> Index<K> {
         self.buckets.find(SEED.hash_one(value), |bucket| *bucket.value == *value)
     }
 
-    fn insert(&mut self, value: &Arc<str>, key: &Key) {
-        let found = self.buckets.find_mut(SEED.hash_one(&**value), |bucket| bucket.value == *value);
+    fn insert(&mut self, value: &str, key: &Key) {
+        let found = self.buckets.find_mut(SEED.hash_one(value), |bucket| *bucket.value == *value);
         if let Some(bucket) = found {
             bucket.keys.insert(key.clone());
         } else {
             let mut keys = Trie::default();
             keys.insert(key.clone());
-            self.buckets.insert(Bucket { value: Arc::clone(value), keys });
+            self.buckets.insert(Bucket { value: value.into(), keys });
         }
     }
 

@@ -20,12 +20,14 @@ mod cell;
 mod writer;
 mod lister;
 mod reader;
+mod sink;
 mod expiring;
 
 #[cfg(test)]
 mod tests;
 
 pub use entry::Entry;
+pub(crate) use entry::is_same_state;
 pub use expiring::ExpiringStore;
 pub use index::{IndexConflict, NAMESPACE, UnknownIndex};
 pub use lister::{Lister, NotFound};

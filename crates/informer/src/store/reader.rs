@@ -10,12 +10,11 @@ use super::{
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
-use std::{pin::pin, sync::Arc};
+use std::{fmt, pin::pin, sync::Arc};
 
 /// A local, indexed copy of a resource. Cheap to clone; reads take no lock and hold up nobody.
 ///
 /// Each method reads the state of one moment. Where several reads must agree, take a [`snapshot`](Self::snapshot).
-#[derive(Debug)]
 pub struct Store<K> {
     cell: Arc<Cell<K>>,
 }
@@ -60,7 +59,8 @@ impl<K> Builder<K> {
 
     /// Adds a named index: `function` says under which values an object stands.
     ///
-    /// A panic in `function` is caught and counted, and leaves the object out of this index.
+    /// A panic in `function` is caught and counted, and leaves the object out of this index. It runs under the lock of the
+    /// writer, so it must not change the store.
     pub fn index<F, I, V>(mut self, name: &str, function: F) -> Self
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
@@ -88,7 +88,9 @@ impl<K> Builder<K> {
 impl<K> Default for Builder<K> {
     fn default() -> Self {
         let path = std::any::type_name::<K>();
-        let resource = path.rsplit("::").next().unwrap_or(path).to_owned();
+        // What a generic kind is about: `Pod` of `kube_core::metadata::PartialObjectMeta<k8s_openapi::..::Pod>`.
+        let path = path.trim_end_matches('>');
+        let resource = path.rsplit([':', '<']).next().unwrap_or(path).to_owned();
         Self { resource, indexes: Indexes::default(), conflict: None }
     }
 }
@@ -212,6 +214,11 @@ impl<K> Store<K> {
 }
 
 impl<K: Resource> Store<K> {
+    /// The object with this key, if it is the very state given, by uid and version.
+    pub fn same(&self, key: &Key, object: &K) -> Option<Arc<K>> {
+        self.cell.peek().same(key, object)
+    }
+
     /// The objects whose labels match.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
@@ -224,6 +231,12 @@ impl<K> Store<K> {
     #[must_use]
     pub fn lister(&self) -> Lister<K> {
         Lister::new(Arc::clone(&self.cell))
+    }
+}
+
+impl<K> fmt::Debug for Store<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("cell", &self.cell).finish()
     }
 }
 

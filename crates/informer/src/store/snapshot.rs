@@ -7,13 +7,12 @@ use super::{
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 /// A point in time of a [`Store`](super::Store).
 ///
 /// Taking one costs a counter, and holding one holds up nobody: the writer goes on, and what it replaces or removes
 /// stays alive here for as long as the snapshot does. Every read of one snapshot sees the same state.
-#[derive(Debug)]
 pub struct Snapshot<K> {
     pub(super) objects: Trie<Arc<Entry<K>>>,
     pub(super) indexes: Indexes<K>,
@@ -111,6 +110,11 @@ impl<K> Snapshot<K> {
 }
 
 impl<K: Resource> Snapshot<K> {
+    /// The object with this key, if it is the very state given, by uid and version.
+    pub(super) fn same(&self, key: &Key, object: &K) -> Option<Arc<K>> {
+        self.entry(key.into()).filter(|entry| entry.is_unchanged(object)).map(Entry::object)
+    }
+
     /// The objects whose labels match.
     ///
     /// A selector that matches nothing looks at no object, one that matches everything reads no labels.
@@ -128,6 +132,16 @@ pub(super) fn select<'a, K: Resource + 'a>(
     let is_everything = labels.is_everything();
     let matches = |entry: &&Entry<K>| is_everything || labels.matches(entry.peek().meta().labels.as_ref());
     entries.filter(matches).map(Entry::object).collect()
+}
+
+/// Says how much there is, not what: objects may hold secrets.
+impl<K> fmt::Debug for Snapshot<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("len", &self.len())
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<K> Clone for Snapshot<K> {

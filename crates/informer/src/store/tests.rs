@@ -249,7 +249,11 @@ async fn an_expiring_store_forgets_what_is_older_than_its_time() {
     store.insert(Arc::new(pod("a").version(2))).unwrap();
     assert_eq!(sorted(store.list()), ["a@2"], "put in again it is young again");
     tokio::time::advance(Duration::from_secs(11)).await;
+    let old = Arc::new(pod("b").version(9));
+    store.insert(Arc::clone(&old)).unwrap();
+    tokio::time::advance(Duration::from_secs(11)).await;
     assert!(store.list().is_empty());
+    assert_eq!(Arc::strong_count(&old), 1, "a list lets go of what is too old");
     store.insert(Arc::new(pod("a").version(3))).unwrap();
     assert!(store.remove(&key).is_some());
     assert!(store.get(&key).is_none());
@@ -432,7 +436,9 @@ fn readers_see_one_moment_while_the_writer_goes_on() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut last = 0;
-                    while !stop.load(Ordering::Relaxed) {
+                    let mut is_last = false;
+                    while !is_last {
+                        is_last = stop.load(Ordering::Relaxed);
                         let snapshot = store.snapshot();
                         let versions: BTreeSet<_> =
                             snapshot.iter().map(|entry| version_of(&entry.object())).collect();
@@ -454,6 +460,56 @@ fn readers_see_one_moment_while_the_writer_goes_on() {
             assert!(reader.join().unwrap() >= 1);
         }
     });
+}
+
+// R107
+#[test]
+fn an_index_added_beside_the_writer_answers_for_everything() {
+    let (store, mut writer) = store();
+    std::thread::scope(|scope| {
+        let adder = scope.spawn(|| {
+            while store.len() < 200 {
+                std::thread::yield_now();
+            }
+            store.add_index("users", users).unwrap();
+            let seen = store.snapshot();
+            (seen.len(), seen.by_index("users", "ernie").unwrap().len())
+        });
+        for number in 0..2000 {
+            put(&mut writer, pod(&number.to_string()).label("users", "ernie"));
+        }
+        let (objects, indexed) = adder.join().unwrap();
+        assert_eq!(objects, indexed);
+    });
+    assert_eq!(store.by_index("users", "ernie").unwrap().len(), 2000);
+}
+
+#[test]
+fn many_values_of_one_object_cost_in_proportion() {
+    let (store, mut writer) = by_users();
+    let many = |from: u32| (from..from + 20_000).map(|user| user.to_string()).collect::<Vec<_>>().join(",");
+    put(&mut writer, pod("a").label("users", &many(0)));
+    put(&mut writer, pod("a").label("users", &many(1)));
+    assert!(store.by_index("users", "0").unwrap().is_empty());
+    assert_eq!(store.by_index("users", "20000").unwrap().len(), 1);
+    assert_eq!(store.index_values("users").unwrap().len(), 20_000);
+}
+
+#[test]
+fn what_is_kept_is_not_printed() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("a").label("password", "hunter2"));
+    let printed = format!("{store:?} {:?} {:?} {writer:?}", store.snapshot(), store.lister());
+    assert!(printed.contains("len: 1") && !printed.contains("hunter2"), "{printed}");
+}
+
+#[test]
+fn is_named_for_its_kind_unless_told_otherwise() {
+    use kube_core::metadata::PartialObjectMeta;
+    let (pods, _writer) = store();
+    assert_eq!(pods.lister().get("a").unwrap_err().resource, "Pod");
+    let (partial, _writer) = Store::<PartialObjectMeta<Pod>>::builder().build().unwrap();
+    assert_eq!(partial.lister().get("a").unwrap_err().resource, "Pod");
 }
 
 #[derive(Clone, Debug)]

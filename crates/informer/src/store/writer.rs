@@ -9,12 +9,11 @@ use super::{
 use crate::listing::Listing;
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError, KeyRef, ResourceVersion};
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 /// Changes a [`Store`](super::Store). There is one per store, and dropping it closes the store to [`wait_for`].
 ///
 /// [`wait_for`]: super::Store::wait_for
-#[derive(Debug)]
 pub struct Writer<K> {
     cell: Arc<Cell<K>>,
 }
@@ -22,7 +21,6 @@ pub struct Writer<K> {
 /// A run of changes that readers see all at once, when this is dropped.
 ///
 /// If a panic unwinds through it, readers see none of them.
-#[derive(Debug)]
 #[must_use = "the changes are published when this is dropped"]
 pub struct Edit<'w, K> {
     draft: Draft<'w, K>,
@@ -40,7 +38,7 @@ pub enum Change<K> {
         /// The state that took its place.
         new: Arc<K>,
     },
-    /// This very state was there, by uid and version; the stored object stays.
+    /// A list showed the very state that was there, by uid and version; the stored object stays.
     Unchanged(Arc<K>),
 }
 
@@ -61,6 +59,25 @@ impl<K> Writer<K> {
     /// Begins a run of changes.
     pub fn edit(&mut self) -> Edit<'_, K> {
         Edit { draft: self.cell.draft() }
+    }
+}
+
+impl<K: Resource> Writer<K> {
+    /// The stored object, if it is the very state given.
+    pub(super) fn same(&self, key: &Key, object: &K) -> Option<Arc<K>> {
+        self.cell.peek().same(key, object)
+    }
+}
+
+impl<K> fmt::Debug for Writer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("cell", &self.cell).finish()
+    }
+}
+
+impl<K> fmt::Debug for Edit<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Edit").field("draft", &self.draft).finish()
     }
 }
 
@@ -122,7 +139,14 @@ impl<K: Resource> Edit<'_, K> {
         for (key, object) in listing.objects {
             let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
             let known = known.or_else(|| old.find(key.digest(), |entry| *entry.key() == key).cloned());
-            changes.push(self.settle(key, object, known.as_ref()));
+            let same = known.as_ref().filter(|known| known.is_unchanged(&object)).cloned();
+            changes.push(match same {
+                Some(same) => {
+                    self.draft.state.objects.insert(Arc::clone(&same));
+                    Change::Unchanged(same.object())
+                }
+                None => self.settle(key, object, known.as_ref()),
+            });
         }
         for key in &listing.unreadable {
             if !self.draft.state.contains(key)
@@ -142,10 +166,6 @@ impl<K: Resource> Edit<'_, K> {
     }
 
     fn settle(&mut self, key: Key, object: Arc<K>, known: Option<&Arc<Entry<K>>>) -> Change<K> {
-        if let Some(known) = known.filter(|known| known.is_unchanged(&object)) {
-            self.draft.state.objects.insert(Arc::clone(known));
-            return Change::Unchanged(known.object());
-        }
         // The stored key rather than its equal: queue, store and indexes then share one text.
         let key = known.map_or(key, |known| known.key().clone());
         self.draft.enter(known, key, Arc::clone(&object));

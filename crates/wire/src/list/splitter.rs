@@ -44,7 +44,7 @@ pub struct JsonList {
 }
 
 /// What a list says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListMeta {
     /// `v1`, `apps/v1` and so on; empty if the list does not say.

@@ -28,15 +28,16 @@ pub struct ListOptions {
     pub field_selector: FieldSelector,
     /// Which part of the objects, for clients that share the work.
     pub shard_selector: Option<ShardSelector>,
-    /// The most items in one page; none leaves it to the server, which answers with all.
+    /// The most items in one page; none leaves it to the server, which answers with all. What does not fit in 63 bits is
+    /// written as the most that does.
     pub limit: Option<NonZeroU64>,
-    /// Where the page before this one ended; none for the first page.
+    /// Where the page before this one ended; none, or nothing in it, for the first page.
     pub continue_token: Option<String>,
     /// How fresh the list must be; none wants the newest, [`ResourceVersion::ANY`] takes whatever is at hand.
     pub resource_version: Option<ResourceVersion>,
     /// How `resource_version` is meant.
     pub resource_version_match: Option<VersionMatch>,
-    /// How long the request may take, in whole seconds.
+    /// How long the request may take; written in whole seconds, rounded up, because zero means the server's default.
     pub timeout: Option<Duration>,
 }
 
@@ -58,26 +59,39 @@ impl ListOptions {
             .set("labelSelector", Some(&self.label_selector).filter(|selector| !selector.is_everything()))
             .set("fieldSelector", Some(&self.field_selector).filter(|selector| !selector.is_everything()))
             .set("shardSelector", self.shard_selector.as_ref())
-            .set("limit", self.limit)
-            .set("continue", self.continue_token.as_ref())
+            .set("limit", self.limit.map(|limit| limit.get().min(MAX_INTEGER)))
+            .set("continue", self.continued())
             .set("resourceVersion", self.resource_version.as_ref())
             .set("resourceVersionMatch", self.resource_version_match.map(VersionMatch::as_str))
-            .set("timeoutSeconds", self.timeout.map(|timeout| timeout.as_secs()));
+            .set("timeoutSeconds", self.timeout.map(whole_seconds));
         query.finish()
     }
 
     /// Checks the rules of the API server for a list.
     ///
     /// # Errors
-    /// [`QueryError::Rule`] names the first rule that is broken.
+    /// [`QueryError::Rule`] names the first rule that is broken; [`QueryError::VersionOfContinued`] breaks one that the
+    /// server's storage checks.
     pub fn check(&self) -> Result<(), QueryError> {
+        self.check_version_match()?;
+        let is_exact = self.resource_version.as_ref().is_some_and(|version| !version.is_any());
+        if is_exact && self.continued().is_some() {
+            return Err(QueryError::VersionOfContinued);
+        }
+        Ok(())
+    }
+
+    /// Where the page before this one ended.
+    pub(super) fn continued(&self) -> Option<&str> {
+        self.continue_token.as_deref().filter(|token| !token.is_empty())
+    }
+
+    fn check_version_match(&self) -> Result<(), QueryError> {
         let Some(version_match) = self.resource_version_match else { return Ok(()) };
         let broken = |rule| Err(QueryError::Rule { parameter: VersionMatch::PARAMETER, rule });
         match (&self.resource_version, version_match) {
             (None, _) => broken("resourceVersion must be set too"),
-            (Some(_), _) if self.continue_token.is_some() => {
-                broken("a continued list has its version already")
-            }
+            (Some(_), _) if self.continued().is_some() => broken("a continued list has its version already"),
             (Some(version), VersionMatch::Exact) if version.is_any() => {
                 broken("Exact needs a version other than 0")
             }
@@ -127,6 +141,15 @@ impl VersionMatch {
             }),
         }
     }
+}
+
+/// The largest integer that a query string can carry: the API server's are signed.
+const MAX_INTEGER: u64 = i64::MAX.unsigned_abs();
+
+/// A timeout in seconds; a part of one counts as a whole one.
+pub(super) fn whole_seconds(timeout: Duration) -> u64 {
+    let part = u64::from(timeout.subsec_nanos() > 0);
+    timeout.as_secs().saturating_add(part).min(MAX_INTEGER)
 }
 
 /// Reads the limit; the API server takes a negative one for none.

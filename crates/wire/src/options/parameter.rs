@@ -30,6 +30,9 @@ pub enum QueryError {
     /// A resource version that cannot be one.
     #[error("parameter resourceVersion is no version")]
     Version(#[source] VersionError),
+    /// A version beside a continue token, which has one already.
+    #[error("specifying resource version is not allowed when using continue")]
+    VersionOfContinued,
     /// A parameter that says something which the others, or the verb, rule out.
     #[error("parameter {parameter} is wrong: {rule}")]
     Rule {
@@ -41,7 +44,9 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// Whether the options could be read and break a rule: the server answers 422 Invalid, and else 400 BadRequest.
+    /// Whether the server answers 422 Invalid, because the options could be read and break a rule.
+    ///
+    /// Else it answers 400 BadRequest, also to [`QueryError::VersionOfContinued`], which only its storage notices.
     #[must_use]
     pub fn is_rule(&self) -> bool {
         matches!(self, Self::Rule { .. })
@@ -54,7 +59,7 @@ impl QueryError {
             Self::Number { parameter, .. }
             | Self::Selector { parameter, .. }
             | Self::Rule { parameter, .. } => parameter,
-            Self::Version(_) => "resourceVersion",
+            Self::Version(_) | Self::VersionOfContinued => "resourceVersion",
         }
     }
 }

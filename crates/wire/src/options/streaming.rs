@@ -14,7 +14,7 @@ impl ListOptions {
     #[must_use]
     pub fn to_streaming_list(&self) -> Option<WatchOptions> {
         let any = self.resource_version.as_ref().is_some_and(ResourceVersion::is_any);
-        let paged = self.limit.is_some() && !any || self.continue_token.is_some();
+        let paged = self.limit.is_some() && !any || self.continued().is_some();
         let exact = self.resource_version_match == Some(VersionMatch::Exact);
         if paged || exact || self.check().is_err() {
             return None;

@@ -38,7 +38,7 @@ fn writes_only_what_is_set_in_a_fixed_order() {
     };
     let expected = "labelSelector=a+in+%28x%2Cy%29%2Cb%3D1&fieldSelector=spec.nodeName%3Dn1\
         &shardSelector=shardRange%28object.metadata.uid%2C+%270x0000000000000000%27%2C+%270x10000000000000000%27%29\
-        &limit=5&continue=c%2F1%2B&resourceVersion=0&resourceVersionMatch=NotOlderThan&timeoutSeconds=9";
+        &limit=5&continue=c%2F1%2B&resourceVersion=0&resourceVersionMatch=NotOlderThan&timeoutSeconds=10";
     assert_eq!(whole.to_query(), expected);
 }
 
@@ -154,6 +154,54 @@ fn refuses_what_the_rules_of_the_api_server_refuse() {
     }
 }
 
+#[test]
+fn refuses_a_version_beside_a_continue_token_as_the_storage_does() {
+    let error = Query::parse("continue=c&resourceVersion=5").unwrap_err();
+    assert_eq!(error, QueryError::VersionOfContinued);
+    assert_eq!((error.is_rule(), error.parameter()), (false, "resourceVersion"));
+    assert_eq!(error.to_string(), "specifying resource version is not allowed when using continue");
+    for query in ["continue=c&resourceVersion=0", "continue=c", "continue=&resourceVersion=5", "continue=c&resourceVersion="] {
+        assert!(Query::parse(query).is_ok(), "{query}");
+    }
+}
+
+#[test]
+fn no_part_of_a_second_is_lost() {
+    let table = [(0, 0, 0), (0, 1, 1), (0, 999_999_999, 1), (9, 900_000_000, 10), (3, 0, 3)];
+    for (seconds, nanos, written) in table {
+        let timeout = Some(Duration::new(seconds, nanos));
+        let list = ListOptions { timeout, ..ListOptions::default() };
+        assert_eq!(list.to_query(), format!("timeoutSeconds={written}"));
+        let watch = WatchOptions { timeout, ..WatchOptions::default() };
+        assert_eq!(watch.to_query(), format!("watch=true&timeoutSeconds={written}"));
+    }
+}
+
+#[test]
+fn writes_numbers_that_can_be_read() {
+    let options = ListOptions {
+        limit: NonZeroU64::new(u64::MAX),
+        timeout: Some(Duration::MAX),
+        ..ListOptions::default()
+    };
+    let most = i64::MAX;
+    assert_eq!(options.to_query(), format!("limit={most}&timeoutSeconds={most}"));
+    assert!(Query::parse(&options.to_query()).is_ok());
+}
+
+#[test]
+fn an_empty_continue_token_is_none() {
+    let options = ListOptions {
+        continue_token: Some(String::new()),
+        resource_version: Some(ResourceVersion::number(5)),
+        resource_version_match: Some(VersionMatch::NotOlderThan),
+        ..ListOptions::default()
+    };
+    assert_eq!(options.check(), Ok(()));
+    assert_eq!(options.to_query(), "resourceVersion=5&resourceVersionMatch=NotOlderThan");
+    assert!(options.to_streaming_list().is_some());
+}
+
 // R55
 #[test]
 fn some_lists_can_be_asked_for_as_streaming_lists() {
@@ -203,26 +251,38 @@ fn any_version_match() -> impl Strategy<Value = Option<VersionMatch>> {
 prop_compose! {
     fn any_list()(
         labels in "([a-c]=[a-c])?|a in \\(b,c\\)|!a|a!=", field in "(x\\.y=\\PC{0,3})?", shard in 0..3u32,
-        limit: Option<u32>, token in prop::option::of("\\PC{1,8}"), version in prop::option::of("[0-9]{1,3}|\\PC{1,4}"),
-        resource_version_match in any_version_match(), timeout: Option<u32>,
+        limit: Option<u64>, token in prop::option::of("\\PC{0,8}"), version in prop::option::of("[0-9]{1,3}|\\PC{1,4}"),
+        resource_version_match in any_version_match(), timeout: Option<Duration>,
     ) -> ListOptions {
         ListOptions {
             label_selector: labels.parse().unwrap(),
             field_selector: field.parse().unwrap_or_default(),
             shard_selector: ShardSelector::part(ShardField::Namespace, shard, 2).ok(),
-            limit: limit.and_then(|limit| NonZeroU64::new(limit.into())),
+            limit: limit.and_then(NonZeroU64::new),
             continue_token: token,
             resource_version: version.map(|version| version.parse().unwrap()),
             resource_version_match,
-            timeout: timeout.map(|timeout| Duration::from_secs(timeout.into())),
+            timeout,
         }
     }
+}
+
+/// A timeout as a query string can carry it.
+fn carried(timeout: Duration) -> Duration {
+    let seconds = timeout.as_nanos().div_ceil(1_000_000_000).min(i64::MAX as u128);
+    Duration::from_secs(u64::try_from(seconds).unwrap())
 }
 
 proptest! {
     #[test]
     fn list_options_survive_the_query_string(options in any_list()) {
-        let expected = options.check().map(|()| Query::List(options.clone()));
+        let carried = ListOptions {
+            limit: options.limit.map(|limit| limit.min(NonZeroU64::new(i64::MAX as u64).unwrap())),
+            continue_token: options.continue_token.clone().filter(|token| !token.is_empty()),
+            timeout: options.timeout.map(carried),
+            ..options.clone()
+        };
+        let expected = options.check().map(|()| Query::List(carried));
         prop_assert_eq!(Query::parse(&options.to_query()), expected);
     }
 
@@ -234,7 +294,7 @@ proptest! {
             shard_selector: from.shard_selector,
             resource_version: from.resource_version,
             resource_version_match: from.resource_version_match,
-            timeout: from.timeout,
+            timeout: from.timeout.map(carried),
             allow_watch_bookmarks: bookmarks,
             send_initial_events: events,
         };

@@ -1,7 +1,7 @@
 //! What a watch asks for.
 
 use super::{
-    list::{VersionMatch, read_timeout, read_version},
+    list::{VersionMatch, read_timeout, read_version, whole_seconds},
     parameter::{QueryError, Reader, Writer},
 };
 use crate::{
@@ -30,7 +30,7 @@ pub struct WatchOptions {
     pub resource_version: Option<ResourceVersion>,
     /// How `resource_version` is meant; goes together with `send_initial_events`.
     pub resource_version_match: Option<VersionMatch>,
-    /// How long the watch may last, in whole seconds.
+    /// How long the watch may last; written in whole seconds, rounded up, because zero means the server's default.
     pub timeout: Option<Duration>,
     /// Whether the server may send bookmarks.
     pub allow_watch_bookmarks: bool,
@@ -68,7 +68,7 @@ impl WatchOptions {
             .set("shardSelector", self.shard_selector.as_ref())
             .set("resourceVersion", self.resource_version.as_ref())
             .set("resourceVersionMatch", self.resource_version_match.map(VersionMatch::as_str))
-            .set("timeoutSeconds", self.timeout.map(|timeout| timeout.as_secs()))
+            .set("timeoutSeconds", self.timeout.map(whole_seconds))
             .set("allowWatchBookmarks", self.allow_watch_bookmarks.then_some(true))
             .set("sendInitialEvents", self.send_initial_events);
         query.finish()

@@ -2,9 +2,10 @@
 
 use kube_core::{
     Status,
-    response::{StatusSummary, reason},
+    response::{StatusCause, StatusDetails, StatusSummary, reason},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::time::Duration;
 
 /// How much of a body that is no status becomes the message of one.
@@ -13,7 +14,8 @@ const MAX_MESSAGE: usize = 2048;
 /// Reads the status in a response that says that something went wrong.
 ///
 /// Proxies, load balancers and servers that are shutting down answer with HTML, with text or with nothing. Then the
-/// status has the response's code, the reason that belongs to it, and the beginning of the body as its message.
+/// status has the response's code, the reason that belongs to it, and the beginning of the body as its message. A
+/// status of which a part cannot be read keeps the other parts: a 410 with odd details is a 410.
 #[must_use]
 pub fn status_from_body(code: u16, body: &[u8]) -> Status {
     let mut status = parse(body).unwrap_or_else(|| {
@@ -61,8 +63,38 @@ fn parse(body: &[u8]) -> Option<Status> {
         kind: String,
     }
     let Kind { kind } = serde_json::from_slice(body).ok()?;
-    let status: Status = serde_json::from_slice(body).ok().filter(|_| kind == "Status")?;
+    if kind != "Status" {
+        return None;
+    }
+    let status: Status = serde_json::from_slice(body).ok().or_else(|| parse_parts(body))?;
     Some(Status { status: status.status.or(Some(StatusSummary::Failure)), ..status })
+}
+
+/// Reads of a status what can be read, part by part; the rest is as if it were not there.
+fn parse_parts(body: &[u8]) -> Option<Status> {
+    let status: Value = serde_json::from_slice(body).ok()?;
+    let details = &status["details"];
+    let causes = details["causes"].as_array().map_or(&[][..], Vec::as_slice);
+    let details = details.is_object().then(|| StatusDetails {
+        name: part(&details["name"]),
+        group: part(&details["group"]),
+        kind: part(&details["kind"]),
+        uid: part(&details["uid"]),
+        causes: causes.iter().filter_map(|cause| StatusCause::deserialize(cause).ok()).collect(),
+        retry_after_seconds: part(&details["retryAfterSeconds"]),
+    });
+    Some(Status {
+        status: part(&status["status"]),
+        code: part(&status["code"]),
+        message: part(&status["message"]),
+        metadata: None,
+        reason: part(&status["reason"]),
+        details,
+    })
+}
+
+fn part<T: DeserializeOwned + Default>(value: &Value) -> T {
+    T::deserialize(value).unwrap_or_default()
 }
 
 fn message(code: u16, body: &[u8]) -> String {
@@ -118,6 +150,36 @@ mod tests {
     fn a_status_without_a_code_takes_the_response_s() {
         let status = status_from_body(404, br#"{"kind":"Status"}"#);
         assert!(status.says_not_found() && status.is_failure());
+    }
+
+    #[test]
+    fn a_status_keeps_what_can_be_read_beside_what_cannot() {
+        for odd in [
+            r#""details":{"causes":null,"retryAfterSeconds":3}"#,
+            r#""details":{"causes":[7,{"reason":"A"}],"name":null,"retryAfterSeconds":3}"#,
+            r#""metadata":7,"details":{"retryAfterSeconds":3}"#,
+            r#""status":"Perhaps","details":{"retryAfterSeconds":3}"#,
+        ] {
+            let body = format!(r#"{{"kind":"Status","code":410,"reason":"Expired","message":"old",{odd}}}"#);
+            let status = status_from_body(500, body.as_bytes());
+            assert_eq!((status.code, status.message.as_str()), (410, "old"), "{odd}");
+            assert!(status.says_expired() && status.is_failure(), "{odd}");
+            assert_eq!(status.retry_after(), Some(Duration::from_secs(3)), "{odd}");
+        }
+        for odd in [r#""details":{"retryAfterSeconds":-1}"#, r#""details":[]"#, r#""details":"soon""#] {
+            let body = format!(r#"{{"kind":"Status","code":410,"reason":"Expired",{odd}}}"#);
+            let status = status_from_body(500, body.as_bytes());
+            assert_eq!((status.code, status.retry_after()), (410, None), "{odd}");
+        }
+        let status = status_from_body(503, br#"{"kind":"Status","code":99999,"reason":null,"message":"later"}"#);
+        assert_eq!((status.code, status.message.as_str()), (503, "later"));
+        assert!(status.says_service_unavailable());
+    }
+
+    #[test]
+    fn causes_that_can_be_read_are_kept() {
+        let body = br#"{"kind":"Status","details":{"uid":null,"causes":[{},{"reason":"ResourceVersionTooLarge"}]}}"#;
+        assert!(status_from_body(504, body).says_version_too_large());
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub trait StatusExt {
     fn says_timeout(&self) -> bool;
 
     /// How long the server asks to wait before the next try.
+    ///
+    /// Nothing and no time at all differ: a server that timed out asks for another try even if it names no seconds.
     fn retry_after(&self) -> Option<Duration>;
 }
 
@@ -136,7 +138,7 @@ impl StatusExt for Status {
 
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.details.as_ref()?.retry_after_seconds;
-        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+        (seconds > 0 || self.says_server_timeout()).then(|| Duration::from_secs(seconds.into()))
     }
 }
 

@@ -107,11 +107,13 @@ fn too_many_requests_needs_the_code_alone() {
 
 #[test]
 fn says_how_long_to_wait_if_it_does() {
-    let wait = |seconds| {
+    let wait = |status: Status, seconds| {
         let details = StatusDetails { retry_after_seconds: seconds, ..no_details() };
-        status(429, "").with_details(details).retry_after()
+        status.with_details(details).retry_after()
     };
-    assert_eq!(wait(7), Some(Duration::from_secs(7)));
-    assert_eq!(wait(0), None);
+    assert_eq!(wait(status(429, ""), 7), Some(Duration::from_secs(7)));
+    assert_eq!(wait(status(429, ""), 0), None);
     assert_eq!(status(429, "").retry_after(), None);
+    assert_eq!(wait(status(500, reason::SERVER_TIMEOUT), 0), Some(Duration::ZERO));
+    assert_eq!(status(500, reason::SERVER_TIMEOUT).retry_after(), None);
 }

@@ -5,7 +5,6 @@ use super::{
     object::{Metadata, ObjectError, decode_tracked},
 };
 use crate::{status::status_from_body, version::ResourceVersion};
-use kube_core::Status;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor},
@@ -56,7 +55,7 @@ impl<K: DeserializeOwned> WatchEvent<K> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         match deserializer.deserialize_map(FrameVisitor(PhantomData)) {
             Ok(event) if deserializer.end().is_ok() => Ok(event),
-            _ => decode_again(frame),
+            Ok(_) | Err(_) => decode_again(frame),
         }
     }
 }
@@ -80,9 +79,13 @@ fn decode_again<K: DeserializeOwned>(frame: &[u8]) -> Result<WatchEvent<K>, Deco
         EventType::Modified => decode_tracked(json).map(WatchEvent::Modified),
         EventType::Deleted => decode_tracked(json).map(WatchEvent::Deleted),
         EventType::Bookmark => decode_tracked(json).map(Bookmark::into_event),
-        EventType::Error => Ok(WatchEvent::Error(Box::new(status_from_body(500, json)))),
+        EventType::Error => Ok(error_event(json)),
     };
     decoded.map_err(|cause| DecodeError::Object { event, cause })
+}
+
+fn error_event<K>(json: &[u8]) -> WatchEvent<K> {
+    WatchEvent::Error(status_from_body(500, json).boxed())
 }
 
 /// The type of an event as a frame names it.
@@ -162,7 +165,8 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, '_, K> {
             Kind::Known(EventType::Deleted) => K::deserialize(deserializer).map(WatchEvent::Deleted),
             Kind::Known(EventType::Bookmark) => Bookmark::deserialize(deserializer).map(Bookmark::into_event),
             Kind::Known(EventType::Error) => {
-                Status::deserialize(deserializer).map(|status| WatchEvent::Error(status.boxed()))
+                let object = <&RawValue>::deserialize(deserializer)?;
+                Ok(error_event(object.get().as_bytes()))
             }
             Kind::Other(kind) => {
                 let object = <&RawValue>::deserialize(deserializer)?;

@@ -94,10 +94,18 @@ fn reads_an_error_whatever_it_holds() {
     };
     let expired = read(&encode_error(&status));
     assert_eq!(Status { metadata: None, ..expired }, status);
-    for object in [r#""boom""#, "null", r#"{"code":"x"}"#, r#"{"code":99999}"#] {
-        let status = read(format!(r#"{{"type":"ERROR","object":{object}}}"#).as_bytes());
-        assert!(status.says_internal_error() && status.message == object, "{status:?}");
+    let pod = json("a");
+    for object in [r#""boom""#, "null", "{}", "[]", r#"{"code":"x"}"#, r#"{"code":99999}"#, &pod] {
+        for frame in [
+            format!(r#"{{"type":"ERROR","object":{object}}}"#),
+            format!(r#"{{"object":{object},"type":"ERROR"}}"#),
+        ] {
+            let status = read(frame.as_bytes());
+            assert!(status.says_internal_error() && status.message == object, "{status:?}");
+        }
     }
+    let odd = r#"{"kind":"Status","code":410,"reason":"Expired","details":{"causes":null}}"#;
+    assert!(read(format!(r#"{{"type":"ERROR","object":{odd}}}"#).as_bytes()).says_expired());
 }
 
 // R39

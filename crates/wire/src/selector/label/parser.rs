@@ -52,10 +52,11 @@ impl<'a> Parser<'a> {
         }
         loop {
             requirements.push(self.requirement()?);
-            match self.token {
-                Token::End => return Ok(requirements),
-                Token::Comma => self.advance(),
-                _ => return Err(self.flaw("',' or the end")),
+            if self.token == Token::End {
+                return Ok(requirements);
+            }
+            if !self.take(Token::Comma) {
+                return Err(self.flaw("',' or the end"));
             }
         }
     }
@@ -72,21 +73,24 @@ impl<'a> Parser<'a> {
     }
 
     fn condition(&mut self) -> Result<Condition, Flaw> {
-        let operator = self.token;
-        match operator {
-            Token::End | Token::Comma => return Ok(Condition::Exists),
-            Token::Word("in" | "notin") | Token::Equal | Token::NotEqual | Token::Above | Token::Below => {}
-            _ => return Err(self.flaw("'=', '!=', '<', '>', 'in', 'notin', ',' or the end")),
+        match self.token {
+            Token::End | Token::Comma => Ok(Condition::Exists),
+            Token::Word("in") => self.then(Self::values).map(Condition::In),
+            Token::Word("notin") => self.then(Self::values).map(Condition::NotIn),
+            Token::Equal => self.then(Self::value).map(|value| Condition::In([value].into())),
+            Token::NotEqual => self.then(Self::value).map(|value| Condition::NotIn([value].into())),
+            Token::Above => self.then(Self::integer).map(Condition::Above),
+            Token::Below => self.then(Self::integer).map(Condition::Below),
+            Token::Word(_) | Token::Not | Token::Open | Token::Close => {
+                Err(self.flaw("'=', '!=', '<', '>', 'in', 'notin', ',' or the end"))
+            }
         }
+    }
+
+    /// Takes the operator, and reads what follows it.
+    fn then<V>(&mut self, operand: fn(&mut Self) -> Result<V, Flaw>) -> Result<V, Flaw> {
         self.advance();
-        Ok(match operator {
-            Token::Word("in") => Condition::In(self.values()?),
-            Token::Word(_) => Condition::NotIn(self.values()?),
-            Token::NotEqual => Condition::NotIn([self.value()?].into()),
-            Token::Above => Condition::Above(self.integer()?),
-            Token::Below => Condition::Below(self.integer()?),
-            _ => Condition::In([self.value()?].into()),
-        })
+        operand(self)
     }
 
     /// Reads `(a,b)`; a value may be empty, so `()` is a set of one empty value.
@@ -97,14 +101,13 @@ impl<'a> Parser<'a> {
         let mut values = BTreeSet::new();
         loop {
             values.insert(self.value()?);
-            match self.token {
-                Token::Comma => self.advance(),
-                Token::Close => break,
-                _ => return Err(self.flaw("',' or ')'")),
+            if self.take(Token::Close) {
+                return Ok(values);
+            }
+            if !self.take(Token::Comma) {
+                return Err(self.flaw("',' or ')'"));
             }
         }
-        self.advance();
-        Ok(values)
     }
 
     fn value(&mut self) -> Result<String, Flaw> {
@@ -115,7 +118,9 @@ impl<'a> Parser<'a> {
                 Ok(value.to_owned())
             }
             Token::Comma | Token::Close | Token::End => Ok(String::new()),
-            _ => Err(self.flaw("a label value")),
+            Token::Not | Token::Equal | Token::NotEqual | Token::Above | Token::Below | Token::Open => {
+                Err(self.flaw("a label value"))
+            }
         }
     }
 

@@ -32,17 +32,21 @@ impl LabelRequirement {
     /// Requires `condition` of the label `key`.
     ///
     /// # Errors
-    /// If the key or a value is not what Kubernetes takes for a label, or a set of values is empty.
+    /// If the key or a value is not what Kubernetes takes for a label, or a set of values is empty. A bound is a value
+    /// too, and no value begins with a minus sign.
     pub fn new(key: impl Into<String>, condition: Condition) -> Result<Self, SelectorError> {
         let key = key.into();
         check_key(&key).map_err(|flaw| flaw.of(Subject::LabelKey, &key))?;
-        if let Condition::In(values) | Condition::NotIn(values) = &condition {
-            if values.is_empty() {
-                return Err(Flaw::new(key.len(), "at least one value").of(Subject::MatchExpression, &key));
+        let check = |value: &str| check_value(value).map_err(|flaw| flaw.of(Subject::LabelValue, value));
+        match &condition {
+            Condition::Exists | Condition::Missing => {}
+            Condition::In(values) | Condition::NotIn(values) => {
+                if values.is_empty() {
+                    return Err(Flaw::new(key.len(), "at least one value").of(Subject::MatchExpression, &key));
+                }
+                values.iter().try_for_each(|value| check(value))?;
             }
-            for value in values {
-                check_value(value).map_err(|flaw| flaw.of(Subject::LabelValue, value))?;
-            }
+            Condition::Above(bound) | Condition::Below(bound) => check(&bound.to_string())?,
         }
         Ok(Self { key, condition })
     }

@@ -109,7 +109,12 @@ impl LabelSelector {
         self.requirements().iter().filter(|requirement| requirement.key() == key).find_map(|requirement| {
             match requirement.condition() {
                 Condition::In(values) if values.len() == 1 => values.first().map(String::as_str),
-                _ => None,
+                Condition::Exists
+                | Condition::Missing
+                | Condition::In(_)
+                | Condition::NotIn(_)
+                | Condition::Above(_)
+                | Condition::Below(_) => None,
             }
         })
     }

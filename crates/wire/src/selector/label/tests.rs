@@ -193,18 +193,28 @@ fn refuses_a_wrong_selector_of_an_object() {
     }
 }
 
+#[test]
+fn refuses_a_bound_that_is_no_label_value() {
+    for condition in [Condition::Above(-1), Condition::Below(-1), Condition::Below(i64::MIN)] {
+        let error = LabelRequirement::new("a", condition).unwrap_err();
+        assert_eq!((error.offset(), error.expected()), (0, "a letter or a digit"));
+    }
+    assert!(LabelRequirement::new("a", Condition::Above(0)).is_ok());
+}
+
 fn any_requirement() -> impl Strategy<Value = LabelRequirement> {
     let values = || prop::collection::btree_set("[a-c]?|[0-3]", 1..4);
+    let bound = || prop_oneof![-2..4i64, any::<i64>()];
     let condition = prop_oneof![
         Just(Condition::Exists),
         Just(Condition::Missing),
         values().prop_map(Condition::In),
         values().prop_map(Condition::NotIn),
-        (0..4i64).prop_map(Condition::Above),
-        (0..4i64).prop_map(Condition::Below),
+        bound().prop_map(Condition::Above),
+        bound().prop_map(Condition::Below),
     ];
     ("[a-d]|x/[a-b]|in|notin", condition)
-        .prop_map(|(key, condition)| LabelRequirement::new(key, condition).unwrap())
+        .prop_filter_map("a bound below zero", |(key, condition)| LabelRequirement::new(key, condition).ok())
 }
 
 /// The meaning of a requirement, written down without regard to speed.

@@ -1,0 +1,241 @@
+//! Lists and watches a Kubernetes API server through a `kube` client.
+
+use super::{
+    error::Error,
+    lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
+};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use kube_client::{Client, client::Body};
+use kube_core::Resource;
+use kube_informer_wire::{
+    FieldSelector, JsonLines, JsonList, LabelSelector, ListMeta, ListOptions, WatchEvent, WatchOptions,
+    decode_object, parse_retry_after, status_from_body,
+};
+use serde::de::DeserializeOwned;
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+/// A resource of a Kubernetes API server, in all namespaces or one, narrowed by selectors.
+///
+/// Works for any `K` that `kube` can list: k8s-openapi types, `DynamicObject`, `PartialObjectMeta<K>`, structs for custom
+/// resources, and your own structs with just the fields you need.
+///
+/// kube's client retries some requests by itself, which hides from a reflector what it should know: make the client from
+/// a `Config` with `default_retry = false`.
+pub struct ListWatch<K: Resource> {
+    client: Client,
+    path: String,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    modify_list: Option<Modify<ListOptions>>,
+    modify_watch: Option<Modify<WatchOptions>>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// Changes the options of a request.
+type Modify<O> = Arc<dyn Fn(&mut O) + Send + Sync>;
+
+impl<K: Resource> ListWatch<K> {
+    /// The resource in all namespaces.
+    #[must_use]
+    pub fn all(client: Client) -> Self
+    where
+        K::DynamicType: Default,
+    {
+        Self::dynamic(client, None, &K::DynamicType::default())
+    }
+
+    /// The resource in one namespace.
+    #[must_use]
+    pub fn namespaced(client: Client, namespace: &str) -> Self
+    where
+        K::DynamicType: Default,
+    {
+        Self::dynamic(client, Some(namespace), &K::DynamicType::default())
+    }
+
+    /// The resource that `kind` names, in all namespaces or in one.
+    #[must_use]
+    pub fn dynamic(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Self {
+        Self {
+            client,
+            path: K::url_path(kind, namespace),
+            labels: LabelSelector::everything(),
+            fields: FieldSelector::everything(),
+            modify_list: None,
+            modify_watch: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// Only objects with these labels.
+    #[must_use]
+    pub fn labels(mut self, labels: LabelSelector) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    /// Only objects with these fields.
+    #[must_use]
+    pub fn fields(mut self, fields: FieldSelector) -> Self {
+        self.fields = fields;
+        self
+    }
+
+    /// Changes the options of every list just before it is sent.
+    #[must_use]
+    pub fn modify_list(mut self, modify: impl Fn(&mut ListOptions) + Send + Sync + 'static) -> Self {
+        self.modify_list = Some(Arc::new(modify));
+        self
+    }
+
+    /// Changes the options of every watch just before it is sent.
+    #[must_use]
+    pub fn modify_watch(mut self, modify: impl Fn(&mut WatchOptions) + Send + Sync + 'static) -> Self {
+        self.modify_watch = Some(Arc::new(modify));
+        self
+    }
+
+    fn list_query(&self, options: &ListOptions) -> String {
+        let mut options = options.clone();
+        options.label_selector = options.label_selector.and(self.labels.clone());
+        options.field_selector = options.field_selector.and(self.fields.clone());
+        if let Some(modify) = &self.modify_list {
+            modify(&mut options);
+        }
+        options.to_query()
+    }
+
+    fn watch_query(&self, options: &WatchOptions) -> String {
+        let mut options = options.clone();
+        options.label_selector = options.label_selector.and(self.labels.clone());
+        options.field_selector = options.field_selector.and(self.fields.clone());
+        if let Some(modify) = &self.modify_watch {
+            modify(&mut options);
+        }
+        options.to_query()
+    }
+
+    /// Sends a request and makes an error of an answer that is one.
+    async fn send(&self, query: &str, accept: &str) -> Result<Body, Error> {
+        let request = http::Request::get(format!("{}?{query}", self.path))
+            .header(http::header::ACCEPT, accept)
+            // A compressed watch would hold events back until a block is full.
+            .header(http::header::ACCEPT_ENCODING, "identity")
+            .body(Body::empty())
+            .map_err(|error| Error::Transport(error.into()))?;
+        let answer = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
+        if answer.status().is_success() {
+            return Ok(answer.into_body());
+        }
+        let header = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let (retry_after, code) = (header.and_then(parse_retry_after), answer.status().as_u16());
+        let body = error_body(answer.into_body()).await;
+        Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
+    }
+}
+
+/// The longest error answer that is read.
+const ERROR_LIMIT: usize = 1 << 20;
+
+async fn error_body(mut body: Body) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+        if text.len() > ERROR_LIMIT {
+            text.truncate(ERROR_LIMIT);
+            break;
+        }
+    }
+    text
+}
+
+/// The next piece of a body; nothing at its end.
+async fn piece(body: &mut Body) -> Result<Option<Bytes>, Error> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Error::Transport(error.into()))?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+impl<K> ListerWatcher<K> for ListWatch<K>
+where
+    K: Resource + DeserializeOwned + Send + 'static,
+{
+    fn list<'a>(
+        &'a self,
+        options: &'a ListOptions,
+        each: Each<'a, K>,
+    ) -> BoxFuture<'a, Result<ListMeta, Error>> {
+        Box::pin(async move {
+            let mut body = self.send(&self.list_query(options), accept::<K>(Form::List)).await?;
+            let mut list = JsonList::new();
+            while let Some(piece) = piece(&mut body).await? {
+                list.push(piece);
+                while let Some(item) = list.next()? {
+                    each(decode_object(&item));
+                }
+            }
+            let meta = list.finish()?;
+            if is_table(&meta) {
+                return Err(Error::Table { kind: meta.kind, api_version: meta.api_version });
+            }
+            Ok(meta)
+        })
+    }
+
+    fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
+        Box::pin(async move {
+            let body = self.send(&self.watch_query(options), accept::<K>(Form::Object)).await?;
+            let events =
+                futures_util::stream::try_unfold((body, JsonLines::new()), |(mut body, mut lines)| async {
+                    loop {
+                        if let Some(frame) = lines.next()? {
+                            return Ok(Some((WatchEvent::decode(&frame), (body, lines))));
+                        }
+                        match piece(&mut body).await? {
+                            Some(piece) => lines.push(piece),
+                            // A connection that breaks within a frame has ended, and the event will come again.
+                            None => return Ok::<_, Error>(None),
+                        }
+                    }
+                });
+            // An event that cannot be decoded is an item of the stream, not its end.
+            Ok(Watch::new(futures_util::StreamExt::map(events, |event| {
+                event.and_then(|event| event.map_err(Error::from))
+            })))
+        })
+    }
+}
+
+/// What an answer is made of.
+#[derive(Clone, Copy)]
+enum Form {
+    List,
+    Object,
+}
+
+fn accept<K: Resource>(form: Form) -> &'static str {
+    match (K::metadata_api(), form) {
+        (false, _) => "application/json",
+        (true, Form::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+        (true, Form::Object) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    }
+}
+
+fn is_table(meta: &ListMeta) -> bool {
+    meta.kind == "Table" && matches!(meta.api_version.as_str(), "meta.k8s.io/v1" | "meta.k8s.io/v1beta1")
+}
+
+impl<K: Resource> fmt::Debug for ListWatch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListWatch")
+            .field("path", &self.path)
+            .field("labels", &self.labels)
+            .field("fields", &self.fields)
+            .finish_non_exhaustive()
+    }
+}

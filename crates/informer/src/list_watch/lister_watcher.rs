@@ -1,0 +1,93 @@
+//! What a reflector needs of a source: to list a page and to open a watch.
+
+use super::error::Error;
+use futures_core::Stream;
+use kube_informer_wire::{ListMeta, ListOptions, ObjectError, WatchEvent, WatchOptions};
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// A future that a trait object can return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Takes the items of a page one by one, as they are decoded. One that cannot be decoded comes as its error.
+pub type Each<'a, K> = &'a mut (dyn FnMut(Result<K, ObjectError>) + Send);
+
+/// A source of objects that can be listed and watched.
+///
+/// [`ListWatch`](super::ListWatch) is the one for a Kubernetes API server, [`FromFns`](super::FromFns) makes one out of
+/// two functions.
+pub trait ListerWatcher<K>: Send + Sync {
+    /// Lists one page: hands each item on, then tells what the page says of itself.
+    ///
+    /// # Errors
+    /// Whatever keeps the page from being read to its end. Items that came before it have been handed on.
+    fn list<'a>(
+        &'a self,
+        options: &'a ListOptions,
+        each: Each<'a, K>,
+    ) -> BoxFuture<'a, Result<ListMeta, Error>>;
+
+    /// Opens a watch.
+    ///
+    /// # Errors
+    /// Whatever keeps the watch from being opened.
+    fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>>;
+
+    /// Whether the initial state can be asked for as a watch (`sendInitialEvents`).
+    fn can_stream_lists(&self) -> bool {
+        true
+    }
+}
+
+/// An open watch. Dropping it ends it.
+pub struct Watch<K>(Pin<Box<dyn Stream<Item = Result<WatchEvent<K>, Error>> + Send>>);
+
+impl<K> Watch<K> {
+    /// A watch that gives what `events` gives.
+    pub fn new(events: impl Stream<Item = Result<WatchEvent<K>, Error>> + Send + 'static) -> Self {
+        Self(Box::pin(events))
+    }
+
+    /// The next event; nothing when the watch has ended.
+    ///
+    /// # Cancel safety
+    /// Dropped while it waits, it has lost no event.
+    pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
+        std::future::poll_fn(|context| self.0.as_mut().poll_next(context)).await
+    }
+}
+
+impl<K> Stream for Watch<K> {
+    type Item = Result<WatchEvent<K>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl<K> fmt::Debug for Watch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
+    fn list<'a>(
+        &'a self,
+        options: &'a ListOptions,
+        each: Each<'a, K>,
+    ) -> BoxFuture<'a, Result<ListMeta, Error>> {
+        (**self).list(options, each)
+    }
+
+    fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
+        (**self).watch(options)
+    }
+
+    fn can_stream_lists(&self) -> bool {
+        (**self).can_stream_lists()
+    }
+}

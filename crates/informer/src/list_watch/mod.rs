@@ -1,0 +1,22 @@
+//! Where objects come from: one page of a list at a time, and a watch.
+
+mod error;
+mod lister_watcher;
+mod functions;
+mod paging;
+mod pager;
+mod client;
+#[cfg(any(test, feature = "testing"))]
+mod script;
+
+#[cfg(test)]
+mod tests;
+
+pub use client::ListWatch;
+pub use error::{BoxError, Error};
+pub use functions::{FromFns, Page};
+pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
+pub use pager::{Listed, PAGE_SIZE, Pager};
+pub(crate) use paging::{Next, Paging};
+#[cfg(any(test, feature = "testing"))]
+pub use script::{Request, Scene, Script};

@@ -1,0 +1,47 @@
+//! What kind of failure something is, as far as it decides what to do next.
+
+use crate::list_watch::Error;
+use std::time::Duration;
+
+/// The kinds of failure that are treated differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The version asked for is forgotten.
+    Expired,
+    /// The version asked for has not come yet.
+    TooLarge,
+    /// The server asks for patience, for so long if it says so.
+    Throttled(Option<Duration>),
+    /// Nobody listens.
+    Refused,
+    /// The server has trouble of its own.
+    Internal,
+    /// Anything else; some servers say how long to wait all the same.
+    Other(Option<Duration>),
+}
+
+impl Failure {
+    pub(crate) fn of(error: &Error) -> Self {
+        if error.is_expired() {
+            Self::Expired
+        } else if error.is_version_too_large() {
+            Self::TooLarge
+        } else if error.is_too_many_requests() {
+            Self::Throttled(error.retry_after())
+        } else if error.is_connection_refused() {
+            Self::Refused
+        } else if error.is_internal() {
+            Self::Internal
+        } else {
+            Self::Other(error.retry_after())
+        }
+    }
+
+    /// How long the server asks to wait at least.
+    pub(crate) fn least_wait(self) -> Duration {
+        match self {
+            Self::Throttled(wait) | Self::Other(wait) => wait.unwrap_or_default(),
+            Self::Expired | Self::TooLarge | Self::Refused | Self::Internal => Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a reflector tells of itself: failures as they happen, and where it stands.
+
+use super::step::Then;
+use crate::list_watch::{BoxError, Error};
+use kube_informer_wire::{ObjectError, ResourceVersion};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// A failure, what was being done, and what happens next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report<'r> {
+    /// Which reflector.
+    pub name: &'r str,
+    /// What was being done.
+    pub activity: Activity,
+    /// What went wrong.
+    pub cause: Cause<'r>,
+    /// What happens next.
+    pub outlook: Outlook,
+}
+
+/// What a reflector is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// Listing.
+    List,
+    /// Reading the initial state as the beginning of a watch.
+    Stream,
+    /// Watching.
+    Watch,
+    /// Handing on what was seen.
+    Deliver,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Cause<'r> {
+    /// The server, or the way to it.
+    Source(&'r Error),
+    /// One object, which is left out.
+    Object(&'r ObjectError),
+    /// The sink.
+    Sink(&'r BoxError),
+    /// A watch that ended within a second without an event.
+    VeryShortWatch,
+    /// A stream that ended, or fell silent, before its initial state was complete.
+    BrokenStream,
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outlook {
+    /// It goes on with the next event or item.
+    GoesOn,
+    /// It tries another way at once.
+    TriesAnotherWay,
+    /// It waits, then opens the watch again from where it stands.
+    WatchesAgain(Duration),
+    /// It waits, then begins again with the whole state.
+    BeginsAgain(Duration),
+}
+
+/// Hears of every failure.
+pub(super) type ErrorHandler = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
+
+/// Where a reflector stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Up to which version everything has reached the sink.
+    pub version: Option<ResourceVersion>,
+    /// The last failure, in words; nothing once a watch has gone on since.
+    pub last_error: Option<String>,
+    /// What was done so far.
+    pub counts: Counts,
+}
+
+/// What a reflector is doing, as its status tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It has not begun.
+    #[default]
+    Idle,
+    /// It asks for the whole state.
+    Listing,
+    /// It follows the changes.
+    Watching,
+    /// It waits after a failure.
+    Waiting,
+    /// It was stopped.
+    Stopped,
+}
+
+/// How often a reflector did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Lists begun, whatever their number of pages.
+    pub lists: u64,
+    /// Watches opened to read the initial state.
+    pub streams: u64,
+    /// Watches opened to follow changes.
+    pub watches: u64,
+    /// States handed on whole.
+    pub replaces: u64,
+    /// Changes handed on.
+    pub events: u64,
+    /// Failures reported.
+    pub errors: u64,
+}
+
+impl Outlook {
+    pub(super) fn of(waiting: Option<(Duration, Then)>) -> Self {
+        match waiting {
+            None => Self::TriesAnotherWay,
+            Some((delay, Then::Watch)) => Self::WatchesAgain(delay),
+            Some((delay, Then::Round | Then::Stream)) => Self::BeginsAgain(delay),
+        }
+    }
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self { phase: Phase::Idle, version: None, last_error: None, counts: Counts::default() }
+    }
+}
+
+/// The error and its causes, one after the other.
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut error: &dyn std::error::Error = match self {
+            Self::Source(error) => error,
+            Self::Object(error) => error,
+            Self::Sink(error) => &***error,
+            Self::VeryShortWatch => return f.write_str("watch lasted less than a second and no event came"),
+            Self::BrokenStream => return f.write_str("stream ended before the initial state was complete"),
+        };
+        write!(f, "{error}")?;
+        while let Some(cause) = error.source() {
+            write!(f, ": {cause}")?;
+            error = cause;
+        }
+        Ok(())
+    }
+}
+
+/// Logs a failure once: quietly where it is part of the usual course.
+pub(super) fn log(report: &Report<'_>) {
+    let Report { name, activity, cause, outlook } = report;
+    match cause {
+        Cause::Source(error) if error.is_expired() => {
+            tracing::debug!(reflector = name, ?activity, %cause, ?outlook, "version expired");
+        }
+        _ => tracing::warn!(reflector = name, ?activity, %cause, ?outlook, "reflector failed"),
+    }
+}

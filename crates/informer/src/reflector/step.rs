@@ -1,0 +1,58 @@
+//! What a reflector can be told to do.
+
+use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// List a page and collect its items; those collected before it stay if it is a further page.
+    List(ListOptions, Page),
+    /// Open a watch that begins with the initial state, and collect that anew.
+    Stream(WatchOptions),
+    /// Open a watch.
+    Watch(WatchOptions),
+    /// Read an event of the open watch, waiting no longer than this.
+    Read(Reading, Instant),
+    /// Hand on what was collected, at this version.
+    Replace(Option<ResourceVersion>),
+    /// Wait.
+    Wait(Duration),
+}
+
+/// Which page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Page {
+    First,
+    Further,
+}
+
+/// What an event is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// To collect the initial state.
+    Collect,
+    /// To hand it on.
+    Deliver,
+}
+
+/// What kind of event was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// An addition, which may be made up by the server to tell the initial state.
+    Added,
+    /// A change, a deletion, or something unknown: it happened just then.
+    Happened,
+}
+
+/// What follows a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// A new round: the initial state again.
+    Round,
+    /// Another stream.
+    Stream,
+    /// A watch from where the last one ended.
+    Watch,
+}

@@ -1,0 +1,227 @@
+//! A reflector between a scripted source and a sink that remembers, rule by rule, under paused time.
+
+mod list;
+mod watch;
+mod stream;
+mod lifecycle;
+
+use super::{Config, Reflector, Report, Sink, Status, Strategy};
+use crate::{
+    list_watch::{BoxError, Error, Scene, Script},
+    listing::Listing,
+    testing::{brief, rv},
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::{
+    Status as Answer,
+    response::{StatusCause, StatusDetails},
+};
+use kube_informer_wire::{Key, ResourceVersion, WatchEvent};
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Remembers what it was given, in words.
+#[derive(Clone, Debug, Default)]
+struct Recorder {
+    given: Arc<Mutex<Vec<String>>>,
+    /// What it refuses, once each.
+    refuses: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Recorder {
+    fn note(&self, what: String) -> Result<(), BoxError> {
+        let mut refuses = self.refuses.lock().unwrap();
+        if let Some(place) = refuses.iter().position(|refused| what.starts_with(refused)) {
+            refuses.remove(place);
+            return Err("refused".into());
+        }
+        self.given.lock().unwrap().push(what);
+        Ok(())
+    }
+
+    fn given(&self) -> Vec<String> {
+        self.given.lock().unwrap().clone()
+    }
+}
+
+impl Sink<Pod> for Recorder {
+    fn collect(&mut self, object: Pod) -> Result<(Key, Arc<Pod>), Option<Key>> {
+        Ok((Key::of(&object).unwrap(), Arc::new(object)))
+    }
+
+    async fn replace(&mut self, listing: Listing<Pod>) -> Result<(), BoxError> {
+        let objects: Vec<_> = listing.objects.iter().map(|(_, pod)| brief(pod)).collect();
+        let version = listing.version.map_or("-".into(), |version| version.to_string());
+        self.note(format!("replace {version} [{}]", objects.join(" ")))
+    }
+
+    async fn add(&mut self, object: Pod) -> Result<(), BoxError> {
+        self.note(format!("add {}", brief(&object)))
+    }
+
+    async fn update(&mut self, object: Pod) -> Result<(), BoxError> {
+        self.note(format!("update {}", brief(&object)))
+    }
+
+    async fn delete(&mut self, object: Pod) -> Result<(), BoxError> {
+        self.note(format!("delete {}", brief(&object)))
+    }
+
+    async fn bookmark(&mut self, version: ResourceVersion) -> Result<(), BoxError> {
+        self.note(format!("bookmark {version}"))
+    }
+
+    async fn resync(&mut self) -> Result<(), BoxError> {
+        self.note("resync".into())
+    }
+}
+
+/// A reflector at work.
+struct Run {
+    script: Arc<Script<Pod>>,
+    sink: Recorder,
+    errors: Arc<Mutex<Vec<String>>>,
+    status: tokio::sync::watch::Receiver<Status>,
+    began: Instant,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+fn listing() -> Config {
+    Config { strategy: Strategy::List, ..Config::default() }
+}
+
+fn start(script: Script<Pod>, config: Config) -> Run {
+    start_into(script, config, Recorder::default())
+}
+
+fn start_into(script: Script<Pod>, config: Config, sink: Recorder) -> Run {
+    let (script, errors) = (Arc::new(script), Arc::new(Mutex::new(Vec::new())));
+    let heard = Arc::clone(&errors);
+    let reflector = Reflector::with_config(Arc::clone(&script), sink.clone(), config).on_error(
+        move |report: &Report<'_>| {
+            heard.lock().unwrap().push(format!("{:?}: {}", report.activity, report.cause));
+        },
+    );
+    let (status, cancel) = (reflector.status(), CancellationToken::new());
+    let task = tokio::spawn(reflector.run(cancel.clone()));
+    Run { script, sink, errors, status, began: Instant::now(), cancel, task }
+}
+
+impl Run {
+    /// Waits until `holds`, looking at every step of the reflector; time passes by itself when nobody does anything.
+    async fn until(&mut self, mut holds: impl FnMut(&Self) -> bool) {
+        while !holds(self) {
+            let moved = tokio::time::timeout(Duration::from_secs(10_000), self.status.changed()).await;
+            assert!(
+                moved.is_ok_and(|moved| moved.is_ok()),
+                "stuck after {:?} {:?}",
+                self.asked(),
+                self.sink.given()
+            );
+        }
+    }
+
+    /// Waits until so many requests were made, stops, and tells them.
+    async fn requests(&mut self, count: usize) -> Vec<String> {
+        self.until(|run| run.script.asked().len() >= count).await;
+        self.stop().await;
+        self.asked()
+    }
+
+    /// Waits until so many things were given to the sink, stops, and tells them.
+    async fn given(&mut self, count: usize) -> Vec<String> {
+        self.until(|run| run.sink.given().len() >= count).await;
+        self.stop().await;
+        self.sink.given()
+    }
+
+    async fn stop(&mut self) {
+        self.cancel.cancel();
+        (&mut self.task).await.unwrap();
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.script.asked().iter().map(ToString::to_string).collect()
+    }
+
+    fn errors(&self) -> Vec<String> {
+        self.errors.lock().unwrap().clone()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+}
+
+fn failure(code: u16, reason: &str, message: &str) -> Error {
+    Error::status(answer(code, reason, message))
+}
+
+fn answer(code: u16, reason: &str, message: &str) -> Answer {
+    Answer::failure(message, reason).with_code(code)
+}
+
+fn expired() -> Error {
+    failure(410, "Expired", "too old resource version")
+}
+
+fn throttled() -> Error {
+    failure(429, "TooManyRequests", "slow down")
+}
+
+fn refused() -> Error {
+    Error::Transport(Box::new(io::Error::from(io::ErrorKind::ConnectionRefused)))
+}
+
+/// A too large version in each of its three encodings.
+fn too_large() -> [Error; 3] {
+    let details = |reason: &str, message: &str| StatusDetails {
+        name: String::new(),
+        group: String::new(),
+        kind: String::new(),
+        uid: String::new(),
+        causes: vec![StatusCause { reason: reason.into(), message: message.into(), field: String::new() }],
+        retry_after_seconds: 0,
+    };
+    let timeout = |message: &str| answer(504, "Timeout", message);
+    [
+        Error::status(timeout("x").with_details(details("ResourceVersionTooLarge", ""))),
+        Error::status(timeout("x").with_details(details("", "Too large resource version"))),
+        Error::status(timeout("Too large resource version: 5, current: 4").with_details(details("", ""))),
+    ]
+}
+
+fn added(pod: Pod) -> WatchEvent<Pod> {
+    WatchEvent::Added(pod)
+}
+
+fn modified(pod: Pod) -> WatchEvent<Pod> {
+    WatchEvent::Modified(pod)
+}
+
+fn deleted(pod: Pod) -> WatchEvent<Pod> {
+    WatchEvent::Deleted(pod)
+}
+
+fn bookmark(version: u64) -> WatchEvent<Pod> {
+    WatchEvent::Bookmark { version: rv(version), initial_events_end: false }
+}
+
+fn complete(version: u64) -> WatchEvent<Pod> {
+    WatchEvent::Bookmark { version: rv(version), initial_events_end: true }
+}
+
+fn error(code: u16, reason: &str) -> WatchEvent<Pod> {
+    WatchEvent::Error(Box::new(answer(code, reason, "it failed")))
+}
+
+/// A watch that stays open and says nothing.
+fn silence() -> Scene<Pod> {
+    Scene::open([])
+}

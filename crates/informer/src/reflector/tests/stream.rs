@@ -1,0 +1,180 @@
+//! The initial state as the beginning of a watch.
+
+use super::{
+    Config, Strategy, added, bookmark, complete, deleted, error, expired, failure, modified, refused,
+    silence, start, throttled,
+};
+use crate::{
+    list_watch::{Request, Scene, Script},
+    testing::{PodBuilder, pod},
+};
+use kube_informer_wire::VersionMatch;
+use std::time::Duration;
+
+// R41, R42
+#[tokio::test(start_paused = true)]
+async fn streams_the_initial_state_and_follows_the_same_watch() {
+    let scene = Scene::open([added(pod("p1").version(1)), added(pod("p2").version(2)), complete(2)])
+        .event(modified(pod("p1").version(3)));
+    let mut run = start(Script::new().watch(scene), Config::default());
+    assert_eq!(run.given(2).await, ["replace 2 [p1@1 p2@2]", "update p1@3"]);
+    assert_eq!(run.asked(), ["STREAM(-)"]);
+    let Request::Watch(options) = &run.script.asked()[0] else { panic!("a watch") };
+    assert_eq!(options.resource_version_match, Some(VersionMatch::NotOlderThan));
+    assert!(options.allow_watch_bookmarks && options.timeout.is_some());
+}
+
+// R43, R44
+#[tokio::test(start_paused = true)]
+async fn nothing_is_handed_on_before_the_state_is_complete() {
+    let scene = Scene::open([added(pod("p1").version(1)), bookmark(2)])
+        .pause(Duration::from_secs(50))
+        .event(bookmark(3));
+    let mut run = start(Script::new().watch(scene), Config::default());
+    tokio::time::advance(Duration::from_secs(55)).await;
+    run.stop().await;
+    assert!(run.sink.given().is_empty());
+}
+
+// R45
+#[tokio::test(start_paused = true)]
+async fn changes_before_completion_are_part_of_the_state() {
+    let scene = Scene::open([
+        added(pod("p1").version(1)),
+        added(pod("p2").version(2)),
+        modified(pod("p1").version(3)),
+        added(pod("p3").version(4)),
+        deleted(pod("p3").version(5)),
+        complete(5),
+    ]);
+    let mut run = start(Script::new().watch(scene), Config::default());
+    assert_eq!(run.given(1).await, ["replace 5 [p1@3 p2@2]"]);
+}
+
+// R46
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_stream_is_listed_at_once_and_asked_again_next_time() {
+    for refusal in
+        [failure(422, "Invalid", "no"), failure(400, "BadRequest", "no"), failure(500, "InternalError", "no")]
+    {
+        let script = Script::new().watch_fails(refusal).list([pod("a").version(1)], 1).watch_fails(expired());
+        let mut run = start(script, Config::default());
+        assert_eq!(run.requests(4).await, ["STREAM(-)", "LIST(0, 500)", "WATCH(1)", "STREAM(1)"]);
+        assert!(run.seconds() < 1.7, "one wait, before the new round");
+    }
+}
+
+// R46
+#[tokio::test(start_paused = true)]
+async fn an_error_within_the_stream_leads_to_a_list() {
+    let scene = Scene::open([added(pod("half").version(1)), error(500, "InternalError")]);
+    let mut run = start(Script::new().watch(scene).list([pod("a").version(2)], 2), Config::default());
+    assert_eq!(run.requests(3).await, ["STREAM(-)", "LIST(0, 500)", "WATCH(2)"]);
+    assert_eq!(run.sink.given(), ["replace 2 [a@2]"]);
+}
+
+// R47
+#[tokio::test(start_paused = true)]
+async fn a_throttled_or_refused_stream_waits_and_is_tried_again() {
+    let script =
+        Script::new().watch_fails(throttled()).watch_fails(refused()).watch(Scene::open([complete(1)]));
+    let mut run = start(script, Config::default());
+    assert_eq!(run.given(1).await, ["replace 1 []"]);
+    assert_eq!(run.asked(), ["STREAM(-)"; 3]);
+    assert!((2.4..4.8).contains(&run.seconds()));
+}
+
+// R48: with a wait, and only so often.
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_early_is_begun_anew_and_given_up_after_three_tries() {
+    let early = || Scene::closed([added(pod("half").version(1))]);
+    let script = Script::new().watch(early()).watch(Scene::open([added(pod("a").version(2)), complete(2)]));
+    let mut run = start(script, Config::default());
+    assert_eq!(run.given(1).await, ["replace 2 [a@2]"], "what the first one showed is not kept");
+    assert!((0.8..1.6).contains(&run.seconds()));
+    let script = Script::new().watch(early()).watch(early()).watch(early()).list([], 3).watch(silence());
+    let mut run = start(script, Config::default());
+    assert_eq!(run.requests(5).await, ["STREAM(-)", "STREAM(-)", "STREAM(-)", "LIST(0, 500)", "WATCH(3)"]);
+    assert_eq!(run.errors(), ["Stream: stream ended before the initial state was complete"; 3]);
+}
+
+/// Proxies that drop the end bookmark leave client-go waiting for ever.
+#[tokio::test(start_paused = true)]
+async fn a_stream_whose_end_never_comes_is_given_up() {
+    let endless = || Scene::open([added(pod("a").version(1))]);
+    let script =
+        Script::new().watch(endless()).watch(endless()).watch(endless()).list([pod("a").version(1)], 3);
+    let mut run = start(script, Config::default());
+    assert_eq!(run.requests(5).await[3..], ["LIST(0, 500)", "WATCH(3)"]);
+    assert!((180.0..190.0).contains(&run.seconds()), "{}", run.seconds());
+}
+
+// R49
+#[tokio::test(start_paused = true)]
+async fn a_version_that_a_stream_does_not_know_is_given_up_at_once() {
+    let script = Script::new()
+        .watch(Scene::closed([complete(7)]))
+        .watch_fails(expired())
+        .watch_fails(expired())
+        .watch(Scene::open([complete(9)]));
+    let mut run = start(script, Config::default());
+    assert_eq!(run.given(2).await, ["replace 7 []", "replace 9 []"]);
+    assert_eq!(run.asked(), ["STREAM(-)", "WATCH(7)", "STREAM(7)", "STREAM(-)"]);
+}
+
+// R50
+#[tokio::test(start_paused = true)]
+async fn a_watch_after_the_stream_that_expires_begins_again() {
+    let script = Script::new()
+        .watch(Scene::closed([complete(3)]))
+        .watch_fails(expired())
+        .watch(Scene::open([complete(5)]));
+    let mut run = start(script, Config::default());
+    assert_eq!(run.given(2).await, ["replace 3 []", "replace 5 []"]);
+    assert_eq!(run.asked(), ["STREAM(-)", "WATCH(3)", "STREAM(3)"]);
+    assert_eq!(run.errors(), ["Watch: server answered 410: too old resource version"]);
+}
+
+// R51
+#[tokio::test(start_paused = true)]
+async fn only_the_end_bookmark_gives_the_version() {
+    let script = Script::new().watch(Scene::open([added(pod("a").version(9)), bookmark(8)]));
+    let mut run = start(script, Config::default());
+    tokio::time::advance(Duration::from_secs(5)).await;
+    run.stop().await;
+    assert_eq!(run.status.borrow().version, None);
+    let script = Script::new().watch(Scene::open([added(pod("a").version(9)), complete(2)]));
+    let mut run = start(script, Config::default());
+    run.until(|run| run.status.borrow().version.is_some()).await;
+    assert_eq!(run.status.borrow().version, Some(crate::testing::rv(2)));
+}
+
+// R40
+#[tokio::test(start_paused = true)]
+async fn streams_only_if_both_sides_can() {
+    use crate::list_watch::{FromFns, ListerWatcher, Page, Watch};
+    use k8s_openapi::api::core::v1::Pod;
+    let source = || {
+        FromFns::new(
+            |_| async { Ok(Page::<Pod> { items: Vec::new(), version: None, continue_token: None }) },
+            |_| async { Ok(Watch::new(futures_util::stream::pending())) },
+        )
+    };
+    assert!(ListerWatcher::<Pod>::can_stream_lists(&source()));
+    assert!(!ListerWatcher::<Pod>::can_stream_lists(&source().without_streaming_lists()));
+    for (strategy, streams) in [(Strategy::Stream, true), (Strategy::List, false)] {
+        let mut run = start(Script::new(), Config { strategy, ..Config::default() });
+        assert_eq!(run.requests(1).await[0].starts_with("STREAM"), streams);
+    }
+    let reflector = super::Reflector::with_config(
+        source().without_streaming_lists(),
+        super::Recorder::default(),
+        Config::default(),
+    );
+    let (mut status, cancel) = (reflector.status(), tokio_util::sync::CancellationToken::new());
+    let task = tokio::spawn(reflector.run(cancel.clone()));
+    status.wait_for(|status| status.counts.watches == 1).await.unwrap();
+    assert_eq!((status.borrow().counts.lists, status.borrow().counts.streams), (1, 0));
+    cancel.cancel();
+    task.await.unwrap();
+}

@@ -1,0 +1,243 @@
+//! Watches: what moves the version, what ends them, what follows.
+
+use super::{
+    Config, Recorder, added, bookmark, deleted, error, expired, failure, listing, modified, refused, silence,
+    start, start_into, throttled,
+};
+use crate::{
+    list_watch::{Error, Request, Scene, Script},
+    testing::{PodBuilder, pod, rv},
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer_wire::{DecodeError, WatchEvent};
+use std::time::Duration;
+
+fn listed() -> Script<Pod> {
+    Script::new().list([], 10)
+}
+
+// R21, R22
+#[tokio::test(start_paused = true)]
+async fn a_very_short_watch_without_events_is_a_failure() {
+    let mut run = start(listed().watch(Scene::closed([])).list([], 11).watch(silence()), listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
+    assert_eq!(run.errors(), ["Watch: watch lasted less than a second and no event came"]);
+    assert!(run.seconds() >= 0.8);
+}
+
+// R23
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_is_opened_again_at_once_from_where_it_was() {
+    let script = listed()
+        .watch(Scene::closed([added(pod("a").version(12))]))
+        .watch(Scene::closed([]).pause(Duration::from_secs(1)))
+        .watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)", "WATCH(12)"]);
+    assert!(run.seconds() < 1.1 && run.errors().is_empty());
+}
+
+/// What cannot be decoded as a pod, as the decoder says it.
+fn undecodable() -> Error {
+    let service = br#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","resourceVersion":"99"}}}"#;
+    let error: DecodeError = WatchEvent::<Pod>::decode(service).unwrap_err();
+    Error::Event(error)
+}
+
+// R24, R27
+#[tokio::test(start_paused = true)]
+async fn the_version_is_that_of_the_last_event() {
+    let events = [
+        modified(pod("bar").version(55)),
+        bookmark(60),
+        deleted(pod("foo").version(61)),
+        added(pod("baz").version(32)),
+    ];
+    let script = listed().watch(Scene::closed(events)).watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(3).await[2], "WATCH(32)");
+    let expected = ["replace 10 []", "update bar@55", "bookmark 60", "delete foo@61", "add baz@32"];
+    assert_eq!(run.sink.given(), expected);
+}
+
+// R24, R25
+#[tokio::test(start_paused = true)]
+async fn an_object_of_another_kind_is_left_out_and_moves_nothing() {
+    let script = listed().watch(Scene::closed([]).fails(undecodable())).list([], 11).watch(silence());
+    let mut run = start(script, listing());
+    // It does not count as an event either, so the watch was a very short one.
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
+    assert!(run.errors()[0].starts_with("Watch: object s cannot be decoded at "), "{:?}", run.errors());
+}
+
+// R25
+#[tokio::test(start_paused = true)]
+async fn what_follows_an_object_of_another_kind_is_not_lost() {
+    let scene = Scene::open([]).fails(undecodable()).event(added(pod("a").version(12)));
+    let mut run = start(listed().watch(scene), listing());
+    assert_eq!(run.given(2).await, ["replace 10 []", "add a@12"]);
+}
+
+// R26, R29
+#[tokio::test(start_paused = true)]
+async fn an_expired_watch_relists_not_older_than_its_version() {
+    let script = listed()
+        .watch(Scene::open([added(pod("a").version(12)), error(410, "Expired")]))
+        .list([pod("a").version(12)], 15)
+        .watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(12, 0)", "WATCH(15)"]);
+    assert_eq!(run.errors(), ["Watch: server answered 410: it failed"]);
+}
+
+// R28
+#[tokio::test(start_paused = true)]
+async fn made_up_additions_move_no_version() {
+    let script = Script::new()
+        .list([], 0)
+        .watch(Scene::closed([added(pod("b").version(9)), added(pod("a").version(5))]))
+        .watch(Scene::closed([
+            added(pod("b").version(9)),
+            modified(pod("a").version(11)),
+            added(pod("c").version(12)),
+        ]))
+        .watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(0)", "WATCH(0)", "WATCH(12)"]);
+}
+
+// R30
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_cannot_be_opened_for_now_waits_and_does_not_relist() {
+    let script = listed()
+        .watch_fails(throttled())
+        .watch_fails(refused())
+        .watch_fails(throttled())
+        .watch_fails(refused())
+        .watch(silence());
+    let mut run = start(script, listing());
+    let mut expected = vec!["LIST(0, 500)"];
+    expected.extend(["WATCH(10)"; 5]);
+    assert_eq!(run.requests(6).await, expected);
+    // Four waits: 0.8, 1.6, 3.2 and 6.4 s, each up to its double.
+    assert!((12.0..24.0).contains(&run.seconds()), "{}", run.seconds());
+}
+
+// R31
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_throttled_waits_once_and_goes_on() {
+    let script = listed()
+        .watch_fails(throttled())
+        .watch(Scene::open([added(pod("a").version(12)), error(429, "TooManyRequests")]))
+        .watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(10)", "WATCH(12)"]);
+    assert!((2.4..4.8).contains(&run.seconds()), "{}", run.seconds());
+}
+
+// R32
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_cannot_be_opened_at_all_begins_again() {
+    let script = listed().watch_fails(failure(403, "Forbidden", "no")).list([], 11).watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
+    assert_eq!(run.errors(), ["Watch: server answered 403: no"]);
+}
+
+// R33
+#[tokio::test(start_paused = true)]
+async fn internal_errors_are_borne_with_for_a_while() {
+    let failing = || Scene::open([]).pause(Duration::from_secs(1)).event(error(500, "InternalError"));
+    let script = (0..40).fold(listed(), |script, _| script.watch(failing())).list([], 11);
+    let patient = Config { internal_error_patience: Duration::from_secs(30), ..listing() };
+    let mut run = start(script, patient);
+    run.until(|run| run.asked().iter().filter(|asked| asked.starts_with("LIST")).count() == 2).await;
+    let watches = run.asked()[1..].iter().take_while(|asked| asked.starts_with("WATCH")).count();
+    assert_eq!(watches, 32, "the first watch and 31 retries");
+}
+
+// R22, R33, R35
+#[tokio::test(start_paused = true)]
+async fn any_other_error_in_a_watch_begins_again_and_mends_the_cache() {
+    let script = Script::new()
+        .list([pod("a").version(1), pod("corrupt").version(2)], 10)
+        .watch(Scene::open([error(500, "StoreReadError")]))
+        .list([pod("a").version(1)], 11)
+        .watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
+    assert_eq!(run.sink.given(), ["replace 10 [a@1 corrupt@2]", "replace 11 [a@1]"]);
+}
+
+// R37
+#[tokio::test(start_paused = true)]
+async fn the_server_is_asked_to_end_a_watch_within_a_drawn_time() {
+    for (least, range) in [(0, 300..=600), (1, 300..=600), (1800, 1800..=3600)] {
+        let config = Config { min_watch_timeout: Duration::from_secs(least), ..listing() };
+        let script = (0..200).fold(listed(), |script, _| script.watch(Scene::closed([bookmark(10)])));
+        let mut run = start(script, config);
+        run.requests(201).await;
+        let timeout = |request: &Request| match request {
+            Request::Watch(options) => options.timeout.map(|timeout| timeout.as_secs()),
+            Request::List(_) => None,
+        };
+        let timeouts: Vec<_> = run.script.asked().iter().filter_map(timeout).collect();
+        assert!(
+            timeouts.len() >= 200 && timeouts.iter().all(|timeout| range.contains(timeout)),
+            "{timeouts:?}"
+        );
+        let middle = (range.start() + range.end()) / 2;
+        assert!(
+            timeouts.iter().any(|timeout| *timeout < middle)
+                && timeouts.iter().any(|timeout| *timeout > middle)
+        );
+    }
+}
+
+// R38: here a change that was not taken leads to a relist.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_the_sink_does_not_take_begins_again() {
+    let sink = Recorder::default();
+    sink.refuses.lock().unwrap().push("add a@12");
+    let script = listed()
+        .watch(Scene::open([added(pod("a").version(12))]))
+        .list([pod("a").version(12)], 12)
+        .watch(silence());
+    let mut run = start_into(script, listing(), sink);
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(12)"]);
+    assert_eq!(run.errors(), ["Deliver: refused"]);
+}
+
+// R39
+#[tokio::test(start_paused = true)]
+async fn an_unknown_type_of_event_moves_the_version() {
+    let unknown = WatchEvent::Unknown { kind: "RENAMED".into(), version: Some(rv(13)) };
+    let mut run = start(listed().watch(Scene::closed([unknown])).watch(silence()), listing());
+    assert_eq!(run.requests(3).await[2], "WATCH(13)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_outlives_its_end_in_silence_is_given_up_for_dead() {
+    let mut run = start(listed().watch(silence()).watch(silence()), listing());
+    assert_eq!(run.requests(3).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(10)"]);
+    assert!((330.0..=630.0).contains(&run.seconds()), "{}", run.seconds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_breaks_is_a_watch_that_ends() {
+    let broken = Error::Transport("reset by peer".into());
+    let scene = Scene::open([added(pod("a").version(12))]).fails(broken);
+    let mut run = start(listed().watch(scene).watch(silence()), listing());
+    assert_eq!(run.requests(3).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)"]);
+    assert!(run.errors().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn backoff_grows_while_failure_lasts() {
+    let script =
+        (0..8).fold(Script::new(), |script, _| script.list_fails(expired())).list([], 1).watch(silence());
+    let mut run = start(script, listing());
+    // The first two lists are one try, with and without a version; then 0.8, 1.6, .. 30, each up to its double.
+    run.requests(10).await;
+    assert!((80.0..165.0).contains(&run.seconds()), "{}", run.seconds());
+}
