@@ -6,6 +6,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table;
 
 use crate::order::{Place, Slot};
+use crate::spare::SPARE;
 use crate::sync::Instant;
 
 /// An item and where it stands.
@@ -78,11 +79,15 @@ impl<T, L> Entries<T, L> {
         slot
     }
 
-    /// Drops the item and frees its slot.
+    /// Drops the item and frees its slot. With the last item goes the memory that a burst has left.
     pub(crate) fn remove(&mut self, slot: Slot) {
         let hash = self[slot].hash;
         if let Ok(found) = self.index.find_entry(hash, |other| *other == slot) {
             found.remove();
+        }
+        if self.index.is_empty() && self.slots.capacity() > SPARE {
+            *self = Self::new();
+            return;
         }
         self.slots[slot.0 as usize] = None;
         self.free.push(slot);
@@ -107,4 +112,41 @@ const HELD: &str = "a slot is held only while its entry exists";
 
 fn stored<T, L>(slots: &[Option<Entry<T, L>>], slot: Slot) -> &Entry<T, L> {
     slots[slot.0 as usize].as_ref().expect(HELD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::now;
+
+    /// Stores this many items, removes them, and returns for how many there is still room.
+    fn room_after(entries: &mut Entries<u64, ()>, items: u64) -> usize {
+        let slots: Vec<_> = (0..items).map(|item| entries.slot_of(item, item, now())).collect();
+        slots.into_iter().for_each(|slot| entries.remove(slot));
+        entries.slots.capacity().max(entries.free.capacity()).max(entries.index.capacity())
+    }
+
+    #[test]
+    fn a_burst_leaves_no_memory_behind() {
+        let mut entries = Entries::new();
+        assert_eq!(room_after(&mut entries, 100_000), 0);
+        assert_eq!(room_after(&mut entries, 100_000), 0);
+    }
+
+    #[test]
+    fn the_usual_room_is_kept() {
+        let mut entries = Entries::new();
+        let room = room_after(&mut entries, 500);
+        assert!(room >= 500);
+        assert_eq!(room_after(&mut entries, 1), room);
+    }
+
+    #[test]
+    fn slots_stay_put_while_one_is_held() {
+        let mut entries = Entries::new();
+        let held = entries.slot_of(7, 1 << 40, now());
+        room_after(&mut entries, 5000);
+        assert_eq!(entries[held].item, 1 << 40);
+        assert_eq!(entries.slot_of(7, 1 << 40, now()), held);
+    }
 }

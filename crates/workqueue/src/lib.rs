@@ -54,6 +54,7 @@
 //! behind the queue: the waiting workers keep the time, so there is nothing to stop.
 
 mod sync;
+mod spare;
 mod order;
 mod waiters;
 mod entries;

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
 
+use crate::spare::SPARE;
+
 /// Decides which ready item is next: [`Fifo`] or [`Priority`].
 ///
 /// The trait is sealed; it exists so that one queue serves both orders.
@@ -92,7 +94,11 @@ impl Arrange for Fifo {
     fn raise(&mut self, _: Slot, _: Place<()>, _: Place<()>) {}
 
     fn pop(&mut self) -> Option<Slot> {
-        self.ready.pop_front()
+        let next = self.ready.pop_front();
+        if self.ready.is_empty() && self.ready.capacity() > SPARE {
+            self.ready = VecDeque::new();
+        }
+        next
     }
 
     fn len(&self) -> usize {
@@ -131,6 +137,19 @@ mod tests {
             order.push(Slot(arrival), Place { level, arrival: arrival.into() });
         }
         std::iter::from_fn(|| order.pop()).map(|slot| levels[slot.0 as usize]).collect()
+    }
+
+    #[test]
+    fn fifo_gives_the_memory_of_a_burst_back_and_keeps_the_usual_room() {
+        let mut order = Fifo::default();
+        let mut room_after = |items| {
+            (0..items).for_each(|item| order.push(Slot(item), Place { level: (), arrival: item.into() }));
+            assert!((0..items).all(|item| order.pop() == Some(Slot(item))));
+            order.ready.capacity()
+        };
+        assert_eq!(room_after(100_000), 0);
+        assert!(room_after(500) >= 500);
+        assert!(room_after(1) >= 500);
     }
 
     #[test]

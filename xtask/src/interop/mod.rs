@@ -54,7 +54,8 @@ fn said(why: &'static str) -> &'static str {
 }
 
 fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
-    let kubectls: OsString = std::env::join_paths(kubectls).context("the target folder's path has a colon")?;
+    let kubectls: OsString =
+        std::env::join_paths(kubectls).context("the target folder's path has a colon")?;
     let mut command =
         process::cargo(["test", "-p", "kube-devserver", "--features", "__interop", "--test", "interop"]);
     command.env("INTEROP_KUBECTL", kubectls).env("INTEROP_FOLLOW", follow);
@@ -67,7 +68,8 @@ mod tests {
 
     #[test]
     fn tests_are_told_where_the_programs_are() {
-        let command = test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
+        let command =
+            test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
         let expected = "INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
                         cargo test -p kube-devserver --features __interop --test interop";
         assert_eq!(process::line(&command), expected);

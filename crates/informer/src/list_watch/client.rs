@@ -13,7 +13,7 @@ use kube_informer_wire::{
     decode_object, parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 /// A resource of a Kubernetes API server, in all namespaces or one, narrowed by selectors.
 ///
@@ -135,6 +135,15 @@ impl<K: Resource> ListWatch<K> {
     }
 }
 
+/// How long a list may show no progress. The API server itself gives up after a minute.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Gives up a connection on which nothing comes.
+async fn patiently<T>(progress: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let silent = |_| Error::Transport(format!("nothing came for {PATIENCE:?}").into());
+    tokio::time::timeout(PATIENCE, progress).await.map_err(silent)?
+}
+
 /// The longest error answer that is read.
 const ERROR_LIMIT: usize = 1 << 20;
 
@@ -171,9 +180,9 @@ where
         each: Each<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
-            let mut body = self.send(&self.list_query(options), accept::<K>(Form::List)).await?;
+            let mut body = patiently(self.send(&self.list_query(options), accept::<K>(Form::List))).await?;
             let mut list = JsonList::new();
-            while let Some(piece) = piece(&mut body).await? {
+            while let Some(piece) = patiently(piece(&mut body)).await? {
                 list.push(piece);
                 while let Some(item) = list.next()? {
                     each(decode_object(&item));

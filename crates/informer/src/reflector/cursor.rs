@@ -116,7 +116,7 @@ impl Cursor {
                 let timeout = self.watch_timeout();
                 options.timeout = Some(timeout);
                 self.phase = Phase::Collecting(Open::new(now, timeout));
-                Step::Stream(options)
+                Step::Stream(options, now + SILENCE)
             }
             Phase::Watching => {
                 let timeout = self.watch_timeout();
@@ -128,7 +128,7 @@ impl Cursor {
                 };
                 let is_synthetic = self.last.as_ref().is_none_or(ResourceVersion::is_any);
                 self.phase = Phase::Delivering(Open { is_synthetic, ..Open::new(now, timeout) });
-                Step::Watch(options)
+                Step::Watch(options, now + timeout + GRACE)
             }
             Phase::Collecting(open) => Step::Read(Reading::Collect, open.alive + SILENCE),
             Phase::Delivering(open) => Step::Read(Reading::Deliver, open.ends + GRACE),

@@ -18,7 +18,7 @@ use kube_informer_wire::{ListOptions, ObjectError, ResourceVersion, WatchEvent};
 use std::{fmt, panic::Location, sync::Arc};
 use tokio::{
     sync::watch,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, error::Elapsed, sleep, sleep_until, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -107,14 +107,16 @@ where
         self.speaker.begins(&step, self.cursor.version(), self.events);
         match step {
             Step::List(options, page) => self.list(&options, page).await,
-            Step::Stream(options) => {
+            Step::Stream(options, until) => {
                 self.collection.clear();
-                self.open(Activity::Stream, self.source.watch(&options).await);
+                let opened = timeout_at(until, self.source.watch(&options)).await;
+                self.open(Reading::Collect, opened);
             }
-            Step::Watch(options) => {
+            Step::Watch(options, until) => {
                 // The old watch is closed before the new one is asked for.
                 self.watch = None;
-                self.open(Activity::Watch, self.source.watch(&options).await);
+                let opened = timeout_at(until, self.source.watch(&options)).await;
+                self.open(Reading::Deliver, opened);
             }
             Step::Read(reading, until) => self.read(reading, until).await,
             Step::Replace(version) => self.replace(version).await,
@@ -151,13 +153,14 @@ where
         }
     }
 
-    fn open(&mut self, activity: Activity, opened: Result<Watch<K>, Error>) {
+    fn open(&mut self, reading: Reading, opened: Result<Result<Watch<K>, Error>, Elapsed>) {
         match opened {
-            Ok(watch) => self.watch = Some(watch),
-            Err(error) => {
+            Ok(Ok(watch)) => self.watch = Some(watch),
+            Ok(Err(error)) => {
                 self.cursor.open_failed(Failure::of(&error), Instant::now());
-                self.fail(activity, Cause::Source(&error));
+                self.fail(activity(reading), Cause::Source(&error));
             }
+            Err(_) => self.silent(reading),
         }
     }
 

@@ -39,11 +39,11 @@ impl Speaker {
                     status.phase = Phase::Listing;
                     status.counts.lists += u64::from(*page == Page::First);
                 }
-                Step::Stream(_) => {
+                Step::Stream(..) => {
                     status.phase = Phase::Listing;
                     status.counts.streams += 1;
                 }
-                Step::Watch(_) => {
+                Step::Watch(..) => {
                     status.phase = Phase::Watching;
                     status.counts.watches += 1;
                 }

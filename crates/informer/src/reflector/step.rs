@@ -9,10 +9,10 @@ use tokio::time::Instant;
 pub(crate) enum Step {
     /// List a page and collect its items; those collected before it stay if it is a further page.
     List(ListOptions, Page),
-    /// Open a watch that begins with the initial state, and collect that anew.
-    Stream(WatchOptions),
-    /// Open a watch.
-    Watch(WatchOptions),
+    /// Open a watch that begins with the initial state, waiting no longer than this, and collect that anew.
+    Stream(WatchOptions, Instant),
+    /// Open a watch, waiting no longer than this.
+    Watch(WatchOptions, Instant),
     /// Read an event of the open watch, waiting no longer than this.
     Read(Reading, Instant),
     /// Hand on what was collected, at this version.

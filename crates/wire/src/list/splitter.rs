@@ -41,6 +41,16 @@ pub struct JsonList {
     /// How many bytes have been looked at.
     seen: usize,
     limit: usize,
+    /// Why the list cannot be read on, and at which byte.
+    broken: Option<(Broken, usize)>,
+}
+
+/// What stops the reading for good.
+#[derive(Clone, Copy, Debug)]
+enum Broken {
+    Stray,
+    Deep,
+    TooLong,
 }
 
 /// What a list says of itself.
@@ -83,6 +93,12 @@ pub enum ListError {
         /// The most bytes that an item may have.
         limit: usize,
     },
+    /// The list was ended although an item had not been taken out of it.
+    #[error("list holds an item that was not read, up to byte {offset}")]
+    Unread {
+        /// Where the item ends.
+        offset: usize,
+    },
     /// The body ended before the list did.
     #[error("list ended early, after {bytes} bytes")]
     Unfinished {
@@ -115,6 +131,7 @@ impl JsonList {
             ahead: 0,
             seen: 0,
             limit,
+            broken: None,
         }
     }
 
@@ -128,12 +145,30 @@ impl JsonList {
     /// The JSON of the next item, or nothing until more is pushed.
     ///
     /// # Errors
-    /// [`ListError::Stray`], [`ListError::Deep`] or [`ListError::TooLong`]; the list cannot be read on then.
+    /// [`ListError::Stray`], [`ListError::Deep`] or [`ListError::TooLong`]; the list cannot be read on then, and every
+    /// further call says so again.
     #[expect(
         clippy::should_implement_trait,
         reason = "nothing now is not the end, as it would be for an iterator"
     )]
     pub fn next(&mut self) -> Result<Option<Bytes>, ListError> {
+        if self.broken.is_none() {
+            match self.advance() {
+                Ok(item) => return Ok(item),
+                Err(broken) => self.broken = Some(broken),
+            }
+        }
+        let limit = self.limit;
+        self.broken.map_or(Ok(None), |(broken, offset)| {
+            Err(match broken {
+                Broken::Stray => ListError::Stray { offset },
+                Broken::Deep => ListError::Deep { offset },
+                Broken::TooLong => ListError::TooLong { offset, limit },
+            })
+        })
+    }
+
+    fn advance(&mut self) -> Result<Option<Bytes>, (Broken, usize)> {
         while let Some(mut piece) = self.pieces.pop_front() {
             let mark = self.scanner.next(&piece, std::mem::take(&mut self.ahead));
             match mark {
@@ -151,15 +186,15 @@ impl JsonList {
                     }
                     return Ok(Some(item));
                 }
-                Some(Mark::Stray(place)) => return Err(ListError::Stray { offset: self.seen + place }),
-                Some(Mark::Deep(place)) => return Err(ListError::Deep { offset: self.seen + place }),
+                Some(Mark::Stray(place)) => return Err((Broken::Stray, self.seen + place)),
+                Some(Mark::Deep(place)) => return Err((Broken::Deep, self.seen + place)),
             }
         }
         Ok(None)
     }
 
     /// Puts what has been looked at with the item that has begun, or with the envelope.
-    fn keep(&mut self, part: &[u8]) -> Result<(), ListError> {
+    fn keep(&mut self, part: &[u8]) -> Result<(), (Broken, usize)> {
         self.seen += part.len();
         let begun = match &mut self.begun {
             Some(begun) => begun,
@@ -167,16 +202,16 @@ impl JsonList {
         };
         begun.extend_from_slice(part);
         if begun.len() > self.limit {
-            return Err(ListError::TooLong { offset: self.seen, limit: self.limit });
+            return Err((Broken::TooLong, self.seen));
         }
         Ok(())
     }
 
-    fn whole(&mut self, last: Bytes) -> Result<Bytes, ListError> {
+    fn whole(&mut self, last: Bytes) -> Result<Bytes, (Broken, usize)> {
         self.seen += last.len();
         let mut begun = self.begun.take().unwrap_or_default();
         if begun.len() + last.len() > self.limit {
-            return Err(ListError::TooLong { offset: self.seen, limit: self.limit });
+            return Err((Broken::TooLong, self.seen));
         }
         self.envelope.push(b'0');
         if begun.is_empty() {
@@ -189,12 +224,15 @@ impl JsonList {
     /// Ends the list, after [`JsonList::next`] has given all items.
     ///
     /// # Errors
-    /// [`ListError::Unfinished`] if the body ended early, [`ListError::Envelope`] or [`ListError::Version`] if what is
-    /// around the items is no list.
-    pub fn finish(self) -> Result<ListMeta, ListError> {
-        let left: usize = self.pieces.iter().map(Bytes::len).sum();
-        if !self.scanner.is_complete() || self.begun.is_some() || left > 0 || self.envelope.is_empty() {
-            return Err(ListError::Unfinished { bytes: self.seen + left });
+    /// [`ListError::Unfinished`] if the body ended early, [`ListError::Unread`] if an item is left,
+    /// [`ListError::Envelope`] or [`ListError::Version`] if what is around the items is no list, and whatever
+    /// [`JsonList::next`] says of what follows the last item.
+    pub fn finish(mut self) -> Result<ListMeta, ListError> {
+        if self.next()?.is_some() {
+            return Err(ListError::Unread { offset: self.seen });
+        }
+        if !self.scanner.is_complete() || self.begun.is_some() || self.envelope.is_empty() {
+            return Err(ListError::Unfinished { bytes: self.seen });
         }
         ListMeta::read(&self.envelope)
     }
@@ -208,13 +246,17 @@ impl ListMeta {
             api_version: Option<String>,
             kind: Option<String>,
             metadata: Option<Metadata>,
+            /// Required by the schema of every list, and null where Go had no slice. It is all zeros, unless the items
+            /// have gone unnoticed under a name with escapes in it.
+            #[serde(rename = "items", deserialize_with = "Option::deserialize")]
+            _items: Option<Vec<u8>>,
         }
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Metadata {
             resource_version: Option<String>,
             r#continue: Option<String>,
-            remaining_item_count: Option<u64>,
+            remaining_item_count: Option<i64>,
         }
         let envelope: Envelope = serde_json::from_slice(envelope).map_err(ListError::Envelope)?;
         let metadata = envelope.metadata.unwrap_or_default();
@@ -224,7 +266,7 @@ impl ListMeta {
             kind: envelope.kind.unwrap_or_default(),
             version: ResourceVersion::parse_optional(&version).map_err(ListError::Version)?,
             continue_token: metadata.r#continue.filter(|token| !token.is_empty()),
-            remaining: metadata.remaining_item_count,
+            remaining: metadata.remaining_item_count.and_then(|count| count.try_into().ok()),
         })
     }
 }

@@ -42,8 +42,8 @@ fn takes_items_wherever_they_stand_and_nothing_for_them() {
     assert_eq!(count(r#"{"items":[{},{}],"metadata":{}}"#), Ok(2));
     assert_eq!(count(r#"{"items" : [ ] }"#), Ok(0));
     assert_eq!(count(r#"{"items":null}"#), Ok(0));
-    assert_eq!(count(r#"{"kind":"items","metadata":{"items":[1]}}"#), Ok(0));
-    assert_eq!(count(r#"{"a":"items","b":[{},[1]]}"#), Ok(0));
+    assert_eq!(count(r#"{"kind":"items","metadata":{"items":[1]},"items":[]}"#), Ok(0));
+    assert_eq!(count(r#"{"a":"items","b":[{},[1]],"items":[]}"#), Ok(0));
     assert_eq!(count(r#"{"not-items":[1],"itemsx":[2],"xitems":[3],"items":[{"a":"}]\"{"}]}"#), Ok(1));
 }
 
@@ -57,11 +57,77 @@ fn says_where_a_list_is_broken() {
     assert_eq!(count(r#"{"items":[[]]}"#), Err("list holds something that is no object at byte 10".into()));
     assert_eq!(count(r#"{"items":[{}"#), Err("list ended early, after 12 bytes".into()));
     assert_eq!(count(""), Err("list ended early, after 0 bytes".into()));
-    for body in ["7", "{\"items\":[{}{}]}", "{\"items\":[{},]}", "{}{}", "{\"metadata\":7}"] {
+    for body in [
+        "7",
+        " ",
+        r#"{"items":[{}{}]}"#,
+        r#"{"items":[{},]}"#,
+        r#"{"items":[]}{"items":[]}"#,
+        r#"{"items":[]}}"#,
+        r#"{"items":[],"metadata":7}"#,
+        r#"{"items":[{}],"items":[{}]}"#,
+    ] {
         assert_eq!(count(body), Err("body is no list".into()), "{body}");
     }
-    let long = format!(r#"{{"metadata":{{"resourceVersion":"{}"}}}}"#, "1".repeat(300));
+    let long = format!(r#"{{"items":[],"metadata":{{"resourceVersion":"{}"}}}}"#, "1".repeat(300));
     assert_eq!(count(&long), Err("version of the list cannot be read".into()));
+}
+
+#[test]
+fn a_body_without_items_is_no_empty_list() {
+    for body in [
+        "{}",
+        r#"{"kind":"Status","code":500}"#,
+        r#"{"metadata":{"resourceVersion":"1"}}"#,
+        r#"{"items":{"a":{}}}"#,
+        r#"{"items":7}"#,
+        r#"{"it\u0065ms":[{}]}"#,
+    ] {
+        assert_eq!(count(body), Err("body is no list".into()), "{body}");
+    }
+}
+
+#[test]
+fn a_list_that_says_nothing_of_itself_is_a_list() {
+    let said = r#"{"resourceVersion":"","continue":"","remainingItemCount":-1}"#;
+    for metadata in ["null", "{}", said, r#"{"resourceVersion":null,"continue":null}"#] {
+        let body = format!(r#"{{"kind":null,"metadata":{metadata},"items":[]}}"#);
+        let (_, meta) = read(body.as_bytes(), &[3]).unwrap();
+        assert_eq!(meta, super::ListMeta::default(), "{metadata}");
+    }
+}
+
+#[test]
+fn what_breaks_a_list_breaks_it_for_good() {
+    let mut list = JsonList::with_limit(40);
+    for piece in [r#"{"items":["#, "1", "]}"] {
+        list.push(piece.into());
+    }
+    for _ in 0..3 {
+        assert!(matches!(list.next(), Err(ListError::Stray { offset: 10 })));
+    }
+    assert!(matches!(list.finish(), Err(ListError::Stray { offset: 10 })));
+
+    let mut list = JsonList::with_limit(40);
+    list.push(format!(r#"{{"items":[{{"a":"{}"}}"#, "x".repeat(40)).into());
+    assert!(matches!(list.next(), Err(ListError::TooLong { limit: 40, .. })));
+    list.push(",{}]}".into());
+    assert!(matches!(list.next(), Err(ListError::TooLong { limit: 40, .. })));
+}
+
+#[test]
+fn the_end_needs_the_items_and_nothing_more() {
+    let list = || {
+        let mut list = JsonList::new();
+        list.push("".into());
+        list.push(r#"{"items":[{}"#.into());
+        list.push(r#"],"kind":"L"}"#.into());
+        list
+    };
+    let mut read = list();
+    assert!(read.next().unwrap().is_some());
+    assert_eq!(read.finish().unwrap().kind, "L");
+    assert!(matches!(list().finish(), Err(ListError::Unread { offset: 12 })));
 }
 
 #[test]
@@ -70,7 +136,7 @@ fn holds_its_limits() {
     assert_eq!(count(&deep), Err("list is nested deeper than 128 levels at byte 640".into()));
     let item = format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(2 << 20));
     assert!(count(&item).unwrap_err().contains("longer than 1048576 bytes"), "an item");
-    let around = format!(r#"{{"a":"{}"}}"#, "x".repeat(2 << 20));
+    let around = format!(r#"{{"a":"{}","items":[]}}"#, "x".repeat(2 << 20));
     assert!(count(&around).unwrap_err().contains("longer than 1048576 bytes"), "the envelope");
 }
 

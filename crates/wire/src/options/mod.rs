@@ -13,6 +13,9 @@ mod query;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+mod properties;
+
 pub use list::{ListOptions, VersionMatch};
 pub use parameter::QueryError;
 pub use query::Query;

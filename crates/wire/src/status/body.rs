@@ -171,14 +171,16 @@ mod tests {
             let status = status_from_body(500, body.as_bytes());
             assert_eq!((status.code, status.retry_after()), (410, None), "{odd}");
         }
-        let status = status_from_body(503, br#"{"kind":"Status","code":99999,"reason":null,"message":"later"}"#);
+        let status =
+            status_from_body(503, br#"{"kind":"Status","code":99999,"reason":null,"message":"later"}"#);
         assert_eq!((status.code, status.message.as_str()), (503, "later"));
         assert!(status.says_service_unavailable());
     }
 
     #[test]
     fn causes_that_can_be_read_are_kept() {
-        let body = br#"{"kind":"Status","details":{"uid":null,"causes":[{},{"reason":"ResourceVersionTooLarge"}]}}"#;
+        let body =
+            br#"{"kind":"Status","details":{"uid":null,"causes":[{},{"reason":"ResourceVersionTooLarge"}]}}"#;
         assert!(status_from_body(504, body).says_version_too_large());
     }
 

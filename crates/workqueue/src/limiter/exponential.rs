@@ -1,9 +1,9 @@
 //! Doubles the wait with each failure of an item.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
+use super::failures::Failures;
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
@@ -12,31 +12,29 @@ use crate::sync::Instant;
 pub struct Exponential<T> {
     base: Duration,
     max: Duration,
-    failures: HashMap<T, u32>,
+    failures: Failures<T>,
 }
 
 impl<T> Exponential<T> {
     /// Creates a limiter whose first wait is `base` and whose longest is `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
-        Self { base, max, failures: HashMap::new() }
+        Self { base, max, failures: Failures::new() }
     }
 }
 
 impl<T: Clone + Eq + Hash> RateLimiter<T> for Exponential<T> {
     fn when(&mut self, item: &T, _: Instant) -> Duration {
-        let failures = self.failures.entry(item.clone()).or_insert(0);
         // The largest power of two that is still a finite number.
-        let doublings = (*failures).min(1023) as i32;
-        *failures = failures.saturating_add(1);
+        let doublings = self.failures.item_failed(item).min(1023) as i32;
         let wait = self.base.as_secs_f64() * 2f64.powi(doublings);
         Duration::try_from_secs_f64(wait).map_or(self.max, |wait| wait.min(self.max))
     }
 
     fn forget(&mut self, item: &T) {
-        self.failures.remove(item);
+        self.failures.forget(item);
     }
 
     fn retries(&self, item: &T) -> u32 {
-        self.failures.get(item).copied().unwrap_or(0)
+        self.failures.count(item)
     }
 }

@@ -1,9 +1,9 @@
 //! Retries an item quickly a few times, then slowly.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
+use super::failures::Failures;
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
@@ -13,28 +13,26 @@ pub struct FastSlow<T> {
     fast: Duration,
     slow: Duration,
     fast_attempts: u32,
-    failures: HashMap<T, u32>,
+    failures: Failures<T>,
 }
 
 impl<T> FastSlow<T> {
     /// Creates a limiter that waits `fast` up to `fast_attempts` times and `slow` from then on.
     pub fn new(fast: Duration, slow: Duration, fast_attempts: u32) -> Self {
-        Self { fast, slow, fast_attempts, failures: HashMap::new() }
+        Self { fast, slow, fast_attempts, failures: Failures::new() }
     }
 }
 
 impl<T: Clone + Eq + Hash> RateLimiter<T> for FastSlow<T> {
     fn when(&mut self, item: &T, _: Instant) -> Duration {
-        let failures = self.failures.entry(item.clone()).or_insert(0);
-        *failures = failures.saturating_add(1);
-        if *failures <= self.fast_attempts { self.fast } else { self.slow }
+        if self.failures.item_failed(item) < self.fast_attempts { self.fast } else { self.slow }
     }
 
     fn forget(&mut self, item: &T) {
-        self.failures.remove(item);
+        self.failures.forget(item);
     }
 
     fn retries(&self, item: &T) -> u32 {
-        self.failures.get(item).copied().unwrap_or(0)
+        self.failures.count(item)
     }
 }

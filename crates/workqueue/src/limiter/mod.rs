@@ -1,6 +1,7 @@
 //! How long an item waits before it is tried again.
 
 mod rate_limiter;
+mod failures;
 mod bucket;
 mod exponential;
 mod fast_slow;

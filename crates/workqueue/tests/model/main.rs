@@ -36,6 +36,8 @@ mod processing;
 mod queue;
 #[path = "../../src/hub.rs"]
 mod hub;
+#[path = "../../src/spare.rs"]
+mod spare;
 #[path = "../../src/state.rs"]
 mod state;
 mod sync;

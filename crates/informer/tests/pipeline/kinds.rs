@@ -1,0 +1,177 @@
+//! Whatever can be deserialised can be followed: typed, dynamic, metadata alone, a struct of one's own, one namespace
+//! or all, with selectors.
+
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::core::v1::{ConfigMap, Node},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{
+    Resource,
+    api::{Api, ApiResource, DynamicObject, PostParams},
+    core::PartialObjectMeta,
+};
+use kube_devserver::DevServer;
+use kube_informer::{
+    list_watch::ListWatch,
+    reflector::{Reflector, Status},
+    store::Store,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// A store that follows a source.
+struct Follower<K> {
+    store: Store<K>,
+    status: watch::Receiver<Status>,
+    reports: Arc<Mutex<Vec<String>>>,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Follower<K> {
+    async fn of(source: ListWatch<K>) -> Self {
+        let (store, writer) = Store::builder().build().unwrap();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&reports);
+        let reflector = Reflector::new(source, writer)
+            .on_error(move |report| hears.lock().unwrap().push(report.cause.to_string()));
+        let (mut status, cancel) = (reflector.status(), CancellationToken::new());
+        let task = tokio::spawn(reflector.run(cancel.clone()));
+        status.wait_for(|status| status.counts.replaces >= 1).await.unwrap();
+        Self { store, status, reports, cancel, task }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.store.keys().iter().map(ToString::to_string).collect();
+        names.sort();
+        names
+    }
+
+    async fn stop(self) {
+        self.cancel.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+async fn create(server: &DevServer, namespace: &str, name: &str, labels: &[(&str, &str)]) -> String {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name.into());
+    map.metadata.labels =
+        Some(labels.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect());
+    map.data = (!labels.is_empty()).then(|| BTreeMap::from([("k".into(), "v".into())]));
+    let api: Api<ConfigMap> = Api::namespaced(server.client(), namespace);
+    api.create(&PostParams::default(), &map).await.unwrap().metadata.resource_version.unwrap()
+}
+
+async fn seeded() -> DevServer {
+    let server = DevServer::start();
+    create(&server, "default", "a", &[("tier", "front")]).await;
+    create(&server, "default", "b", &[("tier", "back")]).await;
+    create(&server, "kube-system", "c", &[("tier", "front")]).await;
+    server
+}
+
+#[tokio::test(start_paused = true)]
+async fn follows_all_namespaces_or_one_and_what_a_selector_takes() {
+    let server = seeded().await;
+    let all = Follower::of(ListWatch::<ConfigMap>::all(server.client())).await;
+    let ours = |name: &String| !name.ends_with("kube-root-ca.crt");
+    assert_eq!(
+        all.names().into_iter().filter(ours).collect::<Vec<_>>(),
+        ["default/a", "default/b", "kube-system/c"]
+    );
+    let front =
+        ListWatch::<ConfigMap>::namespaced(server.client(), "default").labels("tier=front".parse().unwrap());
+    let front = Follower::of(front).await;
+    assert_eq!(front.names(), ["default/a"]);
+    let named = ListWatch::<ConfigMap>::all(server.client()).fields("metadata.name=c".parse().unwrap());
+    let named = Follower::of(named).await;
+    assert_eq!(named.names(), ["kube-system/c"]);
+    let modified = ListWatch::<ConfigMap>::all(server.client())
+        .modify_list(|options| options.label_selector = "tier=back".parse().unwrap())
+        .modify_watch(|options| options.label_selector = "tier=back".parse().unwrap());
+    let modified = Follower::of(modified).await;
+    assert_eq!(modified.names(), ["default/b"]);
+    for follower in [all, front, named, modified] {
+        follower.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn follows_dynamic_objects_metadata_and_cluster_scoped_kinds() {
+    let server = seeded().await;
+    let kind = ApiResource::erase::<ConfigMap>(&());
+    let dynamic =
+        Follower::of(ListWatch::<DynamicObject>::dynamic(server.client(), Some("default"), &kind)).await;
+    assert_eq!(dynamic.store.get("default/a").unwrap().data["data"]["k"], "v");
+    let source = ListWatch::<PartialObjectMeta<ConfigMap>>::namespaced(server.client(), "kube-system");
+    let metadata = Follower::of(source.labels("tier=front".parse().unwrap())).await;
+    let found = metadata.store.get("kube-system/c").unwrap();
+    assert_eq!(found.metadata.labels.as_ref().unwrap()["tier"], "front");
+    let mut node = Node::default();
+    node.metadata.name = Some("n1".into());
+    Api::<Node>::all(server.client()).create(&PostParams::default(), &node).await.unwrap();
+    let nodes = Follower::of(ListWatch::<Node>::all(server.client())).await;
+    assert_eq!(nodes.names(), ["n1"]);
+    dynamic.stop().await;
+    metadata.stop().await;
+    nodes.stop().await;
+}
+
+/// A config map that must have data.
+#[derive(Debug, Deserialize)]
+struct Settings {
+    metadata: ObjectMeta,
+    #[expect(dead_code, reason = "it is there to be missing")]
+    data: BTreeMap<String, String>,
+}
+
+impl Resource for Settings {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "ConfigMap".into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        "".into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        "configmaps".into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_decoded_is_named_and_the_rest_goes_on() {
+    let server = seeded().await;
+    create(&server, "default", "empty", &[]).await;
+    let settings = Follower::of(ListWatch::<Settings>::namespaced(server.client(), "default")).await;
+    let decoded: Vec<_> =
+        settings.names().into_iter().filter(|name| !name.ends_with("kube-root-ca.crt")).collect();
+    assert_eq!(decoded, ["default/a", "default/b"]);
+    let report =
+        settings.reports.lock().unwrap().iter().find(|report| report.contains("default/empty")).cloned();
+    assert!(report.as_ref().is_some_and(|report| report.contains("missing field `data`")), "{report:?}");
+    create(&server, "default", "also-empty", &[]).await;
+    let version = create(&server, "default", "z", &[("tier", "front")]).await;
+    settings.store.wait_for(&version.parse().unwrap()).await.unwrap();
+    assert!(settings.store.get("default/z").is_some() && settings.store.get("default/also-empty").is_none());
+    assert_eq!(settings.status.borrow().counts.streams, 1, "nothing was begun again");
+    settings.stop().await;
+}
