@@ -1,0 +1,63 @@
+//! A reflector into a queue that is popped by hand, against a server in this process: no cluster, no port.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube_devserver::{DevServer, Fault, Verb};
+use kube_informer::{
+    fifo::{Delta, DeltaFifo, Entry},
+    list_watch::ListWatch,
+    reflector::Reflector,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = DevServer::start();
+    let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+    maps.create(&PostParams::default(), &named("there-before")).await?;
+
+    let (queue, cancel) = (DeltaFifo::builder().build(), CancellationToken::new());
+    let source = ListWatch::<ConfigMap>::namespaced(server.client(), "default");
+    let reflecting = tokio::spawn(Reflector::new(source, queue.clone()).run(cancel.clone()));
+    show(&queue).await;
+
+    maps.create(&PostParams::default(), &named("settings")).await?;
+    show(&queue).await;
+    // The watch is cut twice in what follows; nobody notices.
+    server.faults().inject(Fault::cut_after_events(1).on(Verb::Watch).times(2));
+    server.cut_watches();
+    for value in ["one", "two", "three"] {
+        let patch = Patch::Merge(json!({ "data": { "value": value } }));
+        maps.patch("settings", &PatchParams::default(), &patch).await?;
+        show(&queue).await;
+    }
+    maps.delete("settings", &DeleteParams::default()).await?;
+    show(&queue).await;
+
+    cancel.cancel();
+    reflecting.await?;
+    Ok(())
+}
+
+fn named(name: &str) -> ConfigMap {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name.to_owned());
+    map
+}
+
+/// Pops one entry and tells what is in it.
+async fn show(queue: &DeltaFifo<ConfigMap>) {
+    let Some(batch) = queue.pop().await else { return };
+    match &batch.entries[0] {
+        Entry::Replaced { listing, .. } => {
+            println!("all there is: {:?}", listing.objects.iter().map(|(key, _)| key).collect::<Vec<_>>());
+        }
+        Entry::Deltas(deltas) => match deltas.newest() {
+            Delta::Added(_) => println!("added   {}", deltas.key()),
+            Delta::Updated(map) => println!("updated {} {:?}", deltas.key(), map.data),
+            Delta::Deleted(_) => println!("deleted {}", deltas.key()),
+        },
+        Entry::Resync | Entry::Bookmark => {}
+    }
+}
