@@ -1,0 +1,212 @@
+//! Realistic pods, and changes to them at a rate.
+
+use crate::corpus::{Checksum, Pods, mutate};
+use crate::object::{Birth, metadata, stamp_new};
+use crate::registry::Resource;
+use crate::storage::{Content, Missed, Place, Write};
+use crate::verb::{Cluster, encode, encode_json, now};
+use kube_informer_wire::Key;
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::ScopedJoinHandle,
+    time::Duration,
+};
+use tokio::{task::JoinHandle, time::MissedTickBehavior};
+
+/// How often changes are made; more than one at a time if the rate is higher.
+const TICK: Duration = Duration::from_millis(10);
+/// How many pods a thread makes before they are stored.
+const SHARE: u64 = 2048;
+/// One change in so many deletes its pod, and a later one brings it back.
+const DELETIONS: u64 = 50;
+
+/// Pods that a server is filled with, and how fast they change.
+#[derive(Clone, Debug)]
+#[must_use = "churn does nothing until a server takes it"]
+pub struct Churn {
+    seed: u64,
+    pods: u64,
+    rate: f64,
+}
+
+/// Changes that go on until this is stopped or dropped.
+#[derive(Debug)]
+pub struct Churning {
+    churn: Churn,
+    changes: Arc<AtomicU64>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Churn {
+    /// So many pods of the corpus, which stay as they are.
+    pub fn pods(pods: u64) -> Self {
+        Self { seed: 1, pods, rate: 0.0 }
+    }
+
+    /// The pods of this seed; of seed 1 unless this is called.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Changes so many of them a second, a million at most.
+    pub fn rate(self, rate: f64) -> Self {
+        Self { rate: rate.min(1e6), ..self }
+    }
+
+    /// Fills a cluster, and begins to change it if there is a rate.
+    pub(crate) fn start(self, cluster: &Arc<Cluster>) -> Churning {
+        let pods = Pods::new(self.seed);
+        let herd = Herd::new(Arc::clone(cluster), pods);
+        herd.load(self.pods);
+        let changes = Arc::new(AtomicU64::new(0));
+        let is_changing = self.rate > 0.0 && self.pods > 0;
+        let run = || tokio::spawn(herd.run(self.clone(), Arc::clone(&changes)));
+        let task = is_changing.then(run);
+        Churning { churn: self, changes, task }
+    }
+}
+
+impl Churning {
+    /// The checksum of the pods before they changed; equal ones come from equal corpora.
+    ///
+    /// It is worked out on each call, which takes a few seconds for a hundred thousand pods.
+    #[must_use]
+    pub fn checksum(&self) -> Checksum {
+        Pods::new(self.churn.seed).checksum(self.churn.pods)
+    }
+
+    /// How many changes there have been.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Ends the changes, and waits until they have ended.
+    pub async fn stop(mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            // It ends by being aborted, which is what was asked for.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Churning {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The pods of a corpus in a cluster.
+struct Herd {
+    cluster: Arc<Cluster>,
+    resource: Arc<Resource>,
+    place: Place,
+    pods: Pods,
+}
+
+impl Herd {
+    fn new(cluster: Arc<Cluster>, pods: Pods) -> Self {
+        let resource = cluster.registry().resource("", "v1", "pods").expect("pods are built in").clone();
+        let place = Place::new(resource.storage());
+        Self { cluster, resource, place, pods }
+    }
+
+    /// Makes the pods on all cores, a few thousand at a time, and stores them in order.
+    fn load(&self, count: u64) {
+        for namespace in Pods::namespaces() {
+            make_namespace(&self.cluster, namespace);
+        }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        for start in (0..count).step_by((threads * SHARE) as usize) {
+            let share = |thread: u64| {
+                let first = start + thread * SHARE;
+                (first..(first + SHARE).min(count)).map(|index| self.encoded(index))
+            };
+            let made = std::thread::scope(|scope| {
+                let spawn = |thread| scope.spawn(move || share(thread).collect::<Vec<_>>());
+                let workers: Vec<_> = (0..threads).map(spawn).collect();
+                let join = |worker: ScopedJoinHandle<'_, _>| worker.join().expect("the corpus is sound");
+                workers.into_iter().flat_map(join).collect::<Vec<_>>()
+            });
+            made.into_iter().for_each(|content| self.store(content));
+        }
+    }
+
+    fn encoded(&self, index: u64) -> Box<Content> {
+        encode_json(&self.resource, &self.pods.json(index)).expect("the corpus is sound")
+    }
+
+    async fn run(self, churn: Churn, changes: Arc<AtomicU64>) {
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut due, mut tick) = (0.0, 0_u64);
+        loop {
+            ticks.tick().await;
+            due += churn.rate * TICK.as_secs_f64();
+            while due >= 1.0 {
+                due -= 1.0;
+                tick += 1;
+                self.change(mix(churn.seed ^ tick) % churn.pods, tick);
+                changes.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn store(&self, content: Box<Content>) {
+        let key = content.key().clone();
+        // One that is there already came from an earlier herd of the same seed.
+        let _ = self.cluster.store.write(&self.place, key.as_str(), Write::Create(content));
+    }
+
+    /// Changes a pod, deletes it, or brings it back.
+    fn change(&self, index: u64, tick: u64) {
+        let pod = self.pods.pod(index);
+        let Some(key) = key(&pod) else { return };
+        let Some((record, mut object)) = self.cluster.read(&self.resource, key.as_str()) else {
+            return self.store(self.encoded(index));
+        };
+        let write = match tick % DELETIONS {
+            0 => Write::Remove(record.version()),
+            _ => {
+                mutate(&mut object, tick);
+                Write::Replace(record.version(), encode(&self.resource, key.clone(), object))
+            }
+        };
+        match self.cluster.store.write(&self.place, key.as_str(), write) {
+            // Whoever else changed it has made a change as good as ours.
+            Ok(_) | Err(Missed::Changed | Missed::Missing | Missed::Exists) => {}
+        }
+    }
+}
+
+/// Makes a namespace, unless it is there.
+pub(crate) fn make_namespace(cluster: &Cluster, name: &str) {
+    let registry = cluster.registry();
+    let resource = registry.resource("", "v1", "namespaces").expect("namespaces are built in");
+    let mut object = json!({});
+    let birth = Birth { namespace: None, name, uid: cluster.uid(), now: &now() };
+    stamp_new(resource, &mut object, &birth);
+    let Ok(key) = Key::new(None, name) else { return };
+    let write = Write::Create(encode(resource, key, object));
+    // One that is there already is as good.
+    let _ = cluster.store.write(&Place::new(resource.storage()), name, write);
+}
+
+fn key(pod: &Value) -> Option<Key> {
+    Key::new(Some(metadata::namespace(pod)), metadata::name(pod)).ok()
+}
+
+/// SplitMix64: which pod is next.
+fn mix(mut bits: u64) -> u64 {
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,38 @@
+//! Realistic objects in any number, the same for everyone who names the same seed.
+//!
+//! Benchmarks, demos and tests compare what they measure only if they work on the same objects: each pod is a
+//! function of the seed and its index alone, and a [`Checksum`] over them tells whether two corpora are the same.
+//!
+//! ```
+//! use kube_devserver::corpus::Pods;
+//!
+//! let pods = Pods::new(7);
+//! assert_eq!(pods.pod(3), pods.pod(3));
+//! println!("1,000 pods, checksum {}", pods.checksum(1_000));
+//! ```
+
+mod random;
+
+mod words;
+
+mod plan;
+
+mod managed;
+
+mod template;
+
+mod checksum;
+
+mod pods;
+
+mod widgets;
+
+mod mutate;
+
+#[cfg(test)]
+mod tests;
+
+pub use checksum::Checksum;
+pub use mutate::mutate;
+pub use pods::Pods;
+pub use widgets::Widgets;

@@ -1,0 +1,111 @@
+//! In which form a client wants the answer.
+
+use crate::verb::{Depth, Form, Refusal};
+
+/// What a client can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// How objects are wanted.
+    pub(crate) form: Form,
+    /// How much discovery is wanted.
+    pub(crate) depth: Depth,
+}
+
+/// Reads an `Accept` header; the best that we can write counts.
+pub(crate) fn accept(header: &str) -> Result<Accepted, Refusal> {
+    if header.trim().is_empty() {
+        return Ok(Accepted { form: Form::Whole, depth: Depth::One });
+    }
+    let mut clauses: Vec<_> = header.split(',').filter_map(Clause::parse).collect();
+    // Stable, so that the client's order decides among equals.
+    clauses.sort_by_key(|clause| std::cmp::Reverse(clause.quality));
+    let mut usable = clauses.into_iter().filter(|clause| clause.quality > 0);
+    usable.find_map(|clause| clause.accepted()).ok_or_else(|| {
+        let message = "only the following media types are accepted: application/json";
+        Refusal::new(406, kube_core::response::reason::NOT_ACCEPTABLE, message)
+    })
+}
+
+/// One media type of a header.
+#[derive(Default)]
+struct Clause<'a> {
+    media: &'a str,
+    /// In thousandths.
+    quality: u16,
+    target: &'a str,
+    group: &'a str,
+    version: &'a str,
+}
+
+impl<'a> Clause<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let mut clause = Self { media: parts.next()?, quality: 1000, ..Self::default() };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match (name.trim(), value.trim().trim_matches('"')) {
+                ("as", value) => clause.target = value,
+                ("g", value) => clause.group = value,
+                ("v", value) => clause.version = value,
+                ("q", value) => clause.quality = (value.parse::<f32>().ok()?.clamp(0.0, 1.0) * 1000.0) as u16,
+                _ => {}
+            }
+        }
+        Some(clause)
+    }
+
+    fn accepted(&self) -> Option<Accepted> {
+        let is_json = ["application/json", "application/*", "*/*"].iter();
+        let is_json = is_json.clone().any(|media| self.media.eq_ignore_ascii_case(media));
+        let whole = Accepted { form: Form::Whole, depth: Depth::One };
+        let accepted = match (self.target, self.group, self.version) {
+            ("", ..) => whole,
+            ("Table", "meta.k8s.io", "v1") => Accepted { form: Form::Table, ..whole },
+            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
+                Accepted { form: Form::Metadata, ..whole }
+            }
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
+                Accepted { depth: Depth::Aggregated, ..whole }
+            }
+            _ => return None,
+        };
+        is_json.then_some(accepted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_can_be_written_counts() {
+        let table = [
+            ("", Some((Form::Whole, Depth::One))),
+            ("*/*", Some((Form::Whole, Depth::One))),
+            ("application/vnd.kubernetes.protobuf, application/json", Some((Form::Whole, Depth::One))),
+            ("application/vnd.kubernetes.protobuf", None),
+            ("application/json;q=0", None),
+            ("text/html;q=1, application/json;q=0.1", Some((Form::Whole, Depth::One))),
+            (
+                "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+                Some((Form::Table, Depth::One)),
+            ),
+            (
+                "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
+                Some((Form::Whole, Depth::One)),
+            ),
+            (
+                "application/json;q=0.5, application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+                Some((Form::Metadata, Depth::One)),
+            ),
+            (
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
+                Some((Form::Whole, Depth::Aggregated)),
+            ),
+            ("application/json;stream=watch", Some((Form::Whole, Depth::One))),
+        ];
+        for (header, expected) in table {
+            let accepted = accept(header).ok().map(|accepted| (accepted.form, accepted.depth));
+            assert_eq!(accepted, expected, "{header}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The bodies of requests and answers.
+
+use crate::verb::{self, Broken, Refusal};
+use bytes::{Bytes, BytesMut};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use kube_core::response::reason;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// The largest body of a request that is read, as in the API server.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) struct Body {
+    bytes: verb::Body,
+    pieces: Option<Pieces>,
+}
+
+/// What is left of a body that goes out in small pieces.
+#[derive(Debug)]
+struct Pieces {
+    size: usize,
+    left: Bytes,
+    /// Whether a piece has gone out since the connection was last flushed.
+    is_unflushed: bool,
+}
+
+impl Body {
+    pub(crate) fn new(bytes: verb::Body, size: Option<usize>) -> Self {
+        let pieces = size.map(|size| Pieces { size, left: Bytes::new(), is_unflushed: false });
+        Self { bytes, pieces }
+    }
+
+    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        match &mut self.bytes {
+            verb::Body::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                Poll::Ready((!bytes.is_empty()).then_some(Ok(bytes)))
+            }
+            verb::Body::Parts(parts) => Poll::Ready(parts.next().map(Ok)),
+            verb::Body::Stream(stream) => stream.as_mut().poll_next(context),
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let this = &mut *self;
+        let is_used_up = this.pieces.as_ref().is_none_or(|pieces| pieces.left.is_empty());
+        if is_used_up {
+            let bytes = match std::task::ready!(this.poll_bytes(context)) {
+                Some(Ok(bytes)) => bytes,
+                Some(Err(broken)) => return Poll::Ready(Some(Err(broken))),
+                None => return Poll::Ready(None),
+            };
+            let Some(pieces) = &mut this.pieces else { return Poll::Ready(Some(Ok(Frame::data(bytes)))) };
+            pieces.left = bytes;
+        }
+        let Some(pieces) = &mut this.pieces else { return Poll::Ready(None) };
+        // A connection is flushed when its body has nothing to say for the moment.
+        if std::mem::replace(&mut pieces.is_unflushed, false) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        pieces.is_unflushed = true;
+        let size = pieces.size.min(pieces.left.len());
+        Poll::Ready(Some(Ok(Frame::data(pieces.left.split_to(size)))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (&self.bytes, &self.pieces) {
+            (verb::Body::Whole(bytes), None) => SizeHint::with_exact(bytes.len() as u64),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+/// Reads the body of a request, unless it is too large.
+pub(crate) async fn read<B>(body: B) -> Result<Bytes, Refusal>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+{
+    let too_large = || {
+        let message = format!("Request entity too large: limit is {LIMIT}");
+        Refusal::new(413, reason::REQUEST_ENTITY_TOO_LARGE, &message)
+    };
+    if body.size_hint().lower() > LIMIT as u64 {
+        return Err(too_large());
+    }
+    let mut body = std::pin::pin!(body);
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Refusal::bad_request("the body of the request broke off");
+        let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
+        if whole.len() + bytes.len() > LIMIT {
+            return Err(too_large());
+        }
+        whole.extend_from_slice(&bytes);
+    }
+    Ok(whole.freeze())
+}

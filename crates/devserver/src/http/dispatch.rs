@@ -1,0 +1,205 @@
+//! Takes a request to the verb that it asks for, and the answer back.
+
+use crate::fault::{Call, Effect, Verb};
+use crate::http::{
+    accept::accept,
+    body::{self, Body},
+    control::control,
+    front::Front,
+    route::{Route, Target},
+};
+use crate::registry::Resource;
+use crate::verb::{self, Answer, Aspect, Media, Refusal, Request, Tokens};
+use bytes::Bytes;
+use http::{HeaderMap, Method, header};
+use kube_informer_wire::{FieldRequirement, ListOptions, Query, Relation};
+use std::sync::Arc;
+
+/// Answers a request.
+pub(crate) async fn respond<B>(front: &Front, request: http::Request<B>) -> http::Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+{
+    let mut pieces = None;
+    let answer = answer(front, request, &mut pieces).await.unwrap_or_else(Answer::from);
+    let mut response = http::Response::builder()
+        .status(answer.code)
+        .header(header::CONTENT_TYPE, content_type(answer.media))
+        .header(header::CACHE_CONTROL, "no-cache, private");
+    if let Some(seconds) = answer.retry_after {
+        response = response.header(header::RETRY_AFTER, seconds);
+    }
+    response.body(Body::new(answer.body, pieces)).unwrap_or_else(|_| {
+        // Only a fault script can ask for a code that HTTP does not have.
+        let refusal = Answer::from(Refusal::scripted(500, None));
+        let mut response = http::Response::new(Body::new(refusal.body, None));
+        *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+        response
+    })
+}
+
+async fn answer<B>(
+    front: &Front,
+    request: http::Request<B>,
+    pieces: &mut Option<usize>,
+) -> Result<Answer, Refusal>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+{
+    let (parts, body) = request.into_parts();
+    let query = parts.uri.query().unwrap_or_default();
+    let host = text(&parts.headers, header::HOST);
+    let route = Route::parse(parts.uri.path(), host).ok_or_else(Refusal::no_such_path)?;
+    if let Route::Control(path) = &route {
+        let body = body::read(body).await?;
+        return control(front, &parts.method, path, &body);
+    }
+    let effect = suffer(front, &route, &parts.method, query).await?;
+    *pieces = effect.pieces;
+    if route == Route::Swagger {
+        return Ok(verb::swagger());
+    }
+    let accepted = accept(text(&parts.headers, header::ACCEPT))?;
+    match route {
+        Route::Health | Route::Swagger | Route::Control(_) => Ok(verb::health()),
+        Route::Document(_) if parts.method != Method::GET => Err(Refusal::method_not_allowed()),
+        Route::Document(document) => verb::discovery(&front.cluster, &document, accepted.depth),
+        Route::Objects(target) => {
+            let (verb, resource) = meant(front, &target, &parts.method, query)?;
+            let request = Request {
+                resource,
+                namespace: target.namespace,
+                name: target.name.unwrap_or_default(),
+                query: query.to_owned(),
+                form: accepted.form,
+                content_type: media_type(&parts.headers),
+                body: body::read(body).await?,
+            };
+            dispatch(front, verb, (request, target.subresource.as_deref()), effect).await
+        }
+    }
+}
+
+/// Lets the faults in force strike.
+async fn suffer(front: &Front, route: &Route, method: &Method, query: &str) -> Result<Effect, Refusal> {
+    let call = match route {
+        Route::Objects(target) => Call { verb: target.verb(method, query), resource: &target.plural, query },
+        Route::Health | Route::Document(_) | Route::Swagger | Route::Control(_) => {
+            Call { query, ..Call::default() }
+        }
+    };
+    let effect = front.faults.strike(&call);
+    for stall in &effect.stalls {
+        front.faults.sit_out(stall).await;
+    }
+    match effect.answer {
+        Some((code, retry_after)) => Err(Refusal::scripted(code, retry_after)),
+        None => Ok(effect),
+    }
+}
+
+/// The verb and the resource that a request means, if there is such a resource and it has such a verb.
+fn meant(
+    front: &Front,
+    target: &Target,
+    method: &Method,
+    query: &str,
+) -> Result<(Verb, Arc<Resource>), Refusal> {
+    let registry = front.cluster.registry();
+    let resource = registry.resource(&target.group, &target.version, &target.plural);
+    let resource = resource.ok_or_else(Refusal::no_such_path)?;
+    let has_part = match target.subresource.as_deref() {
+        None => true,
+        Some("status") => resource.has_status,
+        Some("scale") => resource.scale.is_some(),
+        Some(_) => false,
+    };
+    let is_misplaced = match (&target.namespace, resource.is_namespaced()) {
+        (Some(_), false) => true,
+        (None, true) => target.name.is_some(),
+        (Some(_), true) | (None, false) => false,
+    };
+    if !has_part || is_misplaced {
+        return Err(Refusal::no_such_path());
+    }
+    let verb = target.verb(method, query).ok_or_else(Refusal::method_not_allowed)?;
+    let is_part = target.subresource.is_some();
+    let lacks_namespace = resource.is_namespaced() && target.namespace.is_none();
+    let is_allowed = match verb {
+        Verb::Create | Verb::DeleteCollection if lacks_namespace => false,
+        Verb::Get | Verb::Update | Verb::Patch => true,
+        Verb::List | Verb::Watch | Verb::Create | Verb::Delete | Verb::DeleteCollection => {
+            !is_part && resource.verbs().contains(&verb.as_str())
+        }
+    };
+    if is_allowed { Ok((verb, Arc::clone(resource))) } else { Err(Refusal::method_not_allowed()) }
+}
+
+async fn dispatch(
+    front: &Front,
+    verb: Verb,
+    (request, part): (Request, Option<&str>),
+    effect: Effect,
+) -> Result<Answer, Refusal> {
+    let (cluster, request) = (&front.cluster, &request);
+    match (verb, part) {
+        (Verb::Get, Some("scale")) => verb::scale::get(cluster, request),
+        (Verb::Update, Some("scale")) => verb::scale::update(cluster, request),
+        (Verb::Patch, Some("scale")) => verb::scale::patch(cluster, request),
+        (Verb::Get, Some(_)) => verb::status::get(cluster, request).await,
+        (Verb::Update, Some(_)) => verb::status::update(cluster, request),
+        (Verb::Patch, Some(_)) => verb::status::patch(cluster, request),
+        (Verb::Get, None) => verb::get(cluster, request).await,
+        (Verb::Update, None) => verb::update(cluster, request, Aspect::Whole),
+        (Verb::Patch, None) => verb::patch(cluster, request, Aspect::Whole),
+        (Verb::Create, _) => verb::create(cluster, request),
+        (Verb::Delete, _) => verb::delete(cluster, request),
+        (Verb::DeleteCollection, _) => {
+            verb::delete_collection(cluster, request, list_options(&request.query)?)
+        }
+        (Verb::List | Verb::Watch, _) => follow(front, request, effect).await,
+    }
+}
+
+async fn follow(front: &Front, request: &Request, effect: Effect) -> Result<Answer, Refusal> {
+    match Query::parse(&request.query).map_err(|error| Refusal::query(&error))? {
+        Query::List(options) => {
+            let tokens = if effect.expires_continue { Tokens::Expired } else { Tokens::Honoured };
+            verb::list(&front.cluster, request, options, tokens).await
+        }
+        Query::Watch(_) if effect.refuses_streaming => Err(Refusal::no_streaming_lists()),
+        Query::Watch(mut options) => {
+            if !request.name.is_empty() {
+                let one = FieldRequirement::new("metadata.name", Relation::Equal, request.name.clone());
+                let one = one.map_err(|error| Refusal::bad_request(&error.to_string()))?;
+                options.field_selector = options.field_selector.and([one].into_iter().collect());
+            }
+            verb::watch(&front.cluster, request, options, effect.watch).await
+        }
+    }
+}
+
+fn list_options(query: &str) -> Result<ListOptions, Refusal> {
+    match Query::parse(query).map_err(|error| Refusal::query(&error))? {
+        Query::List(options) => Ok(options),
+        Query::Watch(_) => Err(Refusal::bad_request("a deletion cannot be watched")),
+    }
+}
+
+fn content_type(media: Media) -> &'static str {
+    match media {
+        Media::Json => "application/json",
+        Media::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        Media::Text => "text/plain; charset=utf-8",
+        Media::Swagger => "application/octet-stream",
+    }
+}
+
+fn media_type(headers: &HeaderMap) -> String {
+    let text = text(headers, header::CONTENT_TYPE);
+    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}

@@ -1,0 +1,105 @@
+//! What stands between requests and the cluster: who may ask, and what goes wrong.
+
+use crate::fault::Faults;
+use crate::verb::{Cluster, Refusal};
+use std::{
+    hint::black_box,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The server, as a request meets it.
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) faults: Faults,
+    pub(crate) control: Control,
+    is_closed: AtomicBool,
+}
+
+/// Whether faults can be injected over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// They can.
+    Open,
+    /// They cannot; the path leads nowhere.
+    Closed,
+}
+
+/// The word that a client must say.
+#[derive(Clone)]
+pub(crate) struct Token(Arc<str>);
+
+impl Front {
+    pub(crate) fn new(cluster: Arc<Cluster>, faults: Faults, control: Control) -> Self {
+        Self { cluster, faults, control, is_closed: AtomicBool::new(false) }
+    }
+
+    /// Answers nobody any more, and cuts off everyone.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.cluster.store.cut_off();
+    }
+
+    /// Whether a request finds nobody at home; counts the fault if one is the reason.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst) || self.faults.refuses_connection()
+    }
+}
+
+impl Token {
+    pub(crate) fn new(word: &str) -> Self {
+        Self(word.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Refuses a request whose `Authorization` header does not carry the token.
+    pub(crate) fn check(&self, header: Option<&[u8]>) -> Result<(), Refusal> {
+        let said = header.and_then(|header| header.strip_prefix(b"Bearer ")).unwrap_or_default();
+        match is_equal(said, self.0.as_bytes()) {
+            true => Ok(()),
+            false => Err(Refusal::new(401, kube_core::response::reason::UNAUTHORIZED, "Unauthorized")),
+        }
+    }
+}
+
+/// Compares in a time that depends on the lengths alone, so that the token cannot be guessed letter by letter.
+fn is_equal(said: &[u8], meant: &[u8]) -> bool {
+    let differs =
+        said.iter().zip(meant).fold(0, |differs, (said, meant)| black_box(differs | (said ^ meant)));
+    said.len() == meant.len() && differs == 0
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Token;
+
+    #[test]
+    fn only_the_whole_token_opens() {
+        let token = Token::new("secret");
+        assert!(token.check(Some(b"Bearer secret")).is_ok());
+        let wrong: [Option<&[u8]>; 6] = [
+            None,
+            Some(b""),
+            Some(b"Bearer "),
+            Some(b"Bearer secre"),
+            Some(b"Bearer secrets"),
+            Some(b"secret"),
+        ];
+        for header in wrong {
+            assert_eq!(token.check(header).unwrap_err().status().code, 401, "{header:?}");
+        }
+        assert!(!format!("{token:?}").contains("secret"));
+    }
+}

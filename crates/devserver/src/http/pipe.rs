@@ -1,0 +1,45 @@
+//! Reaches the server without a socket.
+
+use crate::http::{body::Body, dispatch::respond, front::Front};
+use bytes::Bytes;
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tower_service::Service;
+
+/// A connection that is a function call.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipe(Arc<Front>);
+
+impl Pipe {
+    pub(crate) fn new(front: Arc<Front>) -> Self {
+        Self(front)
+    }
+}
+
+impl<B> Service<http::Request<B>> for Pipe
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+{
+    type Response = http::Response<Body>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<http::Response<Body>>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let front = Arc::clone(&self.0);
+        Box::pin(async move {
+            match front.is_away() {
+                true => Err(io::ErrorKind::ConnectionRefused.into()),
+                false => Ok(respond(&front, request).await),
+            }
+        })
+    }
+}

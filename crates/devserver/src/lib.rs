@@ -1,0 +1,57 @@
+//! A Kubernetes API in the process: list, watch and change objects without a cluster, and make the server misbehave.
+//!
+//! [`DevServer::start`] takes well under a millisecond and needs no port; [`DevServer::client`] is a `kube::Client`
+//! for it that works while Tokio's clock is paused. [`DevServer::builder`] adds a socket with HTTP/1.1 and HTTP/2,
+//! TLS and a token, for kubectl and for clients in other languages. [`DevServer::faults`] tells it what to do wrong.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::api::{Api, PostParams};
+//! use kube_devserver::{DevServer, Fault, Verb};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = DevServer::start();
+//! let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+//!
+//! let mut map = ConfigMap::default();
+//! map.metadata.name = Some("settings".to_owned());
+//! let made = maps.create(&PostParams::default(), &map).await?;
+//! assert!(made.metadata.uid.is_some());
+//!
+//! let busy = server.faults().inject(Fault::answer(503).on(Verb::Get).of("configmaps").times(1));
+//! assert!(maps.get("settings").await.is_err());
+//! assert!(maps.get("settings").await.is_ok());
+//! busy.hit(1).await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod invalid;
+
+mod registry;
+
+#[cfg(test)]
+mod testing;
+
+mod object;
+
+mod format;
+
+pub mod corpus;
+
+mod storage;
+
+mod fault;
+
+mod verb;
+
+mod http;
+
+mod churn;
+
+mod server;
+
+pub use churn::{Churn, Churning};
+pub use fault::{Fault, Faults, Injected, Manner, Verb};
+pub use server::{Builder, DevServer, StartError, Versions};

@@ -1,0 +1,29 @@
+//! What happens to an object between a request and the store, as functions of JSON values.
+
+pub(crate) mod metadata;
+
+pub(crate) mod path;
+
+mod name;
+
+mod defaults;
+
+mod birth;
+
+mod update;
+
+pub(crate) mod deletion;
+
+mod field;
+
+pub(crate) mod scale;
+
+pub(crate) mod patch;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use birth::{Birth, stamp_new, uid};
+pub(crate) use field::{check_fields, field, supported_fields};
+pub(crate) use name::{generate_name, validate_name};
+pub(crate) use update::{apply_status_update, prepare_update};

@@ -1,0 +1,25 @@
+//! The three ways in which a client says what to change in an object.
+
+mod error;
+
+mod pointer;
+
+mod json;
+
+mod merge;
+
+mod strategy;
+
+mod directive;
+
+mod list;
+
+mod strategic;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use error::PatchError;
+pub(crate) use json::json;
+pub(crate) use merge::merge;
+pub(crate) use strategic::strategic;

@@ -1,0 +1,113 @@
+//! JSON pointers (RFC 6901): where in a document an operation applies.
+
+use crate::object::patch::error::PatchError;
+use serde_json::Value;
+
+/// The names on the way to a value, unescaped.
+///
+/// # Errors
+/// If it neither is empty nor starts with a slash.
+pub(super) fn parse(pointer: &str) -> Result<Vec<String>, PatchError> {
+    if pointer.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(rest) = pointer.strip_prefix('/') else {
+        return Err(PatchError::Unprocessable(format!("the path {pointer:?} does not start with a slash")));
+    };
+    Ok(rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect())
+}
+
+/// What stands at a place.
+///
+/// # Errors
+/// If nothing does.
+pub(super) fn read<'a>(document: &'a Value, steps: &[String]) -> Result<&'a Value, PatchError> {
+    steps.iter().try_fold(document, |place, step| child(place, step).ok_or_else(|| missing(steps)))
+}
+
+/// Removes what stands at a place and hands it out.
+///
+/// # Errors
+/// If nothing does, or it is the document itself.
+pub(super) fn remove(document: &mut Value, steps: &[String]) -> Result<Value, PatchError> {
+    let (parent, last) = parent(document, steps)?;
+    let removed = match parent {
+        Value::Object(fields) => fields.remove(last),
+        Value::Array(items) => index(last, items.len()).map(|at| items.remove(at)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    removed.ok_or_else(|| missing(steps))
+}
+
+/// Puts a value at a place: in a list before what stands there, in an object instead of it.
+///
+/// # Errors
+/// If there is nothing to put it into.
+pub(super) fn add(document: &mut Value, steps: &[String], value: Value) -> Result<(), PatchError> {
+    if steps.is_empty() {
+        *document = value;
+        return Ok(());
+    }
+    let (parent, last) = parent(document, steps)?;
+    match parent {
+        Value::Object(fields) => {
+            fields.insert(last.to_owned(), value);
+            Ok(())
+        }
+        Value::Array(items) => {
+            let end = (last == "-").then_some(items.len());
+            let at = end.or_else(|| index(last, items.len() + 1)).ok_or_else(|| missing(steps))?;
+            items.insert(at, value);
+            Ok(())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(missing(steps)),
+    }
+}
+
+/// Puts a value in the place of what stands there.
+///
+/// # Errors
+/// If nothing does.
+pub(super) fn replace(document: &mut Value, steps: &[String], value: Value) -> Result<(), PatchError> {
+    *read_mut(document, steps)? = value;
+    Ok(())
+}
+
+fn parent<'a, 's>(
+    document: &'a mut Value,
+    steps: &'s [String],
+) -> Result<(&'a mut Value, &'s str), PatchError> {
+    let (last, way) = steps.split_last().ok_or_else(|| missing(steps))?;
+    Ok((read_mut(document, way)?, last))
+}
+
+fn read_mut<'a>(document: &'a mut Value, steps: &[String]) -> Result<&'a mut Value, PatchError> {
+    let mut place = document;
+    for step in steps {
+        place = match place {
+            Value::Object(fields) => fields.get_mut(step),
+            Value::Array(items) => index(step, items.len()).map(|at| &mut items[at]),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
+        .ok_or_else(|| missing(steps))?;
+    }
+    Ok(place)
+}
+
+fn child<'a>(place: &'a Value, step: &str) -> Option<&'a Value> {
+    match place {
+        Value::Object(fields) => fields.get(step),
+        Value::Array(items) => index(step, items.len()).map(|at| &items[at]),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// An index below a limit, without leading zeros or signs.
+fn index(step: &str, limit: usize) -> Option<usize> {
+    let is_plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
+    step.parse().ok().filter(|at| is_plain && *at < limit)
+}
+
+fn missing(steps: &[String]) -> PatchError {
+    PatchError::Unprocessable(format!("doc is missing path: \"/{}\"", steps.join("/")))
+}

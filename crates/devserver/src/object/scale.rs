@@ -1,0 +1,81 @@
+//! The scale subresource: how many there are and should be, whatever the kind.
+
+use crate::invalid::FieldError;
+use crate::object::{metadata, path};
+use crate::registry::Resource;
+use serde_json::{Map, Value, json};
+
+/// The scale of an object, if its resource has one.
+pub(crate) fn read(resource: &Resource, object: &Value) -> Option<Value> {
+    let paths = resource.scale.as_ref()?;
+    let count = |at: &str| path::read(object, at).and_then(Value::as_i64).unwrap_or(0);
+    let mut meta = Map::new();
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        metadata::keep(field, object.pointer(&format!("/metadata/{field}")), &mut meta);
+    }
+    let mut status = json!({"replicas": count(&paths.status_replicas)});
+    if let Some(selector) = paths.selector.as_ref().and_then(|at| path::read(object, at)) {
+        status["selector"] = selector_text(selector).into();
+    }
+    Some(json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": meta,
+        "spec": {"replicas": count(&paths.spec_replicas)},
+        "status": status,
+    }))
+}
+
+/// Writes what a scale asks for into its object.
+///
+/// # Errors
+/// If it asks for less than nothing, or not for a number.
+pub(crate) fn write(resource: &Resource, object: &mut Value, scale: &Value) -> Result<(), FieldError> {
+    let Some(paths) = resource.scale.as_ref() else { return Ok(()) };
+    let wanted = match scale.pointer("/spec/replicas") {
+        None | Some(Value::Null) => 0,
+        Some(wanted) => match wanted.as_i64().and_then(|wanted| i32::try_from(wanted).ok()) {
+            Some(wanted) if wanted >= 0 => wanted,
+            _ => {
+                return Err(FieldError::invalid(
+                    "spec.replicas",
+                    wanted,
+                    "must be greater than or equal to 0",
+                ));
+            }
+        },
+    };
+    path::write(object, &paths.spec_replicas, wanted.into());
+    Ok(())
+}
+
+/// A selector as text: it is text already, a map of labels, or a `LabelSelector`.
+fn selector_text(selector: &Value) -> String {
+    let Value::Object(fields) = selector else { return selector.as_str().unwrap_or_default().to_owned() };
+    let is_structured =
+        fields.get("matchLabels").is_some_and(Value::is_object) || fields.contains_key("matchExpressions");
+    let labels =
+        if is_structured { fields.get("matchLabels").and_then(Value::as_object) } else { Some(fields) };
+    let equal = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    let expressions = fields.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
+    let mut parts: Vec<_> = equal.chain(expressions.map(expression_text)).collect();
+    parts.sort();
+    parts.join(",")
+}
+
+fn expression_text(expression: &Value) -> String {
+    let key = expression["key"].as_str().unwrap_or_default();
+    let values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut values: Vec<_> = values.collect();
+    values.sort_unstable();
+    let values = values.join(",");
+    match expression["operator"].as_str().unwrap_or_default() {
+        "Exists" => key.to_owned(),
+        "DoesNotExist" => format!("!{key}"),
+        "NotIn" => format!("{key} notin ({values})"),
+        _ => format!("{key} in ({values})"),
+    }
+}

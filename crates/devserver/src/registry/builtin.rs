@@ -1,0 +1,213 @@
+//! The resources that are part of Kubernetes, one row each.
+
+use crate::registry::resource::{Origin, Resource, ScalePaths, Scope};
+
+/// Every built-in resource, in the order in which the API server lists their groups and versions.
+pub(crate) fn builtin() -> Vec<Resource> {
+    let of_group = |&(group, version, rows): &(&'static str, &'static str, &'static [Row])| {
+        rows.iter().map(move |row| row.to_resource(group, version))
+    };
+    GROUPS.iter().flat_map(of_group).collect()
+}
+
+/// What one row says; unless it says otherwise, a resource is namespaced and has no subresources.
+#[derive(Clone, Copy)]
+struct Row {
+    plural: &'static str,
+    kind: &'static str,
+    short_names: &'static [&'static str],
+    categories: &'static [&'static str],
+    scope: Scope,
+    has_status: bool,
+    has_generation: bool,
+    /// Where the label selector of what is scaled stands.
+    scale: Option<&'static str>,
+}
+
+const fn row(plural: &'static str, kind: &'static str) -> Row {
+    Row {
+        plural,
+        kind,
+        short_names: &[],
+        categories: &[],
+        scope: Scope::Namespaced,
+        has_status: false,
+        has_generation: false,
+        scale: None,
+    }
+}
+
+impl Row {
+    const fn short(self, short_names: &'static [&'static str]) -> Self {
+        Self { short_names, ..self }
+    }
+
+    const fn all(self) -> Self {
+        Self { categories: &["all"], ..self }
+    }
+
+    const fn api_extensions(self) -> Self {
+        Self { categories: &["api-extensions"], ..self }
+    }
+
+    const fn cluster(self) -> Self {
+        Self { scope: Scope::Cluster, ..self }
+    }
+
+    const fn status(self) -> Self {
+        Self { has_status: true, ..self }
+    }
+
+    const fn counted(self) -> Self {
+        Self { has_generation: true, ..self }
+    }
+
+    /// Can be scaled; its pods are those that the label selector at this path means.
+    const fn scaled(self, selector: &'static str) -> Self {
+        Self { scale: Some(selector), ..self }
+    }
+
+    fn to_resource(self, group: &str, version: &str) -> Resource {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let scale = |selector: &str| ScalePaths {
+            spec_replicas: ".spec.replicas".to_owned(),
+            status_replicas: ".status.replicas".to_owned(),
+            selector: Some(selector.to_owned()),
+        };
+        Resource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: self.plural.to_owned(),
+            singular: self.kind.to_lowercase(),
+            kind: self.kind.to_owned(),
+            list_kind: format!("{}List", self.kind),
+            short_names: owned(self.short_names),
+            categories: owned(self.categories),
+            scope: self.scope,
+            origin: Origin::BuiltIn,
+            has_status: self.has_status,
+            scale: self.scale.map(scale),
+            has_generation: self.has_generation,
+            columns: Vec::new(),
+            selectable_fields: Vec::new(),
+        }
+    }
+}
+
+const GROUPS: &[(&str, &str, &[Row])] = &[
+    ("", "v1", CORE),
+    ("apps", "v1", APPS),
+    ("events.k8s.io", "v1", &[row("events", "Event").short(&["ev"])]),
+    ("autoscaling", "v2", AUTOSCALING),
+    ("autoscaling", "v1", AUTOSCALING),
+    ("batch", "v1", BATCH),
+    ("networking.k8s.io", "v1", NETWORKING),
+    (
+        "policy",
+        "v1",
+        &[row("poddisruptionbudgets", "PodDisruptionBudget").short(&["pdb"]).status().counted()],
+    ),
+    ("rbac.authorization.k8s.io", "v1", RBAC),
+    ("storage.k8s.io", "v1", STORAGE),
+    ("admissionregistration.k8s.io", "v1", ADMISSION),
+    ("apiextensions.k8s.io", "v1", EXTENSIONS),
+    (
+        "scheduling.k8s.io",
+        "v1",
+        &[row("priorityclasses", "PriorityClass").short(&["pc"]).cluster().counted()],
+    ),
+    ("coordination.k8s.io", "v1", &[row("leases", "Lease")]),
+    ("discovery.k8s.io", "v1", &[row("endpointslices", "EndpointSlice").counted()]),
+];
+
+const CORE: &[Row] = &[
+    row("configmaps", "ConfigMap").short(&["cm"]),
+    row("endpoints", "Endpoints").short(&["ep"]),
+    row("events", "Event").short(&["ev"]),
+    row("limitranges", "LimitRange").short(&["limits"]),
+    row("namespaces", "Namespace").short(&["ns"]).cluster().status(),
+    row("nodes", "Node").short(&["no"]).cluster().status(),
+    row("persistentvolumeclaims", "PersistentVolumeClaim").short(&["pvc"]).status(),
+    row("persistentvolumes", "PersistentVolume").short(&["pv"]).cluster().status(),
+    row("pods", "Pod").short(&["po"]).all().status().counted(),
+    row("podtemplates", "PodTemplate").counted(),
+    row("replicationcontrollers", "ReplicationController")
+        .short(&["rc"])
+        .all()
+        .status()
+        .counted()
+        .scaled(".spec.selector"),
+    row("resourcequotas", "ResourceQuota").short(&["quota"]).status(),
+    row("secrets", "Secret"),
+    row("serviceaccounts", "ServiceAccount").short(&["sa"]),
+    row("services", "Service").short(&["svc"]).all().status(),
+];
+
+const APPS: &[Row] = &[
+    row("controllerrevisions", "ControllerRevision"),
+    row("daemonsets", "DaemonSet").short(&["ds"]).all().status().counted(),
+    row("deployments", "Deployment").short(&["deploy"]).all().status().counted().scaled(".spec.selector"),
+    row("replicasets", "ReplicaSet").short(&["rs"]).all().status().counted().scaled(".spec.selector"),
+    row("statefulsets", "StatefulSet").short(&["sts"]).all().status().counted().scaled(".spec.selector"),
+];
+
+const AUTOSCALING: &[Row] =
+    &[row("horizontalpodautoscalers", "HorizontalPodAutoscaler").short(&["hpa"]).all().status()];
+
+const BATCH: &[Row] = &[
+    row("cronjobs", "CronJob").short(&["cj"]).all().status().counted(),
+    row("jobs", "Job").all().status().counted(),
+];
+
+const NETWORKING: &[Row] = &[
+    row("ingressclasses", "IngressClass").cluster().counted(),
+    row("ingresses", "Ingress").short(&["ing"]).status().counted(),
+    row("ipaddresses", "IPAddress").short(&["ip"]).cluster(),
+    row("networkpolicies", "NetworkPolicy").short(&["netpol"]).counted(),
+    row("servicecidrs", "ServiceCIDR").cluster().status(),
+];
+
+const RBAC: &[Row] = &[
+    row("clusterrolebindings", "ClusterRoleBinding").cluster(),
+    row("clusterroles", "ClusterRole").cluster(),
+    row("rolebindings", "RoleBinding"),
+    row("roles", "Role"),
+];
+
+const STORAGE: &[Row] = &[
+    row("csidrivers", "CSIDriver").cluster(),
+    row("csinodes", "CSINode").cluster(),
+    row("csistoragecapacities", "CSIStorageCapacity"),
+    row("storageclasses", "StorageClass").short(&["sc"]).cluster(),
+    row("volumeattachments", "VolumeAttachment").cluster().status(),
+    row("volumeattributesclasses", "VolumeAttributesClass").short(&["vac"]).cluster(),
+];
+
+const ADMISSION: &[Row] = &[
+    row("mutatingadmissionpolicies", "MutatingAdmissionPolicy").cluster().api_extensions().counted(),
+    row("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
+        .cluster()
+        .api_extensions()
+        .counted(),
+    row("mutatingwebhookconfigurations", "MutatingWebhookConfiguration").cluster().api_extensions().counted(),
+    row("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+        .cluster()
+        .api_extensions()
+        .status()
+        .counted(),
+    row("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
+        .cluster()
+        .api_extensions()
+        .counted(),
+    row("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+        .cluster()
+        .api_extensions()
+        .counted(),
+];
+
+const EXTENSIONS: &[Row] = &[row("customresourcedefinitions", "CustomResourceDefinition")
+    .short(&["crd", "crds"])
+    .cluster()
+    .api_extensions()
+    .status()
+    .counted()];

@@ -1,0 +1,300 @@
+//! A running server, and how one is started.
+
+use crate::churn::{Churn, Churning, make_namespace};
+use crate::fault::Faults;
+use crate::http::{Control, Door, Front, Tls, Token, listen};
+use crate::verb::Cluster;
+use serde_json::json;
+use std::{
+    error::Error,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    net::{TcpListener, lookup_host},
+    sync::watch,
+    task::JoinHandle,
+};
+
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// A Kubernetes API server in this process.
+///
+/// It ends, and all its connections with it, when it is [stopped](DevServer::stop) or dropped.
+#[derive(Debug)]
+pub struct DevServer {
+    front: Arc<Front>,
+    socket: Option<Socket>,
+}
+
+#[derive(Debug)]
+struct Socket {
+    address: SocketAddr,
+    tls: Option<Tls>,
+    token: Option<Token>,
+    stop: watch::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is started"]
+pub struct Builder {
+    address: Option<String>,
+    names: Option<Vec<String>>,
+    token: Option<Token>,
+    control: Control,
+    history: usize,
+    bookmark_interval: Duration,
+}
+
+/// What becomes of versions when a server restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// They go on.
+    Kept,
+    /// They begin anew, as when a backup is restored.
+    Reset,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address is open to others, and they would come in.
+    #[error("{address} is not a loopback address: that needs TLS and a token")]
+    Exposed {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// No certificate can be made.
+    #[error("cannot make a certificate")]
+    Certificate(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl DevServer {
+    /// Starts a server that is reached through [`DevServer::client`] alone.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::builder().start_in_memory()
+    }
+
+    /// Starts a server that is not like that.
+    pub fn builder() -> Builder {
+        Builder {
+            address: None,
+            names: None,
+            token: None,
+            control: Control::Closed,
+            history: 16_384,
+            bookmark_interval: Duration::from_secs(60),
+        }
+    }
+
+    /// A client of this server that needs no socket, and so works while the clock is paused.
+    ///
+    /// It must be called within a Tokio runtime.
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn client(&self) -> kube_client::Client {
+        kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front)), "default")
+    }
+
+    /// What the server does wrong.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.front.faults
+    }
+
+    /// The newest resource version.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.cluster().store.version()
+    }
+
+    /// Forgets history: who asks for an older version than the newest is told that it is expired.
+    pub fn compact(&self) {
+        self.cluster().store.forget_history();
+    }
+
+    /// Breaks all watches off, as if their connections had broken.
+    pub fn cut_watches(&self) {
+        self.cluster().store.cut_off();
+    }
+
+    /// Breaks all watches off and comes back with the data.
+    pub fn restart(&self, versions: Versions) {
+        match versions {
+            Versions::Kept => self.cluster().store.cut_off(),
+            Versions::Reset => self.cluster().store.reset_versions(),
+        }
+    }
+
+    /// Fills the server with pods of the corpus, and changes them if `churn` has a rate.
+    pub fn churn(&self, churn: Churn) -> Churning {
+        churn.start(self.cluster())
+    }
+
+    /// The address of the socket, if there is one.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.socket.as_ref().map(|socket| socket.address)
+    }
+
+    /// The URL of the socket, if there is one.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        self.socket.as_ref().map(Socket::url)
+    }
+
+    /// The certificate that clients must trust, as PEM, if the server speaks TLS.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&str> {
+        Some(&self.socket.as_ref()?.tls.as_ref()?.certificate)
+    }
+
+    /// A kubeconfig with which kubectl and other clients find the socket, if there is one.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Option<String> {
+        self.socket.as_ref().map(Socket::kubeconfig)
+    }
+
+    /// Ends the server, and waits until nothing of it is left.
+    pub async fn stop(mut self) {
+        self.front.close();
+        if let Some(socket) = self.socket.take() {
+            socket.stop.send_replace(());
+            if let Err(error) = socket.task.await {
+                tracing::error!(%error, "the server did not end well");
+            }
+        }
+    }
+
+    fn cluster(&self) -> &Arc<Cluster> {
+        &self.front.cluster
+    }
+}
+
+impl Drop for DevServer {
+    fn drop(&mut self) {
+        self.front.close();
+        if let Some(socket) = &self.socket {
+            // Connections are the task's own, and go with it.
+            socket.task.abort();
+        }
+    }
+}
+
+impl Builder {
+    /// Listens on a socket, such as `127.0.0.1:0` for any free port.
+    pub fn listen(self, address: impl Into<String>) -> Self {
+        Self { address: Some(address.into()), ..self }
+    }
+
+    /// Speaks TLS on the socket, with a certificate for `localhost`, the address and these names.
+    pub fn tls<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
+        Self { names: Some(names.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Demands this bearer token on the socket.
+    pub fn token(self, token: impl AsRef<str>) -> Self {
+        Self { token: Some(Token::new(token.as_ref())), ..self }
+    }
+
+    /// Lets faults be injected over HTTP, below `/devserver`.
+    pub fn control(self) -> Self {
+        Self { control: Control::Open, ..self }
+    }
+
+    /// Remembers so many events of each resource; who falls behind further is cut off.
+    pub fn history(self, events: usize) -> Self {
+        Self { history: events, ..self }
+    }
+
+    /// Sends a bookmark so often to watches that allow it; a minute unless this is called.
+    pub fn bookmark_interval(self, interval: Duration) -> Self {
+        Self { bookmark_interval: interval.max(Duration::from_millis(1)), ..self }
+    }
+
+    /// Starts the server.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on, or is open to others without TLS and a token.
+    pub async fn start(self) -> Result<DevServer, StartError> {
+        let Some(address) = self.address.clone() else { return Ok(self.start_in_memory()) };
+        let failed = |cause| StartError::Listen { address: address.clone(), cause };
+        let found = lookup_host(&address).await.map_err(failed)?.next();
+        let found = found.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
+        if !found.ip().is_loopback() && (self.names.is_none() || self.token.is_none()) {
+            return Err(StartError::Exposed { address: found });
+        }
+        let listener = TcpListener::bind(found).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let tls = self.names.as_ref().map(|names| certify(names, address.ip())).transpose()?;
+        let token = self.token.clone();
+        let mut server = self.start_in_memory();
+        let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), token: token.clone() };
+        let (stop, stopped) = watch::channel(());
+        let task = tokio::spawn(listen(listener, door, stopped));
+        server.socket = Some(Socket { address, tls, token, stop, task });
+        Ok(server)
+    }
+
+    fn start_in_memory(&self) -> DevServer {
+        let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval));
+        for name in NAMESPACES {
+            make_namespace(&cluster, name);
+        }
+        let cut = Arc::clone(&cluster);
+        let faults = Faults::new(move || cut.store.cut_off());
+        DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None }
+    }
+}
+
+impl Socket {
+    fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    fn kubeconfig(&self) -> String {
+        let mut cluster = json!({ "server": self.url() });
+        if let Some(tls) = &self.tls {
+            use base64::{Engine, engine::general_purpose::STANDARD};
+            cluster["certificate-authority-data"] = STANDARD.encode(&tls.certificate).into();
+        }
+        // kubectl asks whoever has no token for a name and a password.
+        let token = self.token.as_ref().map_or("none", Token::as_str);
+        // JSON is YAML.
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{ "name": "devserver", "cluster": cluster }],
+            "users": [{ "name": "devserver", "user": { "token": token } }],
+            "contexts": [{
+                "name": "devserver",
+                "context": { "cluster": "devserver", "user": "devserver", "namespace": "default" },
+            }],
+            "current-context": "devserver",
+        });
+        config.to_string()
+    }
+}
+
+fn certify(names: &[String], address: IpAddr) -> Result<Tls, StartError> {
+    let mut all = vec!["localhost".to_owned(), address.to_string()];
+    all.extend_from_slice(names);
+    Tls::self_signed(&all).map_err(StartError::Certificate)
+}

@@ -1,0 +1,160 @@
+//! The objects of one resource, as they are and as they were.
+
+use crate::storage::{
+    event::{End, Event},
+    history::History,
+    record::{Content, Record},
+    selection::Selection,
+};
+use kube_informer_wire::Key;
+use std::{borrow::Borrow, cmp::Ordering, collections::BTreeMap, iter::Peekable, ops::Bound, sync::Arc};
+use tokio::sync::watch;
+
+/// All objects of a resource, in whatever version of the API they were written.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    objects: BTreeMap<Place, Record>,
+    pub(crate) history: History,
+    /// Tells readers the version of the last change; they look for themselves what it was.
+    pub(crate) changed: Arc<watch::Sender<u64>>,
+}
+
+/// A key in the order in which etcd has them, by their whole text, so that a namespace is one range.
+#[derive(Clone, Debug)]
+struct Place(Key);
+
+impl Collection {
+    pub(crate) fn new(history: History) -> Self {
+        Self { objects: BTreeMap::new(), history, changed: Arc::new(watch::Sender::new(0)) }
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Record> {
+        self.objects.get(key)
+    }
+
+    /// Stores a state under `version`, and remembers what it replaces.
+    pub(crate) fn put(&mut self, mut content: Content, version: u64) -> Record {
+        let previous = self.objects.get(content.key().as_str()).cloned();
+        if let Some(previous) = &previous {
+            content.share_labels(previous.content());
+        }
+        let record = Record::new(Arc::new(content), version);
+        self.objects.insert(Place(record.key().clone()), record.clone());
+        self.history.push(Event { end: End::Present, record: record.clone(), previous });
+        record
+    }
+
+    /// Removes an object; what comes back is its last state, under the version of the deletion.
+    pub(crate) fn remove(&mut self, key: &str, version: u64) -> Option<Record> {
+        let previous = self.objects.remove(key)?;
+        let record = previous.at(version);
+        self.history.push(Event { end: End::Deleted, record: record.clone(), previous: Some(previous) });
+        Some(record)
+    }
+
+    /// Gives every object a new version, with no history before it.
+    pub(crate) fn renumber(&mut self, mut next: impl FnMut() -> u64) {
+        self.history = self.history.anew();
+        for record in self.objects.values_mut() {
+            *record = record.at(next());
+        }
+    }
+
+    /// The objects as they were at `version`, in order, from behind the key `after`; nothing if that is forgotten.
+    pub(crate) fn at<'a>(
+        &'a self,
+        version: u64,
+        selection: &'a Selection,
+        after: Option<&str>,
+    ) -> Option<impl Iterator<Item = &'a Record>> {
+        let prefix = selection.namespace.as_deref().map(|namespace| format!("{namespace}/"));
+        let start = match (after, prefix) {
+            (Some(after), Some(prefix)) if after < prefix.as_str() => Bound::Included(prefix),
+            (Some(after), _) => Bound::Excluded(after.to_owned()),
+            (None, Some(prefix)) => Bound::Included(prefix),
+            (None, None) => Bound::Unbounded,
+        };
+        let range = (start.as_ref().map(String::as_str), Bound::Unbounded);
+        let before = self.changed_after(version)?;
+        let before: Vec<_> = before.range::<str, _>(range).map(|(key, record)| (*key, *record)).collect();
+        let now = self.objects.range::<str, _>(range).map(|(place, record)| (place.0.as_str(), record));
+        let within = |record: &&Record| {
+            let wanted = selection.namespace.as_deref();
+            wanted.is_none_or(|wanted| record.key().namespace() == Some(wanted))
+        };
+        let merged = Merged { now: now.peekable(), before: before.into_iter().peekable() };
+        Some(merged.take_while(within).filter(|record| selection.matches(record.content())))
+    }
+
+    /// What has changed since `version`, with the state that it had then.
+    fn changed_after(&self, version: u64) -> Option<BTreeMap<&str, Option<&Record>>> {
+        let mut before = BTreeMap::new();
+        for event in self.history.after(version)?.rev() {
+            before.insert(event.record.key().as_str(), event.previous.as_ref());
+        }
+        Some(before)
+    }
+}
+
+/// The objects as they are, corrected by what they were.
+struct Merged<'a, N, B>
+where
+    N: Iterator<Item = (&'a str, &'a Record)>,
+    B: Iterator<Item = (&'a str, Option<&'a Record>)>,
+{
+    now: Peekable<N>,
+    before: Peekable<B>,
+}
+
+impl<'a, N, B> Iterator for Merged<'a, N, B>
+where
+    N: Iterator<Item = (&'a str, &'a Record)>,
+    B: Iterator<Item = (&'a str, Option<&'a Record>)>,
+{
+    type Item = &'a Record;
+
+    fn next(&mut self) -> Option<&'a Record> {
+        loop {
+            let order = match (self.now.peek(), self.before.peek()) {
+                (_, None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((now, _)), Some((before, _))) => now.cmp(before),
+            };
+            if order == Ordering::Less {
+                return self.now.next().map(|(_, record)| record);
+            }
+            if order == Ordering::Equal {
+                self.now.next();
+            }
+            if let (_, Some(record)) = self.before.next()? {
+                return Some(record);
+            }
+        }
+    }
+}
+
+impl Borrow<str> for Place {
+    fn borrow(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Place {}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.as_str().cmp(other.0.as_str())
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

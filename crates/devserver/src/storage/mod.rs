@@ -1,0 +1,28 @@
+//! The objects, in memory: encoded once, versioned by one counter, with a history that has a floor.
+
+mod record;
+
+mod raw;
+
+mod selection;
+
+mod event;
+
+mod history;
+
+mod collection;
+
+mod token;
+
+mod page;
+
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use page::{Page, Span};
+pub(crate) use record::{Content, Part, Record, head};
+pub(crate) use selection::Selection;
+pub(crate) use store::{Batch, Missed, Place, Position, Store, Unreadable, Write};
+pub(crate) use token::Token;

@@ -1,0 +1,49 @@
+//! One page of a list.
+
+use crate::storage::{collection::Collection, record::Record, selection::Selection, token::Token};
+use std::num::NonZeroU64;
+
+/// Which part of a list is wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Span {
+    /// The version at which; none for the newest.
+    pub(crate) version: Option<u64>,
+    /// The key behind which it begins.
+    pub(crate) after: Option<String>,
+    /// The most objects.
+    pub(crate) limit: Option<NonZeroU64>,
+}
+
+/// The objects of a page, and where the next one begins.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// The version at which the objects were like this.
+    pub(crate) version: u64,
+    /// The objects, in order.
+    pub(crate) records: Vec<Record>,
+    /// Where the next page begins, if there is one.
+    pub(crate) next: Option<Token>,
+    /// How many objects come after this page, where that is known without asking a selector.
+    pub(crate) remaining: Option<u64>,
+}
+
+/// Reads a page of `collection` at `version`; nothing if that is forgotten.
+pub(crate) fn read(
+    collection: &Collection,
+    version: u64,
+    selection: &Selection,
+    span: &Span,
+) -> Option<Page> {
+    let mut objects = collection.at(version, selection, span.after.as_deref())?;
+    let limit = span.limit.and_then(|limit| usize::try_from(limit.get()).ok()).unwrap_or(usize::MAX);
+    let records: Vec<_> = objects.by_ref().take(limit).cloned().collect();
+    let rest = match (records.len() == limit, selection.has_selector()) {
+        (false, _) => 0,
+        (true, true) => objects.take(1).count(),
+        (true, false) => objects.count(),
+    };
+    let last = records.last().filter(|_| rest > 0);
+    let next = last.map(|last| Token { version: Some(version), after: last.key().to_string() });
+    let remaining = (next.is_some() && !selection.has_selector()).then_some(rest as u64);
+    Some(Page { version, records, next, remaining })
+}

@@ -1,0 +1,102 @@
+//! Reads an object that is JSON already no further than it must be, for loading very many.
+
+use crate::storage::record::Content;
+use kube_informer_wire::Key;
+use serde::de::Error as _;
+use serde_json::{Map, Value, value::RawValue};
+use std::collections::BTreeMap;
+
+/// The longest value that is read for the fields of a selector; they are words and numbers.
+const SHORT: usize = 256;
+
+type Raw<'a> = BTreeMap<&'a str, &'a RawValue>;
+
+impl Content {
+    /// Keeps an object as it is written; `fields` are read off a sketch of it, with short values alone.
+    ///
+    /// # Errors
+    /// If it is no JSON object, has no name, or a name of a field in it is written with escapes.
+    pub(crate) fn from_json(
+        json: &str,
+        fields: impl FnOnce(&Value) -> Vec<(String, String)>,
+    ) -> serde_json::Result<Self> {
+        let mut rest: Raw<'_> = serde_json::from_str(json)?;
+        rest.remove("kind");
+        rest.remove("apiVersion");
+        let metadata = rest.remove("metadata").map_or("{}", RawValue::get);
+        let mut metadata: Raw<'_> = serde_json::from_str(metadata)?;
+        metadata.remove("resourceVersion");
+        let key = Key::new(text(&metadata, "namespace"), text(&metadata, "name").unwrap_or_default());
+        let key = key.map_err(serde_json::Error::custom)?;
+        let uid = text(&metadata, "uid").unwrap_or_default().to_owned();
+        let labels = metadata.get("labels").map(|raw| serde_json::from_str(raw.get())).transpose()?;
+        let sketch: Map<String, Value> =
+            rest.iter().map(|(name, raw)| ((*name).to_owned(), sketch(raw))).collect();
+        let fields = fields(&Value::Object(sketch));
+        let mut bytes = Vec::with_capacity(json.len());
+        bytes.push(b'"');
+        append(&mut bytes, &metadata);
+        let metadata_end = bytes.len();
+        append(&mut bytes, &rest);
+        bytes.shrink_to_fit();
+        Ok(Self::of_parts((key, uid), labels.unwrap_or_default(), fields, (bytes, metadata_end)))
+    }
+}
+
+/// A text that is written without escapes.
+fn text<'a>(fields: &Raw<'a>, name: &str) -> Option<&'a str> {
+    fields.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
+}
+
+/// What is short in a value, to a depth of one.
+fn sketch(raw: &RawValue) -> Value {
+    let read = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+    let Ok(fields) = serde_json::from_str::<Raw<'_>>(raw.get()) else {
+        return if raw.get().len() < SHORT { read(raw) } else { Value::Null };
+    };
+    let short = fields.into_iter().filter(|(_, raw)| raw.get().len() < SHORT);
+    Value::Object(short.map(|(name, raw)| (name.to_owned(), read(raw))).collect())
+}
+
+fn append(bytes: &mut Vec<u8>, fields: &Raw<'_>) {
+    for (name, raw) in fields {
+        bytes.extend_from_slice(b",\"");
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(b"\":");
+        bytes.extend_from_slice(raw.get().as_bytes());
+    }
+    bytes.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Pods;
+    use crate::storage::record::{Record, head};
+    use std::sync::Arc;
+
+    #[test]
+    fn an_object_is_kept_as_one_that_was_decoded() {
+        let pods = Pods::new(5);
+        for index in 0..50 {
+            let fields = |object: &Value| {
+                let text = |pointer| object.pointer(pointer).map(Value::to_string).unwrap_or_default();
+                vec![
+                    (text("/spec/nodeName"), text("/status/podIPs/0/ip")),
+                    (text("/status/phase"), String::new()),
+                ]
+            };
+            let raw = Content::from_json(&pods.json(index), fields).unwrap();
+            let pod = pods.pod(index);
+            let read = Content::new(raw.key().clone(), pod.clone(), fields(&pod));
+            assert_eq!((raw.uid(), raw.labels()), (read.uid(), read.labels()));
+            let whole = |content: Content| {
+                (content.fields().to_vec(), Record::new(Arc::new(content), 7).to_value(&head("v1", "Pod")))
+            };
+            assert_eq!(whole(raw), whole(read));
+        }
+        for wrong in ["[]", "{}", "{\"metadata\":{\"name\":\"a/b\"}}", "{\"metadata\":3}"] {
+            assert!(Content::from_json(wrong, |_| vec![]).is_err(), "{wrong}");
+        }
+    }
+}

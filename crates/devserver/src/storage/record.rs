@@ -1,0 +1,240 @@
+//! One state of an object, encoded once and shared by whoever reads it.
+
+use bytes::Bytes;
+use kube_informer_wire::Key;
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// An object without its version: its JSON, and what selectors ask about it.
+///
+/// The JSON is kept from behind the digits of `metadata.resourceVersion`, with the metadata first. So one encoding
+/// serves every version of the API, the whole object and its metadata alone, and a state that reappears under a new
+/// version: when it leaves a selector, when it is deleted.
+#[derive(Debug)]
+pub(crate) struct Content {
+    key: Key,
+    uid: Box<str>,
+    labels: Arc<BTreeMap<String, String>>,
+    fields: Box<[(String, String)]>,
+    json: Bytes,
+    metadata_end: usize,
+}
+
+/// An object at a version.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    content: Arc<Content>,
+    version: u64,
+}
+
+/// How much of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// All of it.
+    Whole,
+    /// `metadata` alone.
+    Metadata,
+}
+
+const OPENING: &[u8] = br#""metadata":{"resourceVersion":""#;
+
+impl Content {
+    /// Encodes an object; `fields` are the ones that field selectors of its kind know, beside name and namespace.
+    pub(crate) fn new(key: Key, object: Value, fields: Vec<(String, String)>) -> Self {
+        let mut rest = into_map(object);
+        let mut metadata = rest.remove("metadata").map(into_map).unwrap_or_default();
+        metadata.remove("resourceVersion");
+        rest.remove("kind");
+        rest.remove("apiVersion");
+        let uid = metadata.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let labels = labels_of(&metadata);
+        let mut json = b"\"".to_vec();
+        append_fields(&mut json, &metadata);
+        let metadata_end = json.len();
+        append_fields(&mut json, &rest);
+        json.shrink_to_fit();
+        Self::of_parts((key, uid), labels, fields, (json, metadata_end))
+    }
+
+    /// Joins what was read of an object, and its JSON from behind the version, with where its metadata ends.
+    pub(super) fn of_parts(
+        (key, uid): (Key, String),
+        labels: BTreeMap<String, String>,
+        fields: Vec<(String, String)>,
+        (json, metadata_end): (Vec<u8>, usize),
+    ) -> Self {
+        let (uid, labels, fields) = (uid.into(), Arc::new(labels), fields.into());
+        Self { key, uid, labels, fields, json: json.into(), metadata_end }
+    }
+
+    #[cfg(test)]
+    pub(super) fn fields(&self) -> &[(String, String)] {
+        &self.fields
+    }
+
+    /// Uses the labels of the state before this one where they are the same, for there may be many states.
+    pub(crate) fn share_labels(&mut self, before: &Self) {
+        if self.labels == before.labels {
+            self.labels = Arc::clone(&before.labels);
+        }
+    }
+
+    /// Whether it says the same as another state.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.json == other.json
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    pub(crate) fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    /// The value of a field that a selector names; what is not there is empty.
+    pub(crate) fn field(&self, name: &str) -> &str {
+        match name {
+            "metadata.name" => self.key.name(),
+            "metadata.namespace" => self.key.namespace().unwrap_or_default(),
+            _ => self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value),
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn new(content: Arc<Content>, version: u64) -> Self {
+        Self { content, version }
+    }
+
+    pub(crate) fn content(&self) -> &Arc<Content> {
+        &self.content
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.content.key
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The same state under another version.
+    pub(crate) fn at(&self, version: u64) -> Self {
+        Self { content: Arc::clone(&self.content), version }
+    }
+
+    /// About how many bytes [`Record::write`] writes.
+    pub(crate) fn size(&self, part: Part) -> usize {
+        let json = match part {
+            Part::Whole => self.content.json.len(),
+            Part::Metadata => self.content.metadata_end,
+        };
+        json + 128
+    }
+
+    /// Appends the JSON of the object; `head` is how it begins, up to and without `"metadata"`.
+    pub(crate) fn write(&self, head: &str, part: Part, out: &mut Vec<u8>) {
+        let Content { json, metadata_end, .. } = &*self.content;
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(OPENING);
+        append_digits(self.version, out);
+        match part {
+            Part::Whole => out.extend_from_slice(json),
+            Part::Metadata => {
+                out.extend_from_slice(&json[..*metadata_end]);
+                out.push(b'}');
+            }
+        }
+    }
+
+    /// Decodes the object, with the types that `head` says.
+    pub(crate) fn to_value(&self, head: &str) -> Value {
+        let mut json = Vec::with_capacity(self.size(Part::Whole));
+        self.write(head, Part::Whole, &mut json);
+        serde_json::from_slice(&json).expect("what was encoded here decodes")
+    }
+}
+
+/// How the JSON of an object begins that says what it is.
+pub(crate) fn head(api_version: &str, kind: &str) -> String {
+    format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
+}
+
+fn into_map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn labels_of(metadata: &Map<String, Value>) -> BTreeMap<String, String> {
+    let labels = metadata.get("labels").and_then(Value::as_object).into_iter().flatten();
+    labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// Appends the fields behind others, and closes the object that they are in.
+fn append_fields(json: &mut Vec<u8>, fields: &Map<String, Value>) {
+    for (name, value) in fields {
+        json.push(b',');
+        serde_json::to_writer(&mut *json, name).expect("a string is JSON");
+        json.push(b':');
+        serde_json::to_writer(&mut *json, value).expect("a value is JSON");
+    }
+    json.push(b'}');
+}
+
+fn append_digits(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn record(object: Value, version: u64) -> Record {
+        Record::new(Arc::new(Content::new("a/b".parse().unwrap(), object, vec![])), version)
+    }
+
+    #[test]
+    fn an_object_comes_back_as_it_was_with_its_version() {
+        for version in [0, 7, 10, u64::MAX] {
+            let object = json!({ "kind": "Pod", "apiVersion": "v1", "spec": { "a": [1, "\n"] }, "status": {},
+                "metadata": { "name": "b", "resourceVersion": version.to_string() } });
+            assert_eq!(record(object.clone(), version).to_value(&head("v1", "Pod")), object);
+        }
+    }
+
+    #[test]
+    fn metadata_can_be_written_alone() {
+        let record = record(json!({ "metadata": { "name": "b", "labels": { "x": "y" } }, "spec": {} }), 4);
+        let mut json = Vec::new();
+        record.write("{", Part::Metadata, &mut json);
+        let expected = json!({ "metadata": { "name": "b", "labels": { "x": "y" }, "resourceVersion": "4" } });
+        assert_eq!(serde_json::from_slice::<Value>(&json).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_object_is_kept_as_an_empty_one() {
+        assert_eq!(record(json!(3), 1).to_value("{"), json!({ "metadata": { "resourceVersion": "1" } }));
+        assert_eq!(
+            record(json!({ "metadata": 1 }), 1).to_value("{"),
+            json!({ "metadata": { "resourceVersion": "1" } })
+        );
+    }
+}

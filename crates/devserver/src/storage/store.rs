@@ -1,0 +1,251 @@
+//! All collections under one counter of versions.
+
+use crate::storage::{
+    collection::Collection,
+    event::Event,
+    history::History,
+    page::{self, Page, Span},
+    record::{Content, Record},
+    selection::Selection,
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+use tokio::sync::watch;
+
+/// Which collection: the group and the plural name of a resource.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    group: Box<str>,
+    plural: Box<str>,
+}
+
+/// What there is, in memory.
+#[derive(Debug)]
+pub(crate) struct Store {
+    state: RwLock<State>,
+    /// Tells the newest version of all collections.
+    latest: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    version: u64,
+    /// Counts how often all readers were cut off.
+    epoch: u64,
+    history: usize,
+    collections: HashMap<Place, Collection>,
+}
+
+/// A change that is to be made, if what it builds on is still so.
+#[derive(Debug)]
+pub(crate) enum Write {
+    /// Stores an object that is not there.
+    Create(Box<Content>),
+    /// Replaces the state with this version.
+    Replace(u64, Box<Content>),
+    /// Removes the object that has the state with this version.
+    Remove(u64),
+}
+
+/// Why a change was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// There is an object of that name.
+    Exists,
+    /// There is no object of that name.
+    Missing,
+    /// The object has another version.
+    Changed,
+}
+
+/// Why something cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// What happened since is no longer known as far back; it is known from this version on.
+    Forgotten { floor: u64 },
+    /// The version has not been reached; this is the newest.
+    Ahead { newest: u64 },
+    /// All readers were cut off.
+    CutOff,
+}
+
+/// Where a reader of events stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// All up to this version has been read.
+    pub(crate) version: u64,
+    epoch: u64,
+}
+
+/// Events that a reader has not seen.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// The events, in order.
+    pub(crate) events: Vec<Arc<Event>>,
+    /// Where the reader stands once it has read them.
+    pub(crate) position: Position,
+}
+
+impl Place {
+    pub(crate) fn new((group, plural): (&str, &str)) -> Self {
+        Self { group: group.into(), plural: plural.into() }
+    }
+}
+
+impl Store {
+    /// An empty store whose collections remember so many events each.
+    pub(crate) fn new(history: usize) -> Self {
+        let state = State { version: 1, epoch: 0, history, collections: HashMap::new() };
+        Self { state: RwLock::new(state), latest: watch::Sender::new(1) }
+    }
+
+    /// The newest version.
+    pub(crate) fn version(&self) -> u64 {
+        self.read().version
+    }
+
+    /// Follows the newest version of all collections.
+    pub(crate) fn latest(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+
+    pub(crate) fn get(&self, place: &Place, key: &str) -> Option<Record> {
+        self.read().collections.get(place)?.get(key).cloned()
+    }
+
+    /// Makes a change, under a new version.
+    pub(crate) fn write(&self, place: &Place, key: &str, write: Write) -> Result<Record, Missed> {
+        let (record, changed) = self.lock().write(place, key, write)?;
+        // Outside of the lock, or whoever is woken would find it held.
+        let raise = |version: &mut u64| *version = (*version).max(record.version());
+        changed.send_modify(raise);
+        self.latest.send_modify(raise);
+        Ok(record)
+    }
+
+    /// Reads a page of a list.
+    pub(crate) fn list(&self, place: &Place, selection: &Selection, span: &Span) -> Result<Page, Unreadable> {
+        let state = self.read();
+        let version = span.version.unwrap_or(state.version);
+        if version > state.version {
+            return Err(Unreadable::Ahead { newest: state.version });
+        }
+        let Some(collection) = state.collections.get(place) else {
+            return Ok(Page { version, records: Vec::new(), next: None, remaining: None });
+        };
+        let floor = collection.history.floor();
+        let page = page::read(collection, version, selection, span);
+        page.filter(|_| version >= floor || span.version.is_none()).ok_or(Unreadable::Forgotten { floor })
+    }
+
+    /// Begins to follow a collection from behind `version`, or from now.
+    pub(crate) fn follow(
+        &self,
+        place: &Place,
+        version: Option<u64>,
+    ) -> Result<(Position, watch::Receiver<u64>), Unreadable> {
+        let mut state = self.lock();
+        let (newest, epoch) = (state.version, state.epoch);
+        let collection = state.collection(place);
+        let floor = collection.history.floor();
+        match version.unwrap_or(newest) {
+            version if version < floor => Err(Unreadable::Forgotten { floor }),
+            version => Ok((Position { version, epoch }, collection.changed.subscribe())),
+        }
+    }
+
+    /// Reads what a follower has not seen, `most` events at a time.
+    pub(crate) fn events(&self, place: &Place, from: Position, most: usize) -> Result<Batch, Unreadable> {
+        let state = self.read();
+        if state.epoch != from.epoch {
+            return Err(Unreadable::CutOff);
+        }
+        let Some(collection) = state.collections.get(place) else { return Err(Unreadable::CutOff) };
+        let floor = collection.history.floor();
+        let unseen = collection.history.after(from.version).ok_or(Unreadable::Forgotten { floor })?;
+        let events: Vec<_> = unseen.take(most).cloned().collect();
+        let reached = match events.last() {
+            Some(last) if events.len() == most => last.version(),
+            Some(_) | None => state.version,
+        };
+        let position = Position { version: reached.max(from.version), ..from };
+        Ok(Batch { events, position })
+    }
+
+    /// Forgets all that happened; what there is stays.
+    pub(crate) fn forget_history(&self) {
+        let mut state = self.lock();
+        let version = state.version;
+        state.collections.values_mut().for_each(|collection| collection.history.forget(version));
+    }
+
+    /// Cuts off everyone who follows a collection.
+    pub(crate) fn cut_off(&self) {
+        self.lock().epoch += 1;
+        let wake = |collection: &Collection| collection.changed.send_modify(|_| ());
+        self.read().collections.values().for_each(wake);
+    }
+
+    /// Counts versions from the beginning again, as after a restore; what there is stays.
+    pub(crate) fn reset_versions(&self) {
+        let mut state = self.lock();
+        let State { version, collections, .. } = &mut *state;
+        *version = 1;
+        for collection in collections.values_mut() {
+            collection.renumber(|| {
+                *version += 1;
+                *version
+            });
+        }
+        for collection in collections.values_mut() {
+            collection.history.forget(*version);
+        }
+        self.latest.send_replace(*version);
+        drop(state);
+        self.cut_off();
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn collection(&mut self, place: &Place) -> &mut Collection {
+        let history = self.history;
+        let made = || Collection::new(History::new(history));
+        self.collections.entry(place.clone()).or_insert_with(made)
+    }
+
+    fn write(
+        &mut self,
+        place: &Place,
+        key: &str,
+        write: Write,
+    ) -> Result<(Record, Arc<watch::Sender<u64>>), Missed> {
+        let version = self.version + 1;
+        let collection = self.collection(place);
+        let found = collection.get(key).map(Record::version);
+        let record = match (write, found) {
+            (Write::Create(content), None) => collection.put(*content, version),
+            (Write::Replace(expected, content), Some(found)) if expected == found => {
+                collection.put(*content, version)
+            }
+            (Write::Remove(expected), Some(found)) if expected == found => {
+                collection.remove(key, version).ok_or(Missed::Missing)?
+            }
+            (Write::Create(_), Some(_)) => return Err(Missed::Exists),
+            (Write::Replace(..) | Write::Remove(_), Some(_)) => return Err(Missed::Changed),
+            (Write::Replace(..) | Write::Remove(_), None) => return Err(Missed::Missing),
+        };
+        let changed = Arc::clone(&collection.changed);
+        self.version = version;
+        Ok((record, changed))
+    }
+}

@@ -1,0 +1,112 @@
+//! The state that all verbs work on: the objects and what is served of them.
+
+use crate::object::{self, supported_fields};
+use crate::registry::{Registry, Resource};
+use crate::storage::{Content, Place, Record, Store, head};
+use crate::verb::refusal::Refusal;
+use kube_informer_wire::Key;
+use serde_json::Value;
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// What a server serves.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    /// The objects.
+    pub(crate) store: Store,
+    /// How often watches that allow bookmarks get one.
+    pub(crate) bookmark_interval: Duration,
+    registry: RwLock<Arc<Registry>>,
+    entropy: AtomicU64,
+}
+
+/// How long a list waits for a version that is not there yet, as in the API server's watch cache.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Cluster {
+    pub(crate) fn new(history: usize, bookmark_interval: Duration) -> Self {
+        Self {
+            store: Store::new(history),
+            bookmark_interval,
+            registry: RwLock::new(Arc::new(Registry::new())),
+            entropy: AtomicU64::new(RandomState::new().hash_one(0)),
+        }
+    }
+
+    /// What is served at present.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.registry.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes what is served.
+    pub(crate) fn change_registry<E>(
+        &self,
+        change: impl FnOnce(&mut Registry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Registry::clone(&registry);
+        change(&mut next)?;
+        *registry = Arc::new(next);
+        Ok(())
+    }
+
+    /// Random bits, good enough for names and uids.
+    pub(crate) fn random(&self) -> u64 {
+        // SplitMix64.
+        let mut bits = self.entropy.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A uid that no object has had.
+    pub(crate) fn uid(&self) -> String {
+        object::uid(u128::from(self.random()) << 64 | u128::from(self.random()))
+    }
+
+    /// The object of a resource with this key, decoded.
+    pub(crate) fn read(&self, resource: &Resource, key: &str) -> Option<(Record, Value)> {
+        let record = self.store.get(&Place::new(resource.storage()), key)?;
+        let value = record.to_value(&head(&resource.api_version(), &resource.kind));
+        Some((record, value))
+    }
+
+    /// Waits until the store has reached a version.
+    pub(crate) async fn reached(&self, version: u64) -> Result<(), Refusal> {
+        let mut latest = self.store.latest();
+        let reached = latest.wait_for(|newest| *newest >= version);
+        match tokio::time::timeout(PATIENCE, reached).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Refusal::version_too_large(version, self.store.version())),
+        }
+    }
+}
+
+/// Encodes an object of a resource.
+pub(crate) fn encode(resource: &Resource, key: Key, object: Value) -> Box<Content> {
+    let fields = own_fields(resource, &object);
+    Box::new(Content::new(key, object, fields))
+}
+
+/// Encodes an object of a built-in resource that is JSON already.
+pub(crate) fn encode_json(resource: &Resource, json: &str) -> serde_json::Result<Box<Content>> {
+    Content::from_json(json, |object| own_fields(resource, object)).map(Box::new)
+}
+
+/// The fields that selectors of this resource know, beside name and namespace.
+fn own_fields(resource: &Resource, object: &Value) -> Vec<(String, String)> {
+    let own = supported_fields(resource).filter(|name| !name.starts_with("metadata."));
+    own.map(|name| (name.to_owned(), object::field(resource, object, name).into_owned())).collect()
+}
+
+/// The time as objects carry it.
+pub(crate) fn now() -> String {
+    let seconds = jiff::Timestamp::now().as_second();
+    jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}

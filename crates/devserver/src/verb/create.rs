@@ -1,0 +1,89 @@
+//! Makes an object.
+
+use crate::object::{Birth, generate_name, metadata, stamp_new, validate_name};
+use crate::registry::Resource;
+use crate::storage::{Missed, Record, Write};
+use crate::verb::{
+    answer::Answer,
+    cluster::{Cluster, encode, now},
+    consequence::{self, Readiness},
+    get::object as answer,
+    refusal::Refusal,
+    request::{Intent, Request},
+};
+use kube_informer_wire::Key;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How many names are tried for an object that leaves its name to the server.
+const ATTEMPTS: usize = 8;
+
+/// Stores the object in the body, and answers with what became of it.
+pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+    let object = request.object()?;
+    let intent = request.intent()?;
+    if !metadata::text(&object, "resourceVersion").is_empty() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Refusal::bad_request(message));
+    }
+    let resource = &request.resource;
+    let prefix = metadata::text(&object, "generateName");
+    let is_generated = metadata::name(&object).is_empty() && !prefix.is_empty();
+    for attempt in 1.. {
+        let name = match is_generated {
+            true => generate_name(prefix, cluster.random()),
+            false => metadata::name(&object).to_owned(),
+        };
+        match store(cluster, request, &name, (object.clone(), intent))? {
+            Ok(record) => return Ok(answer(201, request, &record)),
+            Err(_) if is_generated && attempt < ATTEMPTS => {}
+            Err(_) => return Err(Refusal::already_exists(resource, &name)),
+        }
+    }
+    unreachable!("the loop ends by itself")
+}
+
+fn store(
+    cluster: &Cluster,
+    request: &Request,
+    name: &str,
+    (mut object, intent): (Value, Intent),
+) -> Result<Result<Record, Missed>, Refusal> {
+    let resource = &request.resource;
+    validate_name(resource, name).map_err(|error| Refusal::invalid(resource, name, &[error]))?;
+    if let Some(namespace) = &request.namespace {
+        admit(cluster, resource, namespace, name)?;
+    }
+    let key = Key::new(request.namespace.as_deref(), name);
+    let key = key.map_err(|error| Refusal::bad_request(&error.to_string()))?;
+    if cluster.store.get(&request.place(), key.as_str()).is_some() {
+        return Ok(Err(Missed::Exists));
+    }
+    let birth = Birth { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
+    stamp_new(resource, &mut object, &birth);
+    if intent == Intent::DryRun {
+        let content = Arc::from(encode(resource, key, object));
+        return Ok(Ok(Record::new(content, cluster.store.version())));
+    }
+    consequence::before_storing(cluster, resource, &mut object)?;
+    let content = encode(resource, key.clone(), object);
+    Ok(cluster.store.write(&request.place(), key.as_str(), Write::Create(content)))
+}
+
+/// Refuses an object whose namespace is not there, or is going.
+fn admit(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<(), Refusal> {
+    match consequence::readiness(cluster, namespace) {
+        Readiness::Open => Ok(()),
+        Readiness::Missing => {
+            let namespaces = consequence::namespaces(cluster).ok_or_else(Refusal::no_such_path)?;
+            Err(Refusal::not_found(&namespaces, namespace))
+        }
+        Readiness::Terminating => {
+            let why = format!(
+                "unable to create new content in namespace {namespace} because it is being terminated"
+            );
+            let message = format!("namespace {namespace} is being terminated");
+            Err(Refusal::forbidden(resource, name, &why).because("NamespaceTerminating", &message))
+        }
+    }
+}

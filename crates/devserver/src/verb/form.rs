@@ -1,0 +1,106 @@
+//! How a client wants objects: whole, their metadata alone, or as rows of a table.
+
+use crate::format::{Include, TableOptions, table};
+use crate::registry::Resource;
+use crate::storage::{Part, Record, head};
+use kube_core::TypeMeta;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The representation of objects that a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    /// As they are.
+    #[default]
+    Whole,
+    /// `as=PartialObjectMetadata`.
+    Metadata,
+    /// `as=Table`.
+    Table,
+}
+
+/// Writes objects of one resource in one form.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    resource: Arc<Resource>,
+    form: Form,
+    include: Include,
+    head: String,
+}
+
+const META: &str = "meta.k8s.io/v1";
+
+impl Shape {
+    /// The shape of single objects; `include` is the parameter `includeObject`, which tables heed.
+    pub(crate) fn new(resource: &Arc<Resource>, form: Form, include: Option<&str>) -> Self {
+        let head = match form {
+            Form::Whole | Form::Table => head(&resource.api_version(), &resource.kind),
+            Form::Metadata => head(META, "PartialObjectMetadata"),
+        };
+        let include = match include {
+            Some("None") => Include::None,
+            Some("Object") => Include::Object,
+            Some(_) | None => Include::Metadata,
+        };
+        Self { resource: Arc::clone(resource), form, include, head }
+    }
+
+    /// The shape of objects in a list; the API server leaves the types of built-in objects out there.
+    pub(crate) fn items(self) -> Self {
+        match (self.form, self.resource.is_custom()) {
+            (Form::Whole, false) => Self { head: "{".to_owned(), ..self },
+            (Form::Whole, true) | (Form::Metadata | Form::Table, _) => self,
+        }
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What a list of such objects is.
+    pub(crate) fn list_types(&self) -> TypeMeta {
+        match self.form {
+            Form::Whole => types(&self.resource.api_version(), &self.resource.list_kind),
+            Form::Metadata => types(META, "PartialObjectMetadataList"),
+            Form::Table => types(META, "Table"),
+        }
+    }
+
+    /// What such an object is.
+    pub(crate) fn types(&self) -> TypeMeta {
+        match self.form {
+            Form::Whole => types(&self.resource.api_version(), &self.resource.kind),
+            Form::Metadata => types(META, "PartialObjectMetadata"),
+            Form::Table => types(META, "Table"),
+        }
+    }
+
+    pub(crate) fn append(&self, record: &Record, out: &mut Vec<u8>) {
+        match self.form {
+            Form::Whole => record.write(&self.head, Part::Whole, out),
+            Form::Metadata => record.write(&self.head, Part::Metadata, out),
+            Form::Table => {
+                out.extend_from_slice(self.table(std::slice::from_ref(record)).to_string().as_bytes())
+            }
+        }
+    }
+
+    /// The objects as rows.
+    pub(crate) fn table(&self, records: &[Record]) -> Value {
+        let objects: Vec<_> = records.iter().map(|record| record.to_value(&self.head)).collect();
+        let options = TableOptions { now: jiff::Timestamp::now(), include: self.include };
+        table(&self.resource, &objects, &options)
+    }
+
+    pub(crate) fn size(&self, record: &Record) -> usize {
+        match self.form {
+            Form::Whole => record.size(Part::Whole),
+            Form::Metadata => record.size(Part::Metadata),
+            Form::Table => 0,
+        }
+    }
+}
+
+fn types(api_version: &str, kind: &str) -> TypeMeta {
+    TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() }
+}

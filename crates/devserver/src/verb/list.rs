@@ -1,0 +1,166 @@
+//! Reads many objects, a page at a time if the client wants.
+
+use crate::object::check_fields;
+use crate::storage::{Page, Record, Selection, Span, Token, Unreadable};
+use crate::verb::{
+    answer::{Answer, Body, Media},
+    cluster::Cluster,
+    form::{Form, Shape},
+    refusal::Refusal,
+    request::Request,
+};
+use bytes::Bytes;
+use kube_informer_wire::{ListOptions, ResourceVersion, VersionMatch};
+use serde_json::{Value, json};
+
+/// How many bytes of a long list go out at once.
+const CHUNK: usize = 64 * 1024;
+
+/// Whether the token of a continued list is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tokens {
+    /// It is.
+    Honoured,
+    /// It is taken for expired.
+    Expired,
+}
+
+/// Answers with the objects that the options select.
+pub(crate) async fn list(
+    cluster: &Cluster,
+    request: &Request,
+    options: ListOptions,
+    tokens: Tokens,
+) -> Result<Answer, Refusal> {
+    let span = span(&options)?;
+    if tokens == Tokens::Expired
+        && let Some(after) = span.after
+    {
+        return Err(Refusal::expired_continue(Token { version: None, after }.encode()));
+    }
+    // The oldest version that will do must be there, whether it is the one that is shown or not.
+    if let Some(version) = number(options.resource_version.as_ref())?.or(span.version) {
+        cluster.reached(version).await?;
+    }
+    let selection = selection(request, options)?;
+    let page = cluster.store.list(&request.place(), &selection, &span);
+    let page = page.map_err(|unreadable| refuse(unreadable, &span))?;
+    Ok(answer(request, page))
+}
+
+/// Answers with these objects as a list.
+pub(crate) fn answer(request: &Request, page: Page) -> Answer {
+    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
+    let shard = request.parameter("shardSelector").filter(|text| !text.is_empty());
+    let metadata = metadata(&page, shard);
+    if shape.form() == Form::Table {
+        let mut table = shape.table(&page.records);
+        table["metadata"] = metadata;
+        return Answer::document(&table);
+    }
+    let types = shape.list_types();
+    let head = json!([types.kind, types.api_version, metadata]);
+    let head = format!(r#"{{"kind":{},"apiVersion":{},"metadata":{},"items":["#, head[0], head[1], head[2]);
+    let parts =
+        Parts { next: Some(head.into_bytes()), records: page.records.into_iter(), shape: shape.items() };
+    Answer { code: 200, retry_after: None, media: Media::Json, body: Body::Parts(Box::new(parts)) }
+}
+
+/// What the options select of what the path points at.
+pub(crate) fn selection(request: &Request, options: ListOptions) -> Result<Selection, Refusal> {
+    let unknown = check_fields(&request.resource, &options.field_selector);
+    unknown.map_err(|unknown| Refusal::bad_request(&unknown.to_string()))?;
+    Ok(Selection {
+        namespace: request.namespace.clone(),
+        labels: options.label_selector,
+        fields: options.field_selector,
+        shard: options.shard_selector,
+    })
+}
+
+/// A version as the number that it must be here; "0" and unset are none.
+pub(crate) fn number(version: Option<&ResourceVersion>) -> Result<Option<u64>, Refusal> {
+    let Some(version) = version.filter(|version| !version.is_any()) else { return Ok(None) };
+    let invalid = || Refusal::bad_request(&format!("invalid resource version {:?}", version.to_string()));
+    version.to_number().ok_or_else(invalid).map(Some)
+}
+
+fn span(options: &ListOptions) -> Result<Span, Refusal> {
+    let ListOptions { limit, .. } = *options;
+    let version = number(options.resource_version.as_ref())?;
+    if let Some(token) = &options.continue_token {
+        if version.is_some() {
+            return Err(Refusal::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let token = Token::decode(token).ok_or_else(|| Refusal::bad_request("continue key is not valid"))?;
+        return Ok(Span { version: token.version, after: Some(token.after), limit });
+    }
+    let is_any = options.resource_version.as_ref().is_some_and(ResourceVersion::is_any);
+    let is_exact = match options.resource_version_match {
+        Some(VersionMatch::Exact) => true,
+        Some(VersionMatch::NotOlderThan) => false,
+        // A limit with a version and no word on how it is meant has always been for exactly that version.
+        None => limit.is_some(),
+    };
+    // The API server answers version "0" from its cache, which knows no pages.
+    Ok(Span { version: version.filter(|_| is_exact), after: None, limit: limit.filter(|_| !is_any) })
+}
+
+fn refuse(unreadable: Unreadable, span: &Span) -> Refusal {
+    match (unreadable, &span.after) {
+        (Unreadable::Forgotten { .. }, Some(after)) => {
+            Refusal::expired_continue(Token { version: None, after: after.clone() }.encode())
+        }
+        (Unreadable::Forgotten { .. } | Unreadable::CutOff, _) => {
+            Refusal::expired("The resourceVersion for the provided list is too old.")
+        }
+        (Unreadable::Ahead { newest }, _) => {
+            Refusal::version_too_large(span.version.unwrap_or_default(), newest)
+        }
+    }
+}
+
+fn metadata(page: &Page, shard: Option<String>) -> Value {
+    let mut metadata = json!({ "resourceVersion": page.version.to_string() });
+    if let Some(next) = &page.next {
+        metadata["continue"] = next.encode().into();
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = remaining.into();
+    }
+    if let Some(selector) = shard {
+        metadata["shardInfo"] = json!({ "selector": selector });
+    }
+    metadata
+}
+
+/// The bytes of a list, so many at a time.
+struct Parts {
+    /// What goes out before the next object; none at the end.
+    next: Option<Vec<u8>>,
+    records: std::vec::IntoIter<Record>,
+    shape: Shape,
+}
+
+impl Iterator for Parts {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let mut out = self.next.take()?;
+        out.reserve(CHUNK);
+        while out.len() < CHUNK {
+            let Some(record) = self.records.next() else {
+                out.extend_from_slice(b"]}\n");
+                return Some(out.into());
+            };
+            self.shape.append(&record, &mut out);
+            if self.records.len() > 0 {
+                out.push(b',');
+            }
+        }
+        self.next = Some(Vec::new());
+        Some(out.into())
+    }
+}

@@ -1,0 +1,55 @@
+//! What can be asked of the server, one file a verb.
+
+mod refusal;
+
+mod answer;
+
+mod form;
+
+mod request;
+
+mod cluster;
+
+mod consequence;
+
+mod get;
+
+mod list;
+
+mod follower;
+
+mod watch;
+
+mod create;
+
+mod update;
+
+mod patch;
+
+mod delete;
+
+mod delete_collection;
+
+pub(crate) mod status;
+
+pub(crate) mod scale;
+
+mod discovery;
+
+mod health;
+
+pub(crate) use answer::{Answer, Body, Broken, Media};
+pub(crate) use cluster::{Cluster, encode, encode_json, now};
+pub(crate) use create::create;
+pub(crate) use delete::delete;
+pub(crate) use delete_collection::delete_collection;
+pub(crate) use discovery::{Depth, Document, discovery};
+pub(crate) use form::Form;
+pub(crate) use get::get;
+pub(crate) use health::{health, swagger};
+pub(crate) use list::{Tokens, list};
+pub(crate) use patch::patch;
+pub(crate) use refusal::Refusal;
+pub(crate) use request::Request;
+pub(crate) use update::{Aspect, update};
+pub(crate) use watch::watch;

@@ -1,0 +1,81 @@
+//! Changes a part of an object.
+
+use crate::object::{patch, scale};
+use crate::verb::{
+    answer::Answer,
+    cluster::Cluster,
+    refusal::Refusal,
+    request::Request,
+    update::{Aspect, Change, apply, current, show},
+};
+use kube_core::response::reason;
+use serde_json::Value;
+
+/// Changes what the body says, and answers with what became of the object.
+pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
+    let intent = request.intent()?;
+    let kind = Kind::of(&request.content_type)?;
+    let body = serde_json::from_slice(&request.body);
+    let body: Value =
+        body.map_err(|error| Refusal::bad_request(&format!("error decoding patch: {error}")))?;
+    loop {
+        let (record, old) = current(cluster, request)?;
+        let side = match aspect {
+            Aspect::Whole | Aspect::Status => old.clone(),
+            Aspect::Scale => scale::read(&request.resource, &old).ok_or_else(Refusal::no_such_path)?,
+        };
+        let new = kind.apply(request, &side, &body)?;
+        if let Some(record) = apply(cluster, request, (aspect, intent), Change { record, old, new })? {
+            return Ok(show(request, aspect, &record));
+        }
+    }
+}
+
+/// The languages of patches.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Json,
+    Merge,
+    Strategic,
+}
+
+impl Kind {
+    fn of(content_type: &str) -> Result<Self, Refusal> {
+        match content_type {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" => Ok(Self::Strategic),
+            "application/apply-patch+yaml" | "application/apply-patch+cbor" => {
+                Err(Refusal::unsupported_media_type(
+                    "server-side apply is not supported by this server - accepted media types include: \
+                     application/json-patch+json, application/merge-patch+json, \
+                     application/strategic-merge-patch+json",
+                ))
+            }
+            _ => Err(Refusal::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, \
+                 application/strategic-merge-patch+json",
+            )),
+        }
+    }
+
+    fn apply(self, request: &Request, old: &Value, body: &Value) -> Result<Value, Refusal> {
+        let patched = match self {
+            Self::Json => patch::json(old, body),
+            Self::Merge => patch::merge(old, body),
+            Self::Strategic => patch::strategic(&request.resource, old, body),
+        };
+        patched.map_err(|error| refuse(&error))
+    }
+}
+
+fn refuse(error: &patch::PatchError) -> Refusal {
+    let reason = match error.code() {
+        413 => reason::REQUEST_ENTITY_TOO_LARGE,
+        415 => reason::UNSUPPORTED_MEDIA_TYPE,
+        422 => reason::INVALID,
+        _ => reason::BAD_REQUEST,
+    };
+    Refusal::new(error.code(), reason, &error.to_string())
+}

@@ -1,0 +1,199 @@
+//! Why a request is not granted, in the words of the API server.
+
+use crate::invalid::FieldError;
+use crate::registry::Resource;
+use kube_core::{
+    Status,
+    response::{StatusCause, StatusDetails, reason},
+};
+use kube_informer_wire::QueryError;
+use std::{error::Error, time::Duration};
+
+/// The status with which a request is refused.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal(Box<Status>);
+
+impl Refusal {
+    pub(crate) fn new(code: u16, reason: &str, message: &str) -> Self {
+        Self(Status::failure(message, reason).with_code(code).boxed())
+    }
+
+    pub(crate) fn status(&self) -> &Status {
+        &self.0
+    }
+
+    /// When to come again, for the header of that name.
+    pub(crate) fn retry_after(&self) -> Option<u32> {
+        let seconds = self.0.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then_some(seconds)
+    }
+
+    /// Nothing is served at this path.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(404, reason::NOT_FOUND, "the server could not find the requested resource")
+    }
+
+    pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", resource.group_resource());
+        Self::new(404, reason::NOT_FOUND, &message).about(resource, name)
+    }
+
+    pub(crate) fn already_exists(resource: &Resource, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", resource.group_resource());
+        Self::new(409, reason::ALREADY_EXISTS, &message).about(resource, name)
+    }
+
+    pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
+        let message =
+            format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.group_resource());
+        Self::new(409, reason::CONFLICT, &message).about(resource, name)
+    }
+
+    /// The object is not the one that the client has seen.
+    pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(resource, name, why)
+    }
+
+    pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
+        let message = format!("{} {name:?} is forbidden: {why}", resource.group_resource());
+        Self::new(403, reason::FORBIDDEN, &message).about(resource, name)
+    }
+
+    pub(crate) fn invalid(resource: &Resource, name: &str, fields: &[FieldError]) -> Self {
+        Self::breaks_rules(&resource.group, &resource.kind, name, fields)
+    }
+
+    pub(crate) fn bad_request(message: &str) -> Self {
+        Self::new(400, reason::BAD_REQUEST, message)
+    }
+
+    /// The options in a query string cannot be read, or break a rule.
+    pub(crate) fn query(error: &QueryError) -> Self {
+        let QueryError::Rule { parameter, rule } = error else {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            return Self::bad_request(&format!("{error}{cause}"));
+        };
+        Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden(parameter, rule)])
+    }
+
+    /// What a server without streaming lists says.
+    pub(crate) fn no_streaming_lists() -> Self {
+        let rule = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        let error = FieldError::forbidden("sendInitialEvents", rule);
+        Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[error])
+    }
+
+    /// A version that is no longer known.
+    pub(crate) fn expired(message: &str) -> Self {
+        Self::new(410, reason::EXPIRED, message)
+    }
+
+    /// A page of a list that is no longer known; with `fresh`, the list can go on as it is by then.
+    pub(crate) fn expired_continue(fresh: String) -> Self {
+        let mut refusal = Self::expired(EXPIRED_CONTINUE);
+        let metadata = refusal.0.metadata.get_or_insert_default();
+        metadata.continue_ = Some(fresh);
+        refusal
+    }
+
+    /// A version that has not been reached.
+    pub(crate) fn version_too_large(asked: u64, newest: u64) -> Self {
+        let message = format!("Too large resource version: {asked}, current: {newest}");
+        let cause = StatusCause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        };
+        let details = StatusDetails { causes: vec![cause], retry_after_seconds: 1, ..no_details() };
+        Self::new(504, reason::TIMEOUT, &message).with(details)
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, reason::METHOD_NOT_ALLOWED, message)
+    }
+
+    pub(crate) fn unsupported_media_type(message: &str) -> Self {
+        Self::new(415, reason::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
+    /// What a fault script answers.
+    pub(crate) fn scripted(code: u16, retry_after: Option<Duration>) -> Self {
+        let (reason, message) = match code {
+            401 => (reason::UNAUTHORIZED, "Unauthorized"),
+            403 => (reason::FORBIDDEN, "forbidden: the fault script says so"),
+            404 => (reason::NOT_FOUND, "the server could not find the requested resource"),
+            409 => (reason::CONFLICT, "Operation cannot be fulfilled: the fault script says so"),
+            410 => (reason::EXPIRED, "The resourceVersion for the provided watch is too old."),
+            429 => (
+                reason::TOO_MANY_REQUESTS,
+                "the server has received too many requests and has asked us to try again later",
+            ),
+            503 => (reason::SERVICE_UNAVAILABLE, "the server is currently unable to handle the request"),
+            504 => (reason::TIMEOUT, "the server was unable to return a response in the time allotted"),
+            400..500 => (reason::BAD_REQUEST, "the server rejected our request, as the fault script says"),
+            _ => (reason::INTERNAL_ERROR, "Internal error occurred: the fault script says so"),
+        };
+        let seconds = retry_after.map_or(0, |time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX).max(1));
+        let refusal = Self::new(code, reason, message);
+        if seconds == 0 {
+            return refusal;
+        }
+        refusal.with(StatusDetails { retry_after_seconds: seconds, ..no_details() })
+    }
+
+    /// Adds a cause that programs read.
+    pub(crate) fn because(mut self, reason: &str, message: &str) -> Self {
+        let details = self.0.details.get_or_insert_with(no_details);
+        let (reason, message) = (reason.to_owned(), message.to_owned());
+        details.causes.push(StatusCause { reason, message, field: String::new() });
+        self
+    }
+
+    fn breaks_rules(group: &str, kind: &str, name: &str, fields: &[FieldError]) -> Self {
+        let whole = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let texts: Vec<_> = fields.iter().map(ToString::to_string).collect();
+        let text = if texts.len() == 1 { texts.concat() } else { format!("[{}]", texts.join(", ")) };
+        let causes = fields.iter().map(|error| StatusCause {
+            reason: error.reason.as_str().to_owned(),
+            message: error.message.clone(),
+            field: error.field.clone(),
+        });
+        let details = StatusDetails {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes: causes.collect(),
+            ..no_details()
+        };
+        Self::new(422, reason::INVALID, &format!("{whole} {name:?} is invalid: {text}")).with(details)
+    }
+
+    fn about(self, resource: &Resource, name: &str) -> Self {
+        let (group, kind) = (resource.group.clone(), resource.plural.clone());
+        self.with(StatusDetails { name: name.to_owned(), group, kind, ..no_details() })
+    }
+
+    fn with(self, details: StatusDetails) -> Self {
+        Self(self.0.with_details(details).boxed())
+    }
+}
+
+const EXPIRED_CONTINUE: &str = "The provided continue parameter is too old to display a consistent list result. \
+    You can start a new list without the continue parameter, or use the continue token in this response to \
+    retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - \
+    objects that were created, modified, or deleted between the time the first chunk was returned and now may \
+    show up in the list.";
+
+pub(crate) fn no_details() -> StatusDetails {
+    StatusDetails {
+        name: String::new(),
+        group: String::new(),
+        kind: String::new(),
+        uid: String::new(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    }
+}

@@ -1,0 +1,116 @@
+//! A request about a resource, once its path and headers are read.
+
+use crate::registry::Resource;
+use crate::storage::Place;
+use crate::verb::form::Form;
+use crate::verb::refusal::Refusal;
+use bytes::Bytes;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a client wants of a resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// The resource in the version that the path names.
+    pub(crate) resource: Arc<Resource>,
+    /// The namespace that the path names.
+    pub(crate) namespace: Option<String>,
+    /// The object that the path names; empty if it names none.
+    pub(crate) name: String,
+    /// The query string.
+    pub(crate) query: String,
+    /// How objects are wanted.
+    pub(crate) form: Form,
+    /// The media type of the body, without parameters, in lower case.
+    pub(crate) content_type: String,
+    /// The body.
+    pub(crate) body: Bytes,
+}
+
+/// Whether a change is made or only tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// It is made.
+    Real,
+    /// It is worked out and not stored.
+    DryRun,
+}
+
+impl Request {
+    pub(crate) fn place(&self) -> Place {
+        Place::new(self.resource.storage())
+    }
+
+    /// The key of the object that the path names.
+    pub(crate) fn key(&self) -> String {
+        self.key_of(&self.name)
+    }
+
+    /// The key of an object of this name where the path points.
+    pub(crate) fn key_of(&self, name: &str) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// A parameter of the query string; the first of several counts.
+    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
+        let mut parameters = form_urlencoded::parse(self.query.as_bytes());
+        parameters.find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
+    }
+
+    pub(crate) fn intent(&self) -> Result<Intent, Refusal> {
+        match self.parameter("dryRun").as_deref() {
+            None | Some("") => Ok(Intent::Real),
+            Some("All") => Ok(Intent::DryRun),
+            Some(other) => Err(Refusal::bad_request(&format!(
+                "invalid value for parameter dryRun: {other:?}: supported values: \"All\""
+            ))),
+        }
+    }
+
+    /// The body as an object of the kind that `kind` and `api_version` say.
+    pub(crate) fn object_of(&self, api_version: &str, kind: &str) -> Result<Value, Refusal> {
+        let object = self.json()?;
+        let says = |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if let Some(found) = says("apiVersion").filter(|found| *found != api_version) {
+            return Err(Refusal::bad_request(&format!(
+                "the API version in the data ({found}) does not match the expected API version ({api_version})"
+            )));
+        }
+        if let Some(found) = says("kind").filter(|found| *found != kind) {
+            return Err(Refusal::bad_request(&format!(
+                "{found} in version {api_version:?} cannot be handled as a {kind}"
+            )));
+        }
+        Ok(object)
+    }
+
+    /// The body as an object of the resource, which lives where the path says.
+    pub(crate) fn object(&self) -> Result<Value, Refusal> {
+        let object = self.object_of(&self.resource.api_version(), &self.resource.kind)?;
+        let namespace = crate::object::metadata::namespace(&object);
+        if !namespace.is_empty() && self.namespace.as_deref().unwrap_or_default() != namespace {
+            return Err(Refusal::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        Ok(object)
+    }
+
+    fn json(&self) -> Result<Value, Refusal> {
+        if !matches!(self.content_type.as_str(), "" | "application/json") {
+            return Err(Refusal::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: application/json",
+            ));
+        }
+        match serde_json::from_slice(&self.body) {
+            Ok(object @ Value::Object(_)) => Ok(object),
+            Ok(_) => Err(Refusal::bad_request("couldn't get version/kind; the body is no object")),
+            Err(error) => {
+                Err(Refusal::bad_request(&format!("couldn't get version/kind; json parse error: {error}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Replaces an object, whole or in one of its aspects.
+
+use crate::invalid::FieldError;
+use crate::object::{apply_status_update, deletion, metadata, prepare_update, scale};
+use crate::storage::{Missed, Record, Write, head};
+use crate::verb::{
+    answer::Answer,
+    cluster::{Cluster, encode},
+    consequence,
+    get::object as answer,
+    refusal::Refusal,
+    request::{Intent, Request},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Which side of an object is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// The object itself.
+    Whole,
+    /// Its status.
+    Status,
+    /// How many of it there are.
+    Scale,
+}
+
+/// An object as it is, and as it is to become.
+pub(crate) struct Change {
+    /// What is stored.
+    pub(crate) record: Record,
+    /// The same, decoded.
+    pub(crate) old: Value,
+    /// What the client wants instead.
+    pub(crate) new: Value,
+}
+
+/// Puts the object in the body in the place of what is there.
+pub(crate) fn update(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
+    let new = match aspect {
+        Aspect::Whole | Aspect::Status => request.object()?,
+        Aspect::Scale => request.object_of("autoscaling/v1", "Scale")?,
+    };
+    let intent = request.intent()?;
+    loop {
+        let (record, old) = current(cluster, request)?;
+        let change = Change { record, old, new: new.clone() };
+        if let Some(record) = apply(cluster, request, (aspect, intent), change)? {
+            return Ok(show(request, aspect, &record));
+        }
+    }
+}
+
+/// What is stored under the name in the path.
+pub(crate) fn current(cluster: &Cluster, request: &Request) -> Result<(Record, Value), Refusal> {
+    let found = cluster.read(&request.resource, &request.key());
+    found.ok_or_else(|| Refusal::not_found(&request.resource, &request.name))
+}
+
+/// Makes a change; nothing if someone else was faster, and the client does not mind.
+pub(crate) fn apply(
+    cluster: &Cluster,
+    request: &Request,
+    (aspect, intent): (Aspect, Intent),
+    change: Change,
+) -> Result<Option<Record>, Refusal> {
+    check(request, aspect, &change)?;
+    let Change { record, old, mut new } = change;
+    let is_conditional = !metadata::text(&new, "resourceVersion").is_empty();
+    prepare(request, aspect, &old, &mut new)
+        .map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))?;
+    let goes = deletion::is_finished(&new);
+    if intent == Intent::Real && aspect == Aspect::Whole && !goes {
+        consequence::before_storing(cluster, &request.resource, &mut new)?;
+    }
+    let content = encode(&request.resource, record.key().clone(), new);
+    // The API server stores nothing where nothing changes, and the version stays.
+    if content.is_same(record.content()) {
+        return Ok(Some(record));
+    }
+    if intent == Intent::DryRun {
+        return Ok(Some(Record::new(Arc::from(content), record.version())));
+    }
+    let (write, after) = match goes {
+        true => (Write::Remove(record.version()), Some(Record::new(Arc::from(content), record.version()))),
+        false => (Write::Replace(record.version(), content), None),
+    };
+    match cluster.store.write(&request.place(), &request.key(), write) {
+        Ok(stored) => {
+            if goes {
+                consequence::after_removing(cluster, &request.resource, &old);
+            }
+            Ok(Some(after.map_or(stored.clone(), |after| after.at(stored.version()))))
+        }
+        Err(Missed::Missing) => Err(Refusal::not_found(&request.resource, &request.name)),
+        Err(Missed::Changed | Missed::Exists) if is_conditional => {
+            Err(Refusal::modified(&request.resource, &request.name))
+        }
+        Err(Missed::Changed | Missed::Exists) => Ok(None),
+    }
+}
+
+/// Answers with one side of an object.
+pub(crate) fn show(request: &Request, aspect: Aspect, record: &Record) -> Answer {
+    match aspect {
+        Aspect::Whole | Aspect::Status => answer(200, request, record),
+        Aspect::Scale => {
+            let object = record.to_value(&head(&request.resource.api_version(), &request.resource.kind));
+            Answer::document(&scale::read(&request.resource, &object).unwrap_or_default())
+        }
+    }
+}
+
+/// Whether the client means the object that is there.
+fn check(request: &Request, aspect: Aspect, change: &Change) -> Result<(), Refusal> {
+    let (resource, name) = (&request.resource, &request.name);
+    let said = metadata::name(&change.new);
+    if said.is_empty() {
+        let message = "name must be provided";
+        return Err(Refusal::bad_request(message)).or_else(|refusal| match aspect {
+            Aspect::Whole => Err(refusal),
+            Aspect::Status | Aspect::Scale => Ok(()),
+        });
+    }
+    if said != name {
+        let message = format!("the name of the object ({said}) does not match the name on the URL ({name})");
+        return Err(Refusal::bad_request(&message));
+    }
+    let (wanted, found) = (metadata::text(&change.new, "uid"), metadata::text(&change.old, "uid"));
+    if !wanted.is_empty() && wanted != found {
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        return Err(Refusal::conflict(resource, name, &why));
+    }
+    match metadata::text(&change.new, "resourceVersion") {
+        "" if resource.is_custom() && aspect != Aspect::Scale => {
+            let field = "metadata.resourceVersion";
+            let error = FieldError::invalid(field, &0.into(), "must be specified for an update");
+            Err(Refusal::invalid(resource, name, &[error]))
+        }
+        "" => Ok(()),
+        version if version.parse() == Ok(change.record.version()) => Ok(()),
+        _ => Err(Refusal::modified(resource, name)),
+    }
+}
+
+/// Makes what the client wants into the next state of the object.
+fn prepare(request: &Request, aspect: Aspect, old: &Value, new: &mut Value) -> Result<(), Vec<FieldError>> {
+    let resource = &request.resource;
+    match aspect {
+        Aspect::Whole => prepare_update(resource, old, new),
+        Aspect::Status => apply_status_update(resource, old, new),
+        Aspect::Scale => {
+            let mut next = old.clone();
+            scale::write(resource, &mut next, new).map_err(|error| vec![error])?;
+            *new = next;
+            prepare_update(resource, old, new)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Follows many objects.
+
+use crate::fault::{Manner, WatchEffect};
+use crate::storage::{Page, Span, Unreadable};
+use crate::verb::{
+    answer::{Answer, Body, Broken, Media},
+    cluster::Cluster,
+    follower::{Follower, Step, Watch, too_old},
+    form::Shape,
+    list::{number, selection},
+    refusal::Refusal,
+    request::Request,
+};
+use bytes::Bytes;
+use futures_core::Stream;
+use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions, encode_error};
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::watch, time::Instant};
+
+/// Answers with a stream of what happens to the objects that the options select.
+pub(crate) async fn watch(
+    cluster: &Arc<Cluster>,
+    request: &Request,
+    options: WatchOptions,
+    effect: WatchEffect,
+) -> Result<Answer, Refusal> {
+    let asked = number(options.resource_version.as_ref())?;
+    let start = Start::of(&options);
+    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
+    let mut watch = Watch {
+        place: request.place(),
+        shape,
+        initial: Vec::new(),
+        tells_initial_end: start == Start::StreamingList && options.allow_watch_bookmarks,
+        bookmarks: options.allow_watch_bookmarks.then_some(cluster.bookmark_interval),
+        timeout: options.timeout.filter(|time| !time.is_zero()).unwrap_or_else(|| default_timeout(cluster)),
+        effect,
+        selection: selection(request, selectors(options))?,
+    };
+    // Once a watch is granted, the API server tells what is wrong in an event.
+    if start == Start::StreamingList
+        && let Some(version) = asked
+        && let Err(refusal) = cluster.reached(version).await
+    {
+        return Ok(failed(&refusal));
+    }
+    let from = match start {
+        Start::Behind => asked,
+        Start::State | Start::StreamingList => {
+            let page = cluster.store.list(&watch.place, &watch.selection, &Span::default());
+            let Page { version, records, .. } = page.expect("the newest version is known");
+            watch.initial = records;
+            Some(version)
+        }
+    };
+    match cluster.store.follow(&watch.place, from) {
+        Ok((position, changed)) => {
+            let follower = Follower::new(watch, position, Instant::now());
+            Ok(stream(frames(Arc::clone(cluster), follower, changed)))
+        }
+        Err(Unreadable::Forgotten { floor }) => Ok(failed(&too_old(from.unwrap_or_default(), floor))),
+        Err(Unreadable::CutOff | Unreadable::Ahead { .. }) => Ok(failed(&too_old(0, 0))),
+    }
+}
+
+/// Where a watch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// With all there is.
+    State,
+    /// With all there is, and a word on where that ends.
+    StreamingList,
+    /// With what comes after a version, or after now.
+    Behind,
+}
+
+impl Start {
+    fn of(options: &WatchOptions) -> Self {
+        let is_open = options.resource_version.as_ref().is_none_or(ResourceVersion::is_any);
+        match options.send_initial_events {
+            Some(true) => Self::StreamingList,
+            Some(false) => Self::Behind,
+            None if is_open => Self::State,
+            None => Self::Behind,
+        }
+    }
+}
+
+fn selectors(options: WatchOptions) -> ListOptions {
+    ListOptions {
+        label_selector: options.label_selector,
+        field_selector: options.field_selector,
+        shard_selector: options.shard_selector,
+        ..ListOptions::default()
+    }
+}
+
+/// How long a watch lasts whose client does not say: half an hour to an hour, as in the API server.
+fn default_timeout(cluster: &Cluster) -> Duration {
+    const LEAST: u64 = 1800;
+    Duration::from_secs(LEAST + cluster.random() % LEAST)
+}
+
+fn failed(refusal: &Refusal) -> Answer {
+    let event = Ok(encode_error(refusal.status()));
+    stream(futures_util::stream::iter([event]))
+}
+
+fn stream(frames: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Answer {
+    Answer { code: 200, retry_after: None, media: Media::Json, body: Body::Stream(Box::pin(frames)) }
+}
+
+fn frames(
+    cluster: Arc<Cluster>,
+    follower: Follower,
+    changed: watch::Receiver<u64>,
+) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
+    futures_util::stream::unfold(Some((cluster, follower, changed)), |state| async move {
+        let (cluster, mut follower, mut changed) = state?;
+        loop {
+            changed.mark_unchanged();
+            match follower.step(&cluster.store, Instant::now()) {
+                Step::Send(bytes) => return Some((Ok(bytes), Some((cluster, follower, changed)))),
+                Step::End(Manner::Clean) => return None,
+                Step::End(Manner::Abrupt) => {
+                    // A connection is flushed while its body has nothing to say; what was said before goes out.
+                    tokio::task::yield_now().await;
+                    return Some((Err(Broken), None));
+                }
+                Step::Wait(until) => {
+                    // A closed channel needs no word of its own: the store tells when it is read next.
+                    let _ = tokio::time::timeout_at(until, changed.changed()).await;
+                    // Whoever else is about to write goes first, so that under load more goes out at once.
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    })
+}

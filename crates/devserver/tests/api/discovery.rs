@@ -1,0 +1,76 @@
+//! The server tells what it serves.
+
+use crate::probe::{Probe, refusal};
+
+#[tokio::test(start_paused = true)]
+async fn documents_tell_groups_and_resources() {
+    let probe = Probe::new();
+    let (_, core) = probe.get("/api").await;
+    assert_eq!((&core["kind"], &core["versions"][0]), (&"APIVersions".into(), &"v1".into()));
+    let (_, groups) = probe.get("/apis").await;
+    assert!(groups["groups"].as_array().unwrap().iter().any(|group| group["name"] == "apps"));
+    let (_, group) = probe.get("/apis/apps").await;
+    assert_eq!(group["preferredVersion"]["groupVersion"], "apps/v1");
+    let (_, resources) = probe.get("/api/v1").await;
+    let resources = resources["resources"].as_array().unwrap();
+    let pods = resources.iter().find(|resource| resource["name"] == "pods").unwrap();
+    assert_eq!((&pods["kind"], &pods["shortNames"][0]), (&"Pod".into(), &"po".into()));
+    assert!(resources.iter().any(|resource| resource["name"] == "pods/status"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_can_be_asked_for_at_once() {
+    let probe = Probe::new();
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    for path in ["/api", "/apis"] {
+        let (code, document) = probe.get_as(accept, path).await;
+        assert_eq!((code, &document["kind"]), (200, &"APIGroupDiscoveryList".into()), "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_hear_that_it_is_well() {
+    let probe = Probe::new();
+    for path in ["/healthz", "/livez", "/readyz", "/readyz/ping"] {
+        assert_eq!(probe.get(path).await, (200, "ok".into()), "{path}");
+    }
+    let (_, version) = probe.get("/version").await;
+    assert_eq!(version["major"], "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_served_is_not_found() {
+    let probe = Probe::new();
+    let paths = [
+        "/",
+        "/apis/nothing.io",
+        "/apis/apps/v9",
+        "/api/v1/nothings",
+        "/api/v1/namespaces/default/pods/a/exec",
+        "/api/v1/namespaces/default/configmaps/a/status",
+        "/api/v1/namespaces/default/nodes",
+        "/api/v1/pods/a",
+        "/swaggerapi",
+        "/devserver/faults",
+    ];
+    for path in paths {
+        assert_eq!(refusal(&probe.get(path).await), (404, "NotFound"), "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_done_is_not_allowed() {
+    let probe = Probe::new();
+    let body = serde_json::json!({});
+    for (method, path) in [
+        (http::Method::POST, "/api/v1/pods"),
+        (http::Method::DELETE, "/api/v1/pods"),
+        (http::Method::DELETE, "/api/v1/namespaces"),
+        (http::Method::PUT, "/api/v1/namespaces/default/pods"),
+        (http::Method::POST, "/apis"),
+        (http::Method::OPTIONS, "/api/v1/namespaces/default/pods/a"),
+    ] {
+        let answer = probe.ask(method.clone(), path, Some(&body)).await;
+        assert_eq!(refusal(&answer), (405, "MethodNotAllowed"), "{method} {path}");
+    }
+}

@@ -1,0 +1,22 @@
+//! What clients of the server can rely on, one behaviour a file.
+
+#![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+
+mod probe;
+
+mod churn;
+mod control;
+mod definitions;
+mod deletion;
+mod discovery;
+mod faults;
+mod formats;
+mod hostile;
+mod listing;
+mod namespaces;
+mod objects;
+mod patching;
+mod runtime;
+mod sockets;
+mod streaming;
+mod watching;

@@ -1,0 +1,113 @@
+//! Runs kubectl, in every version at hand, each against a server of its own.
+
+use std::{
+    cell::Cell,
+    fs,
+    path::PathBuf,
+    process::{Command, ExitStatus},
+};
+
+use crate::{child::Running, cluster::Cluster, folder::Folder};
+
+/// One kubectl and the server that it talks to.
+pub(crate) struct Kubectl {
+    pub(crate) cluster: Cluster,
+    folder: Folder,
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    started: Cell<usize>,
+}
+
+/// Runs a test once for every kubectl, with a new server each time.
+pub(crate) fn each_kubectl(test: impl Fn(&Kubectl)) {
+    each_kubectl_of(Cluster::start, test);
+}
+
+/// Runs a test once for every kubectl, with a new server that is started in a special way.
+pub(crate) fn each_kubectl_of(start: impl Fn() -> Cluster, test: impl Fn(&Kubectl)) {
+    for program in programs() {
+        println!("with {}", program.display());
+        test(&Kubectl::new(program, start()));
+    }
+}
+
+fn programs() -> Vec<PathBuf> {
+    let listed =
+        std::env::var_os("INTEROP_KUBECTL").expect("`cargo xtask test interop` says where kubectl is");
+    std::env::split_paths(&listed).collect()
+}
+
+impl Kubectl {
+    fn new(program: PathBuf, cluster: Cluster) -> Self {
+        let folder = Folder::new();
+        let kubeconfig = folder.write("kubeconfig", &cluster.kubeconfig());
+        Self { cluster, folder, program, kubeconfig, started: Cell::new(0) }
+    }
+
+    /// Runs a command line that goes well, and returns what it prints.
+    pub(crate) fn run(&self, line: &str) -> String {
+        let (status, output, errors) = self.end(line);
+        assert!(status.success(), "kubectl {line}: {status}\n{output}{errors}");
+        output
+    }
+
+    /// Runs a command line that fails, and returns what it complains about.
+    pub(crate) fn fail(&self, line: &str) -> String {
+        let (status, output, errors) = self.end(line);
+        assert!(!status.success(), "kubectl {line} went well:\n{output}");
+        errors
+    }
+
+    /// Starts a command line that goes on until it is dropped.
+    pub(crate) fn start(&self, line: &str) -> Running {
+        self.start_with_errors(line).0
+    }
+
+    /// Makes the objects of a text, through a file, and returns what it prints.
+    ///
+    /// kubectl asks for a schema to check files by, which the server has none of.
+    pub(crate) fn create(&self, text: &str) -> String {
+        self.run(&format!("create -f {}", self.file("new.yaml", text)))
+    }
+
+    /// Makes a ConfigMap, with `{sky: blue}` in it.
+    pub(crate) fn create_config_map(&self, name: &str) {
+        let metadata = format!("metadata: {{name: {name}}}");
+        self.create(&format!("apiVersion: v1\nkind: ConfigMap\n{metadata}\ndata: {{sky: blue}}\n"));
+    }
+
+    /// Writes a file for `-f` and says where it is.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        self.folder.write(name, text).to_str().unwrap().to_owned()
+    }
+
+    fn end(&self, line: &str) -> (ExitStatus, String, String) {
+        let (running, errors) = self.start_with_errors(line);
+        let (status, output) = running.end();
+        (status, output, fs::read_to_string(errors).unwrap())
+    }
+
+    fn start_with_errors(&self, line: &str) -> (Running, PathBuf) {
+        let number = self.started.replace(self.started.get() + 1);
+        let errors = self.folder.path().join(format!("errors-{number}"));
+        (Running::start(&mut self.command(line), errors.clone()), errors)
+    }
+
+    /// Splits the line at spaces, except within single quotes.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        for (index, part) in line.split('\'').enumerate() {
+            if index % 2 == 1 {
+                command.arg(part);
+            } else {
+                command.args(part.split_whitespace());
+            }
+        }
+        command.env("KUBECONFIG", &self.kubeconfig);
+        // What it remembers of a server's discovery is for this server alone.
+        for variable in ["HOME", "KUBECACHEDIR"] {
+            command.env(variable, self.folder.path());
+        }
+        command
+    }
+}

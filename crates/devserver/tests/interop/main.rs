@@ -1,0 +1,25 @@
+//! kubectl and client-go work against the server as they do against a cluster.
+//!
+//! `cargo xtask test interop` builds the programs and says in the environment where they are.
+
+#![expect(clippy::unwrap_used, reason = "what fails outside of a test function fails the test as well")]
+
+mod child;
+mod folder;
+mod cluster;
+mod kubectl;
+mod churn;
+mod follow;
+
+mod discovery;
+mod get;
+mod get_watch;
+mod create;
+mod apply;
+mod patch;
+mod scale;
+mod delete;
+mod custom;
+mod tls;
+mod informer;
+mod informer_faults;
