@@ -74,3 +74,20 @@ async fn what_cannot_be_done_is_not_allowed() {
         assert_eq!(refusal(&answer), (405, "MethodNotAllowed"), "{method} {path}");
     }
 }
+
+/// What kubectl asks before it sends a file.
+#[tokio::test(start_paused = true)]
+async fn an_openapi_description_names_the_kinds() {
+    let probe = Probe::new();
+    let (code, index) = probe.get("/openapi/v3").await;
+    assert_eq!(
+        (code, &index["paths"]["apis/apps/v1"]["serverRelativeURL"]),
+        (200, &"/openapi/v3/apis/apps/v1".into())
+    );
+    let (_, core) = probe.get("/openapi/v3/api/v1").await;
+    let kind = &core["paths"]["/pods/{name}"]["patch"]["x-kubernetes-group-version-kind"];
+    assert_eq!(*kind, serde_json::json!({ "group": "", "version": "v1", "kind": "Pod" }));
+    assert_eq!(refusal(&probe.get("/openapi/v3/apis/nothing.io/v1").await), (404, "NotFound"));
+    let request = http::Request::get("/openapi/v2").body(kube::client::Body::empty()).unwrap();
+    assert_eq!(probe.send(request).await.status(), 200);
+}

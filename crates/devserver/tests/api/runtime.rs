@@ -9,7 +9,7 @@ use kube::{
 };
 use kube_devserver::Fault;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 /// What there is, as the server lists it.
 async fn truth(probe: &Probe) -> BTreeMap<String, String> {
@@ -48,7 +48,8 @@ async fn follow(config: Config, fault: Option<Fault>) {
             }
         }
     };
-    tokio::join!(following, change(&probe));
+    let both = async { tokio::join!(following, change(&probe)) };
+    tokio::time::timeout(Duration::from_secs(3600), both).await.expect("the last change is seen");
     let seen = reader.state().into_iter().map(|map| {
         let data = map.data.as_ref().and_then(|data| data.get("x")).cloned().unwrap_or_default();
         (map.metadata.name.clone().unwrap(), data)
