@@ -45,9 +45,10 @@ fn build(examples: &[Example]) -> Result<bool> {
     }
     // Cargo passes over examples whose features are off, so these are built one by one.
     for example in examples.iter().filter(|example| !example.features.is_empty()) {
-        let features = example.features.join(",");
-        let mut command = process::cargo(["build", "-p", &example.package, "--example", &example.name]);
-        if !process::run(command.args(["--features", &features]))? {
+        let features: Vec<_> =
+            example.features.iter().map(|name| format!("{}/{name}", example.package)).collect();
+        let mut command = process::cargo(["build", "--workspace", "--example", &example.name]);
+        if !process::run(command.args(["--features", &features.join(",")]))? {
             return Ok(false);
         }
     }

@@ -1,5 +1,6 @@
 //! Runs the steps one after the other.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -13,7 +14,6 @@ use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
 use crate::step::Step;
-use crate::tally::Tally;
 use crate::tidy;
 
 /// Runs every given step, also after one has failed; only code that does not compile ends the steps that need it.
@@ -36,9 +36,15 @@ pub(crate) fn run(steps: &[Step], root: &Path, paint: Paint) -> Vec<Outcome> {
 fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
     match step {
         Step::Fmt => check(process::cargo(["fmt", "--all", "--check"]).args(fmt_arguments(paint))),
-        Step::Clippy => {
-            check(&mut process::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-        }
+        Step::Clippy => check(&mut process::cargo([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ])),
         Step::Tidy => tidy_tree(root),
         // Bench targets are not named: those without a harness would run as if they were tests.
         Step::Tests => {
@@ -96,34 +102,23 @@ fn test(command: &mut Command) -> Result<StepResult> {
 }
 
 fn models(models: &[Model]) -> Result<StepResult> {
-    let mut tally = Tally::default();
-    let mut failed = Vec::new();
-    for model in models {
-        let result = test_model(model)?;
-        tally += result.counts();
-        if result.verdict != Verdict::Passed {
-            failed.push(model.package.as_str());
-        }
+    if models.is_empty() {
+        return Ok(StepResult::skipped("no package has model-checked tests"));
     }
-    Ok(match (models, failed.as_slice()) {
-        ([], _) => StepResult::skipped("no package has model-checked tests"),
-        (_, []) => StepResult { verdict: Verdict::Passed, tally: Some(tally) },
-        (_, failed) => StepResult { verdict: Verdict::Failed(failed.join(", ")), tally: Some(tally) },
-    })
-}
-
-fn test_model(model: &Model) -> Result<StepResult> {
-    if model.tests.is_empty() {
+    if let Some(model) = models.iter().find(|model| model.tests.is_empty()) {
         println!("{} has the feature `{MODEL_FEATURE}`, and no test target requires it", model.package);
         return Ok(StepResult::failed("no tests"));
     }
-    test(&mut model_command(model))
+    test(&mut model_command(models))
 }
 
-fn model_command(model: &Model) -> Command {
+/// All of them at once and of the whole workspace, so that what they depend on is what the other steps have built.
+fn model_command(models: &[Model]) -> Command {
+    let features: Vec<_> = models.iter().map(|model| format!("{}/{MODEL_FEATURE}", model.package)).collect();
+    let tests: BTreeSet<_> = models.iter().flat_map(|model| &model.tests).collect();
     let mut command =
-        process::cargo(["test", "-p", &model.package, "--features", MODEL_FEATURE, "--no-fail-fast"]);
-    for test in &model.tests {
+        process::cargo(["test", "--workspace", "--no-fail-fast", "--features", &features.join(",")]);
+    for test in tests {
         command.args(["--test", test]);
     }
     command
@@ -133,20 +128,22 @@ fn model_command(model: &Model) -> Command {
 mod tests {
     use super::*;
 
-    fn check(tests: &[&str], expected: &str) {
-        let tests = tests.iter().map(|&test| test.to_owned()).collect();
-        let line = process::line(&model_command(&Model { package: "queue".into(), tests }));
-        assert_eq!(line, format!("cargo test -p queue --features __model --no-fail-fast {expected}"));
+    fn model(package: &str, tests: &[&str]) -> Model {
+        Model { package: package.into(), tests: tests.iter().map(|&test| test.to_owned()).collect() }
     }
 
     #[test]
-    fn model_runs_only_the_tests_made_for_it() {
-        check(&["model", "races"], "--test model --test races");
+    fn models_run_together_and_only_the_tests_made_for_them() {
+        let line =
+            process::line(&model_command(&[model("queue", &["model", "races"]), model("store", &["model"])]));
+        let expected = "cargo test --workspace --no-fail-fast --features queue/__model,store/__model \
+                        --test model --test races";
+        assert_eq!(line, expected);
     }
 
     #[test]
     fn a_model_without_tests_fails() {
-        let result = test_model(&Model { package: "queue".into(), tests: vec![] }).unwrap();
+        let result = models(&[model("queue", &[])]).unwrap();
         assert!(matches!(result.verdict, Verdict::Failed(_)));
     }
 }

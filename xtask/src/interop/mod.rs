@@ -56,8 +56,14 @@ fn said(why: &'static str) -> &'static str {
 fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
     let kubectls: OsString =
         std::env::join_paths(kubectls).context("the target folder's path has a colon")?;
-    let mut command =
-        process::cargo(["test", "-p", "kube-devserver", "--features", "__interop", "--test", "interop"]);
+    let mut command = process::cargo([
+        "test",
+        "--workspace",
+        "--features",
+        "kube-devserver/__interop",
+        "--test",
+        "interop",
+    ]);
     command.env("INTEROP_KUBECTL", kubectls).env("INTEROP_FOLLOW", follow);
     Ok(command)
 }
@@ -71,7 +77,7 @@ mod tests {
         let command =
             test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
         let expected = "INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
-                        cargo test -p kube-devserver --features __interop --test interop";
+                        cargo test --workspace --features kube-devserver/__interop --test interop";
         assert_eq!(process::line(&command), expected);
     }
 }

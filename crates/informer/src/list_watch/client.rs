@@ -2,18 +2,28 @@
 
 use super::{
     error::Error,
+    kind::{Expected, ItemError},
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
 };
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use kube_core::Resource;
 use kube_informer_wire::{
-    FieldSelector, JsonLines, JsonList, LabelSelector, ListMeta, ListOptions, WatchEvent, WatchOptions,
-    decode_object, parse_retry_after, status_from_body,
+    FieldSelector, JsonLines, JsonList, LabelSelector, ListError, ListMeta, ListOptions, WatchEvent,
+    WatchOptions, decode_object, parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 /// A resource of a Kubernetes API server, in all namespaces or one, narrowed by selectors.
 ///
@@ -22,9 +32,13 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 ///
 /// kube's client retries some requests by itself, which hides from a reflector what it should know: make the client from
 /// a `Config` with `default_retry = false`.
+///
+/// A `DynamicObject` that says that it is of another kind than the one asked for is left out.
 pub struct ListWatch<K: Resource> {
     client: Client,
     path: String,
+    expected: Expected,
+    bytes: Arc<AtomicU64>,
     labels: LabelSelector,
     fields: FieldSelector,
     modify_list: Option<Modify<ListOptions>>,
@@ -60,6 +74,8 @@ impl<K: Resource> ListWatch<K> {
         Self {
             client,
             path: K::url_path(kind, namespace),
+            expected: Expected::of::<K>(kind),
+            bytes: Arc::default(),
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
             modify_list: None,
@@ -159,11 +175,12 @@ async fn error_body(mut body: Body) -> Vec<u8> {
     text
 }
 
-/// The next piece of a body; nothing at its end.
-async fn piece(body: &mut Body) -> Result<Option<Bytes>, Error> {
+/// The next piece of a body, counted; nothing at its end.
+async fn piece(body: &mut Body, bytes: &AtomicU64) -> Result<Option<Bytes>, Error> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Error::Transport(error.into()))?;
         if let Ok(data) = frame.into_data() {
+            bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
             return Ok(Some(data));
         }
     }
@@ -181,15 +198,20 @@ where
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let mut body = patiently(self.send(&self.list_query(options), accept::<K>(Form::List))).await?;
-            let mut list = JsonList::new();
-            while let Some(piece) = patiently(piece(&mut body)).await? {
+            let (mut list, mut head) = (JsonList::new(), Vec::new());
+            while let Some(piece) = patiently(piece(&mut body, &self.bytes)).await? {
+                head.extend_from_slice(&piece[..piece.len().min(HEAD.saturating_sub(head.len()))]);
                 list.push(piece);
                 while let Some(item) = list.next()? {
-                    each(decode_object(&item));
+                    let object = decode_object(&item).map_err(ItemError::from);
+                    each(object.and_then(|object| Ok(self.expected.check(object)?)));
                 }
             }
-            let meta = list.finish()?;
-            if is_table(&meta) {
+            let meta = match list.finish() {
+                Ok(meta) => meta,
+                Err(error) => return Err(table(&head, &error).unwrap_or(error.into())),
+            };
+            if meta.kind == "Table" && TABLES.contains(&meta.api_version.as_str()) {
                 return Err(Error::Table { kind: meta.kind, api_version: meta.api_version });
             }
             Ok(meta)
@@ -199,25 +221,41 @@ where
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
             let body = self.send(&self.watch_query(options), accept::<K>(Form::Object)).await?;
-            let events =
-                futures_util::stream::try_unfold((body, JsonLines::new()), |(mut body, mut lines)| async {
-                    loop {
-                        if let Some(frame) = lines.next()? {
-                            return Ok(Some((WatchEvent::decode(&frame), (body, lines))));
-                        }
-                        match piece(&mut body).await? {
-                            Some(piece) => lines.push(piece),
-                            // A connection that breaks within a frame has ended, and the event will come again.
-                            None => return Ok::<_, Error>(None),
-                        }
+            let (expected, bytes) = (self.expected.clone(), Arc::clone(&self.bytes));
+            let begin = (body, JsonLines::new(), bytes);
+            let events = stream::try_unfold(begin, |(mut body, mut lines, bytes)| async {
+                loop {
+                    if let Some(frame) = lines.next()? {
+                        return Ok(Some((WatchEvent::decode(&frame), (body, lines, bytes))));
                     }
-                });
+                    match piece(&mut body, &bytes).await? {
+                        Some(piece) => lines.push(piece),
+                        // A connection that breaks within a frame has ended, and the event will come again.
+                        None => return Ok::<_, Error>(None),
+                    }
+                }
+            });
             // An event that cannot be decoded is an item of the stream, not its end.
-            Ok(Watch::new(futures_util::StreamExt::map(events, |event| {
-                event.and_then(|event| event.map_err(Error::from))
-            })))
+            Ok(Watch::new(events.map(move |event| check(&expected, event??))))
         })
     }
+
+    fn describe(&self) -> String {
+        self.expected.describe()
+    }
+
+    fn bytes_read(&self) -> Option<u64> {
+        Some(self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+fn check<K: Resource + 'static>(expected: &Expected, event: WatchEvent<K>) -> Result<WatchEvent<K>, Error> {
+    Ok(match event {
+        WatchEvent::Added(object) => WatchEvent::Added(expected.check(object)?),
+        WatchEvent::Modified(object) => WatchEvent::Modified(expected.check(object)?),
+        WatchEvent::Deleted(object) => WatchEvent::Deleted(expected.check(object)?),
+        other => other,
+    })
 }
 
 /// What an answer is made of.
@@ -235,8 +273,21 @@ fn accept<K: Resource>(form: Form) -> &'static str {
     }
 }
 
-fn is_table(meta: &ListMeta) -> bool {
-    meta.kind == "Table" && matches!(meta.api_version.as_str(), "meta.k8s.io/v1" | "meta.k8s.io/v1beta1")
+/// The versions of the API that have tables.
+const TABLES: [&str; 2] = ["meta.k8s.io/v1", "meta.k8s.io/v1beta1"];
+
+/// So much of the beginning of a list is kept to tell what it was, should it not be one.
+const HEAD: usize = 512;
+
+/// A body without items that begins as a table does.
+///
+/// Nothing but the wording of the error depends on it, so that the text is not parsed.
+fn table(head: &[u8], error: &ListError) -> Option<Error> {
+    let ListError::Envelope(_) = error else { return None };
+    let text: String = String::from_utf8_lossy(head).split_whitespace().collect();
+    let says = |name: &str, value: &str| text.contains(&format!("\"{name}\":\"{value}\""));
+    let version = TABLES.into_iter().find(|version| says("kind", "Table") && says("apiVersion", version))?;
+    Some(Error::Table { kind: "Table".into(), api_version: version.into() })
 }
 
 impl<K: Resource> fmt::Debug for ListWatch<K> {

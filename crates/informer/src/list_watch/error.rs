@@ -1,5 +1,6 @@
 //! Why a list or a watch failed, and the questions one asks of that.
 
+use super::kind::KindError;
 use kube_core::Status;
 use kube_informer_wire::{DecodeError, FrameError, ListError, StatusExt};
 use std::{error::Error as StdError, io, time::Duration};
@@ -33,6 +34,9 @@ pub enum Error {
     /// A frame of a watch, or the object in it, cannot be decoded.
     #[error("watch event cannot be decoded")]
     Event(#[from] DecodeError),
+    /// The object of a watch event is of another kind.
+    #[error("watch event is left out")]
+    Kind(#[from] KindError),
     /// The server answered with a table, which holds no objects.
     #[error("server answered with a {kind} of {api_version}, which holds no objects")]
     Table {
@@ -113,6 +117,27 @@ impl Error {
             cause = error.source();
         }
         false
+    }
+
+    /// A word for what it is, as metrics and logs call it.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Status { .. } if self.is_expired() => "expired",
+            Self::Status { .. } if self.is_version_too_large() => "version_too_large",
+            Self::Status { .. } if self.is_too_many_requests() => "too_many_requests",
+            Self::Status { .. } if self.is_internal() => "internal",
+            Self::Status { .. } if self.is_unauthorized() => "unauthorized",
+            Self::Status { .. } if self.is_forbidden() => "forbidden",
+            Self::Status { .. } if self.is_not_found() => "not_found",
+            Self::Status { .. } => "status",
+            Self::Transport(_) if self.is_connection_refused() => "connection_refused",
+            Self::Transport(_) => "transport",
+            Self::List(_) | Self::Frame(_) => "body",
+            Self::Event(_) => "event",
+            Self::Kind(_) => "kind",
+            Self::Table { .. } => "table",
+        }
     }
 
     /// How long the server asks to wait.

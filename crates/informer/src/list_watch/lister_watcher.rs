@@ -1,8 +1,8 @@
 //! What a reflector needs of a source: to list a page and to open a watch.
 
-use super::error::Error;
+use super::{error::Error, kind::ItemError};
 use futures_core::Stream;
-use kube_informer_wire::{ListMeta, ListOptions, ObjectError, WatchEvent, WatchOptions};
+use kube_informer_wire::{ListMeta, ListOptions, WatchEvent, WatchOptions};
 use std::{
     fmt,
     pin::Pin,
@@ -12,8 +12,8 @@ use std::{
 /// A future that a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Takes the items of a page one by one, as they are decoded. One that cannot be decoded comes as its error.
-pub type Each<'a, K> = &'a mut (dyn FnMut(Result<K, ObjectError>) + Send);
+/// Takes the items of a page one by one, as they are decoded. One that is left out comes as its error.
+pub type Each<'a, K> = &'a mut (dyn FnMut(Result<K, ItemError>) + Send);
 
 /// A source of objects that can be listed and watched.
 ///
@@ -39,6 +39,16 @@ pub trait ListerWatcher<K>: Send + Sync {
     /// Whether the initial state can be asked for as a watch (`sendInitialEvents`).
     fn can_stream_lists(&self) -> bool {
         true
+    }
+
+    /// What kind of objects these are, in words for logs and reports: `apps/v1 Deployment`, or else the name of the type.
+    fn describe(&self) -> String {
+        std::any::type_name::<K>().to_owned()
+    }
+
+    /// How many bytes of lists and watches were read so far; nothing where they are not counted.
+    fn bytes_read(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -89,5 +99,13 @@ impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
 
     fn can_stream_lists(&self) -> bool {
         (**self).can_stream_lists()
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
+    fn bytes_read(&self) -> Option<u64> {
+        (**self).bytes_read()
     }
 }

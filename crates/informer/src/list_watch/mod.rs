@@ -1,5 +1,6 @@
 //! Where objects come from: one page of a list at a time, and a watch.
 
+mod kind;
 mod error;
 mod lister_watcher;
 mod functions;
@@ -15,6 +16,7 @@ mod tests;
 pub use client::ListWatch;
 pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
+pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
 pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};

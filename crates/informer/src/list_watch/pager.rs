@@ -3,10 +3,11 @@
 use super::{
     error::Error,
     functions::Page,
+    kind::ItemError,
     lister_watcher::ListerWatcher,
     paging::{Next, Paging},
 };
-use kube_informer_wire::{ListMeta, ListOptions, ObjectError, ResourceVersion};
+use kube_informer_wire::{ListMeta, ListOptions, ResourceVersion};
 use std::num::NonZeroU64;
 use tokio::sync::mpsc;
 
@@ -45,8 +46,8 @@ enum Expiry {
 pub struct Listed<K> {
     /// The objects, in order.
     pub items: Vec<K>,
-    /// Objects that could not be decoded.
-    pub undecodable: Vec<ObjectError>,
+    /// Why items were left out.
+    pub undecodable: Vec<ItemError>,
     /// The version of the list.
     pub version: Option<ResourceVersion>,
     /// Whether it took more than one request.
@@ -133,7 +134,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
     pub async fn each<K: Send>(
         &self,
         options: &ListOptions,
-        mut each: impl FnMut(Result<K, ObjectError>) + Send,
+        mut each: impl FnMut(Result<K, ItemError>) + Send,
     ) -> Result<Option<ResourceVersion>, Error>
     where
         L: ListerWatcher<K>,
@@ -189,7 +190,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         // A place for the page before the page: what is fetched ahead is then what the channel holds.
         while let Ok(place) = pages.reserve().await {
             let mut items = Vec::new();
-            let mut take = |item: Result<K, ObjectError>| items.extend(item.ok());
+            let mut take = |item: Result<K, ItemError>| items.extend(item.ok());
             match self.source.list(&paging.request(), &mut take).await {
                 Ok(meta) => {
                     let token = meta.continue_token.clone();

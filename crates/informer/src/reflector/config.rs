@@ -21,6 +21,8 @@ pub struct Config {
     pub internal_error_patience: Duration,
     /// How often everything known is told again; zero means never.
     pub resync: Duration,
+    /// Whether a streamed state is held against a list.
+    pub consistency: Consistency,
 }
 
 /// How the initial state is asked for.
@@ -33,6 +35,17 @@ pub enum Strategy {
     List,
 }
 
+/// Whether a streamed state is held against a list at exactly its version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consistency {
+    /// It is trusted.
+    #[default]
+    Trusted,
+    /// It is checked, and differences of keys, uids and versions are reported. The watch waits meanwhile, and everything
+    /// is in memory twice: this is for tests.
+    Checked,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -42,6 +55,7 @@ impl Default for Config {
             min_watch_timeout: Duration::from_secs(300),
             internal_error_patience: Duration::ZERO,
             resync: Duration::ZERO,
+            consistency: Consistency::default(),
         }
     }
 }

@@ -2,39 +2,45 @@
 
 use super::{
     collection::Collection,
-    config::{Config, Strategy},
+    config::{Config, Consistency, Strategy},
     cursor::Cursor,
     dice::Dice,
     failure::Failure,
+    inventory::Inventory,
+    journal::Journal,
+    live::Live,
     report::{Activity, Cause, Outlook, Report, Status},
     resync::Resync,
     sink::Sink,
     speaker::Speaker,
-    step::{Page, Reading, Seen, Step, Then},
+    step::{Page, Reading, Step, Then, Via},
 };
-use crate::list_watch::{BoxError, Error, ListerWatcher, Watch};
+use crate::list_watch::{BoxError, Error, ItemError, ListerWatcher};
 use kube_core::Resource;
-use kube_informer_wire::{ListOptions, ObjectError, ResourceVersion, WatchEvent};
+use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use std::{fmt, panic::Location, sync::Arc};
 use tokio::{
     sync::watch,
-    time::{Instant, error::Elapsed, sleep, sleep_until, timeout_at},
+    time::{Instant, sleep, sleep_until, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 /// Keeps a sink up to date with a source: lists what there is, watches what happens, and comes back from every failure.
 ///
 /// It never misses a change without beginning again with the whole state, and never goes back in time.
 pub struct Reflector<K, L, S> {
-    speaker: Speaker,
-    source: L,
-    sink: S,
-    cursor: Cursor,
-    watch: Option<Watch<K>>,
-    collection: Collection<K>,
+    pub(super) speaker: Speaker,
+    pub(super) source: L,
+    pub(super) sink: S,
+    pub(super) cursor: Cursor,
+    watch: Option<Live<K>>,
+    pub(super) collection: Collection<K>,
+    pub(super) journal: Journal,
     resync: Resync,
+    consistency: Consistency,
     /// How many changes were handed on.
-    events: u64,
+    pub(super) events: u64,
 }
 
 impl<K, L, S> Reflector<K, L, S>
@@ -57,13 +63,15 @@ where
         }
         let caller = Location::caller();
         Self {
-            speaker: Speaker::new(format!("{}:{}", caller.file(), caller.line())),
+            speaker: Speaker::new(format!("{}:{}", caller.file(), caller.line()), source.describe()),
             source,
             sink,
+            consistency: config.consistency,
             resync: Resync::every(config.resync),
             cursor: Cursor::new(config, Dice::shaken()),
             watch: None,
             collection: Collection::default(),
+            journal: Journal::new(Via::List, Instant::now()),
             events: 0,
         }
     }
@@ -97,6 +105,7 @@ where
 
     /// Reflects until cancelled. Nothing is asked of the source if that is so from the start.
     pub async fn run(mut self, cancel: CancellationToken) {
+        self.speaker.started();
         while cancel.run_until_cancelled(self.step()).await.is_some() {}
         self.speaker.stopped();
     }
@@ -109,16 +118,14 @@ where
             Step::List(options, page) => self.list(&options, page).await,
             Step::Stream(options, until) => {
                 self.collection.clear();
-                let opened = timeout_at(until, self.source.watch(&options)).await;
-                self.open(Reading::Collect, opened);
+                self.journal = Journal::new(Via::Stream, Instant::now());
+                self.open(Reading::Collect, &options, until).await;
             }
-            Step::Watch(options, until) => {
-                // The old watch is closed before the new one is asked for.
-                self.watch = None;
-                let opened = timeout_at(until, self.source.watch(&options)).await;
-                self.open(Reading::Deliver, opened);
+            Step::Watch(options, until) => self.open(Reading::Deliver, &options, until).await,
+            Step::Read(reading, until) => {
+                let span = self.watch.as_ref().map_or_else(Span::none, |live| live.span.clone());
+                self.read(reading, until).instrument(span).await;
             }
-            Step::Read(reading, until) => self.read(reading, until).await,
             Step::Replace(version) => self.replace(version).await,
             Step::Wait(delay) => {
                 self.watch = None;
@@ -131,17 +138,24 @@ where
     async fn list(&mut self, options: &ListOptions, page: Page) {
         if page == Page::First {
             self.collection.clear();
+            self.journal = Journal::new(Via::List, Instant::now());
         }
         self.watch = None;
-        let mut undecodable = Vec::new();
-        let (collection, sink) = (&mut self.collection, &mut self.sink);
-        let mut each = |item: Result<K, ObjectError>| match item.map(|object| sink.collect(object)) {
-            Ok(Ok((key, object))) => collection.push(key, object),
-            Ok(Err(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
-            Err(error) => undecodable.push(error),
+        self.journal.page_asked();
+        let mut left_out = Vec::new();
+        let (collection, sink, journal) = (&mut self.collection, &mut self.sink, &mut self.journal);
+        let mut each = |item: Result<K, ItemError>| {
+            journal.item_came();
+            match item.map(|object| sink.collect(object)) {
+                Ok(Ok((key, object))) => collection.push(key, object),
+                Ok(Err(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
+                Err(error) => left_out.push(error),
+            }
         };
-        let listed = self.source.list(options, &mut each).await;
-        for error in undecodable {
+        let span = self.speaker.list_span(options);
+        let listed = self.source.list(options, &mut each).instrument(span).await;
+        self.count_bytes();
+        for error in left_out {
             self.leave_out(Activity::List, &error);
         }
         match listed {
@@ -153,9 +167,14 @@ where
         }
     }
 
-    fn open(&mut self, reading: Reading, opened: Result<Result<Watch<K>, Error>, Elapsed>) {
-        match opened {
-            Ok(Ok(watch)) => self.watch = Some(watch),
+    async fn open(&mut self, reading: Reading, options: &WatchOptions, until: Instant) {
+        // The old watch is closed before the new one is asked for.
+        self.watch = None;
+        let span = self.speaker.watch_span(options);
+        match timeout_at(until, self.source.watch(options).instrument(span.clone())).await {
+            Ok(Ok(watch)) => {
+                self.watch = Some(Live::new(watch, span, self.speaker.metrics.watch_duration()));
+            }
             Ok(Err(error)) => {
                 self.cursor.open_failed(Failure::of(&error), Instant::now());
                 self.fail(activity(reading), Cause::Source(&error));
@@ -165,100 +184,51 @@ where
     }
 
     async fn read(&mut self, reading: Reading, until: Instant) {
-        let Some(watch) = &mut self.watch else { return self.cursor.watch_closed(Instant::now()) };
-        let wake = self.resync.due().map_or(until, |due| due.min(until));
+        let Some(live) = &mut self.watch else { return self.cursor.watch_closed(Instant::now()) };
+        let notice = (reading == Reading::Collect).then(|| self.journal.notice_due());
+        let wake = [notice, self.resync.due()].into_iter().flatten().fold(until, Instant::min);
         tokio::select! {
             biased;
-            event = watch.next() => match event {
-                Some(event) => self.event(reading, event).await,
-                None => self.closed(reading),
-            },
+            event = live.watch.next() => {
+                self.count_bytes();
+                match event {
+                    Some(event) => self.event(reading, event).await,
+                    None => self.closed(reading),
+                }
+            }
             () = sleep_until(wake) => {
-                if wake < until {
-                    self.resync().await;
-                } else {
+                if wake == until {
                     self.silent(reading);
+                } else if Some(wake) == notice {
+                    self.speaker.awaits_completion(&mut self.journal);
+                } else {
+                    self.resync().await;
                 }
             }
         }
     }
 
-    async fn event(&mut self, reading: Reading, event: Result<WatchEvent<K>, Error>) {
-        let activity = activity(reading);
-        match event {
-            Ok(WatchEvent::Error(status)) => self.watch_failed(activity, &Error::status(*status)),
-            Ok(WatchEvent::Bookmark { version, initial_events_end: true }) => {
-                self.cursor.initial_state_complete(version, Instant::now());
-            }
-            Ok(event) => match reading {
-                Reading::Collect => self.collect(event),
-                Reading::Deliver => self.deliver(event).await,
-            },
-            Err(Error::Event(error)) if error.object().is_some() => {
-                if let Some(error) = error.object() {
-                    self.leave_out(activity, error);
-                }
-                self.cursor.event_skipped(Instant::now());
-            }
-            // A connection that breaks is a watch that ends; what was on its way comes again.
-            Err(Error::Transport(_)) => self.closed(reading),
-            Err(error) => self.watch_failed(activity, &error),
-        }
-    }
-
-    /// Adds an event to the initial state.
-    fn collect(&mut self, event: WatchEvent<K>) {
-        match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => match self.sink.collect(object) {
-                Ok((key, object)) => self.collection.put(key, object),
-                Err(key) => key.into_iter().for_each(|key| self.collection.unreadable(key)),
-            },
-            WatchEvent::Deleted(object) => {
-                if let Ok((key, _)) | Err(Some(key)) = self.sink.collect(object).map(|(key, _)| (key, ())) {
-                    self.collection.remove(&key);
-                }
-            }
-            _ => {}
-        }
-        self.cursor.event_seen(Seen::Happened, None, Instant::now());
-    }
-
-    /// Hands an event on.
-    async fn deliver(&mut self, event: WatchEvent<K>) {
-        let (seen, version, handed) = match event {
-            WatchEvent::Added(object) => (Seen::Added, version_of(&object), self.sink.add(object).await),
-            WatchEvent::Modified(object) => {
-                (Seen::Happened, version_of(&object), self.sink.update(object).await)
-            }
-            WatchEvent::Deleted(object) => {
-                (Seen::Happened, version_of(&object), self.sink.delete(object).await)
-            }
-            WatchEvent::Bookmark { version, .. } => {
-                (Seen::Happened, Some(version.clone()), self.sink.bookmark(version).await)
-            }
-            WatchEvent::Unknown { kind, version } => {
-                tracing::warn!(reflector = self.speaker.name, kind, "unknown type of event");
-                (Seen::Happened, version, Ok(()))
-            }
-            _ => (Seen::Happened, None, Ok(())),
-        };
-        match handed {
-            Ok(()) => {
-                self.events += 1;
-                self.cursor.event_seen(seen, version, Instant::now());
-            }
-            Err(error) => self.sink_failed(&error),
+    fn count_bytes(&mut self) {
+        if let Some(bytes) = self.source.bytes_read() {
+            self.speaker.metrics.bytes(bytes);
         }
     }
 
     async fn replace(&mut self, version: Option<ResourceVersion>) {
         let listing = self.collection.take(version);
+        let is_checked = self.consistency == Consistency::Checked && self.journal.via == Via::Stream;
+        let inventory = is_checked.then(|| Inventory::of(&listing)).flatten();
+        let (objects, begins) = (listing.objects.len(), Instant::now());
         match self.sink.replace(listing).await {
             Ok(()) => {
                 self.cursor.replaced();
                 self.resync.arm();
+                self.speaker.listed(&self.journal, objects, begins.elapsed());
             }
-            Err(error) => self.sink_failed(&error),
+            Err(error) => return self.sink_failed(&error),
+        }
+        if let Some(inventory) = inventory {
+            self.check(inventory).await;
         }
     }
 
@@ -271,7 +241,7 @@ where
         self.resync.arm();
     }
 
-    fn closed(&mut self, reading: Reading) {
+    pub(super) fn closed(&mut self, reading: Reading) {
         self.watch = None;
         self.cursor.watch_closed(Instant::now());
         match (reading, self.cursor.waiting()) {
@@ -289,25 +259,29 @@ where
         }
     }
 
-    fn watch_failed(&mut self, activity: Activity, error: &Error) {
+    pub(super) fn watch_failed(&mut self, activity: Activity, error: &Error) {
         self.watch = None;
         self.cursor.watch_failed(Failure::of(error), Instant::now());
         self.fail(activity, Cause::Source(error));
     }
 
-    fn sink_failed(&mut self, error: &BoxError) {
+    pub(super) fn sink_failed(&mut self, error: &BoxError) {
         self.cursor.sink_failed(Instant::now());
         self.fail(Activity::Deliver, Cause::Sink(error));
     }
 
     /// Reports an object that is left out. It exists, so it is not to be taken for gone.
-    fn leave_out(&mut self, activity: Activity, error: &ObjectError) {
+    pub(super) fn leave_out(&mut self, activity: Activity, error: &ItemError) {
         if activity != Activity::Watch
             && let Some(key) = error.key()
         {
             self.collection.unreadable(key.clone());
         }
-        self.speaker.failed(activity, Cause::Object(error), Outlook::GoesOn);
+        let cause = match error {
+            ItemError::Object(error) => Cause::Object(error),
+            ItemError::Kind(error) => Cause::Kind(error),
+        };
+        self.speaker.failed(activity, cause, Outlook::GoesOn);
     }
 
     fn fail(&mut self, activity: Activity, cause: Cause<'_>) {
@@ -318,21 +292,18 @@ where
     }
 }
 
-fn activity(reading: Reading) -> Activity {
+pub(super) fn activity(reading: Reading) -> Activity {
     match reading {
         Reading::Collect => Activity::Stream,
         Reading::Deliver => Activity::Watch,
     }
 }
 
-fn version_of<K: Resource>(object: &K) -> Option<ResourceVersion> {
-    object.meta().resource_version.as_deref()?.parse().ok()
-}
-
 impl<K, L, S> fmt::Debug for Reflector<K, L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reflector")
             .field("name", &self.speaker.name)
+            .field("resource", &self.speaker.resource)
             .field("cursor", &self.cursor)
             .finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! What a reflector tells of itself: failures as they happen, and where it stands.
 
-use super::step::Then;
-use crate::list_watch::{BoxError, Error};
+use super::{inventory::Differences, step::Then};
+use crate::list_watch::{BoxError, Error, KindError};
 use kube_informer_wire::{ObjectError, ResourceVersion};
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,6 +11,8 @@ use std::{fmt, sync::Arc, time::Duration};
 pub struct Report<'r> {
     /// Which reflector.
     pub name: &'r str,
+    /// Which kind of objects, in words such as `apps/v1 Deployment`.
+    pub resource: &'r str,
     /// What was being done.
     pub activity: Activity,
     /// What went wrong.
@@ -31,6 +33,8 @@ pub enum Activity {
     Watch,
     /// Handing on what was seen.
     Deliver,
+    /// Holding a streamed state against a list.
+    Check,
 }
 
 /// What went wrong.
@@ -41,12 +45,16 @@ pub enum Cause<'r> {
     Source(&'r Error),
     /// One object, which is left out.
     Object(&'r ObjectError),
+    /// One object of another kind, which is left out.
+    Kind(&'r KindError),
     /// The sink.
     Sink(&'r BoxError),
     /// A watch that ended within a second without an event.
     VeryShortWatch,
     /// A stream that ended, or fell silent, before its initial state was complete.
     BrokenStream,
+    /// A streamed state that is not what a list finds.
+    Inconsistent(&'r Differences),
 }
 
 /// What happens next.
@@ -131,15 +139,34 @@ impl Default for Status {
     }
 }
 
+impl Cause<'_> {
+    /// A word for it, as the [metrics](super::metrics) call it: that of [`Error::label`], or `object`, `kind`, `sink`,
+    /// `very_short_watch`, `broken_stream`, `inconsistent`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Source(error) => error.label(),
+            Self::Object(_) => "object",
+            Self::Kind(_) => "kind",
+            Self::Sink(_) => "sink",
+            Self::VeryShortWatch => "very_short_watch",
+            Self::BrokenStream => "broken_stream",
+            Self::Inconsistent(_) => "inconsistent",
+        }
+    }
+}
+
 /// The error and its causes, one after the other.
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut error: &dyn std::error::Error = match self {
             Self::Source(error) => error,
             Self::Object(error) => error,
+            Self::Kind(error) => error,
             Self::Sink(error) => &***error,
             Self::VeryShortWatch => return f.write_str("watch lasted less than a second and no event came"),
             Self::BrokenStream => return f.write_str("stream ended before the initial state was complete"),
+            Self::Inconsistent(differences) => return differences.fmt(f),
         };
         write!(f, "{error}")?;
         while let Some(cause) = error.source() {
@@ -152,11 +179,11 @@ impl fmt::Display for Cause<'_> {
 
 /// Logs a failure once: quietly where it is part of the usual course.
 pub(super) fn log(report: &Report<'_>) {
-    let Report { name, activity, cause, outlook } = report;
+    let Report { name, resource, activity, cause, outlook } = report;
     match cause {
         Cause::Source(error) if error.is_expired() => {
-            tracing::debug!(reflector = name, ?activity, %cause, ?outlook, "version expired");
+            tracing::debug!(reflector = name, resource, ?activity, %cause, ?outlook, "version expired");
         }
-        _ => tracing::warn!(reflector = name, ?activity, %cause, ?outlook, "reflector failed"),
+        _ => tracing::warn!(reflector = name, resource, ?activity, %cause, ?outlook, "reflector failed"),
     }
 }

@@ -21,6 +21,13 @@ pub(crate) enum Step {
     Wait(Duration),
 }
 
+/// How the whole state is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via {
+    List,
+    Stream,
+}
+
 /// Which page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {

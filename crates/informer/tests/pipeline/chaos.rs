@@ -17,7 +17,7 @@ impl Random {
 fn misbehave(world: &World, random: &mut Random) {
     let faults = world.server.faults();
     let watch = |fault: Fault| fault.on(Verb::Watch).of("configmaps").times(1);
-    match random.below(9) {
+    match random.below(8) {
         0 => world.server.cut_watches(),
         1 => world.server.restart(Versions::Kept),
         2 => world.server.compact(),
@@ -25,8 +25,7 @@ fn misbehave(world: &World, random: &mut Random) {
         4 => drop(faults.inject(watch(Fault::answer(500)))),
         5 => drop(faults.inject(watch(Fault::cut_after_events(random.below(5))))),
         6 => drop(faults.inject(watch(Fault::cut_after_events(random.below(5)).abruptly()))),
-        7 => drop(faults.inject(watch(Fault::pieces(1 + random.below(40) as usize)))),
-        _ => drop(faults.inject(watch(Fault::drop_initial_events_end()))),
+        _ => drop(faults.inject(watch(Fault::pieces(1 + random.below(40) as usize)))),
     }
     if random.below(3) == 0 {
         world.server.cut_watches();
@@ -35,10 +34,13 @@ fn misbehave(world: &World, random: &mut Random) {
 
 #[tokio::test(start_paused = true)]
 async fn a_minute_of_everything_ends_with_the_cache_equal_to_the_server() {
-    for (seed, config) in strategies().into_iter().enumerate() {
+    for (seed, mut config) in strategies().into_iter().enumerate() {
+        // With the usual backoff a wait that was begun under the faults may last a minute longer than they do.
+        config.backoff.initial = Duration::from_millis(50);
+        config.backoff.cap = Duration::from_secs(1);
         let world = World::new(config);
         let mut random = Random(seed as u64 + 1);
-        let mut alive = vec![false; 100];
+        let mut alive = [false; 100];
         for tick in 0..6000 {
             for _ in 0..5 {
                 let number = random.below(100) as usize;
@@ -58,8 +60,7 @@ async fn a_minute_of_everything_ends_with_the_cache_equal_to_the_server() {
         world.server.faults().clear();
         let calm = tokio::time::Instant::now();
         world.settled().await;
-        // The wait that was begun under the faults may still be on; it is a minute at most.
-        assert!(calm.elapsed() < Duration::from_secs(65), "{:?}", calm.elapsed());
+        assert!(calm.elapsed() < Duration::from_secs(5), "{:?} {:?}", calm.elapsed(), world.reports());
         let counts = world.status.borrow().counts;
         assert!(counts.errors >= 5 && counts.replaces > 1, "it was hard enough: {counts:?}");
         world.stop().await;

@@ -1,8 +1,11 @@
 //! A reflector, a queue and a store against a real API: after whatever goes wrong, the cache is the server.
 
+#![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+
 mod chaos;
 mod cuts;
 mod kinds;
 mod lists;
+mod strangers;
 mod streams;
 mod world;

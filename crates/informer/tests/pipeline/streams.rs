@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use kube_devserver::{DevServer, Fault, Verb};
-use kube_informer::reflector::Config;
+use kube_informer::reflector::{Config, Consistency};
 use std::time::Duration;
 
 async fn world_with(fault: Fault) -> World {
@@ -63,4 +63,25 @@ async fn a_stream_that_is_cut_before_its_end_begins_anew() {
     cancel.cancel();
     task.await.unwrap();
     seed.stop().await;
+}
+
+// R54
+#[tokio::test(start_paused = true)]
+async fn what_is_streamed_is_what_a_list_finds() {
+    let mut config = Config::default();
+    config.consistency = Consistency::Checked;
+    let server = DevServer::start();
+    let refused = server.faults().inject(Fault::answer(503).on(Verb::List).of("configmaps").times(1));
+    let world = World::on(server, config);
+    refused.hit(1).await;
+    for number in 0..20 {
+        world.create(&format!("m{number}")).await;
+    }
+    world.server.cut_watches();
+    world.server.compact();
+    world.settled().await;
+    let reports = world.reports();
+    assert!(reports.iter().any(|report| report.starts_with("Check: server answered 503")), "{reports:?}");
+    assert!(!reports.iter().any(|report| report.contains("not what a list finds")), "{reports:?}");
+    world.stop().await;
 }

@@ -4,6 +4,8 @@ mod list;
 mod watch;
 mod stream;
 mod lifecycle;
+mod consistency;
+mod observe;
 
 use super::{Config, Reflector, Report, Sink, Status, Strategy};
 use crate::{

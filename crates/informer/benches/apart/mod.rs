@@ -1,0 +1,80 @@
+//! A server in a process of its own, so that figures of this one are of the client alone.
+
+use kube_devserver::{Churn, DevServer, Fault, Verb};
+use std::{
+    env,
+    io::{self, BufRead, BufReader, Write},
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+/// A server in another process, which ends with this value.
+pub(crate) struct Apart {
+    child: Child,
+    orders: Option<ChildStdin>,
+    pub(crate) url: String,
+}
+
+impl Apart {
+    /// Starts this program again as a server with so many pods of the corpus.
+    pub(crate) fn with_pods(pods: u64) -> Self {
+        let program = env::current_exe().expect("a program has a path");
+        let mut child = Command::new(program)
+            .args(["serve", &pods.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program starts again");
+        let mut url = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut url).expect("the server says where it is");
+        Self { orders: child.stdin.take(), child, url: url.trim().to_owned() }
+    }
+
+    /// Cuts all watches, and says of the next one that its version has expired.
+    #[allow(dead_code, reason = "each benchmark compiles this file for itself, and not all relist")]
+    pub(crate) fn expire(&mut self) {
+        let orders = self.orders.as_mut().expect("it is open until the end");
+        writeln!(orders, "expire").expect("the server listens");
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.orders = None;
+        self.child.wait().expect("the server ends when nobody can give it orders");
+    }
+}
+
+/// Serves if that is what this process was started for.
+pub(crate) fn served() -> bool {
+    let arguments: Vec<_> = env::args().collect();
+    let Some(place) = arguments.iter().position(|argument| argument == "serve") else { return false };
+    let pods = arguments[place + 1].parse().expect("a number of pods");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let server = DevServer::builder().listen("127.0.0.1:0").start().await.expect("a free port");
+        let churning = server.churn(Churn::pods(pods));
+        println!("{}", server.url().expect("it listens"));
+        let (sender, mut orders) = tokio::sync::mpsc::channel(1);
+        let reader = std::thread::spawn(move || {
+            io::stdin().lines().map_while(Result::ok).for_each(|order| {
+                sender.blocking_send(order).expect("the server reads until the end");
+            });
+        });
+        while orders.recv().await.is_some() {
+            server.faults().inject(Fault::answer(410).on(Verb::Watch).times(1));
+            server.cut_watches();
+        }
+        reader.join().expect("it only reads");
+        drop(churning);
+        server.stop().await;
+    });
+    true
+}
+
+/// A client that does not hide failures by retrying by itself.
+pub(crate) fn client(url: &str) -> kube::Client {
+    let mut config = kube::Config::new(url.parse().expect("a URL"));
+    config.default_retry = false;
+    kube::Client::try_from(config).expect("nothing is asked yet")
+}

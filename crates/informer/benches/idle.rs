@@ -1,0 +1,64 @@
+//! Fifty reflectors with nothing to do: how much of a processor they take.
+//!
+//! `cargo bench -p kube-informer --bench idle` prints the share over ten seconds, of all work of the process, with the
+//! server in another one. The bar is 0.5 %.
+
+mod apart;
+
+use apart::Apart;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::{
+    list_watch::ListWatch,
+    reflector::{Phase, Reflector},
+    store::Store,
+};
+use std::{fs, time::Duration};
+use tokio::{task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+const REFLECTORS: usize = 50;
+const PODS: u64 = 100;
+const PERIOD: Duration = Duration::from_secs(10);
+
+#[tokio::main(flavor = "current_thread")]
+async fn idle() {
+    let server = Apart::with_pods(PODS);
+    let (client, cancel, mut tasks) = (apart::client(&server.url), CancellationToken::new(), JoinSet::new());
+    let mut stores = Vec::new();
+    for _ in 0..REFLECTORS {
+        let (store, writer) = Store::builder().build().expect("no index to be wrong");
+        let reflector = Reflector::new(ListWatch::<Pod>::all(client.clone()), writer);
+        let mut status = reflector.status();
+        tasks.spawn(reflector.run(cancel.clone()));
+        status.wait_for(|status| status.phase == Phase::Watching).await.expect("it runs");
+        assert_eq!(store.len() as u64, PODS);
+        stores.push(store);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (before, began) = (processor_time(), Instant::now());
+    tokio::time::sleep(PERIOD).await;
+    let (used, passed) = (processor_time() - before, began.elapsed());
+    let share = 100.0 * used.as_secs_f64() / passed.as_secs_f64();
+    println!("{REFLECTORS} reflectors of {PODS} pods: {before:?} to begin");
+    println!("idle: {used:?} of {passed:.1?}, {share:.3} % of a processor");
+    cancel.cancel();
+    while let Some(ended) = tasks.join_next().await {
+        ended.expect("no reflector panics");
+    }
+}
+
+/// How long the threads of this process have been running.
+fn processor_time() -> Duration {
+    let threads = fs::read_dir("/proc/self/task").expect("Linux");
+    let times = threads.flatten().map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        text.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
+    });
+    Duration::from_nanos(times.sum())
+}
+
+fn main() {
+    if !apart::served() {
+        idle();
+    }
+}

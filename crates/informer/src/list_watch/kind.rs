@@ -1,0 +1,83 @@
+//! Objects of another kind than the one asked for.
+
+use kube_core::{DynamicObject, Resource};
+use kube_informer_wire::{Key, ObjectError, ResourceVersion};
+use std::any::Any;
+
+/// An object of another kind than the one asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("object {} is a {found}, not a {expected}", key.as_ref().map_or("without a name", Key::as_str))]
+#[non_exhaustive]
+pub struct KindError {
+    /// Its key, if it has one.
+    pub key: Option<Key>,
+    /// What it is, such as `v1 Service`.
+    pub found: String,
+    /// What it should be, such as `v1 Pod`.
+    pub expected: String,
+}
+
+/// Why an item of a list is left out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ItemError {
+    /// It cannot be decoded.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// It is something else.
+    #[error(transparent)]
+    Kind(#[from] KindError),
+}
+
+impl ItemError {
+    /// The key of the item, if it could be read.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Object(error) => error.key(),
+            Self::Kind(error) => error.key.as_ref(),
+        }
+    }
+
+    /// The version of the item, if it could be read.
+    #[must_use]
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        match self {
+            Self::Object(error) => error.version(),
+            Self::Kind(_) => None,
+        }
+    }
+}
+
+/// The kind of the objects of a resource.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    api_version: String,
+    kind: String,
+}
+
+impl Expected {
+    pub(super) fn of<K: Resource>(kind: &K::DynamicType) -> Self {
+        Self { api_version: K::api_version(kind).into_owned(), kind: K::kind(kind).into_owned() }
+    }
+
+    /// `apps/v1 Deployment`.
+    pub(super) fn describe(&self) -> String {
+        format!("{} {}", self.api_version, self.kind)
+    }
+
+    /// Lets an object pass unless it says that it is something else.
+    ///
+    /// Only objects that could be anything are asked: others are of their kind by having been decoded.
+    pub(super) fn check<K: Resource + 'static>(&self, object: K) -> Result<K, KindError> {
+        let dynamic = (&object as &dyn Any).downcast_ref::<DynamicObject>();
+        let types = dynamic.and_then(|dynamic| dynamic.types.as_ref());
+        match types {
+            Some(types) if types.kind != self.kind || types.api_version != self.api_version => {
+                let found = format!("{} {}", types.api_version, types.kind);
+                Err(KindError { key: Key::of(&object).ok(), found, expected: self.describe() })
+            }
+            _ => Ok(object),
+        }
+    }
+}

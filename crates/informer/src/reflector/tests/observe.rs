@@ -1,0 +1,282 @@
+//! What a reflector shows of itself to metrics and traces.
+
+use super::{
+    Config, Run, added, bookmark, complete, deleted, error, expired, listing, modified, silence, start,
+};
+use crate::{
+    list_watch::{Scene, Script},
+    reflector::metrics as names,
+    testing::{PodBuilder, pod},
+};
+use k8s_openapi::api::core::v1::Pod;
+use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Unit};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+
+/// Figures by name and labels but for `name`, each with how often it was asked for by those who count.
+#[derive(Default)]
+struct Figures {
+    all: Arc<Mutex<BTreeMap<String, f64>>>,
+    registered: AtomicUsize,
+}
+
+struct Figure {
+    key: String,
+    all: Arc<Mutex<BTreeMap<String, f64>>>,
+}
+
+impl Figure {
+    fn change(&self, change: impl Fn(f64) -> f64) {
+        let mut all = self.all.lock().unwrap();
+        let figure = all.entry(self.key.clone()).or_default();
+        *figure = change(*figure);
+    }
+}
+
+impl CounterFn for Figure {
+    fn increment(&self, by: u64) {
+        self.change(|figure| figure + by as f64);
+    }
+    fn absolute(&self, value: u64) {
+        self.change(|_| value as f64);
+    }
+}
+
+impl GaugeFn for Figure {
+    fn increment(&self, by: f64) {
+        self.change(|figure| figure + by);
+    }
+    fn decrement(&self, by: f64) {
+        self.change(|figure| figure - by);
+    }
+    fn set(&self, value: f64) {
+        self.change(|_| value);
+    }
+}
+
+impl HistogramFn for Figure {
+    fn record(&self, value: f64) {
+        self.change(|figure| figure + value);
+    }
+}
+
+impl Figures {
+    fn figure(&self, key: &Key) -> Arc<Figure> {
+        self.registered.fetch_add(1, Ordering::Relaxed);
+        let labels = key.labels().filter(|label| label.key() != "name");
+        let key = labels.fold(key.name().to_owned(), |key, label| format!("{key} {}", label.value()));
+        Arc::new(Figure { key, all: Arc::clone(&self.all) })
+    }
+
+    fn of(&self, name: &str, label: &str) -> f64 {
+        let key = format!("{name} {label}");
+        self.all.lock().unwrap().get(key.trim()).copied().unwrap_or_default()
+    }
+}
+
+impl metrics::Recorder for Figures {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: metrics::SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: metrics::SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: metrics::SharedString) {}
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        assert!(key.labels().any(|label| label.key() == "name" && label.value().contains(".rs:")));
+        Counter::from_arc(self.figure(key))
+    }
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.figure(key))
+    }
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::from_arc(self.figure(key))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_tell_what_was_done() {
+    let figures = Figures::default();
+    let _guard = metrics::set_default_local_recorder(&figures);
+    let first = Scene::open([added(pod("a").version(1)), added(pod("b").version(2))])
+        .pause(Duration::from_secs(3))
+        .event(complete(2))
+        .event(modified(pod("a").version(3)))
+        .event(deleted(pod("b").version(4)))
+        .event(bookmark(5))
+        .pause(Duration::from_secs(20))
+        .event(error(410, "Expired"));
+    let script = Script::new().watch(first).watch_fails(expired()).watch_fails(super::failure(
+        422,
+        "Invalid",
+        "no streams",
+    ));
+    let script = script.list([pod("a").version(3)], 7).watch(Scene::open([bookmark(9)]));
+    let mut run = start(script, Config::default());
+    run.until(|run| run.status.borrow().version == Some(crate::testing::rv(9))).await;
+    run.stop().await;
+    let expected = [
+        (names::LISTS, "stream", 3.0),
+        (names::LISTS, "list", 1.0),
+        (names::LIST_ITEMS, "", 3.0),
+        (names::WATCHES, "", 1.0),
+        (names::EVENTS, "added", 2.0),
+        (names::EVENTS, "modified", 1.0),
+        (names::EVENTS, "deleted", 1.0),
+        (names::EVENTS, "bookmark", 3.0),
+        (names::EVENTS, "error", 1.0),
+        (names::EVENTS, "unknown", 0.0),
+        (names::ERRORS, "expired", 2.0),
+        (names::ERRORS, "status", 1.0),
+        (names::RELISTS, "expired", 1.0),
+        (names::VERSION, "", 9.0),
+        (names::BYTES, "", 0.0),
+    ];
+    for (name, label, figure) in expected {
+        assert_eq!(figures.of(name, label), figure, "{name} {label}: {:?}", figures.all);
+    }
+    let near = |name, seconds: f64| (seconds..seconds + 0.1).contains(&figures.of(name, ""));
+    assert!(near(names::LIST_DURATION, 3.0) && near(names::WATCH_DURATION, 23.0), "{:?}", figures.all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_asks_no_recorder_for_a_handle() {
+    let registered = async |events: u64| {
+        let figures = Figures::default();
+        let _guard = metrics::set_default_local_recorder(&figures);
+        let scene = Scene::open((0..events).map(|version| modified(pod("a").version(version + 2))));
+        let mut run = start(Script::new().list([], 1).watch(scene), listing());
+        run.given(1 + events as usize).await;
+        figures.registered.load(Ordering::Relaxed)
+    };
+    assert_eq!(registered(1).await, registered(100).await);
+}
+
+/// Spans and events in words: their name or message, and their fields.
+#[derive(Clone, Default)]
+struct Traces {
+    all: Arc<Mutex<Vec<String>>>,
+    spans: Arc<AtomicU64>,
+}
+
+#[derive(Default)]
+struct Words(String);
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() != "reflector" {
+            self.0 += &format!(" {}={value:?}", field.name());
+        }
+    }
+}
+
+impl Traces {
+    fn about(&self, what: &str) -> Vec<String> {
+        self.all.lock().unwrap().iter().filter(|trace| trace.contains(what)).cloned().collect()
+    }
+
+    async fn of(run: impl AsyncFnOnce() -> Run) -> Self {
+        let traces = Self::default();
+        let _guard = tracing::subscriber::set_default(traces.clone());
+        run().await.stop().await;
+        traces
+    }
+}
+
+impl Subscriber for Traces {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("kube_informer")
+    }
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut words = Words(format!("span {}", span.metadata().name()));
+        span.record(&mut words);
+        self.all.lock().unwrap().push(words.0);
+        Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut words = Words("event".into());
+        event.record(&mut words);
+        self.all.lock().unwrap().push(words.0);
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_list_and_each_watch_has_a_span() {
+    let traces = Traces::of(async || {
+        let script = Script::new()
+            .page([pod("a").version(1)], 5, Some("C1"))
+            .list([pod("b").version(1)], 5)
+            .watch(Scene::closed([bookmark(6)]))
+            .watch(silence());
+        let mut run = start(script, listing());
+        run.until(|run| run.script.asked().len() == 4).await;
+        run
+    })
+    .await;
+    let spans = traces.about("span");
+    let kind = format!("resource={:?}", std::any::type_name::<Pod>());
+    assert_eq!(spans[0], format!("span list {kind} version=0 limit=500 is_continued=false"));
+    assert_eq!(spans[1], format!("span list {kind} limit=500 is_continued=true"));
+    assert!(spans[2].starts_with(&format!("span watch {kind} version=5 timeout=")), "{spans:?}");
+    assert!(spans[3].starts_with(&format!("span watch {kind} version=6 timeout=")), "{spans:?}");
+    assert!(traces.about("slow list").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_list_is_logged_with_its_steps() {
+    let traces = Traces::of(async || {
+        let scene = Scene::open([])
+            .pause(Duration::from_secs(4))
+            .event(added(pod("a").version(1)))
+            .pause(Duration::from_secs(8))
+            .event(complete(2));
+        let mut run = start(Script::new().watch(scene), Config::default());
+        run.until(|run| run.status.borrow().version.is_some()).await;
+        run
+    })
+    .await;
+    let slow = traces.about("slow list");
+    assert_eq!(slow.len(), 1, "{slow:?}");
+    for step in ["via=Stream", "pages=0", "items=1", "first_item=Some(4", "replace=0ns", "total=12"] {
+        assert!(slow[0].contains(step), "{step}: {slow:?}");
+    }
+}
+
+// R53
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_says_nothing_is_complained_of_every_ten_seconds() {
+    let traces = Traces::of(async || {
+        let scene = Scene::open([added(pod("a").version(1))])
+            .pause(Duration::from_secs(25))
+            .event(added(pod("b").version(2)))
+            .pause(Duration::from_secs(15))
+            .event(complete(2))
+            .pause(Duration::from_secs(100))
+            .event(bookmark(3));
+        let mut run = start(Script::new().watch(scene), Config::default());
+        run.until(|run| run.status.borrow().version == Some(crate::testing::rv(3))).await;
+        run
+    })
+    .await;
+    let silences: Vec<_> = traces
+        .about("end of the initial state has not come")
+        .iter()
+        .map(|trace| {
+            (trace.contains("items=2"), trace.split("quiet=").nth(1).map(|quiet| quiet[..2].to_owned()))
+        })
+        .collect();
+    let ten = || Some("10".to_owned());
+    assert_eq!(silences, [(false, ten()), (false, Some("20".into())), (true, ten())]);
+}

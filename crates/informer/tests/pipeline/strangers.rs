@@ -1,0 +1,201 @@
+//! Answers that hold something else than what was asked for, from a server of two sentences.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Client, Resource,
+    api::{ApiResource, DynamicObject},
+    client::Body,
+};
+use kube_informer::{
+    list_watch::{BoxFuture, Error, ListWatch, ListerWatcher, Pager},
+    reflector::{Phase, Reflector},
+    store::Store,
+    wire::ListOptions,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+use tokio_util::sync::CancellationToken;
+use tower_service::Service;
+
+/// Answers each request with the next body, and the one after the last never.
+#[derive(Clone)]
+struct Sentences(Arc<Mutex<VecDeque<Bytes>>>);
+
+impl Service<http::Request<Body>> for Sentences {
+    type Response = http::Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: http::Request<Body>) -> Self::Future {
+        let sentence = self.0.lock().unwrap().pop_front();
+        Box::pin(async {
+            match sentence {
+                Some(sentence) => Ok(http::Response::new(Full::new(sentence))),
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+fn client(sentences: impl IntoIterator<Item: Into<Bytes>>) -> Client {
+    let sentences = sentences.into_iter().map(Into::into).collect();
+    Client::new(Sentences(Arc::new(Mutex::new(sentences))), "default")
+}
+
+fn object(api_version: &str, kind: &str, name: &str, version: u64) -> Value {
+    let metadata = json!({ "name": name, "namespace": "default", "resourceVersion": version.to_string() });
+    json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
+}
+
+fn list(items: &[Value]) -> String {
+    json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": "5" }, "items": items })
+        .to_string()
+}
+
+fn events(objects: &[Value]) -> String {
+    objects.iter().map(|object| format!("{}\n", json!({ "type": "ADDED", "object": object }))).collect()
+}
+
+fn table(api_version: &str) -> Value {
+    json!({ "kind": "Table", "apiVersion": api_version, "metadata": {}, "columnDefinitions": [], "rows": [] })
+}
+
+fn config_maps(client: Client) -> ListWatch<DynamicObject> {
+    ListWatch::dynamic(client, Some("default"), &ApiResource::erase::<ConfigMap>(&()))
+}
+
+/// The cache after all has been read, where it stands, and what was reported.
+async fn follow<K>(source: ListWatch<K>) -> (Vec<String>, String, Vec<String>)
+where
+    K: Resource + DeserializeOwned + Send + Sync + 'static,
+{
+    let (store, writer) = Store::builder().build().unwrap();
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&reports);
+    let reflector = Reflector::with_config(source, writer, crate::world::listing()).on_error(move |report| {
+        hears.lock().unwrap().push(format!("{}: {}", report.resource, report.cause));
+    });
+    let (mut status, cancel) = (reflector.status(), CancellationToken::new());
+    let task = tokio::spawn(reflector.run(cancel.clone()));
+    status.wait_for(|status| status.phase == Phase::Watching && status.counts.watches == 2).await.unwrap();
+    cancel.cancel();
+    task.await.unwrap();
+    let mut names: Vec<_> = store.keys().iter().map(ToString::to_string).collect();
+    names.sort();
+    let version = status.borrow().version.as_ref().map_or_else(String::new, ToString::to_string);
+    let reports = reports.lock().unwrap().clone();
+    (names, version, reports)
+}
+
+/// A list and a watch with one object of the kind and one of another each, and a table.
+fn mixed() -> [String; 2] {
+    let map = |name, version| object("v1", "ConfigMap", name, version);
+    let service = |name, version| object("v1", "Service", name, version);
+    [list(&[map("a", 1), service("s", 2)]), events(&[map("b", 6), service("t", 7), table("meta.k8s.io/v1")])]
+}
+
+// R16, R17, R24, R25
+#[tokio::test(start_paused = true)]
+async fn a_dynamic_object_of_another_kind_is_left_out() {
+    let (names, version, reports) = follow(config_maps(client(mixed()))).await;
+    assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
+    assert_eq!(
+        reports,
+        [
+            "v1 ConfigMap: object default/s is a v1 Service, not a v1 ConfigMap",
+            "v1 ConfigMap: object default/t is a v1 Service, not a v1 ConfigMap",
+            "v1 ConfigMap: object without a name is a meta.k8s.io/v1 Table, not a v1 ConfigMap",
+        ]
+    );
+}
+
+// R16, R24, R25
+#[tokio::test(start_paused = true)]
+async fn a_typed_object_of_another_kind_is_left_out() {
+    let (names, version, reports) =
+        follow(ListWatch::<ConfigMap>::namespaced(client(mixed()), "default")).await;
+    assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
+    assert_eq!(reports.len(), 3, "{reports:?}");
+    assert!(reports[0].contains("default/s cannot be decoded"), "{reports:?}");
+    assert!(reports[0].contains("\"Service\", expected ConfigMap"), "{reports:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_does_not_say_what_it_is_passes() {
+    let mut silent = object("", "", "a", 1);
+    silent.as_object_mut().unwrap().retain(|name, _| name == "metadata");
+    let answers = [list(&[silent]), events(&[object("v1", "ConfigMap", "b", 6)])];
+    let (names, _, reports) = follow(config_maps(client(answers))).await;
+    assert_eq!((names.len(), reports.len()), (2, 0), "{names:?} {reports:?}");
+}
+
+// R16
+#[tokio::test(start_paused = true)]
+async fn a_table_in_the_place_of_a_list_is_refused() {
+    for api_version in ["meta.k8s.io/v1", "meta.k8s.io/v1beta1"] {
+        let source = config_maps(client([table(api_version).to_string()]));
+        let refused = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::Table { api_version: found, .. } if found == api_version),
+            "{refused:?}"
+        );
+    }
+    let source = config_maps(client([r#"{"kind":"Status"}"#.to_owned()]));
+    let refused = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap_err();
+    assert!(matches!(refused, Error::List(_)), "{refused:?}");
+}
+
+// R16
+#[tokio::test(start_paused = true)]
+async fn a_table_of_another_group_is_an_object_as_any() {
+    let kind = ApiResource {
+        group: "custom.group".into(),
+        version: "v1".into(),
+        api_version: "custom.group/v1".into(),
+        kind: "Table".into(),
+        plural: "tables".into(),
+    };
+    let body = list(&[object("custom.group/v1", "Table", "a", 1)]);
+    let source = ListWatch::<DynamicObject>::dynamic(client([body]), None, &kind);
+    let listed = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap();
+    assert_eq!((listed.items.len(), listed.undecodable.len()), (1, 0));
+    assert_eq!(source.describe(), "custom.group/v1 Table");
+}
+
+// R15
+#[tokio::test(start_paused = true)]
+async fn an_object_holds_nothing_of_the_page_it_came_in() {
+    let page = Bytes::from(list(&[object("v1", "ConfigMap", "a", 1), object("v1", "ConfigMap", "b", 2)]));
+    let source = config_maps(client([page.clone()]));
+    let listed = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap();
+    assert_eq!(listed.items.len(), 2);
+    assert!(page.is_unique(), "nothing but this test holds the page");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bytes_of_lists_and_watches_are_counted() {
+    let answers = mixed();
+    let expected: usize = answers.iter().map(String::len).sum();
+    let source = config_maps(client(answers));
+    let (store, writer) = Store::<DynamicObject>::builder().build().unwrap();
+    let source = Arc::new(source);
+    let cancel = CancellationToken::new();
+    let reflector = Reflector::with_config(Arc::clone(&source), writer, crate::world::listing());
+    let task = tokio::spawn(reflector.run(cancel.clone()));
+    store.wait_for(&"6".parse().unwrap()).await.unwrap();
+    cancel.cancel();
+    task.await.unwrap();
+    assert_eq!(source.bytes_read(), Some(expected as u64));
+}
