@@ -43,6 +43,15 @@ pub struct Reflector<K, L, S> {
     pub(super) events: u64,
 }
 
+/// Why a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundEnd {
+    /// It was told to.
+    Cancelled,
+    /// Something failed; the next round begins with the whole state.
+    Failed,
+}
+
 impl<K, L, S> Reflector<K, L, S>
 where
     K: Resource + Send + Sync + 'static,
@@ -108,6 +117,30 @@ where
         self.speaker.started();
         while cancel.run_until_cancelled(self.step()).await.is_some() {}
         self.speaker.stopped();
+    }
+
+    /// Reflects for one round: asks for the whole state, and watches for as long as that can go on.
+    ///
+    /// For those who wait between rounds in their own way; [`run`](Self::run) is for everyone else. What ended the round has
+    /// been reported.
+    pub async fn list_and_watch(&mut self, cancel: &CancellationToken) -> RoundEnd {
+        self.speaker.started();
+        self.cursor.waited();
+        loop {
+            if cancel.run_until_cancelled(self.step()).await.is_none() {
+                return RoundEnd::Cancelled;
+            }
+            if matches!(self.cursor.waiting(), Some((_, Then::Round))) {
+                self.watch = None;
+                return RoundEnd::Failed;
+            }
+        }
+    }
+
+    /// Up to which version everything has reached the sink; nothing before the first state.
+    #[must_use]
+    pub fn last_sync_version(&self) -> Option<&ResourceVersion> {
+        self.cursor.version()
     }
 
     /// Does what the cursor says.

@@ -26,7 +26,7 @@ mod tests;
 
 pub use backoff::Backoff;
 pub use config::{Config, Consistency, Strategy};
-pub use driver::Reflector;
+pub use driver::{Reflector, RoundEnd};
 pub use inventory::Differences;
 pub use report::{Activity, Cause, Counts, Outlook, Phase, Report, Status};
 pub use sink::Sink;

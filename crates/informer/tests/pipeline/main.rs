@@ -6,6 +6,7 @@ mod chaos;
 mod cuts;
 mod kinds;
 mod lists;
+mod production;
 mod strangers;
 mod streams;
 mod world;

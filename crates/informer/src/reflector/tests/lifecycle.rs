@@ -4,7 +4,7 @@ use super::{Config, Recorder, Run, added, bookmark, expired, listing, modified, 
 use crate::{
     fifo::DeltaFifo,
     list_watch::{FromFns, Page, Scene, Script, Watch},
-    reflector::{Outlook, Phase, Reflector},
+    reflector::{Outlook, Phase, Reflector, RoundEnd},
     store::Store,
     testing::{PodBuilder, brief, pod, rv},
 };
@@ -237,4 +237,24 @@ async fn a_relist_shares_what_is_known() {
     assert_eq!(transforms.load(Ordering::Relaxed), 3, "R52: once per object that is new");
     cancel.cancel();
     task.await.unwrap();
+}
+
+/// client-go's `ListAndWatch`: one round, and the waiting is the caller's.
+#[tokio::test(start_paused = true)]
+async fn one_round_ends_where_the_watch_cannot_go_on() {
+    let script = Script::new().list([], 1).watch_fails(expired()).list([], 2).watch(silence());
+    let script = Arc::new(script);
+    let mut reflector = Reflector::with_config(Arc::clone(&script), Recorder::default(), listing());
+    let (began, cancel) = (tokio::time::Instant::now(), CancellationToken::new());
+    assert_eq!(reflector.last_sync_version(), None);
+    assert_eq!(reflector.list_and_watch(&cancel).await, RoundEnd::Failed);
+    assert_eq!(reflector.last_sync_version(), Some(&rv(1)));
+    let mut status = reflector.status();
+    let (end, ()) = tokio::join!(reflector.list_and_watch(&cancel), async {
+        status.wait_for(|status| status.version == Some(rv(2))).await.unwrap();
+        cancel.cancel();
+    });
+    assert_eq!((end, began.elapsed()), (RoundEnd::Cancelled, Duration::ZERO), "it does not wait by itself");
+    let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
+    assert_eq!(asked, ["LIST(0, 500)", "WATCH(1)", "LIST(1, 0)", "WATCH(2)"]);
 }
