@@ -1,6 +1,7 @@
 //! A server and a cache that follows it, with a handler that checks every event against what it knew.
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube_devserver::DevServer;
 use kube_informer::{
@@ -59,13 +60,19 @@ impl World {
     }
 
     pub(crate) fn on(server: DevServer, config: Config) -> Self {
-        let maps = Api::default_namespaced(server.client());
+        let client = server.client();
+        Self::through(client, server, config)
+    }
+
+    /// Reaches the server through this client.
+    pub(crate) fn through(client: Client, server: DevServer, config: Config) -> Self {
+        let maps = Api::default_namespaced(client.clone());
         let (store, mut writer) = Store::builder().build().unwrap();
         let known = store.clone();
         let fifo = DeltaFifo::builder().reuse(move |key, object| known.same(key, object)).build();
         let told = Arc::new(Mutex::new(Told::default()));
         let hears = Arc::clone(&told);
-        let source = ListWatch::<ConfigMap>::namespaced(server.client(), "default");
+        let source = ListWatch::<ConfigMap>::namespaced(client, "default");
         let reflector = Reflector::with_config(source, fifo.clone(), config).on_error(move |report| {
             hears.lock().unwrap().reports.push(format!("{:?}: {}", report.activity, report.cause));
         });
