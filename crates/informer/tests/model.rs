@@ -46,6 +46,17 @@ fn produce(fifo: &DeltaFifo<Pod>, names: &[&str]) -> thread::JoinHandle<()> {
     })
 }
 
+/// Closes the queue once the producers are done.
+fn close_after(fifo: &DeltaFifo<Pod>, producers: [thread::JoinHandle<()>; 2]) -> thread::JoinHandle<()> {
+    let fifo = fifo.clone();
+    thread::spawn(move || {
+        for producer in producers {
+            producer.join().expect("a producer");
+        }
+        fifo.close();
+    })
+}
+
 // R82, R83
 #[test]
 fn no_wake_up_is_lost_between_two_producers_and_two_consumers() {
@@ -56,15 +67,7 @@ fn no_wake_up_is_lost_between_two_producers_and_two_consumers() {
             let fifo = fifo.clone();
             move || drain(&fifo)
         });
-        let closer = thread::spawn({
-            let fifo = fifo.clone();
-            move || {
-                for producer in producers {
-                    producer.join().expect("a producer");
-                }
-                fifo.close();
-            }
-        });
+        let closer = close_after(&fifo, producers);
         let here = drain(&fifo);
         assert_eq!(here + consumer.join().expect("a consumer"), 5);
         closer.join().expect("the closer");
@@ -77,15 +80,7 @@ fn a_full_queue_and_its_consumer_wake_each_other() {
     check(|| {
         let fifo = DeltaFifo::builder().capacity(NonZeroUsize::MIN).build();
         let producers = [produce(&fifo, &["a", "a"]), produce(&fifo, &["b"])];
-        let closer = thread::spawn({
-            let fifo = fifo.clone();
-            move || {
-                for producer in producers {
-                    producer.join().expect("a producer");
-                }
-                fifo.close();
-            }
-        });
+        let closer = close_after(&fifo, producers);
         assert_eq!(drain(&fifo), 3);
         closer.join().expect("the closer");
     });
