@@ -29,6 +29,7 @@
 //! ```
 
 mod sync;
+mod waiters;
 #[cfg(test)]
 mod testing;
 pub mod list_watch;
@@ -37,7 +38,11 @@ pub mod reflector;
 pub mod fifo;
 pub mod store;
 pub mod controller;
+pub mod subscription;
+pub mod informer;
 
+pub use controller::Event;
+pub use informer::{Informer, Informers};
 pub use kube_informer_wire as wire;
 pub use listing::Listing;
 

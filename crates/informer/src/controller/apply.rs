@@ -3,7 +3,7 @@
 use super::event::Event;
 use crate::{
     fifo::{Applied, Batch, Delta, Deltas, Entry},
-    store::{Change, Edit, Writer},
+    store::{Change, Edit, Replacement, Writer, is_same_state},
 };
 use kube_core::Resource;
 use std::sync::Arc;
@@ -13,19 +13,56 @@ use std::sync::Arc;
 /// When this returns, readers see the whole batch. Say [`done`](Applied::done) when the events have been handed on: from
 /// then on the queue [has synced](crate::fifo::DeltaFifo::has_synced).
 pub fn apply<K: Resource>(batch: Batch<K>, writer: &mut Writer<K>, events: &mut Vec<Event<K>>) -> Applied {
+    apply_within(Extent::Everything, batch, writer, events)
+}
+
+/// What a list speaks of: nothing outside of it is taken for gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extent<'e> {
+    /// All there is.
+    Everything,
+    /// The objects of one namespace.
+    Namespace(&'e str),
+}
+
+/// Hears what a batch did, in order.
+pub(crate) trait Tell<K> {
+    /// Something changed.
+    fn change(&mut self, event: Event<K>);
+
+    /// Something known is told again, in the state that is known.
+    fn again(&mut self, event: Event<K>);
+}
+
+impl<K> Tell<K> for Vec<Event<K>> {
+    fn change(&mut self, event: Event<K>) {
+        self.push(event);
+    }
+
+    fn again(&mut self, event: Event<K>) {
+        self.push(event);
+    }
+}
+
+/// Applies a batch whose lists speak of so much.
+pub(crate) fn apply_within<K: Resource>(
+    extent: Extent<'_>,
+    batch: Batch<K>,
+    writer: &mut Writer<K>,
+    told: &mut impl Tell<K>,
+) -> Applied {
     let mut edit = writer.edit();
     for entry in batch.entries {
         match entry {
-            Entry::Deltas(deltas) => apply_deltas(deltas, &mut edit, events),
+            Entry::Deltas(deltas) => apply_deltas(deltas, &mut edit, told),
             Entry::Replaced { listing, initial } => {
-                let done = edit.replace(listing);
-                events.extend(done.removed.into_iter().map(vanished));
-                events.extend(done.changes.into_iter().map(|change| match event(change) {
-                    Event::Added { object, .. } => Event::Added { object, initial },
-                    told => told,
-                }));
+                let done = match extent {
+                    Extent::Everything => edit.replace(listing),
+                    Extent::Namespace(namespace) => edit.replace_namespace(namespace, listing),
+                };
+                tell_replacement(done, initial, told);
             }
-            Entry::Resync => events.extend(edit.list().into_iter().map(Event::sync)),
+            Entry::Resync => edit.list().into_iter().for_each(|object| told.again(Event::sync(object))),
             Entry::Bookmark => {}
         }
     }
@@ -35,34 +72,39 @@ pub fn apply<K: Resource>(batch: Batch<K>, writer: &mut Writer<K>, events: &mut 
     batch.applied
 }
 
-fn apply_deltas<K: Resource>(deltas: Deltas<K>, edit: &mut Edit<'_, K>, events: &mut Vec<Event<K>>) {
+fn apply_deltas<K: Resource>(deltas: Deltas<K>, edit: &mut Edit<'_, K>, told: &mut impl Tell<K>) {
     let (key, deltas) = deltas.into_parts();
     for delta in deltas {
         match delta {
             // The store knows better than the source what is new to it.
             Delta::Added(object) | Delta::Updated(object) => {
-                events.push(event(edit.put(key.clone(), object)))
+                tell(edit.put(key.clone(), object), false, told);
             }
             Delta::Deleted(seen) => {
                 if let Some(old) = edit.remove(&key) {
                     let observed = seen.is_some();
                     let last_known = seen.unwrap_or_else(|| Arc::clone(&old));
-                    events.push(Event::Deleted { old, last_known, observed });
+                    told.change(Event::Deleted { old, last_known, observed });
                 }
             }
         }
     }
 }
 
-/// The deletion of something that a list no longer shows.
-fn vanished<K>(object: Arc<K>) -> Event<K> {
-    Event::Deleted { old: Arc::clone(&object), last_known: object, observed: false }
+fn tell_replacement<K: Resource>(done: Replacement<K>, initial: bool, told: &mut impl Tell<K>) {
+    for object in done.removed {
+        told.change(Event::Deleted { old: Arc::clone(&object), last_known: object, observed: false });
+    }
+    done.changes.into_iter().for_each(|change| tell(change, initial, told));
 }
 
-fn event<K>(change: Change<K>) -> Event<K> {
+fn tell<K: Resource>(change: Change<K>, initial: bool, told: &mut impl Tell<K>) {
     match change {
-        Change::Added(object) => Event::Added { object, initial: false },
-        Change::Updated { old, new } => Event::Updated { old, new },
-        Change::Unchanged(object) => Event::sync(object),
+        Change::Added(object) => told.change(Event::Added { object, initial }),
+        Change::Updated { old, new } if is_same_state(&*old, &*new) => {
+            told.again(Event::Updated { old, new })
+        }
+        Change::Updated { old, new } => told.change(Event::Updated { old, new }),
+        Change::Unchanged(object) => told.again(Event::sync(object)),
     }
 }

@@ -2,9 +2,12 @@
 
 mod event;
 mod apply;
+mod run;
 
 #[cfg(test)]
 mod tests;
 
 pub use apply::apply;
+pub(crate) use apply::{Extent, Tell, apply_within};
 pub use event::Event;
+pub use run::{Controller, Process};

@@ -6,6 +6,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
+use tokio::time::Instant;
 
 /// Entries that were popped together.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct Batch<K> {
     pub entries: Vec<Entry<K>>,
     /// Up to which version all that arrived is in this batch or an earlier one.
     pub version: Option<ResourceVersion>,
+    /// When the oldest of it arrived.
+    pub received: Option<Instant>,
     /// To be called when the entries have been applied.
     pub applied: Applied,
 }

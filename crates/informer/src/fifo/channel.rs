@@ -5,12 +5,12 @@ use super::{
     delta::Delta,
     queue::{Entry, Queue},
     transform::{Gate, Rejected},
-    waiters::{Ticket, Waiters, wake},
 };
 use crate::{
     list_watch::BoxError,
     listing::Listing,
     sync::{Mutex, MutexGuard},
+    waiters::{Ticket, Waiters, wake},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
@@ -47,6 +47,13 @@ pub struct DeltaFifo<K> {
 pub struct Builder<K> {
     capacity: Option<NonZeroUsize>,
     gate: Gate<K>,
+}
+
+/// Makes another queue of the same kind.
+impl<K> Clone for Builder<K> {
+    fn clone(&self) -> Self {
+        Self { capacity: self.capacity, gate: self.gate.clone() }
+    }
 }
 
 /// The queue is closed and takes nothing more.
@@ -344,6 +351,7 @@ impl<K> DeltaFifo<K> {
             state.consumers.register(ticket, context.waker());
             return Poll::Pending;
         }
+        let received = state.queue.oldest();
         let entries: Vec<_> = (0..count).map_while(|_| state.queue.pop()).collect();
         let version = state.queue.version().cloned();
         let woken = state.producers.take();
@@ -351,7 +359,7 @@ impl<K> DeltaFifo<K> {
         wake(woken);
         let is_first_list = |entry: &Entry<K>| matches!(entry, Entry::Replaced { initial: true, .. });
         let mark = entries.iter().any(is_first_list).then(|| Arc::clone(&self.shared.has_synced));
-        Poll::Ready(Some(Batch { entries, version, applied: Applied(mark) }))
+        Poll::Ready(Some(Batch { entries, version, received, applied: Applied(mark) }))
     }
 
     #[cfg(test)]

@@ -4,7 +4,6 @@ mod delta;
 mod queue;
 mod transform;
 mod batch;
-mod waiters;
 mod channel;
 mod sink;
 

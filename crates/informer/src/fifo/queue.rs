@@ -4,6 +4,7 @@ use super::delta::{Delta, Deltas};
 use crate::listing::Listing;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 use std::collections::VecDeque;
+use tokio::time::Instant;
 
 /// One step of the queue.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ struct Slot<K> {
     entry: Entry<K>,
     /// The version of what had arrived last when this slot was opened.
     before: Option<ResourceVersion>,
+    opened: Instant,
 }
 
 impl<K> Queue<K> {
@@ -104,6 +106,11 @@ impl<K> Queue<K> {
         self.arrived = Some(version);
     }
 
+    /// When the entry in front arrived.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.slots.front().map(|slot| slot.opened)
+    }
+
     pub(super) fn pop(&mut self) -> Option<Entry<K>> {
         let entry = self.slots.pop_front()?.entry;
         self.load -= load_of(&entry);
@@ -139,7 +146,7 @@ impl<K> Queue<K> {
 
     fn push(&mut self, entry: Entry<K>) {
         self.load += load_of(&entry);
-        self.slots.push_back(Slot { entry, before: self.arrived.clone() });
+        self.slots.push_back(Slot { entry, before: self.arrived.clone(), opened: Instant::now() });
     }
 }
 

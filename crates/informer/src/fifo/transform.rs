@@ -127,6 +127,15 @@ impl<K> Default for Gate<K> {
     }
 }
 
+/// Does the same, and has left nothing out yet.
+impl<K> Clone for Gate<K> {
+    fn clone(&self) -> Self {
+        let (reuse, transform, report) =
+            (self.reuse.clone(), self.transform.clone(), Arc::clone(&self.report));
+        Self { reuse, transform, report, rejected: AtomicU64::new(0) }
+    }
+}
+
 impl<K> fmt::Debug for Gate<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").field("rejected", &self.rejected).finish_non_exhaustive()

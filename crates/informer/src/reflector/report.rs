@@ -177,13 +177,15 @@ impl fmt::Display for Cause<'_> {
     }
 }
 
-/// Logs a failure once: quietly where it is part of the usual course.
-pub(super) fn log(report: &Report<'_>) {
-    let Report { name, resource, activity, cause, outlook } = report;
-    match cause {
-        Cause::Source(error) if error.is_expired() => {
-            tracing::debug!(reflector = name, resource, ?activity, %cause, ?outlook, "version expired");
+impl Report<'_> {
+    /// Logs the failure, quietly where it is part of the usual course: what happens where nobody else hears of it.
+    pub fn log(&self) {
+        let Self { name, resource, activity, cause, outlook } = self;
+        match cause {
+            Cause::Source(error) if error.is_expired() => {
+                tracing::debug!(reflector = name, resource, ?activity, %cause, ?outlook, "version expired");
+            }
+            _ => tracing::warn!(reflector = name, resource, ?activity, %cause, ?outlook, "reflector failed"),
         }
-        _ => tracing::warn!(reflector = name, resource, ?activity, %cause, ?outlook, "reflector failed"),
     }
 }

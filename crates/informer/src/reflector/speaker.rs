@@ -3,7 +3,7 @@
 use super::{
     journal::{Journal, SLOW},
     metrics::Metrics,
-    report::{Activity, Cause, ErrorHandler, Outlook, Phase, Report, Status, log},
+    report::{Activity, Cause, ErrorHandler, Outlook, Phase, Report, Status},
     step::{Page, Reading, Step, Via},
 };
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
@@ -24,7 +24,8 @@ pub(super) struct Speaker {
 
 impl Speaker {
     pub(super) fn new(name: String, resource: String) -> Self {
-        let (metrics, handler, status) = (Metrics::silent(), Arc::new(log), watch::Sender::default());
+        let (metrics, handler, status) =
+            (Metrics::silent(), Arc::new(|report: &Report<'_>| report.log()), watch::Sender::default());
         Self { name, resource, metrics, handler, status }
     }
 

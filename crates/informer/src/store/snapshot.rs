@@ -99,6 +99,11 @@ impl<K> Snapshot<K> {
         self.version.as_ref()
     }
 
+    /// Everything, shared, in an order that means nothing.
+    pub(crate) fn shared_entries(&self) -> Vec<Arc<Entry<K>>> {
+        self.objects.iter().cloned().collect()
+    }
+
     pub(super) fn entry(&self, key: KeyRef<'_>) -> Option<&Entry<K>> {
         self.objects.find(key.digest(), |entry| key.is(entry.key())).map(|entry| &**entry)
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::listing::Listing;
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyError, KeyRef, ResourceVersion};
+use kube_informer_wire::{Key, KeyError, KeyMap, KeyRef, ResourceVersion};
 use std::{fmt, sync::Arc};
 
 /// Changes a [`Store`](super::Store). There is one per store, and dropping it closes the store to [`wait_for`].
@@ -157,6 +157,25 @@ impl<K: Resource> Edit<'_, K> {
         }
         self.draft.state.version = listing.version.or(self.draft.state.version.take());
         Replacement { removed: self.forget_vanished(&old), changes }
+    }
+
+    /// Makes the list all that there is in one namespace, and leaves every other namespace as it is; otherwise as
+    /// [`replace`](Self::replace). The version stays as it is: it is that of a part.
+    pub fn replace_namespace(&mut self, namespace: &str, listing: Listing<K>) -> Replacement<K> {
+        let before: Vec<_> =
+            self.draft.state.in_namespace(namespace).map(|entry| entry.key().clone()).collect();
+        let mut stays: KeyMap<()> = listing.unreadable.into_iter().map(|key| (key, ())).collect();
+        let mut changes = Vec::with_capacity(listing.objects.len());
+        for (key, object) in listing.objects {
+            stays.insert(key.clone(), ());
+            let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
+            changes.push(match known {
+                Some(known) if known.is_unchanged(&object) => Change::Unchanged(known.object()),
+                known => self.settle(key, object, known.as_ref()),
+            });
+        }
+        let gone = before.iter().filter(|key| !stays.contains_key(*key));
+        Replacement { removed: gone.filter_map(|key| self.remove(key)).collect(), changes }
     }
 
     /// Puts an object in under a key that is known already. The version stays as it is.

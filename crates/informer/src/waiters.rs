@@ -4,25 +4,25 @@ use std::task::Waker;
 
 /// The wakers of those who wait. All are woken at a change, so one that is dropped while waiting takes nobody's turn.
 #[derive(Debug, Default)]
-pub(super) struct Waiters {
+pub(crate) struct Waiters {
     wakers: Vec<(u64, Waker)>,
     issued: u64,
 }
 
 /// A place among those who wait.
 #[derive(Debug, Default)]
-pub(super) struct Ticket(Option<u64>);
+pub(crate) struct Ticket(Option<u64>);
 
 impl Ticket {
     /// Whether its holder has waited.
-    pub(super) fn is_issued(&self) -> bool {
+    pub(crate) fn is_issued(&self) -> bool {
         self.0.is_some()
     }
 }
 
 impl Waiters {
     /// Waits, or goes on waiting with another waker.
-    pub(super) fn register(&mut self, ticket: &mut Ticket, waker: &Waker) {
+    pub(crate) fn register(&mut self, ticket: &mut Ticket, waker: &Waker) {
         match self.wakers.iter_mut().find(|(number, _)| Some(*number) == ticket.0) {
             Some((_, known)) => known.clone_from(waker),
             None => {
@@ -34,17 +34,17 @@ impl Waiters {
     }
 
     /// Waits no longer.
-    pub(super) fn leave(&mut self, ticket: &Ticket) {
+    pub(crate) fn leave(&mut self, ticket: &Ticket) {
         self.wakers.retain(|(number, _)| Some(*number) != ticket.0);
     }
 
     /// Takes everyone, to be woken once the lock is released.
-    pub(super) fn take(&mut self) -> Vec<(u64, Waker)> {
+    pub(crate) fn take(&mut self) -> Vec<(u64, Waker)> {
         std::mem::take(&mut self.wakers)
     }
 }
 
 /// Wakes them.
-pub(super) fn wake(waiters: Vec<(u64, Waker)>) {
+pub(crate) fn wake(waiters: Vec<(u64, Waker)>) {
     waiters.into_iter().for_each(|(_, waker)| waker.wake());
 }

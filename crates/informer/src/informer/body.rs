@@ -1,0 +1,220 @@
+//! The inside of an informer: what runs, and what its handles share.
+
+use super::{
+    builder::OnError,
+    progress::Progress,
+    status::{FollowerStatus, Phase, Source, Status, Times, sum},
+};
+use crate::{
+    controller::{Controller, Extent, Process, apply_within},
+    fifo::{self, Batch, DeltaFifo, Entry},
+    list_watch::{BoxError, ListerWatcher},
+    reflector,
+    store::Store,
+    subscription::Hub,
+};
+use futures_util::FutureExt;
+use kube_core::Resource;
+use std::{
+    error::Error,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// What the handles of an informer and its tasks share.
+pub(super) struct Body<K> {
+    pub(super) store: Store<K>,
+    pub(super) hub: Arc<Hub<K>>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) name: String,
+    pub(super) resource: String,
+    pub(super) tasks: TaskTracker,
+    pub(super) milestones: watch::Sender<Times>,
+    /// Where the objects come from, and where that stands.
+    pub(super) sources: Vec<(Option<String>, watch::Receiver<reflector::Status>)>,
+    cancel: CancellationToken,
+    /// What is to run; taken when it does.
+    prepared: Mutex<Vec<Run<K>>>,
+}
+
+type Run<K> = Controller<K, Arc<dyn ListerWatcher<K>>, Pump<K>>;
+
+/// What is to run.
+pub(super) struct Plan<K> {
+    pub(super) feeds: Vec<Feed<K>>,
+    pub(super) fifo: fifo::Builder<K>,
+    pub(super) config: reflector::Config,
+    pub(super) on_error: Option<Arc<OnError>>,
+}
+
+/// A source, and the namespace it speaks of.
+pub(super) struct Feed<K> {
+    pub(super) namespace: Option<String>,
+    pub(super) source: Arc<dyn ListerWatcher<K>>,
+}
+
+impl<K: Resource + Send + Sync + 'static> Body<K> {
+    pub(super) fn new(
+        store: Store<K>,
+        hub: Hub<K>,
+        progress: Progress,
+        (name, resource): (String, String),
+    ) -> Self {
+        Self {
+            store,
+            hub: Arc::new(hub),
+            progress: Arc::new(progress),
+            name,
+            resource,
+            tasks: TaskTracker::new(),
+            milestones: watch::Sender::default(),
+            sources: Vec::new(),
+            cancel: CancellationToken::new(),
+            prepared: Mutex::default(),
+        }
+    }
+
+    /// Prepares what is to run.
+    pub(super) fn planned(mut self, plan: Plan<K>) -> Self {
+        let mut prepared = Vec::new();
+        for (number, feed) in plan.feeds.into_iter().enumerate() {
+            let progress = Arc::clone(&self.progress);
+            let fifo = plan.fifo.clone().on_rejected(move |rejected| {
+                tracing::warn!(cause = rejected.source().map(tracing::field::display), "{rejected}");
+                progress.rejected(number, rejected.to_string());
+            });
+            let fifo = fifo.build();
+            let pump = Pump {
+                number,
+                namespace: feed.namespace.clone(),
+                fifo: fifo.clone(),
+                hub: Arc::clone(&self.hub),
+                progress: Arc::clone(&self.progress),
+                milestones: self.milestones.clone(),
+            };
+            let (progress, on_error) = (Arc::clone(&self.progress), plan.on_error.clone());
+            let name = match &feed.namespace {
+                Some(namespace) => format!("{}@{namespace}", self.name),
+                None => self.name.clone(),
+            };
+            let run = Controller::new(feed.source, fifo, plan.config.clone(), pump).named(name);
+            let run = run.on_error(move |report| {
+                progress.failed(number, report);
+                on_error.as_ref().map_or_else(|| report.log(), |hear| hear(report));
+            });
+            self.sources.push((feed.namespace, run.status()));
+            prepared.push(run);
+        }
+        self.prepared = Mutex::new(prepared);
+        self
+    }
+
+    /// Runs what is prepared; says whether there was something.
+    pub(super) fn start(self: &Arc<Self>) -> bool {
+        let prepared = std::mem::take(&mut *self.prepared.lock().unwrap_or_else(PoisonError::into_inner));
+        if prepared.is_empty() || self.hub.is_closed() {
+            return false;
+        }
+        self.milestones.send_modify(|times| times.started = Some(Instant::now()));
+        for run in prepared {
+            let body = Arc::clone(self);
+            self.tasks.spawn(async move {
+                let outcome = AssertUnwindSafe(run.run(body.cancel.clone())).catch_unwind().await;
+                if !matches!(outcome, Ok(Ok(()))) {
+                    tracing::error!(informer = body.name, "informer broke down, and stops");
+                    body.shut();
+                }
+            });
+        }
+        self.tasks.spawn(Arc::clone(&self.hub).keep_resyncing(self.cancel.clone()));
+        true
+    }
+
+    /// Where it stands.
+    pub(super) fn status(self: &Arc<Self>) -> Status {
+        let source = |(namespace, status): &(Option<String>, watch::Receiver<reflector::Status>)| Source {
+            namespace: namespace.clone(),
+            status: status.borrow().clone(),
+        };
+        let sources: Vec<_> = self.sources.iter().map(source).collect();
+        let times = *self.milestones.borrow();
+        let phase = match (self.hub.is_closed(), times.started, times.synced) {
+            (true, ..) => Phase::Stopped,
+            (false, None, _) => Phase::Idle,
+            (false, Some(_), None) => Phase::Syncing,
+            (false, Some(_), Some(_)) => Phase::Synced,
+        };
+        let followers = self.hub.followers().into_iter().map(|follower| FollowerStatus {
+            name: follower.name().to_owned(),
+            depth: follower.depth(),
+            has_synced: follower.has_synced(),
+            panics: follower.panics(),
+        });
+        let snapshot = self.store.snapshot();
+        Status {
+            phase,
+            objects: snapshot.len(),
+            version: snapshot.version().cloned(),
+            last_error: sources.iter().find_map(|source| source.status.last_error.clone()),
+            counts: sum(&sources),
+            times,
+            followers: followers.collect(),
+            sources,
+        }
+    }
+}
+
+impl<K> Body<K> {
+    /// Stops everything that runs, and tells followers that nothing more will come.
+    pub(super) fn shut(&self) {
+        self.cancel.cancel();
+        self.hub.close();
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.tasks.close();
+        self.milestones.send_modify(|_| {});
+        self.progress.nudge();
+    }
+}
+
+/// Takes what one source says to the cache and its followers.
+pub(super) struct Pump<K> {
+    number: usize,
+    namespace: Option<String>,
+    fifo: DeltaFifo<K>,
+    hub: Arc<Hub<K>>,
+    progress: Arc<Progress>,
+    milestones: watch::Sender<Times>,
+}
+
+impl<K: Resource + Send + Sync> Process<K> for Pump<K> {
+    async fn process(&mut self, batch: Batch<K>) -> Result<(), BoxError> {
+        self.hub.metrics.queue_depth.set(self.fifo.load() as f64);
+        self.hub.room().await;
+        let now = Instant::now();
+        let list = batch.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Replaced { listing, .. } => Some(listing.unreadable.clone()),
+            Entry::Deltas(_) | Entry::Resync | Entry::Bookmark => None,
+        });
+        let extent = self.namespace.as_deref().map_or(Extent::Everything, Extent::Namespace);
+        let applied = self.hub.publish(batch.received.unwrap_or(now), |writer, tidings| {
+            // Within the step that publishes, so that the version of several sources does not go back.
+            let version = self.progress.moved(self.number, batch.version.clone());
+            apply_within(extent, Batch { version, ..batch }, writer, tidings)
+        });
+        let Some(applied) = applied else { return Ok(()) };
+        applied.done();
+        let is_complete = list.is_some_and(|unreadable| self.progress.listed(self.number, unreadable));
+        if is_complete {
+            self.hub.complete();
+        }
+        self.milestones.send_if_modified(|times| {
+            times.heard = Some(now);
+            times.synced = times.synced.or(is_complete.then_some(now));
+            is_complete
+        });
+        self.progress.nudge();
+        Ok(())
+    }
+}

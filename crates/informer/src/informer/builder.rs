@@ -1,0 +1,344 @@
+//! What an informer is to be, checked before it is.
+
+use super::{
+    body::{Body, Feed, Plan},
+    handle::Informer,
+    progress::Progress,
+};
+use crate::{
+    fifo::{self, DeltaFifo},
+    list_watch::{BoxError, ListWatch, ListerWatcher},
+    reflector::{self, Report},
+    store::{self, IndexConflict, Store},
+    subscription::Hub,
+};
+use kube_client::Client;
+use kube_core::{ClusterResourceScope, Resource};
+use kube_informer_wire::{FieldSelector, LabelSelector};
+use serde::de::DeserializeOwned;
+use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
+
+/// Makes an [`Informer`]. Nothing is asked of a server before [`start`](Self::start).
+#[must_use]
+pub struct Builder<K> {
+    origin: Origin<K>,
+    namespaces: Option<Vec<String>>,
+    labels: Option<String>,
+    fields: Option<String>,
+    store: store::Builder<K>,
+    fifo: fifo::Builder<K>,
+    config: reflector::Config,
+    resync: Duration,
+    name: Option<String>,
+    on_error: Option<Arc<OnError>>,
+}
+
+pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
+
+/// Where the objects come from.
+enum Origin<K> {
+    /// An API server, in the namespace and with the selectors given.
+    Server(Arc<dyn Fn(Option<&str>, Selectors) -> Arc<dyn ListerWatcher<K>> + Send + Sync>),
+    Source(Arc<dyn ListerWatcher<K>>),
+}
+
+#[derive(Clone)]
+struct Selectors {
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+/// Why an informer cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The label selector is none.
+    #[error("label selector {text:?} is not valid")]
+    #[non_exhaustive]
+    Labels {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        #[source]
+        cause: BoxError,
+    },
+    /// The field selector is none.
+    #[error("field selector {text:?} is not valid")]
+    #[non_exhaustive]
+    Fields {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        #[source]
+        cause: BoxError,
+    },
+    /// Two indexes have one name.
+    #[error(transparent)]
+    Index(#[from] IndexConflict),
+    /// A list of namespaces was given that has none, which would be an informer of nothing.
+    #[error("no namespace was given; leave `namespaces` out for all of them")]
+    NoNamespace,
+    /// A namespace cannot be one.
+    #[error("{name:?} is not a name of a namespace")]
+    #[non_exhaustive]
+    Namespace {
+        /// What was given.
+        name: String,
+    },
+    /// The kind has no namespaces.
+    #[error("{resource} is cluster-scoped, so it cannot be followed by namespace")]
+    #[non_exhaustive]
+    ClusterScoped {
+        /// The kind.
+        resource: String,
+    },
+    /// Namespaces or selectors were given for a source that is not a server of ours to ask.
+    #[error("`{option}` does not apply to a source of your own; give it to the source")]
+    #[non_exhaustive]
+    NotForSource {
+        /// What was given.
+        option: &'static str,
+    },
+    /// There is no tokio runtime here in which the informer could run.
+    #[error("this is not within a tokio runtime")]
+    NoRuntime,
+}
+
+/// So many deltas wait to be applied at most.
+const QUEUE: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
+
+impl<K: Resource + Send + Sync + 'static> Builder<K> {
+    fn new(origin: Origin<K>) -> Self {
+        Self {
+            origin,
+            namespaces: None,
+            labels: None,
+            fields: None,
+            store: Store::builder(),
+            fifo: DeltaFifo::builder().capacity(QUEUE),
+            config: reflector::Config::default(),
+            resync: Duration::ZERO,
+            name: None,
+            on_error: None,
+        }
+    }
+
+    pub(super) fn of_server(client: Client, kind: K::DynamicType) -> Self
+    where
+        K: DeserializeOwned,
+        K::DynamicType: Send + Sync + 'static,
+    {
+        Self::new(Origin::Server(Arc::new(move |namespace, selectors| {
+            let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
+            Arc::new(source.labels(selectors.labels).fields(selectors.fields))
+        })))
+    }
+
+    pub(super) fn of_source(source: Arc<dyn ListerWatcher<K>>) -> Self {
+        Self::new(Origin::Source(source))
+    }
+
+    /// Only objects of this namespace.
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        self.namespaces([namespace])
+    }
+
+    /// Only objects of these namespaces: one watch each, one cache. The default is all namespaces, with one watch.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        let given = self.namespaces.get_or_insert_default();
+        for namespace in namespaces.into_iter().map(Into::into) {
+            if !given.contains(&namespace) {
+                given.push(namespace);
+            }
+        }
+        self
+    }
+
+    /// Only objects with these labels, such as `tier=front,env in (a, b)`. What ceases to match is deleted.
+    pub fn labels(mut self, selector: impl Into<String>) -> Self {
+        self.labels = Some(selector.into());
+        self
+    }
+
+    /// Only objects with these fields, such as `spec.nodeName=node-17`. The server says which fields it knows.
+    pub fn fields(mut self, selector: impl Into<String>) -> Self {
+        self.fields = Some(selector.into());
+        self
+    }
+
+    /// Adds a named index: `function` says under which values an object stands. A running informer takes more
+    /// ([`Store::add_index`]).
+    pub fn index<F, I, V>(mut self, name: &str, function: F) -> Self
+    where
+        F: Fn(&K) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+        V: AsRef<str>,
+    {
+        self.store = self.store.index(name, function);
+        self
+    }
+
+    /// Changes every object once, before anyone sees it; several run one after the other. See
+    /// [`fifo::Builder::transform`] for what happens when it fails.
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
+        self.fifo = self.fifo.transform(transform);
+        self
+    }
+
+    /// Leaves `metadata.managedFields` out, which is about half of most objects.
+    pub fn without_managed_fields(self) -> Self {
+        self.transform(|mut object| {
+            object.meta_mut().managed_fields = None;
+            Ok(object)
+        })
+    }
+
+    /// Tells followers everything known again, this often; each may ask for another period. The default is never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = period;
+        self
+    }
+
+    /// How the initial state is asked for.
+    pub fn strategy(mut self, strategy: reflector::Strategy) -> Self {
+        self.config.strategy = strategy;
+        self
+    }
+
+    /// How many objects a page of a list has; zero leaves it to the reflector.
+    pub fn page_size(mut self, objects: u64) -> Self {
+        self.config.page_size = std::num::NonZeroU64::new(objects);
+        self
+    }
+
+    /// Sets what the methods here do not. Its `resync` is not used: that of followers is.
+    pub fn config(mut self, config: reflector::Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Names the informer, for logs, metrics and reports. The default is the kind of its objects.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Hears of every failure. The default is to log it.
+    pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
+        self.on_error = Some(Arc::new(report));
+        self
+    }
+
+    /// Checks everything, and starts.
+    ///
+    /// # Errors
+    /// [`StartError`] says what is wrong. Nothing has been asked of the server then.
+    pub fn start(self) -> Result<Informer<K>, StartError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(StartError::NoRuntime);
+        }
+        let informer = self.build()?;
+        informer.start();
+        Ok(informer)
+    }
+
+    /// Checks everything, and makes an informer that does nothing before it is [started](Informer::start). Handlers may
+    /// come already.
+    ///
+    /// # Errors
+    /// [`StartError`] says what is wrong.
+    pub fn build(mut self) -> Result<Informer<K>, StartError> {
+        let feeds = self.feeds()?;
+        let resource = feeds[0].source.describe();
+        let name = self.name.unwrap_or_else(|| resource.clone());
+        let (store, writer) = self.store.resource(&resource).build()?;
+        let progress = Progress::new(resource.clone(), feeds.iter().map(|feed| feed.namespace.clone()));
+        let hub = Hub::new(store.clone(), writer, &name, self.resync);
+        self.config.resync = Duration::ZERO;
+        let known = store.clone();
+        let fifo = self.fifo.reuse(move |key, object| known.same(key, object));
+        let plan = Plan { feeds, fifo, config: self.config, on_error: self.on_error };
+        Ok(Informer::new_handle(Arc::new(Body::new(store, hub, progress, (name, resource)).planned(plan))))
+    }
+
+    /// What is asked of the server at `path`, in words that are the same for the same.
+    pub(super) fn request(&self, path: &str) -> String {
+        let namespaces = self.namespaces.as_ref().map(|namespaces| {
+            let mut namespaces = namespaces.clone();
+            namespaces.sort_unstable();
+            namespaces
+        });
+        format!("{path} {namespaces:?} {:?} {:?}", self.labels, self.fields)
+    }
+
+    /// One source for each namespace, or one for all.
+    fn feeds(&self) -> Result<Vec<Feed<K>>, StartError> {
+        let make = match &self.origin {
+            Origin::Server(make) => make,
+            Origin::Source(source) => return self.own_feed(source),
+        };
+        let selectors = Selectors {
+            labels: parse(self.labels.as_deref(), |text, cause| StartError::Labels { text, cause })?,
+            fields: parse(self.fields.as_deref(), |text, cause| StartError::Fields { text, cause })?,
+        };
+        let Some(namespaces) = &self.namespaces else {
+            return Ok(vec![Feed { namespace: None, source: make(None, selectors) }]);
+        };
+        let feed = |namespace: &String| Feed {
+            namespace: Some(namespace.clone()),
+            source: make(Some(namespace), selectors.clone()),
+        };
+        if namespaces.is_empty() {
+            return Err(StartError::NoNamespace);
+        }
+        if let Some(name) = namespaces.iter().find(|name| !is_label(name)) {
+            return Err(StartError::Namespace { name: name.clone() });
+        }
+        if TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>() {
+            return Err(StartError::ClusterScoped { resource: feed(&namespaces[0]).source.describe() });
+        }
+        Ok(namespaces.iter().map(feed).collect())
+    }
+
+    fn own_feed(&self, source: &Arc<dyn ListerWatcher<K>>) -> Result<Vec<Feed<K>>, StartError> {
+        let given = [
+            ("namespaces", self.namespaces.is_some()),
+            ("labels", self.labels.is_some()),
+            ("fields", self.fields.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(StartError::NotForSource { option }),
+            None => Ok(vec![Feed { namespace: None, source: Arc::clone(source) }]),
+        }
+    }
+}
+
+fn parse<S, E>(text: Option<&str>, error: fn(String, BoxError) -> StartError) -> Result<S, StartError>
+where
+    S: std::str::FromStr<Err = E>,
+    E: Into<BoxError>,
+{
+    let text = text.unwrap_or_default();
+    text.parse().map_err(|cause: E| error(text.to_owned(), cause.into()))
+}
+
+/// Whether a namespace can be named so: a DNS label (RFC 1123).
+fn is_label(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    matches!(bytes.len(), 1..=63)
+        && bytes.iter().all(|byte| is_plain(*byte) || *byte == b'-')
+        && [bytes.first(), bytes.last()].into_iter().flatten().all(|byte| is_plain(*byte))
+}
+
+impl<K> fmt::Debug for Builder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("namespaces", &self.namespaces)
+            .field("labels", &self.labels)
+            .field("fields", &self.fields)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

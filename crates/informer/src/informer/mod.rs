@@ -1,0 +1,17 @@
+//! What most users want: a cache of a resource, kept up to date, followed by many.
+
+mod sync_error;
+mod progress;
+mod status;
+mod waiting;
+mod body;
+mod builder;
+mod handle;
+mod registry;
+
+pub use builder::{Builder, StartError};
+pub use handle::Informer;
+pub use registry::Informers;
+pub use status::{FollowerStatus, Phase, Source, Status, StatusWatch, Times};
+pub use sync_error::SyncError;
+pub use waiting::{NotSynced, Synced, Why, synced_all};

@@ -1,0 +1,107 @@
+//! The latest state of each key, for a follower that fell behind.
+
+use crate::controller::Event;
+use kube_core::Resource;
+use kube_informer_wire::{Key, KeyMap};
+use std::{collections::VecDeque, sync::Arc};
+
+/// Events that have not been told, folded so that each key has two at most: the end of what the follower knew, and what
+/// there is now.
+///
+/// The order is that in which keys first fell behind. What came and went unseen leaves no trace; a deletion of something
+/// that the follower knew always stays.
+pub(super) struct Folded<K> {
+    order: VecDeque<(u64, Key)>,
+    by_key: KeyMap<Pair<K>>,
+    turn: u64,
+}
+
+struct Pair<K> {
+    turn: u64,
+    gone: Option<Event<K>>,
+    now: Option<Event<K>>,
+}
+
+impl<K> Folded<K> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// How many keys there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Takes the events of the key in front.
+    pub(super) fn pop(&mut self) -> Option<impl Iterator<Item = Event<K>> + use<K>> {
+        loop {
+            let (turn, key) = self.order.pop_front()?;
+            if self.by_key.get(&key).is_some_and(|pair| pair.turn == turn) {
+                let pair = self.by_key.remove(&key)?;
+                if self.by_key.is_empty() {
+                    // The follower has caught up, and what the fall cost is given back.
+                    (self.order, self.by_key) = (VecDeque::new(), KeyMap::default());
+                }
+                return Some(pair.gone.into_iter().chain(pair.now));
+            }
+        }
+    }
+
+    fn put(&mut self, key: Key, pair: (Option<Event<K>>, Option<Event<K>>)) {
+        self.turn += 1;
+        self.order.push_back((self.turn, key.clone()));
+        self.by_key.insert(key, Pair { turn: self.turn, gone: pair.0, now: pair.1 });
+        // Keys that came and went leave their places behind.
+        if self.order.len() > 2 * self.by_key.len() + 64 {
+            let by_key = &self.by_key;
+            self.order.retain(|(turn, key)| by_key.get(key).is_some_and(|pair| pair.turn == *turn));
+        }
+    }
+}
+
+impl<K: Resource> Folded<K> {
+    /// Adds what happened next.
+    pub(super) fn fold(&mut self, event: &Event<K>) {
+        let Ok(key) = Key::of(&**event.object()) else { return };
+        let Some(pair) = self.by_key.get_mut(&key) else {
+            let event = event.clone();
+            let pair = if matches!(event, Event::Deleted { .. }) {
+                (Some(event), None)
+            } else {
+                (None, Some(event))
+            };
+            return self.put(key, pair);
+        };
+        match (pair.now.take(), event) {
+            (None, event @ (Event::Added { .. } | Event::Updated { .. })) => pair.now = Some(event.clone()),
+            (
+                Some(Event::Added { initial, .. }),
+                Event::Updated { new, .. } | Event::Added { object: new, .. },
+            ) => {
+                pair.now = Some(Event::Added { object: Arc::clone(new), initial });
+            }
+            (
+                Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
+                Event::Updated { new, .. } | Event::Added { object: new, .. },
+            ) => pair.now = Some(Event::Updated { old, new: Arc::clone(new) }),
+            // It was never told of, so its end is not either.
+            (None | Some(Event::Added { .. }), Event::Deleted { .. }) => {}
+            (
+                Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
+                Event::Deleted { last_known, observed, .. },
+            ) => {
+                let last_known = Arc::clone(last_known);
+                pair.gone = Some(Event::Deleted { old, last_known, observed: *observed });
+            }
+        }
+        if pair.gone.is_none() && pair.now.is_none() {
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+impl<K> Default for Folded<K> {
+    fn default() -> Self {
+        Self { order: VecDeque::new(), by_key: KeyMap::default(), turn: 0 }
+    }
+}

@@ -1,0 +1,326 @@
+//! Where the cache and those who follow it meet: what changes the one is told to the others, in one step.
+
+use super::{
+    log::{Log, Part},
+    metrics::HubMetrics,
+    options::Subscribe,
+    policy::Policy,
+    reader::Reader,
+    seat::{Ending, Seat, Ticket},
+};
+use crate::{
+    controller::{Event, Tell},
+    store::{Store, Writer},
+    waiters::{self, Waiters, wake},
+};
+use kube_core::Resource;
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::Waker,
+    time::Duration,
+};
+use tokio::{sync::Notify, time::Instant};
+
+/// The writer of a store, the log of what it did, and who follows it.
+///
+/// Whoever comes is let in between two changes, with the state of that moment and the end of the log: nothing is missing
+/// between the two, and nothing is in both.
+pub(crate) struct Hub<K> {
+    store: Store<K>,
+    stage: Mutex<Stage<K>>,
+    /// How much has been told.
+    end: AtomicU64,
+    /// How much had been told when the cache was complete for the first time.
+    synced_at: AtomicU64,
+    is_closed: AtomicBool,
+    /// Who waits for something to be told.
+    waiting: Mutex<Waiters>,
+    /// A follower that makes others wait has come further, or has left.
+    room: Notify,
+    /// Somebody came, or the cache is complete.
+    pub(super) rescheduled: Notify,
+    pub(crate) metrics: HubMetrics,
+    default_period: Duration,
+}
+
+struct Stage<K> {
+    /// Gone once the hub is closed.
+    writer: Option<Writer<K>>,
+    log: Log<K>,
+    seats: Vec<Arc<Seat<K>>>,
+    issued: u64,
+    gauged: Option<Instant>,
+}
+
+/// Collects what a change did, apart by who wants to hear of it.
+pub(crate) struct Tidings<K> {
+    parts: Vec<Part<K>>,
+    wants: Wants,
+    changes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Nothing,
+    Changes,
+    /// Also what is told again.
+    Everything,
+}
+
+/// So often are the gauges of followers set.
+const GAUGE_PERIOD: Duration = Duration::from_secs(1);
+
+impl<K> Hub<K> {
+    pub(crate) fn new(store: Store<K>, writer: Writer<K>, name: &str, default_period: Duration) -> Self {
+        let stage =
+            Stage { writer: Some(writer), log: Log::new(), seats: Vec::new(), issued: 0, gauged: None };
+        Self {
+            store,
+            stage: Mutex::new(stage),
+            end: AtomicU64::new(0),
+            synced_at: AtomicU64::new(u64::MAX),
+            is_closed: AtomicBool::new(false),
+            waiting: Mutex::default(),
+            room: Notify::new(),
+            rescheduled: Notify::new(),
+            metrics: HubMetrics::of(name),
+            default_period,
+        }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage<K>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a follower in; nothing once the hub is closed.
+    pub(super) fn join(&self, options: Subscribe<K>, ending: Ending) -> Option<Arc<Seat<K>>> {
+        let period = options.period(self.default_period);
+        let mut stage = self.stage();
+        stage.writer.as_ref()?;
+        stage.issued += 1;
+        let number = stage.issued;
+        let name = options.name.unwrap_or_else(|| format!("subscriber-{number}"));
+        let metrics = self.metrics.seat(&name);
+        let Subscribe { policy, filter, .. } = options;
+        let ticket = Ticket { number, name, policy, filter, period, ending, metrics };
+        let reader = Reader::new(number, period.is_some(), self.store.snapshot(), stage.log.cursor());
+        let seat = Arc::new(Seat::new(ticket, reader));
+        stage.seats.push(Arc::clone(&seat));
+        drop(stage);
+        self.rescheduled.notify_waiters();
+        Some(seat)
+    }
+
+    /// Lets a follower go.
+    pub(super) fn leave(&self, seat: &Seat<K>) {
+        self.stage().seats.retain(|held| held.number != seat.number);
+        seat.leave();
+        self.room.notify_waiters();
+        self.wake_all();
+    }
+
+    /// The cache is complete for the first time.
+    pub(crate) fn complete(&self) {
+        let stage = self.stage();
+        self.synced_at.store(stage.log.end(), Ordering::Release);
+        let now = Instant::now();
+        stage.seats.iter().for_each(|seat| {
+            seat.rearm(now);
+            // Who has nothing to handle will not come by to see that it is done.
+            seat.nudge();
+        });
+        drop(stage);
+        self.rescheduled.notify_waiters();
+    }
+
+    /// Whether a follower has been told, and has handled, all that was there when the cache was complete.
+    pub(super) fn has_synced(&self, seat: &Seat<K>) -> bool {
+        let synced_at = self.synced_at.load(Ordering::Acquire);
+        synced_at != u64::MAX && seat.handled().is_some_and(|handled| handled >= synced_at)
+    }
+
+    /// Takes no more changes, and tells followers that none will come once they have read what there is.
+    pub(crate) fn close(&self) {
+        let mut stage = self.stage();
+        let writer = stage.writer.take();
+        stage.seats.iter().filter(|seat| seat.ending == Ending::Leaves).for_each(|seat| seat.leave());
+        self.is_closed.store(true, Ordering::Release);
+        drop(stage);
+        drop(writer);
+        self.wake_all();
+        self.room.notify_waiters();
+        self.rescheduled.notify_waiters();
+        self.stage().seats.iter().for_each(|seat| seat.nudge());
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// The followers there are.
+    pub(super) fn seats(&self) -> Vec<Arc<Seat<K>>> {
+        self.stage().seats.clone()
+    }
+
+    /// How many events a follower has not handled.
+    pub(super) fn depth(&self, seat: &Seat<K>) -> u64 {
+        seat.reader().depth(self.end.load(Ordering::Acquire))
+    }
+
+    /// Waits until nobody who makes others wait is too far behind.
+    pub(crate) async fn room(&self) {
+        loop {
+            let mut room = std::pin::pin!(self.room.notified());
+            room.as_mut().enable();
+            let end = self.end.load(Ordering::Acquire);
+            let is_full = |seat: &Arc<Seat<K>>| {
+                matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
+            };
+            let Some(slow) = self.stage().seats.iter().find(|seat| is_full(seat)).cloned() else { return };
+            if self.is_closed() {
+                return;
+            }
+            if tokio::time::timeout(PATIENCE, room.as_mut()).await.is_err() {
+                tracing::warn!(
+                    handler = slow.name,
+                    behind = slow.behind(end),
+                    "informer waits for a handler"
+                );
+                room.await;
+            }
+        }
+    }
+
+    /// Says that a follower has come further, to those for whom it matters.
+    pub(super) fn progressed(&self, seat: &Seat<K>) {
+        if matches!(seat.policy, Policy::Block(_)) {
+            self.room.notify_waiters();
+        }
+    }
+
+    /// Tells everything known again to those whose turn it is, and says when the next turn is.
+    pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
+        let mut stage = self.stage();
+        if self.synced_at.load(Ordering::Acquire) != u64::MAX && stage.writer.is_some() {
+            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now);
+            let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
+            if !whom.is_empty() {
+                stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
+                self.end.store(stage.log.end(), Ordering::Release);
+            }
+            let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
+            drop(stage);
+            self.wake_all();
+            return next;
+        }
+        None
+    }
+
+    /// Wakes `waker` when something is told, the hub is closed or somebody leaves.
+    pub(super) fn register(&self, ticket: &mut waiters::Ticket, waker: &Waker) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).register(ticket, waker);
+    }
+
+    /// Waits no longer.
+    pub(super) fn unregister(&self, ticket: &waiters::Ticket) {
+        if ticket.is_issued() {
+            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).leave(ticket);
+        }
+    }
+
+    fn wake_all(&self) {
+        let woken = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        wake(woken);
+    }
+
+    fn set_gauges(&self, stage: &mut Stage<K>) {
+        let now = Instant::now();
+        if stage.gauged.is_some_and(|before| now < before + GAUGE_PERIOD) {
+            return;
+        }
+        stage.gauged = Some(now);
+        let end = stage.log.end();
+        for seat in &stage.seats {
+            let reader = seat.reader();
+            seat.metrics.depth.set(reader.depth(end) as f64);
+            let lag = reader.oldest().map_or(Duration::ZERO, |oldest| now.saturating_duration_since(oldest));
+            seat.metrics.lag.set(lag.as_secs_f64());
+        }
+    }
+}
+
+/// How long the informer waits for a handler before it says so.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl<K: Resource> Hub<K> {
+    /// Changes the cache, and tells what that did. Does nothing once the hub is closed.
+    pub(crate) fn publish<R>(
+        &self,
+        received: Instant,
+        change: impl FnOnce(&mut Writer<K>, &mut Tidings<K>) -> R,
+    ) -> Option<R> {
+        let mut stage = self.stage();
+        let mut tidings = Tidings { parts: Vec::new(), wants: stage.wants(), changes: 0 };
+        let outcome = change(stage.writer.as_mut()?, &mut tidings);
+        let has_news = !tidings.parts.is_empty();
+        for part in tidings.parts {
+            stage.log.append(part, received);
+        }
+        let end = stage.log.end();
+        self.end.store(end, Ordering::Release);
+        self.metrics.events.increment(tidings.changes);
+        self.metrics.objects.set(self.store.len() as f64);
+        if let Some(version) = self.store.version().and_then(|version| version.to_number()) {
+            self.metrics.version.set(version as f64);
+        }
+        self.set_gauges(&mut stage);
+        for seat in &stage.seats {
+            if matches!(seat.policy, Policy::Coalesce(_)) && seat.behind(end) > seat.policy.limit() {
+                seat.reader().fold_beyond(seat.policy.limit(), end);
+            }
+        }
+        drop(stage);
+        if has_news {
+            self.wake_all();
+        }
+        Some(outcome)
+    }
+}
+
+impl<K> Stage<K> {
+    fn wants(&self) -> Wants {
+        if self.seats.iter().any(|seat| seat.wants_again()) {
+            Wants::Everything
+        } else if self.seats.is_empty() {
+            Wants::Nothing
+        } else {
+            Wants::Changes
+        }
+    }
+}
+
+impl<K> Tell<K> for Tidings<K> {
+    fn change(&mut self, event: Event<K>) {
+        self.changes += 1;
+        if self.wants == Wants::Nothing {
+            return;
+        }
+        match self.parts.last_mut() {
+            Some(Part::Changes(events)) => events.push(event),
+            _ => self.parts.push(Part::Changes(vec![event])),
+        }
+    }
+
+    fn again(&mut self, event: Event<K>) {
+        if self.wants != Wants::Everything {
+            return;
+        }
+        match self.parts.last_mut() {
+            Some(Part::Again(events)) => events.push(event),
+            _ => self.parts.push(Part::Again(vec![event])),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What happened, written once for everyone who follows, and read by each at its own pace.
+
+use crate::{controller::Event, store::Snapshot};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+use tokio::time::Instant;
+
+/// One thing that is told.
+pub(super) enum Part<K> {
+    /// What changed.
+    Changes(Vec<Event<K>>),
+    /// What was seen again unchanged; for those who want to be told again.
+    Again(Vec<Event<K>>),
+    /// Everything known at this point is told again to these followers.
+    Resync(Arc<Snapshot<K>>, Box<[u64]>),
+}
+
+/// A place in the log that is written once. The last one is empty.
+///
+/// Each follower holds the place that it reads next, so what everyone has read is freed without anyone counting.
+pub(super) struct Slot<K> {
+    written: OnceLock<Written<K>>,
+}
+
+struct Written<K> {
+    part: Part<K>,
+    received: Instant,
+    next: Arc<Slot<K>>,
+}
+
+/// The end that is written to.
+pub(super) struct Log<K> {
+    tail: Arc<Slot<K>>,
+    end: u64,
+}
+
+/// Where a follower reads.
+pub(super) struct Cursor<K> {
+    slot: Arc<Slot<K>>,
+    /// How many events of the slot have been read.
+    offset: usize,
+    position: u64,
+}
+
+/// Events of one slot.
+pub(super) struct Stretch<K> {
+    slot: Arc<Slot<K>>,
+    range: Range<usize>,
+    pub(super) received: Instant,
+}
+
+/// What stands at a cursor.
+pub(super) enum Reading<K> {
+    /// Nothing yet.
+    End,
+    /// Events that changed something.
+    Changes(Stretch<K>),
+    /// Events that only tell again.
+    Again(Stretch<K>),
+    /// Everything known, told again to these.
+    Resync(Arc<Slot<K>>),
+}
+
+impl<K> Part<K> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Changes(events) | Self::Again(events) => events.len(),
+            Self::Resync(..) => 1,
+        }
+    }
+}
+
+impl<K> Log<K> {
+    pub(super) fn new() -> Self {
+        Self { tail: Arc::new(Slot::empty()), end: 0 }
+    }
+
+    /// How much has been written.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Writes something that is not empty.
+    pub(super) fn append(&mut self, part: Part<K>, received: Instant) {
+        let next = Arc::new(Slot::empty());
+        self.end += part.len() as u64;
+        let written = Written { part, received, next: Arc::clone(&next) };
+        let tail = std::mem::replace(&mut self.tail, next);
+        assert!(tail.written.set(written).is_ok(), "only the log writes, and each slot once");
+    }
+
+    /// Reads from here on.
+    pub(super) fn cursor(&self) -> Cursor<K> {
+        Cursor { slot: Arc::clone(&self.tail), offset: 0, position: self.end }
+    }
+}
+
+impl<K> Slot<K> {
+    fn empty() -> Self {
+        Self { written: OnceLock::new() }
+    }
+
+    fn events(&self) -> &[Event<K>] {
+        match self.written.get().map(|written| &written.part) {
+            Some(Part::Changes(events) | Part::Again(events)) => events,
+            Some(Part::Resync(..)) | None => &[],
+        }
+    }
+
+    /// The state that is told again, if that is what stands here, and to whom.
+    pub(super) fn resync(&self) -> Option<(&Arc<Snapshot<K>>, &[u64])> {
+        match self.written.get().map(|written| &written.part) {
+            Some(Part::Resync(snapshot, whom)) => Some((snapshot, whom)),
+            _ => None,
+        }
+    }
+}
+
+/// Frees a chain link by link: a follower far behind holds many, and each would drop the next from within its own drop.
+impl<K> Drop for Slot<K> {
+    fn drop(&mut self) {
+        let mut next = self.written.take().map(|written| written.next);
+        while let Some(mut slot) = next.and_then(Arc::into_inner) {
+            next = slot.written.take().map(|written| written.next);
+        }
+    }
+}
+
+impl<K> Cursor<K> {
+    /// How much of the log lies before it.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// When what stands here arrived.
+    pub(super) fn received(&self) -> Option<Instant> {
+        self.slot.written.get().map(|written| written.received)
+    }
+
+    /// Reads up to `max` events, and moves behind them.
+    pub(super) fn read(&mut self, max: usize) -> Reading<K> {
+        let Some(written) = self.slot.written.get() else { return Reading::End };
+        let begin = self.offset;
+        let end = written.part.len().min(begin.saturating_add(max));
+        let stretch = |slot| Stretch { slot, range: begin..end, received: written.received };
+        let reading = match &written.part {
+            Part::Changes(_) => Reading::Changes(stretch(Arc::clone(&self.slot))),
+            Part::Again(_) => Reading::Again(stretch(Arc::clone(&self.slot))),
+            Part::Resync(..) => Reading::Resync(Arc::clone(&self.slot)),
+        };
+        self.position += (end - begin) as u64;
+        if end == written.part.len() {
+            (self.slot, self.offset) = (Arc::clone(&written.next), 0);
+        } else {
+            self.offset = end;
+        }
+        reading
+    }
+}
+
+impl<K> Stretch<K> {
+    pub(super) fn events(&self) -> &[Event<K>] {
+        &self.slot.events()[self.range.clone()]
+    }
+}

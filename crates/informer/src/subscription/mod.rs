@@ -1,0 +1,27 @@
+//! Following a cache: what there is, then every change, each follower at its own pace.
+//!
+//! What happens is written once, to a log that all followers read; an event costs the same whoever listens. A follower
+//! that falls behind says by its [`Policy`] what is to be done about it, and none can hold up another, except where it
+//! says that it wants to.
+
+mod log;
+mod fold;
+mod policy;
+mod options;
+mod reader;
+pub mod metrics;
+mod seat;
+mod hub;
+mod follower;
+mod registration;
+mod stream;
+mod handler;
+mod attach;
+
+pub use attach::AddError;
+pub use handler::{Async, EventHandler};
+pub(crate) use hub::Hub;
+pub use options::Subscribe;
+pub use policy::Policy;
+pub use registration::Registration;
+pub use stream::Subscription;

@@ -1,0 +1,227 @@
+//! What a follower has not been told yet, in the order in which it will be.
+
+use super::{
+    fold::Folded,
+    log::{Cursor, Reading, Stretch},
+};
+use crate::{
+    controller::Event,
+    store::{Entry, Snapshot},
+};
+use kube_core::Resource;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Where a follower stands:  what was there when it came, then what was folded while it was behind, then the log.
+pub(super) struct Reader<K> {
+    number: u64,
+    wants_again: bool,
+    told: Option<Telling<K>>,
+    folded: Folded<K>,
+    /// Where the log was when the first of `folded` was written.
+    folded_from: u64,
+    /// When it arrived.
+    folded_received: Option<Instant>,
+    cursor: Cursor<K>,
+}
+
+/// A state that is told object by object.
+struct Telling<K> {
+    rest: Rest<K>,
+    why: Why,
+    /// Where the log was then.
+    position: u64,
+}
+
+enum Rest<K> {
+    /// All of it. It is taken apart by the follower in its own time, not by whoever lets it in.
+    Whole(Arc<Snapshot<K>>),
+    Part(std::vec::IntoIter<Arc<Entry<K>>>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Joined,
+    Resync,
+}
+
+/// Some events, and where the follower stands once it has handled them.
+pub(super) struct Chunk<K> {
+    events: Events<K>,
+    pub(super) reached: Reached,
+}
+
+/// How far a follower has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    pub(super) position: u64,
+    /// Whether what was there when it came is still being told.
+    pub(super) is_joining: bool,
+}
+
+enum Events<K> {
+    Shared(Stretch<K>),
+    Own(Vec<Event<K>>),
+}
+
+/// So many events are handed out together at most.
+const CHUNK: usize = 256;
+
+impl<K> Reader<K> {
+    /// Tells everything in `snapshot` first, which is the state at `cursor`.
+    pub(super) fn new(number: u64, wants_again: bool, snapshot: Arc<Snapshot<K>>, cursor: Cursor<K>) -> Self {
+        let position = cursor.position();
+        let told = Telling::of(snapshot, Why::Joined, position);
+        Self {
+            number,
+            wants_again,
+            told,
+            folded: Folded::default(),
+            folded_from: 0,
+            folded_received: None,
+            cursor,
+        }
+    }
+
+    /// How far it has come, if all that it handed out has been handled.
+    pub(super) fn reached(&self) -> Reached {
+        let is_joining = self.told.as_ref().is_some_and(|telling| telling.why == Why::Joined);
+        let position = match &self.told {
+            Some(telling) => telling.position,
+            None if !self.folded.is_empty() => self.folded_from,
+            None => self.cursor.position(),
+        };
+        Reached { position, is_joining }
+    }
+
+    /// How many events are waiting, with the log written up to `end`.
+    pub(super) fn depth(&self, end: u64) -> u64 {
+        let told = self.told.as_ref().map_or(0, |telling| match &telling.rest {
+            Rest::Whole(snapshot) => snapshot.len(),
+            Rest::Part(rest) => rest.len(),
+        });
+        (told + self.folded.len()) as u64 + end.saturating_sub(self.cursor.position())
+    }
+
+    /// When the oldest change that it has not handed out arrived.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        if self.folded.is_empty() { self.cursor.received() } else { self.folded_received }
+    }
+
+    /// Takes the next events; nothing if there are none yet.
+    pub(super) fn take(&mut self) -> Option<Chunk<K>> {
+        let events = self.tell().or_else(|| self.unfold()).or_else(|| self.read())?;
+        Some(Chunk { events, reached: self.reached() })
+    }
+
+    fn tell(&mut self) -> Option<Events<K>> {
+        let telling = self.told.as_mut()?;
+        let why = telling.why;
+        let event = |entry: Arc<Entry<K>>| match why {
+            Why::Joined => Event::Added { object: entry.object(), initial: true },
+            Why::Resync => Event::sync(entry.object()),
+        };
+        let rest = telling.rest.open();
+        let events = rest.take(CHUNK).map(event).collect();
+        if rest.len() == 0 {
+            self.told = None;
+        }
+        Some(Events::Own(events))
+    }
+
+    fn unfold(&mut self) -> Option<Events<K>> {
+        let mut events: Vec<_> = self.folded.pop()?.collect();
+        while events.len() < CHUNK
+            && let Some(more) = self.folded.pop()
+        {
+            events.extend(more);
+        }
+        Some(Events::Own(events))
+    }
+
+    fn read(&mut self) -> Option<Events<K>> {
+        loop {
+            let position = self.cursor.position();
+            match self.cursor.read(CHUNK) {
+                Reading::End => return None,
+                Reading::Changes(stretch) => return Some(Events::Shared(stretch)),
+                Reading::Again(stretch) if self.wants_again => return Some(Events::Shared(stretch)),
+                Reading::Again(_) => {}
+                Reading::Resync(slot) => {
+                    let (snapshot, whom) = slot.resync()?;
+                    if whom.contains(&self.number) {
+                        self.told = Telling::of(Arc::clone(snapshot), Why::Resync, position);
+                        if let Some(events) = self.tell() {
+                            return Some(events);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<K: Resource> Reader<K> {
+    /// Folds all that the log has, so that it can be freed, if that is more than `limit`. It is written up to `end`.
+    pub(super) fn fold_beyond(&mut self, limit: u64, end: u64) {
+        if end.saturating_sub(self.cursor.position()) <= limit {
+            return;
+        }
+        if self.folded.is_empty() {
+            (self.folded_from, self.folded_received) = (self.cursor.position(), self.cursor.received());
+        }
+        loop {
+            match self.cursor.read(usize::MAX) {
+                Reading::End => return,
+                Reading::Changes(stretch) => {
+                    stretch.events().iter().for_each(|event| self.folded.fold(event))
+                }
+                Reading::Again(stretch) if self.wants_again => {
+                    stretch.events().iter().for_each(|event| self.folded.fold(event));
+                }
+                Reading::Again(_) => {}
+                Reading::Resync(slot) => {
+                    let Some((snapshot, whom)) = slot.resync() else { continue };
+                    if whom.contains(&self.number) {
+                        snapshot.iter().for_each(|entry| self.folded.fold(&Event::sync(entry.object())));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<K> Telling<K> {
+    fn of(snapshot: Arc<Snapshot<K>>, why: Why, position: u64) -> Option<Self> {
+        (!snapshot.is_empty()).then(|| Self { rest: Rest::Whole(snapshot), why, position })
+    }
+}
+
+impl<K> Rest<K> {
+    fn open(&mut self) -> &mut std::vec::IntoIter<Arc<Entry<K>>> {
+        if let Self::Whole(snapshot) = self {
+            *self = Self::Part(snapshot.shared_entries().into_iter());
+        }
+        match self {
+            Self::Part(rest) => rest,
+            Self::Whole(_) => unreachable!("it was opened just before"),
+        }
+    }
+}
+
+impl<K> Chunk<K> {
+    pub(super) fn events(&self) -> &[Event<K>] {
+        match &self.events {
+            Events::Shared(stretch) => stretch.events(),
+            Events::Own(events) => events,
+        }
+    }
+
+    /// When the server's word arrived; not for what is told on demand.
+    pub(super) fn received(&self) -> Option<Instant> {
+        match &self.events {
+            Events::Shared(stretch) => Some(stretch.received),
+            Events::Own(_) => None,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A follower, as the hub knows it.
+
+use super::{
+    metrics::SeatMetrics,
+    options::Filter,
+    policy::Policy,
+    reader::{Chunk, Reached, Reader},
+};
+use std::{
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{sync::Notify, task::Id, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// One follower: where it reads, and how far it has come.
+pub(super) struct Seat<K> {
+    pub(super) number: u64,
+    pub(super) name: String,
+    pub(super) policy: Policy,
+    pub(super) filter: Filter<K>,
+    /// Whether it reads what is there when the hub is closed.
+    pub(super) ending: Ending,
+    pub(super) metrics: SeatMetrics,
+    /// The task in which its handler runs.
+    pub(super) task: OnceLock<Id>,
+    /// Nothing of it runs any longer.
+    pub(super) finished: CancellationToken,
+    has_left: AtomicBool,
+    leaving: Notify,
+    reader: Mutex<Reader<K>>,
+    handled: AtomicU64,
+    is_joining: AtomicBool,
+    panics: AtomicU64,
+    moved: Notify,
+    resync: Option<Resync>,
+}
+
+/// When a follower is told everything again.
+struct Resync {
+    period: Duration,
+    due: Mutex<Instant>,
+}
+
+/// What is settled about a follower when it comes.
+pub(super) struct Ticket<K> {
+    pub(super) number: u64,
+    pub(super) name: String,
+    pub(super) policy: Policy,
+    pub(super) filter: Filter<K>,
+    pub(super) period: Option<Duration>,
+    pub(super) ending: Ending,
+    pub(super) metrics: SeatMetrics,
+}
+
+/// What a follower does when the hub is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It reads what is there.
+    Drains,
+    /// It leaves.
+    Leaves,
+}
+
+impl<K> Seat<K> {
+    pub(super) fn new(ticket: Ticket<K>, reader: Reader<K>) -> Self {
+        let Reached { position, is_joining } = reader.reached();
+        let due = |period| Resync { period, due: Mutex::new(Instant::now() + period) };
+        Self {
+            number: ticket.number,
+            name: ticket.name,
+            policy: ticket.policy,
+            filter: ticket.filter,
+            ending: ticket.ending,
+            metrics: ticket.metrics,
+            task: OnceLock::new(),
+            finished: CancellationToken::new(),
+            has_left: AtomicBool::new(false),
+            leaving: Notify::new(),
+            reader: Mutex::new(reader),
+            handled: AtomicU64::new(position),
+            is_joining: AtomicBool::new(is_joining),
+            panics: AtomicU64::new(0),
+            moved: Notify::new(),
+            resync: ticket.period.map(due),
+        }
+    }
+
+    /// It is to leave as soon as it has handled what it is at.
+    pub(super) fn leave(&self) {
+        self.has_left.store(true, Ordering::Release);
+        self.leaving.notify_waiters();
+        self.nudge();
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Acquire)
+    }
+
+    /// Waits so long, or until it is to leave.
+    pub(super) async fn pause(&self, time: Duration) {
+        let mut leaving = std::pin::pin!(self.leaving.notified());
+        leaving.as_mut().enable();
+        if !self.has_left() {
+            let _ = tokio::time::timeout(time, leaving).await;
+        }
+    }
+
+    pub(super) fn reader(&self) -> MutexGuard<'_, Reader<K>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what is to be told next, if there is something.
+    pub(super) fn take(&self) -> Option<Chunk<K>> {
+        let chunk = self.reader().take();
+        if chunk.is_none() {
+            // What was not for this follower is behind it all the same.
+            let reached = self.reader().reached();
+            self.reached(reached);
+        }
+        chunk
+    }
+
+    /// The follower has handled everything up to here.
+    pub(super) fn reached(&self, reached: Reached) {
+        self.is_joining.store(reached.is_joining, Ordering::Release);
+        self.handled.store(reached.position, Ordering::Release);
+        self.moved.notify_waiters();
+    }
+
+    /// Lets whoever waits for it look again.
+    pub(super) fn nudge(&self) {
+        self.moved.notify_waiters();
+    }
+
+    /// Up to where it has handled everything; nothing while it is still told what was there when it came.
+    pub(super) fn handled(&self) -> Option<u64> {
+        let position = self.handled.load(Ordering::Acquire);
+        (!self.is_joining.load(Ordering::Acquire)).then_some(position)
+    }
+
+    /// How far it is behind what has been written up to `end`, counting what it is at.
+    pub(super) fn behind(&self, end: u64) -> u64 {
+        end.saturating_sub(self.handled.load(Ordering::Acquire))
+    }
+
+    /// Resolves when it has come further, from the moment it is enabled or polled.
+    pub(super) fn moved(&self) -> tokio::sync::futures::Notified<'_> {
+        self.moved.notified()
+    }
+
+    pub(super) fn panicked(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        self.metrics.panics.increment(1);
+    }
+
+    pub(super) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// Whether it wants to be told again what it knows.
+    pub(super) fn wants_again(&self) -> bool {
+        self.resync.is_some()
+    }
+
+    /// When it is to be told everything again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.resync.as_ref().map(|resync| *resync.due.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether that is now; the next time is counted from here.
+    pub(super) fn take_turn(&self, now: Instant) -> bool {
+        let Some(resync) = &self.resync else { return false };
+        let mut due = resync.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = *due <= now;
+        if is_due {
+            *due = now + resync.period;
+        }
+        is_due
+    }
+
+    /// Counts the time to the next resync from `now`.
+    pub(super) fn rearm(&self, now: Instant) {
+        if let Some(resync) = &self.resync {
+            *resync.due.lock().unwrap_or_else(PoisonError::into_inner) = now + resync.period;
+        }
+    }
+}
