@@ -30,8 +30,6 @@
 
 mod sync;
 mod waiters;
-#[cfg(test)]
-mod testing;
 pub mod list_watch;
 mod listing;
 pub mod reflector;
@@ -40,6 +38,8 @@ pub mod store;
 pub mod controller;
 pub mod subscription;
 pub mod informer;
+#[cfg(test)]
+mod testing;
 
 pub use controller::Event;
 pub use informer::{Informer, Informers};

@@ -155,6 +155,12 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         self.body.hub.attach(handler, options, &self.body.tasks)
     }
 
+    /// Tells followers what did not happen, to see what a handler makes of it. The cache stays as it is.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn pretend(&self, events: impl IntoIterator<Item = crate::controller::Event<K>>) {
+        self.body.hub.pretend(events);
+    }
+
     /// How many tasks of it run: one for each source, one for each handler, and one that resyncs.
     #[must_use]
     pub fn tasks(&self) -> usize {
