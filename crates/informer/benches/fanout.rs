@@ -1,6 +1,6 @@
 //! Decoded events told to many handlers: how many a second reach each of them.
 //!
-//! `cargo bench -p kube-informer --features testing --bench fanout`. The bar is a million a second to each of a hundred
+//! `cargo bench -p kube-informer --bench fanout`. The bar is a million a second to each of a hundred
 //! handlers. Beside it stand the two ways one would do it with what tokio has: a channel for each handler, as client-go
 //! does, and one broadcast channel.
 

@@ -38,6 +38,10 @@ pub mod store;
 pub mod controller;
 pub mod subscription;
 pub mod informer;
+#[cfg(feature = "reconcile")]
+pub mod reconcile;
+#[cfg(feature = "kube-runtime")]
+pub mod bridge;
 #[cfg(test)]
 mod testing;
 

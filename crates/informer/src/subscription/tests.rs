@@ -1,11 +1,11 @@
 //! Followers of a hub: what each is told, whenever it comes, however slow it is.
 
-use super::{Hub, Policy, Subscribe, Subscription};
+use super::{Hub, Policy, Subscribe, Subscription, metrics as names};
 use crate::{
     controller::{Event, Extent, apply_within},
     fifo::DeltaFifo,
     store::Store,
-    testing::{PodBuilder, brief, now, pod, poll_once, rv, say, version_of},
+    testing::{Figures, PodBuilder, brief, now, pod, poll_once, rv, say, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer_wire::Key;
@@ -256,6 +256,34 @@ fn poll_once_in_runtime<T>(future: impl Future<Output = T>) -> Poll<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _within = runtime.enter();
     poll_once(future)
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_tell_how_far_followers_are() {
+    let figures = Figures::default();
+    let _guard = metrics::set_default_local_recorder(&figures);
+    let world = World::new();
+    let mut quick = world.hub.subscribe(Subscribe::new().named("quick"));
+    let stuck = world.hub.subscribe(Subscribe::new().named("stuck"));
+    world.put(pod("a").version(1));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    drop(told(&mut quick));
+    world.put(pod("a").version(2)).put(pod("b").version(3));
+    for (name, label, figure) in [
+        (names::EVENTS, "", 3.0),
+        (names::OBJECTS, "", 2.0),
+        (names::VERSION, "", 3.0),
+        (names::HANDLER_DEPTH, "quick", 1.0),
+        (names::HANDLER_DEPTH, "stuck", 2.0),
+        (names::HANDLER_LAG, "quick", 0.0),
+        (names::HANDLER_LAG, "stuck", 5.0),
+        (names::HANDLER_LATENCY, "quick", 5.0),
+        (names::HANDLER_LATENCY, "stuck", 0.0),
+        (names::HANDLER_PANICS, "stuck", 0.0),
+    ] {
+        assert_eq!(figures.of(name, label), figure, "{name} {label}: {:?}", figures.all);
+    }
+    drop(stuck);
 }
 
 /// What happens, in a random order.

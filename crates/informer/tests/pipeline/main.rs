@@ -4,6 +4,7 @@
 
 mod chaos;
 mod cluster;
+mod controllers;
 mod crowd;
 mod cuts;
 mod followers;

@@ -1,5 +1,7 @@
 //! Objects for tests, in two words.
 
+mod figures;
+
 use crate::controller::Event;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer_wire::{Key, ResourceVersion};
@@ -8,6 +10,8 @@ use std::{
     pin::pin,
     task::{Context, Poll, Waker},
 };
+
+pub(crate) use figures::Figures;
 
 /// A pod in the making: `pod("web/a").version(3)`.
 pub(crate) fn pod(key: &str) -> Pod {
