@@ -46,8 +46,8 @@ async fn all_counted(counts: &[Arc<AtomicU64>], events: u64) {
 async fn informer(handlers: usize, policy: Policy) -> f64 {
     let informer = Informer::of(Script::<Pod>::new()).build().expect("nothing is wrong with it");
     let counts: Vec<_> = (0..handlers).map(|_| Arc::new(AtomicU64::new(0))).collect();
-    for count in counts.iter().cloned() {
-        let mut seen = 0;
+    for count in &counts {
+        let (mut seen, count) = (0, Arc::clone(count));
         let handler = move |event: &Event<Pod>| {
             seen += u64::from(event.object().metadata.name.is_some());
             count.store(seen, Ordering::Relaxed);

@@ -187,8 +187,11 @@ where
 /// An informer, and the keys that a change of an object of it concerns.
 struct Feed<K> {
     informer: Informer<K>,
-    keys: Arc<dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync>,
+    keys: Arc<KeysOf<K>>,
 }
+
+/// Calls back with each key that a change of an object concerns.
+type KeysOf<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
 
 impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
     fn follow(&self, queue: Keys) -> Result<Box<dyn Removable>, AddError> {

@@ -1,7 +1,7 @@
 //! What an informer is to be, checked before it is.
 
 use super::{
-    body::{Body, Feed, Plan},
+    body::{Body, Feed, OnError, Plan},
     handle::Informer,
     progress::Progress,
 };
@@ -33,14 +33,14 @@ pub struct Builder<K> {
     on_error: Option<Arc<OnError>>,
 }
 
-pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
-
 /// Where the objects come from.
 enum Origin<K> {
     /// An API server, in the namespace and with the selectors given.
-    Server(Arc<dyn Fn(Option<&str>, Selectors) -> Arc<dyn ListerWatcher<K>> + Send + Sync>),
+    Server(Arc<Open<K>>),
     Source(Arc<dyn ListerWatcher<K>>),
 }
+
+type Open<K> = dyn Fn(Option<&str>, Selectors) -> Arc<dyn ListerWatcher<K>> + Send + Sync;
 
 #[derive(Clone)]
 struct Selectors {
@@ -107,6 +107,33 @@ pub enum StartError {
 /// So many deltas wait to be applied at most.
 const QUEUE: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
 
+impl<K: Resource + Send + Sync + 'static> Informer<K> {
+    /// Begins an informer of a kind that Rust knows: a k8s-openapi type, a struct for a custom resource, or
+    /// `PartialObjectMeta<K>` for metadata alone.
+    #[expect(clippy::new_ret_no_self, reason = "an informer begins with what it is to be")]
+    pub fn new(client: Client) -> Builder<K>
+    where
+        K: DeserializeOwned,
+        K::DynamicType: Default + Send + Sync + 'static,
+    {
+        Builder::of_server(client, K::DynamicType::default())
+    }
+
+    /// Begins an informer of a kind that is named while the program runs: `Informer::<DynamicObject>::dynamic(..)`.
+    pub fn dynamic(client: Client, kind: K::DynamicType) -> Builder<K>
+    where
+        K: DeserializeOwned,
+        K::DynamicType: Send + Sync + 'static,
+    {
+        Builder::of_server(client, kind)
+    }
+
+    /// Begins an informer of any source that can be listed and watched.
+    pub fn of(source: impl ListerWatcher<K> + 'static) -> Builder<K> {
+        Builder::new(Origin::Source(Arc::new(source)))
+    }
+}
+
 impl<K: Resource + Send + Sync + 'static> Builder<K> {
     fn new(origin: Origin<K>) -> Self {
         Self {
@@ -123,7 +150,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         }
     }
 
-    pub(super) fn of_server(client: Client, kind: K::DynamicType) -> Self
+    fn of_server(client: Client, kind: K::DynamicType) -> Self
     where
         K: DeserializeOwned,
         K::DynamicType: Send + Sync + 'static,
@@ -132,10 +159,6 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
             Arc::new(source.labels(selectors.labels).fields(selectors.fields))
         })))
-    }
-
-    pub(super) fn of_source(source: Arc<dyn ListerWatcher<K>>) -> Self {
-        Self::new(Origin::Source(source))
     }
 
     /// Only objects of this namespace.
