@@ -7,14 +7,14 @@ use super::{
 };
 use crate::{
     fifo::{self, DeltaFifo},
-    list_watch::{BoxError, ListWatch, ListerWatcher},
+    list_watch::{BoxError, ListWatch, ListerWatcher, Sharded},
     reflector::{self, Report},
     store::{self, IndexConflict, Store},
     subscription::Hub,
 };
 use kube_client::Client;
 use kube_core::{ClusterResourceScope, Resource};
-use kube_informer_wire::{FieldSelector, LabelSelector};
+use kube_informer_wire::{FieldSelector, LabelSelector, ShardField, ShardSelector};
 use serde::de::DeserializeOwned;
 use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -25,6 +25,7 @@ pub struct Builder<K> {
     namespaces: Option<Vec<String>>,
     labels: Option<String>,
     fields: Option<String>,
+    shard: Option<(u32, u32)>,
     store: store::Builder<K>,
     fifo: fifo::Builder<K>,
     config: reflector::Config,
@@ -71,6 +72,15 @@ pub enum StartError {
         /// What is wrong with it.
         #[source]
         cause: BoxError,
+    },
+    /// There is no such part.
+    #[error("there is no part {index} of {of}: parts are counted from 0")]
+    #[non_exhaustive]
+    Shard {
+        /// The part asked for.
+        index: u32,
+        /// How many there are.
+        of: u32,
     },
     /// Two indexes have one name.
     #[error(transparent)]
@@ -141,6 +151,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             namespaces: None,
             labels: None,
             fields: None,
+            shard: None,
             store: Store::builder(),
             fifo: DeltaFifo::builder().capacity(QUEUE),
             config: reflector::Config::default(),
@@ -186,6 +197,16 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     /// Only objects with these fields, such as `spec.nodeName=node-17`. The server says which fields it knows.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.fields = Some(selector.into());
+        self
+    }
+
+    /// Only part number `index`, counted from 0, of `of` parts of about equal size, by the hash of the uid: so `of` replicas
+    /// share the work.
+    ///
+    /// A server that can (`ShardedListAndWatch`, Kubernetes 1.36 and up) sends that part alone; of another, the rest is left
+    /// out here. Every object is in exactly one part.
+    pub fn shard(mut self, index: u32, of: u32) -> Self {
+        self.shard = Some((index, of));
         self
     }
 
@@ -271,7 +292,13 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     /// # Errors
     /// [`StartError`] says what is wrong.
     pub fn build(mut self) -> Result<Informer<K>, StartError> {
-        let feeds = self.feeds()?;
+        let mut feeds = self.feeds()?;
+        if let Some((index, of)) = self.shard {
+            let part = ShardSelector::part(ShardField::Uid, index, of);
+            let part = part.map_err(|_| StartError::Shard { index, of })?;
+            let sharded = |source| Arc::new(Sharded::new(source, part.clone())) as Arc<dyn ListerWatcher<K>>;
+            feeds.iter_mut().for_each(|feed| feed.source = sharded(Arc::clone(&feed.source)));
+        }
         let resource = feeds[0].source.describe();
         let name = self.name.unwrap_or_else(|| resource.clone());
         let (store, writer) = self.store.resource(&resource).build()?;
@@ -291,7 +318,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             namespaces.sort_unstable();
             namespaces
         });
-        format!("{path} {namespaces:?} {:?} {:?}", self.labels, self.fields)
+        format!("{path} {namespaces:?} {:?} {:?} {:?}", self.labels, self.fields, self.shard)
     }
 
     /// One source for each namespace, or one for all.

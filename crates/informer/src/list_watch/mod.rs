@@ -7,6 +7,7 @@ mod functions;
 mod paging;
 mod pager;
 mod client;
+mod sharded;
 #[cfg(any(test, feature = "testing"))]
 mod script;
 
@@ -22,3 +23,4 @@ pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]
 pub use script::{Request, Scene, Script};
+pub use sharded::Sharded;

@@ -14,6 +14,7 @@ mod kinds;
 mod lists;
 mod namespaces;
 mod production;
+mod shards;
 mod strangers;
 mod streams;
 mod syncing;

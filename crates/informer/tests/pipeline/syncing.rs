@@ -187,6 +187,7 @@ async fn what_is_wrong_is_said_before_anything_is_asked() {
         "no namespace was given; leave `namespaces` out for all of them"
     );
     assert_eq!(say(maps().namespace("Web").start()), "\"Web\" is not a name of a namespace");
+    assert_eq!(say(maps().shard(3, 3).start()), "there is no part 3 of 3: parts are counted from 0");
     let nodes = Informer::<Node>::new(cluster.server.client()).namespace("web").start();
     assert_eq!(
         nodes.unwrap_err().to_string(),
