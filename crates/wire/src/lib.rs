@@ -41,6 +41,8 @@ mod selector;
 
 mod options;
 
+mod protobuf;
+
 mod status;
 
 mod frame;
@@ -53,6 +55,7 @@ pub use frame::{FrameError, JsonLines};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{JsonList, ListError, ListMeta};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
+pub use protobuf::{ProtobufError, Schema};
 pub use selector::{
     Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,
     Relation, SelectorError, ShardField, ShardRange, ShardSelector,
