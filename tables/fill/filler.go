@@ -17,14 +17,16 @@ import (
 // filler makes random objects.
 type filler struct {
 	random *randfill.Filler
+	// Whether times may be unset, which JSON writes as null where the API has no place for it.
+	unset bool
 	// How many schemas the one that is being filled lies in.
 	depth int
 }
 
 func newFiller(seed int64) *filler {
 	f := &filler{}
-	f.random = randfill.NewWithSeed(seed).NilChance(0.4).NumElements(1, 3).Funcs(
-		fillTime, fillMicroTime, fillQuantity, fillIntOrString, fillRaw, fillFields, fillInt64,
+	f.random = randfill.NewWithSeed(seed).NilChance(0.4).NumElements(1, 3).MaxDepth(15).Funcs(
+		f.time, f.microTime, fillQuantity, fillIntOrString, fillRaw, fillFields, fillInt64, fillFloat64,
 		func(j *apiextensionsv1.JSON, c randfill.Continue) { j.Raw = randomJSON(c) },
 		func(j *apiextensionsv1beta1.JSON, c randfill.Continue) { j.Raw = randomJSON(c) },
 		func(s *apiextensionsv1.JSONSchemaProps, c randfill.Continue) { f.schema(s, c) },
@@ -39,6 +41,7 @@ func newFiller(seed int64) *filler {
 
 func (f *filler) object(t reflect.Type) any {
 	object := reflect.New(t).Interface()
+	f.unset = !f.unset
 	f.random.Fill(object)
 	return object
 }
@@ -62,20 +65,20 @@ func orBool[S any](allows *bool, schema **S, c randfill.Continue) {
 	}
 }
 
-// The years that have four digits.
-func randomTime(c randfill.Continue) time.Time {
-	if c.Intn(4) == 0 {
+// A time of a year that has four digits.
+func (f *filler) anyTime(c randfill.Continue) time.Time {
+	if f.unset && c.Intn(4) == 0 {
 		return time.Time{}
 	}
 	return time.Unix(c.Int63n(253_402_300_800+62_135_596_800)-62_135_596_800, 0).UTC()
 }
 
-func fillTime(t *metav1.Time, c randfill.Continue) {
-	t.Time = randomTime(c)
+func (f *filler) time(t *metav1.Time, c randfill.Continue) {
+	t.Time = f.anyTime(c)
 }
 
-func fillMicroTime(t *metav1.MicroTime, c randfill.Continue) {
-	if t.Time = randomTime(c); !t.IsZero() {
+func (f *filler) microTime(t *metav1.MicroTime, c randfill.Continue) {
+	if t.Time = f.anyTime(c); !t.IsZero() {
 		t.Time = t.Add(time.Duration(c.Intn(1_000_000)) * time.Microsecond)
 	}
 }
@@ -103,6 +106,11 @@ func fillFields(f *metav1.FieldsV1, c randfill.Continue) {
 // Small numbers are as likely as large ones, and zero is among them.
 func fillInt64(i *int64, c randfill.Continue) {
 	*i = int64(c.Uint64()) >> c.Intn(64)
+}
+
+// The JSON decoder on the other side may be wrong in the last bit of a long fraction.
+func fillFloat64(f *float64, c randfill.Continue) {
+	*f = float64(c.Int63n(1<<20)-1<<19) / 8
 }
 
 // The keys are sorted, as whoever encodes a map does it.

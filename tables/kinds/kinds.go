@@ -40,7 +40,8 @@ func All() []Kind {
 		version := gvk.GroupVersion().String()
 		// The kinds that all groups have in common are registered with each of them.
 		isCommon := t.PkgPath() == metaPackage && version != "v1" && version != "meta.k8s.io/v1"
-		if gvk.Version == runtime.APIVersionInternal || isCommon || !HasProtobuf(t) {
+		_, saysKind := t.FieldByName("TypeMeta")
+		if gvk.Version == runtime.APIVersionInternal || isCommon || !saysKind || !HasProtobuf(t) {
 			continue
 		}
 		all = append(all, Kind{APIVersion: version, Kind: gvk.Kind, Type: t})

@@ -47,6 +47,8 @@ mod status;
 
 mod frame;
 
+mod object;
+
 mod list;
 
 mod watch;
@@ -54,6 +56,7 @@ mod watch;
 pub use frame::{FrameError, JsonLines};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{JsonList, ListError, ListMeta};
+pub use object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use protobuf::{ProtobufError, Schema};
 pub use selector::{
@@ -63,6 +66,6 @@ pub use selector::{
 pub use status::{StatusExt, parse_retry_after, status_from_body, status_to_json};
 pub use version::{ResourceVersion, VersionError};
 pub use watch::{
-    DecodeError, EventType, ObjectError, WatchEvent, decode_object, encode_bookmark, encode_error,
-    encode_event, encode_initial_events_end,
+    DecodeError, EventType, WatchEvent, encode_bookmark, encode_error, encode_event,
+    encode_initial_events_end,
 };

@@ -3,8 +3,10 @@
 use super::{
     error::{Cause, ProtobufError as Error},
     forms::Form,
+    identity::{MANAGED_FIELDS, METADATA},
     leaf,
     reader::{Reader, Tag, Wire},
+    schema::Schema,
     table::{Message, Shape, Value},
     walk::{Next, Skip, Types, Walk},
 };
@@ -26,17 +28,34 @@ const MAX_ELEMENTS: usize = 1 << 19;
 
 /// An object, or what is inside one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Object<'de> {
-    pub(super) reader: Reader<'de>,
-    pub(super) message: &'static Message,
+pub(crate) struct Object<'de> {
+    reader: Reader<'de>,
+    message: &'static Message,
     /// The version and kind, which are not in the message itself.
-    pub(super) types: Types,
-    pub(super) skip: Skip,
+    types: Types,
+    skip: Skip,
     depth: u8,
 }
 
 impl<'de> Object<'de> {
-    pub(super) fn new(reader: Reader<'de>, message: &'static Message) -> Self {
+    /// An object of this kind that does not say so.
+    pub(crate) fn of(schema: Schema, reader: Reader<'de>) -> Self {
+        Self::new(reader, schema.message())
+    }
+
+    /// The object with its version and kind.
+    pub(crate) fn with_types(mut self, schema: Schema) -> Self {
+        self.types = Types::Version(schema.api_version(), schema.kind());
+        self
+    }
+
+    /// The object as if it had no managed fields.
+    pub(crate) fn without_managed_fields(mut self) -> Self {
+        self.skip = Skip::Inside { of: METADATA, field: MANAGED_FIELDS };
+        self
+    }
+
+    fn new(reader: Reader<'de>, message: &'static Message) -> Self {
         Self { reader, message, types: Types::Told, skip: Skip::Nothing, depth: 0 }
     }
 

@@ -3,12 +3,18 @@
 mod error;
 
 mod reader;
+mod writer;
 
 mod table;
 #[rustfmt::skip]
 mod tables;
 
 mod schema;
+
+mod envelope;
+
+mod identity;
+mod strip;
 
 mod time;
 
@@ -20,6 +26,11 @@ mod leaf;
 
 mod decode;
 
+pub(crate) use decode::Object;
+pub(crate) use envelope::{Envelope, MAGIC, TypesOf, not_encoded};
 pub(crate) use error::Cause;
 pub use error::ProtobufError;
+pub(crate) use identity::Names;
+pub(crate) use reader::{Reader, Tag, Wire};
 pub use schema::Schema;
+pub(crate) use strip::without_managed_fields;

@@ -157,6 +157,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Takes these bytes if they come next.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(bytes);
+        rest.map(|rest| self.rest = rest).is_some()
+    }
+
     /// The first field with this number that is written so; the reader is left behind its tag.
     pub(crate) fn find(mut self, number: u64, wire: Wire) -> Result<Option<Self>, ProtobufError> {
         while let Some(tag) = self.tag()? {

@@ -1,7 +1,7 @@
 //! The kinds that have a protobuf form.
 
 use super::{
-    table::{Message, Shape, Value},
+    table::{Kind, Message, Shape, Value},
     tables::KINDS,
 };
 use std::fmt;
@@ -17,19 +17,14 @@ use std::fmt;
 /// assert!(Schema::of("example.com/v1", "Widget").is_none());
 /// ```
 #[derive(Clone, Copy)]
-pub struct Schema {
-    pub(super) api_version: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) message: &'static Message,
-}
+pub struct Schema(&'static Kind);
 
 impl Schema {
     /// The schema of a kind, such as `apps/v1` and `Deployment`, or `v1` and `PodList`.
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
-        let index = KINDS.binary_search_by(|known| (known.0, known.1).cmp(&(api_version, kind))).ok()?;
-        let (api_version, kind, message) = KINDS[index];
-        Some(Self { api_version, kind, message })
+        let order = |known: &Kind| (known.api_version, known.name).cmp(&(api_version, kind));
+        KINDS.binary_search_by(order).ok().map(|index| Self(&KINDS[index]))
     }
 
     /// The schema of an object that was reduced to its metadata by the server.
@@ -41,28 +36,32 @@ impl Schema {
     /// `v1`, `apps/v1` and so on.
     #[must_use]
     pub fn api_version(self) -> &'static str {
-        self.api_version
+        self.0.api_version
     }
 
     /// `Pod`, `Deployment` and so on.
     #[must_use]
     pub fn kind(self) -> &'static str {
-        self.kind
+        self.0.name
+    }
+
+    pub(super) fn message(self) -> &'static Message {
+        self.0.message
     }
 
     /// The schema of the items, if this is that of a list.
     #[must_use]
     pub fn item(self) -> Option<Self> {
-        let items = self.message.field(2).filter(|field| field.shape == Shape::Many && field.name == "items")?;
+        let items = self.message().field(2).filter(|field| field.shape == Shape::Many && field.name == "items")?;
         let Value::Message(message) = items.value else { return None };
-        let item = Self::of(self.api_version, self.kind.strip_suffix("List")?)?;
-        std::ptr::eq(item.message, message).then_some(item)
+        let item = Self::of(self.api_version(), self.kind().strip_suffix("List")?)?;
+        std::ptr::eq(item.message(), message).then_some(item)
     }
 }
 
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
-        (self.api_version, self.kind) == (other.api_version, other.kind)
+        std::ptr::eq(self.0, other.0)
     }
 }
 
@@ -70,6 +69,6 @@ impl Eq for Schema {}
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Schema({} {})", self.api_version, self.kind)
+        write!(f, "Schema({} {})", self.api_version(), self.kind())
     }
 }

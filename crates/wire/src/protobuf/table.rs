@@ -2,6 +2,14 @@
 
 use super::reader::Wire;
 
+/// A kind of object.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) api_version: &'static str,
+    pub(super) name: &'static str,
+    pub(super) message: &'static Message,
+}
+
 /// A protobuf message.
 #[derive(Debug)]
 pub(super) struct Message {
@@ -119,6 +127,14 @@ impl Field {
     const fn new(name: &'static str, shape: Shape, value: Value) -> Self {
         Self { name, shape, value, is_omitted: false, is_null: false }
     }
+}
+
+pub(super) const fn kind(
+    api_version: &'static str,
+    name: &'static str,
+    message: &'static Message,
+) -> Kind {
+    Kind { api_version, name, message }
 }
 
 pub(super) const fn message(name: &'static str, fields: &'static [Field]) -> Message {

@@ -1,10 +1,11 @@
 //! Reads one frame of a watch in one pass.
 
-use super::{
-    event::{EventType, INITIAL_EVENTS_END, WatchEvent},
-    object::{Metadata, ObjectError, decode_tracked},
+use super::event::{EventType, INITIAL_EVENTS_END, WatchEvent};
+use crate::{
+    object::{Format, ObjectError, Raw, decode_tracked},
+    status::status_from_body,
+    version::ResourceVersion,
 };
-use crate::{status::status_from_body, version::ResourceVersion};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor},
@@ -170,7 +171,8 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, '_, K> {
             }
             Kind::Other(kind) => {
                 let object = <&RawValue>::deserialize(deserializer)?;
-                let Metadata { version, .. } = Metadata::read(object.get().as_bytes());
+                let raw = Raw::new(Format::Json, bytes::Bytes::copy_from_slice(object.get().as_bytes()));
+                let version = raw.identity().and_then(|identity| identity.version());
                 Ok(WatchEvent::Unknown { kind: kind.clone().into_owned(), version })
             }
         }

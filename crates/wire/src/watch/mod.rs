@@ -1,7 +1,5 @@
 //! The events of a watch: what one frame says, read and written.
 
-mod object;
-
 mod event;
 
 mod decode;
@@ -14,4 +12,3 @@ mod tests;
 pub use decode::DecodeError;
 pub use encode::{encode_bookmark, encode_error, encode_event, encode_initial_events_end};
 pub use event::{EventType, WatchEvent};
-pub use object::{ObjectError, decode_object};
