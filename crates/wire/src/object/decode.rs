@@ -36,9 +36,9 @@ impl Raw {
                 let stripped = json::without_managed_fields(self.bytes());
                 decode_object(stripped.as_deref().unwrap_or(self.bytes()))
             }
-            (Format::Protobuf(schema), _) => {
-                decode_protobuf(self.bytes(), schema, |object| managed(object.with_types(schema), managed_fields))
-            }
+            (Format::Protobuf(schema), _) => decode_protobuf(self.bytes(), schema, |object| {
+                managed(object.with_types(schema), managed_fields)
+            }),
             (Format::ProtobufItem(schema), _) => {
                 decode_protobuf(self.bytes(), schema, |object| managed(object, managed_fields))
             }
@@ -61,9 +61,8 @@ fn decode_protobuf<'a, K: DeserializeOwned>(
     let object = prepare(Object::of(schema, Reader::new(bytes)));
     match K::deserialize(object) {
         Ok(decoded) => Ok(decoded),
-        Err(_) => tracked(object).map_err(|(path, cause)| {
-            ObjectError::new(Identity::of_protobuf(bytes), path, cause)
-        }),
+        Err(_) => tracked(object)
+            .map_err(|(path, cause)| ObjectError::new(Identity::of_protobuf(bytes), path, cause)),
     }
 }
 

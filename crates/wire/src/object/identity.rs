@@ -39,7 +39,12 @@ impl<'a> Identity<'a> {
 
     pub(super) fn of_protobuf(object: &'a [u8]) -> Option<Self> {
         let Names { name, namespace, uid, version } = Names::read(object).ok()?;
-        Some(Self { name: name.into(), namespace: namespace.into(), uid: uid.into(), version: version.into() })
+        Some(Self {
+            name: name.into(),
+            namespace: namespace.into(),
+            uid: uid.into(),
+            version: version.into(),
+        })
     }
 
     /// Reads the metadata until all four have come.

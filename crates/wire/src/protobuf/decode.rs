@@ -110,7 +110,8 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         let reader = self.walk.reader();
         match field.shape {
             Shape::Many => seed.deserialize(Run::new(reader, tag, field.value, self.depth)?),
-            Shape::Map => seed.deserialize(Entries { run: Run::new(reader, tag, field.value, self.depth)?, value: None }),
+            Shape::Map => seed
+                .deserialize(Entries { run: Run::new(reader, tag, field.value, self.depth)?, value: None }),
             Shape::One | Shape::Maybe | Shape::Inline | Shape::Vacant => {
                 seed.deserialize(Single { reader, value: field.value, skip, depth: self.depth })
             }
@@ -175,7 +176,11 @@ impl<'de> Deserializer<'de> for Single<'_, 'de> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         match self.value {
             Value::Json => match Form::read(Value::Json, self.reader.message()?)? {
                 Form::Json(json) => leaf::json(json, |json| json.deserialize_newtype_struct(name, visitor)),
@@ -257,7 +262,8 @@ impl<'de> SeqAccess<'de> for Run<'de> {
             return Ok(None);
         }
         let mut reader = self.reader;
-        let single = Single { reader: &mut reader, value: self.value, skip: Skip::Nothing, depth: self.depth };
+        let single =
+            Single { reader: &mut reader, value: self.value, skip: Skip::Nothing, depth: self.depth };
         let element = seed.deserialize(single)?;
         self.taken(reader)?;
         Ok(Some(element))

@@ -36,7 +36,7 @@ impl<'a> Envelope<'a> {
             match tag {
                 Tag { number: 1, wire: Wire::Length } => types = TypesOf::read(reader.message()?)?,
                 Tag { number: 2, wire: Wire::Length } => object = Some(reader.message()?),
-                Tag { number: 3, wire: Wire::Length } => not_encoded(&mut reader)?,
+                Tag { number: 3, wire: Wire::Length } => not_encoded(reader.bytes()?)?,
                 Tag { wire, .. } => reader.skip(wire)?,
             }
         }
@@ -46,11 +46,13 @@ impl<'a> Envelope<'a> {
 }
 
 /// Content may be said to be compressed, which the API server never does.
-pub(crate) fn not_encoded(reader: &mut Reader<'_>) -> Result<(), ProtobufError> {
-    let begin = *reader;
-    match reader.text()? {
-        "" => Ok(()),
-        encoding => Err(begin.error(Cause::Encoding(encoding.to_owned()))),
+pub(crate) fn not_encoded(encoding: &[u8]) -> Result<(), ProtobufError> {
+    match encoding {
+        [] => Ok(()),
+        encoding => {
+            let encoding = String::from_utf8_lossy(encoding).into_owned();
+            Err(ProtobufError::anywhere(Cause::Encoding(encoding)))
+        }
     }
 }
 
@@ -70,7 +72,10 @@ impl<'a> TypesOf<'a> {
     pub(crate) fn schema(self) -> Result<Schema, ProtobufError> {
         let Self { api_version, kind } = self;
         Schema::of(api_version, kind).ok_or_else(|| {
-            ProtobufError::anywhere(Cause::Kind { api_version: api_version.to_owned(), kind: kind.to_owned() })
+            ProtobufError::anywhere(Cause::Kind {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+            })
         })
     }
 }

@@ -64,6 +64,11 @@ impl ProtobufError {
         self
     }
 
+    /// Whether more bytes may mend it.
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(self.0.cause, Cause::Early)
+    }
+
     /// The byte at which it shows, counted from the first of the object or body, if it is one byte's fault.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {

@@ -34,10 +34,12 @@ impl<'a> Form<'a> {
                 let text = reader.find(1, Wire::Length)?.map(|mut reader| reader.text()).transpose()?;
                 Ok(Self::Text(text.unwrap_or("0")))
             }
-            Value::Json => match reader.find(1, Wire::Length)?.map(|mut reader| reader.bytes()).transpose()? {
-                None | Some([]) => Ok(Self::Null),
-                Some(json) => Ok(Self::Json(json)),
-            },
+            Value::Json => {
+                match reader.find(1, Wire::Length)?.map(|mut reader| reader.bytes()).transpose()? {
+                    None | Some([]) => Ok(Self::Null),
+                    Some(json) => Ok(Self::Json(json)),
+                }
+            }
             Value::IntOrString => int_or_string(reader),
             Value::Texts => list(reader, 1, Value::Text).map(|list| list.unwrap_or(Self::EmptyList)),
             Value::SchemaOrArray(schema) => match list(reader, 2, Value::Message(schema))? {

@@ -52,7 +52,8 @@ impl Schema {
     /// The schema of the items, if this is that of a list.
     #[must_use]
     pub fn item(self) -> Option<Self> {
-        let items = self.message().field(2).filter(|field| field.shape == Shape::Many && field.name == "items")?;
+        let items =
+            self.message().field(2).filter(|field| field.shape == Shape::Many && field.name == "items")?;
         let Value::Message(message) = items.value else { return None };
         let item = Self::of(self.api_version(), self.kind().strip_suffix("List")?)?;
         std::ptr::eq(item.message(), message).then_some(item)

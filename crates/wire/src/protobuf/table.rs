@@ -129,11 +129,7 @@ impl Field {
     }
 }
 
-pub(super) const fn kind(
-    api_version: &'static str,
-    name: &'static str,
-    message: &'static Message,
-) -> Kind {
+pub(super) const fn kind(api_version: &'static str, name: &'static str, message: &'static Message) -> Kind {
     Kind { api_version, name, message }
 }
 

@@ -21,10 +21,7 @@ pub(super) struct TimeText {
 
 impl TimeText {
     /// Reads a message of seconds and nanoseconds since 1970.
-    pub(super) fn read(
-        mut reader: Reader<'_>,
-        precision: Precision,
-    ) -> Result<Self, ProtobufError> {
+    pub(super) fn read(mut reader: Reader<'_>, precision: Precision) -> Result<Self, ProtobufError> {
         let (begin, mut seconds, mut nanos) = (reader, 0, 0);
         while let Some(tag) = reader.tag()? {
             match tag {
@@ -98,7 +95,10 @@ mod tests {
     #[test]
     fn times_are_told_as_finely_as_their_type() {
         assert_eq!(text(0, 5, Precision::Seconds).unwrap(), "1970-01-01T00:00:00Z");
-        assert_eq!(text(1_709_210_096, 12_345_678, Precision::Micros).unwrap(), "2024-02-29T12:34:56.012345Z");
+        assert_eq!(
+            text(1_709_210_096, 12_345_678, Precision::Micros).unwrap(),
+            "2024-02-29T12:34:56.012345Z"
+        );
         assert_eq!(text(-62_135_596_800, 0, Precision::Seconds).unwrap(), "0001-01-01T00:00:00Z");
         assert_eq!(text(253_402_300_799, 0, Precision::Seconds).unwrap(), "9999-12-31T23:59:59Z");
     }

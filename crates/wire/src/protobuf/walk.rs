@@ -48,7 +48,10 @@ pub(super) enum Skip {
     /// The field with this number.
     Field(u64),
     /// A field of the message that is the field `of`.
-    Inside { of: u64, field: u64 },
+    Inside {
+        of: u64,
+        field: u64,
+    },
 }
 
 impl<'de> Walk<'de> {

@@ -2,7 +2,14 @@
 
 mod event;
 
+mod bookmark;
+
 mod decode;
+
+mod json;
+mod protobuf;
+
+mod frames;
 
 mod encode;
 
@@ -12,3 +19,4 @@ mod tests;
 pub use decode::DecodeError;
 pub use encode::{encode_bookmark, encode_error, encode_event, encode_initial_events_end};
 pub use event::{EventType, WatchEvent};
+pub use frames::{Frame, Frames};

@@ -17,7 +17,9 @@ pub fn difference(one: &Value, two: &Value) -> Option<String> {
         }
         (Value::Array(one), Value::Array(two)) if one.len() == two.len() => {
             let pairs = one.iter().zip(two).enumerate();
-            pairs.into_iter().find_map(|(index, (one, two))| Some(format!("[{index}]{}", difference(one, two)?)))
+            pairs
+                .into_iter()
+                .find_map(|(index, (one, two))| Some(format!("[{index}]{}", difference(one, two)?)))
         }
         (one, two) => (one != two).then(|| format!(": {one} and {two}")),
     }

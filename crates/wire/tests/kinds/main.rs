@@ -20,8 +20,10 @@ fn typed_objects_are_equal() {
         }
         met.insert((object.api_version, object.kind));
     }
-    let missing: Vec<_> =
-        compare.keys().filter(|(version, kind)| !met.contains(&(version.to_string(), kind.to_string()))).collect();
+    let missing: Vec<_> = compare
+        .keys()
+        .filter(|(version, kind)| !met.contains(&(version.to_string(), kind.to_string())))
+        .collect();
     assert_eq!(missing, Vec::<&(&str, &str)>::new());
 }
 
