@@ -17,14 +17,16 @@ import (
 // filler makes random objects.
 type filler struct {
 	random *randfill.Filler
-	// Whether times may be unset, which JSON writes as null where the API has no place for it.
+	// Whether times may be unset in some objects, which JSON writes as null where the API has no place for it.
+	unsets bool
+	// Whether they may in this one.
 	unset bool
 	// How many schemas the one that is being filled lies in.
 	depth int
 }
 
-func newFiller(seed int64) *filler {
-	f := &filler{}
+func newFiller(seed int64, unsets bool) *filler {
+	f := &filler{unsets: unsets}
 	f.random = randfill.NewWithSeed(seed).NilChance(0.4).NumElements(1, 3).MaxDepth(15).Funcs(
 		f.time, f.microTime, fillQuantity, fillIntOrString, fillRaw, fillFields, fillInt64, fillFloat64,
 		func(j *apiextensionsv1.JSON, c randfill.Continue) { j.Raw = randomJSON(c) },
@@ -35,13 +37,25 @@ func newFiller(seed int64) *filler {
 		func(s *apiextensionsv1beta1.JSONSchemaPropsOrBool, c randfill.Continue) {
 			orBool(&s.Allows, &s.Schema, c)
 		},
+		func(s *apiextensionsv1.JSONSchemaPropsOrArray, c randfill.Continue) {
+			orList(&s.Schema, &s.JSONSchemas, c)
+		},
+		func(s *apiextensionsv1beta1.JSONSchemaPropsOrArray, c randfill.Continue) {
+			orList(&s.Schema, &s.JSONSchemas, c)
+		},
+		func(s *apiextensionsv1.JSONSchemaPropsOrStringArray, c randfill.Continue) {
+			orList(&s.Schema, &s.Property, c)
+		},
+		func(s *apiextensionsv1beta1.JSONSchemaPropsOrStringArray, c randfill.Continue) {
+			orList(&s.Schema, &s.Property, c)
+		},
 	)
 	return f
 }
 
 func (f *filler) object(t reflect.Type) any {
 	object := reflect.New(t).Interface()
-	f.unset = !f.unset
+	f.unset = f.unsets && !f.unset
 	f.random.Fill(object)
 	return object
 }
@@ -62,6 +76,19 @@ func orBool[S any](allows *bool, schema **S, c randfill.Continue) {
 	if c.Bool() {
 		*allows, *schema = true, new(S)
 		c.Fill(*schema)
+	}
+}
+
+// orList fills one of two: JSON tells of one.
+func orList[S, E any](schema **S, list *[]E, c randfill.Continue) {
+	if c.Bool() {
+		*schema = new(S)
+		c.Fill(*schema)
+		return
+	}
+	*list = make([]E, 1+c.Intn(2))
+	for i := range *list {
+		c.Fill(&(*list)[i])
 	}
 }
 

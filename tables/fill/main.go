@@ -23,10 +23,11 @@ import (
 func main() {
 	seed := flag.Int64("seed", 1, "the objects are other ones with another seed")
 	count := flag.Int("count", 20, "how many objects of each kind")
+	unset := flag.Bool("unset", true, "let times be unset in every other object, also behind pointers, where JSON cannot say so")
 	only := flag.String("kind", "", "only this kind")
 	flag.Parse()
 	out := bufio.NewWriter(os.Stdout)
-	err := fill(out, *seed, *count, *only)
+	err := fill(out, newFiller(*seed, *unset), *count, *only)
 	if err == nil {
 		err = out.Flush()
 	}
@@ -36,8 +37,7 @@ func main() {
 	}
 }
 
-func fill(out *bufio.Writer, seed int64, count int, only string) error {
-	filler := newFiller(seed)
+func fill(out *bufio.Writer, filler *filler, count int, only string) error {
 	scheme := kinds.Scheme()
 	toProtobuf := protobuf.NewSerializer(scheme, scheme)
 	toJSON := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{})

@@ -60,7 +60,7 @@ pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
 pub use object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
-pub use protobuf::{ProtobufError, Schema};
+pub use protobuf::{EncodeError, ProtobufError, Schema, join_protobuf_list};
 pub use selector::{
     Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,
     Relation, SelectorError, ShardField, ShardRange, ShardSelector,

@@ -26,7 +26,16 @@ mod leaf;
 
 mod decode;
 
+mod encode;
+
+mod body;
+
+#[cfg(test)]
+mod tests;
+
+pub use body::join_protobuf_list;
 pub(crate) use decode::Object;
+pub use encode::EncodeError;
 pub(crate) use envelope::{Envelope, MAGIC, TypesOf, not_encoded};
 pub(crate) use error::Cause;
 pub use error::ProtobufError;

@@ -1,6 +1,6 @@
 //! Writes protobuf, field by field.
 
-use super::reader::{Tag, Wire};
+use super::reader::Wire;
 
 /// Protobuf that is being written.
 #[derive(Debug, Default)]
@@ -31,7 +31,23 @@ impl Writer {
     }
 
     pub(crate) fn tag(&mut self, number: u64, wire: Wire) {
-        self.varint(Self::tag_number(Tag { number, wire }));
+        let wire = match wire {
+            Wire::Varint => 0,
+            Wire::Fixed64 => 1,
+            Wire::Length => 2,
+            Wire::Fixed32 => 5,
+        };
+        self.varint(number << 3 | wire);
+    }
+
+    pub(crate) fn number(&mut self, number: u64, value: u64) {
+        self.tag(number, Wire::Varint);
+        self.varint(value);
+    }
+
+    pub(crate) fn double(&mut self, number: u64, value: f64) {
+        self.tag(number, Wire::Fixed64);
+        self.raw(&value.to_le_bytes());
     }
 
     /// A field of bytes or text.
@@ -62,15 +78,5 @@ impl Writer {
             }
         }
         Ok(())
-    }
-
-    fn tag_number(tag: Tag) -> u64 {
-        tag.number << 3
-            | match tag.wire {
-                Wire::Varint => 0,
-                Wire::Fixed64 => 1,
-                Wire::Length => 2,
-                Wire::Fixed32 => 5,
-            }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The first place at which two values differ, and how.
-pub fn difference(one: &Value, two: &Value) -> Option<String> {
+pub(crate) fn difference(one: &Value, two: &Value) -> Option<String> {
     match (one, two) {
         (Value::Object(one), Value::Object(two)) => {
             let names = one.keys().chain(two.keys());

@@ -5,19 +5,31 @@ use std::process::Command;
 
 /// One object in both encodings.
 #[derive(Debug)]
-pub struct Object {
-    pub api_version: String,
-    pub kind: String,
-    pub json: Bytes,
+pub(crate) struct Object {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) json: Bytes,
     /// A whole body, with its envelope.
-    pub protobuf: Bytes,
+    pub(crate) protobuf: Bytes,
+}
+
+/// What the times of the objects are like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Times {
+    Set,
+    /// Some are null in JSON, also such as the API has no null for.
+    SomeUnset,
 }
 
 /// Runs the program that `KINDS_FILL` names, and reads what it writes.
-pub fn random(seed: u32, count: u32) -> Vec<Object> {
+pub(crate) fn random(seed: u32, times: Times) -> Vec<Object> {
     let program = std::env::var("KINDS_FILL").expect("`cargo xtask test tables` says where the program is");
     let output = Command::new(program)
-        .args(["-seed", &seed.to_string(), "-count", &count.to_string()])
+        .args(["-seed", &seed.to_string(), "-count", "10"])
+        .arg(match times {
+            Times::Set => "-unset=false",
+            Times::SomeUnset => "-unset=true",
+        })
         .output()
         .expect("the program starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -7,10 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::{any::type_name, collections::BTreeMap};
 
 /// Decodes an object from JSON and from protobuf, and says what is not equal.
-pub type Compare = fn(&Raw, &Raw) -> Result<(), String>;
+pub(crate) type Compare = fn(&Raw, &Raw) -> Result<(), String>;
 
 /// What compares the objects of each version and kind.
-pub fn all() -> BTreeMap<(&'static str, &'static str), Compare> {
+pub(crate) fn all() -> BTreeMap<(&'static str, &'static str), Compare> {
     let mut all = BTreeMap::new();
     macro_rules! kinds {
         ($add:ident; $($path:path: $($kind:ident)*;)*) => { $({
