@@ -30,9 +30,6 @@ mod encode;
 
 mod body;
 
-#[cfg(test)]
-mod tests;
-
 pub use body::join_protobuf_list;
 pub(crate) use decode::Object;
 pub use encode::EncodeError;
