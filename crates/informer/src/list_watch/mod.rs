@@ -6,6 +6,7 @@ mod lister_watcher;
 mod functions;
 mod paging;
 mod pager;
+mod negotiation;
 mod client;
 mod sharded;
 #[cfg(any(test, feature = "testing"))]
@@ -19,6 +20,7 @@ pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
 pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
+pub use negotiation::Encoding;
 pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]
