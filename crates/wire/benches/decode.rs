@@ -3,6 +3,8 @@
 //! Each figure is for one pod of a mix of eight. `cargo bench -p kube-informer-wire --bench decode` prints them in one
 //! run; only their ratios mean something on another machine.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot be prepared is none")]
+
 use divan::{Bencher, counter::ItemsCount};
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer_wire::{Format, ManagedFields, Raw, Schema};

@@ -19,7 +19,12 @@ impl Schema {
         let mut writer = Writer::with_capacity(message.len() + 96);
         writer.raw(&[0; 4]);
         writer.field(1, event.as_bytes());
-        certain(writer.message(2, |writer| writer.message(1, |writer| Ok(self.envelope(writer, message)))));
+        certain(writer.message(2, |writer| {
+            writer.message(1, |writer| {
+                self.envelope(writer, message);
+                Ok(())
+            })
+        }));
         let mut frame = writer.into_bytes();
         // A message of 4 GiB has failed long before.
         let length = u32::try_from(frame.len() - 4).unwrap_or(u32::MAX);

@@ -78,6 +78,6 @@ impl Eq for Schema {}
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Schema({} {})", self.api_version(), self.kind())
+        write!(f, "Schema({} {} of {})", self.api_version(), self.kind(), self.message().name)
     }
 }
