@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn builds_small_programs_that_need_no_c_library() {
-        let command = build(Path::new("/opt/go/bin/go"), Path::new("/tmp/target/interop"));
+        let command = build(Path::new("/opt/go/bin/go"), "interop", Path::new("/tmp/target/interop"));
         let expected =
             "CGO_ENABLED=0 go build -C interop -trimpath -ldflags=-s -w -o /tmp/target/interop/ ./...";
         assert_eq!(process::line(&command), expected);

@@ -58,6 +58,11 @@ pub(crate) fn answer(request: &Request, page: Page) -> Answer {
         table["metadata"] = metadata;
         return Answer::document(&table);
     }
+    if let Some(body) =
+        request.protobuf().and_then(|protobuf| protobuf.list(&shape, &metadata, &page.records))
+    {
+        return Answer::protobuf(200, body);
+    }
     let types = shape.list_types();
     let head = json!([types.kind, types.api_version, metadata]);
     let head = format!(r#"{{"kind":{},"apiVersion":{},"metadata":{},"items":["#, head[0], head[1], head[2]);
