@@ -1,0 +1,5 @@
+//! The same claims held against the devserver and, with the feature `__cluster`, against a real kube-apiserver.
+
+#![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+
+mod following;
