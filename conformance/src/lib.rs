@@ -1,6 +1,9 @@
 //! What the conformance tests need: a server of either kind, a way to it that can be disturbed, and a cache that follows it.
 
-#![expect(clippy::unwrap_used, reason = "all of this serves tests, which end at the first thing that goes wrong")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "all of this serves tests, which end at the first thing that goes wrong"
+)]
 #![expect(clippy::missing_panics_doc, reason = "everything here panics where a test is to fail")]
 
 mod random;

@@ -44,7 +44,8 @@ impl Program {
     }
 
     fn start() -> Self {
-        let program = std::env::var_os(VARIABLE).expect("`cargo xtask test cluster` says where the program is");
+        let program =
+            std::env::var_os(VARIABLE).expect("`cargo xtask test cluster` says where the program is");
         let mut command = Command::new(program);
         if let Some(folder) = std::env::var_os(FOLDER) {
             command.arg("-within").arg(folder);

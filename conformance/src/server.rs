@@ -209,8 +209,7 @@ fn turns() -> std::sync::Arc<RwLock<()>> {
 
 async fn config(kubeconfig: &str) -> Config {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
-    let mut config =
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.default_retry = false;
     config
 }

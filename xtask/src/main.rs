@@ -8,7 +8,9 @@ mod arguments;
 mod paint;
 mod outcome;
 mod examples;
+mod go;
 mod interop;
+mod cluster;
 mod tidy;
 mod suite;
 mod report;
@@ -52,6 +54,10 @@ fn perform(command: &Command) -> Result<ExitCode> {
             0
         }
         Command::Tidy => tidy::print(root)?,
+        Command::Cluster(arguments) => {
+            cluster::run(&metadata::load()?, arguments)?;
+            0
+        }
         Command::Steps(steps) => run(steps, root),
     };
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

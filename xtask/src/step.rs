@@ -8,6 +8,7 @@ pub(crate) enum Step {
     Tidy,
     Tests,
     Interop,
+    Cluster,
     DocTests,
     Docs,
     Model,
@@ -15,12 +16,13 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
         Self::Tests,
         Self::Interop,
+        Self::Cluster,
         Self::DocTests,
         Self::Docs,
         Self::Model,
@@ -37,6 +39,7 @@ impl Step {
             Self::Tidy => "tidy",
             Self::Tests => "tests",
             Self::Interop => "interop",
+            Self::Cluster => "cluster",
             Self::DocTests => "doc-tests",
             Self::Docs => "docs",
             Self::Model => "model",
@@ -51,6 +54,7 @@ impl Step {
             Self::Tidy => "the tree keeps the layout rules",
             Self::Tests => "unit and integration tests",
             Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
+            Self::Cluster => "the conformance tests against a real kube-apiserver (needs Go)",
             Self::DocTests => "the examples in doc comments",
             Self::Docs => "rustdoc builds without warnings",
             Self::Model => "concurrency tests under the model checker",
@@ -66,7 +70,8 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::Interop | Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
+            Self::Interop | Self::Cluster | Self::DocTests => true,
+            Self::Docs | Self::Model | Self::Examples => true,
         }
     }
 }

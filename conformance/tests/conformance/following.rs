@@ -19,8 +19,9 @@ const WRITES: u64 = 250;
 async fn thousands_of_concurrent_writes_are_followed(server: &Server) {
     let namespace = server.namespace().await;
     let maps: Api<ConfigMap> = Api::namespaced(server.client(), &namespace);
-    let followers = strategies()
-        .map(|config| Follower::start(ListWatch::<ConfigMap>::namespaced(server.client(), &namespace), config));
+    let followers = strategies().map(|config| {
+        Follower::start(ListWatch::<ConfigMap>::namespaced(server.client(), &namespace), config)
+    });
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
         writers.spawn(write(maps.clone(), writer));

@@ -9,31 +9,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::interop::plan::{Place, Plan};
+use crate::go::{self, Place, Plan, Ready, said};
 use crate::metadata::Workspace;
 use crate::process;
 
-/// What the step comes to.
-#[derive(Debug)]
-pub(crate) enum Ready {
-    /// This command runs the tests.
-    Test(Command),
-    /// There are none, for this reason.
-    Skip(&'static str),
-    /// There have to be some, and for this reason there are none.
-    Fail(&'static str),
-}
-
 /// Gets the programs that the tests need.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
-    let place = Place::from_variable(std::env::var("CI").ok().as_deref());
-    let go = match plan::with_go(programs::find("go"), place) {
+    const WHY: &str = "kubectl and client-go left out: no `go` on the PATH builds them";
+    let place = Place::detect();
+    let go = match go::with_go(go::find("go"), place, WHY) {
         Plan::Run(go) => go,
         Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     };
     let folder = workspace.target.join("interop");
-    let mut build = programs::build(&go, &folder);
+    let mut build = go::build(&go, "interop", &folder);
     println!("{}", process::line(&build));
     if !process::run(&mut build)? {
         return Ok(Ready::Fail("kubectl and client-go did not build"));
@@ -46,11 +36,6 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     }
     test_command(&kubectls, &built("follow")).map(Ready::Test)
-}
-
-fn said(why: &'static str) -> &'static str {
-    println!("{why}");
-    why
 }
 
 fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
