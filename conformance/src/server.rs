@@ -6,13 +6,12 @@ use kube::{
     Client, Config,
     api::{Api, PostParams},
     client::ClientBuilder,
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
 };
 use kube_devserver::{DevServer, Fault, Injected, Versions};
 use std::{
-    net::SocketAddr,
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -97,26 +96,29 @@ impl Server {
         Client::try_from(self.config.clone()).unwrap()
     }
 
-    /// Such a client with another token, which may change.
+    /// Such a client with another token, which may change, and through a proxy.
     #[must_use]
-    pub fn client_with(&self, badge: &Badge) -> Client {
-        let mut config = self.config.clone();
-        config.auth_info = kube::config::AuthInfo::default();
+    pub fn client_with(&self, badge: &Badge, proxy: &Proxy) -> Client {
+        let mut config = self.through(proxy);
+        config.auth_info = AuthInfo::default();
         ClientBuilder::try_from(config).unwrap().with_layer(badge).build()
     }
 
     /// Such a client that comes through a proxy.
     #[must_use]
     pub fn client_through(&self, proxy: &Proxy) -> Client {
-        let mut config = self.config.clone();
-        config.cluster_url = format!("https://{}", proxy.address()).parse().unwrap();
-        Client::try_from(config).unwrap()
+        Client::try_from(self.through(proxy)).unwrap()
     }
 
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.config.cluster_url.authority().unwrap().as_str().parse().unwrap()
+    /// A proxy that leads here.
+    pub async fn proxy(&self, seed: u64) -> Proxy {
+        Proxy::start(self.config.cluster_url.authority().unwrap().as_str().parse().unwrap(), seed).await
+    }
+
+    fn through(&self, proxy: &Proxy) -> Config {
+        let mut config = self.config.clone();
+        config.cluster_url = format!("https://{}", proxy.address()).parse().unwrap();
+        config
     }
 
     /// A new namespace, for one test.
@@ -202,9 +204,9 @@ impl Drop for Paused<'_> {
     }
 }
 
-fn turns() -> std::sync::Arc<RwLock<()>> {
-    static TURNS: LazyLock<std::sync::Arc<RwLock<()>>> = LazyLock::new(std::sync::Arc::default);
-    std::sync::Arc::clone(&TURNS)
+fn turns() -> Arc<RwLock<()>> {
+    static TURNS: LazyLock<Arc<RwLock<()>>> = LazyLock::new(Arc::default);
+    Arc::clone(&TURNS)
 }
 
 async fn config(kubeconfig: &str) -> Config {

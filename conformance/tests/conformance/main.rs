@@ -2,4 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
+mod maps;
+mod lists;
+mod watches;
 mod following;
+mod definitions;
+mod expiry;
+mod outages;
+mod network;
+mod access;
+mod shards;

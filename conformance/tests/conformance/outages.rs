@@ -1,0 +1,65 @@
+//! Servers that are killed and come back, and servers whose data are out of reach.
+
+use crate::maps::Maps;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ListParams;
+use kube_conformance::{Follower, Server, in_time, on_both, strategies};
+
+on_both! {
+    shared: [],
+    alone: [
+        a_server_that_is_killed_and_started_again_is_followed_on,
+        a_cache_lives_through_a_pause_of_what_keeps_the_data,
+    ],
+}
+
+async fn a_server_that_is_killed_and_started_again_is_followed_on(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("before").await;
+    let followers = strategies().map(|config| Follower::start(maps.source(), config));
+    for follower in &followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+    }
+    for turn in 0..2 {
+        maps.change("before", &format!("{turn}")).await;
+        server.restart().await;
+        maps.create(&format!("after-{turn}")).await;
+        for follower in &followers {
+            follower.settled(&maps.api, &ListParams::default()).await;
+            // A server that has just started remembers nothing, so that each start may cost one list, and no more.
+            assert!(follower.counts().replaces <= turn + 2, "{:#?}", follower.reports());
+        }
+    }
+    for follower in followers {
+        follower.stop().await;
+    }
+}
+
+async fn a_cache_lives_through_a_pause_of_what_keeps_the_data(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("before").await;
+    let followers = strategies().map(|config| Follower::start(maps.source(), config));
+    for follower in &followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+    }
+    let paused = server.pause().await;
+    let api = maps.api.clone();
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("during".into());
+    let write = tokio::spawn(async move { api.create(&Default::default(), &map).await });
+    let late = Follower::start(maps.source(), strategies()[1].clone());
+    for follower in &followers {
+        assert_eq!(follower.store.len(), 1, "a cache answers whatever the server does");
+    }
+    tokio::task::yield_now().await;
+    assert!(!write.is_finished(), "nothing is written meanwhile");
+    drop(paused);
+    in_time("the write", write).await.unwrap().unwrap();
+    late.settled(&maps.api, &ListParams::default()).await;
+    late.stop().await;
+    for follower in followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
+        follower.stop().await;
+    }
+}
