@@ -38,6 +38,9 @@ type keys struct {
 	signing       *ecdsa.PrivateKey
 }
 
+// kube-apiserver takes a token for so many seconds after it has expired, for the sake of clocks that differ.
+const leeway = 60
+
 type account struct{ namespace, name, uid string }
 
 func makeKeys(folder string, port int) (*keys, error) {
@@ -98,7 +101,7 @@ func (k *keys) token(a account, seconds int64) (string, error) {
 		return "", err
 	}
 	of := core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name, UID: types.UID(a.uid)}}
-	public, private, err := serviceaccount.Claims(of, nil, nil, nil, seconds, 0, []string{issuer})
+	public, private, err := serviceaccount.Claims(of, nil, nil, nil, seconds-leeway, 0, []string{issuer})
 	if err != nil {
 		return "", err
 	}

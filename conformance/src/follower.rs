@@ -132,12 +132,8 @@ where
     pub async fn until(&self, what: &str, is_so: impl Fn(&Store<K>) -> bool) {
         eventually(what, async || {
             let instead = || {
-                format!(
-                    "{:?}\n{:?}\n{:#?}",
-                    self.told.lock().unwrap().known,
-                    *self.status.borrow(),
-                    self.reports()
-                )
+                let known = self.told.lock().unwrap().known.clone();
+                format!("{known:?}\n{:?}\n{:#?}", *self.status.borrow(), self.reports())
             };
             if is_so(&self.store) { Ok(()) } else { Err(instead()) }
         })
@@ -170,6 +166,16 @@ where
     pub fn asked(&self) -> u64 {
         let counts = self.counts();
         counts.lists + counts.streams
+    }
+
+    /// How often the rules allow a whole state: at first, after a version that has expired, and after a watch that ended
+    /// within a second without an event.
+    #[must_use]
+    pub fn allowed(&self) -> u64 {
+        let is_cause = |report: &&String| {
+            ["expired", "very_short_watch"].contains(&report.split([' ', ':']).nth(1).unwrap_or_default())
+        };
+        1 + self.reports().iter().filter(is_cause).count() as u64
     }
 
     /// The failures so far, in words.

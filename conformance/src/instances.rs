@@ -7,11 +7,13 @@ macro_rules! on_both {
         mod dev {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $shared() {
-                super::$shared(&$crate::Server::dev().await).await;
+                let server = $crate::Server::dev().await;
+                $crate::whole_test(super::$shared(&server)).await;
             })*
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $alone() {
-                super::$alone(&$crate::Server::dev().await).await;
+                let server = $crate::Server::dev().await;
+                $crate::whole_test(super::$alone(&server)).await;
             })*
         }
 
@@ -19,11 +21,13 @@ macro_rules! on_both {
         mod real {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $shared() {
-                super::$shared(&$crate::Server::real().await).await;
+                let server = $crate::Server::real().await;
+                $crate::whole_test(super::$shared(&server)).await;
             })*
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $alone() {
-                super::$alone(&$crate::Server::real_alone().await).await;
+                let server = $crate::Server::real_alone().await;
+                $crate::whole_test(super::$alone(&server)).await;
             })*
         }
     };

@@ -20,4 +20,4 @@ pub use follower::{Follower, Versions, listing, strategies, versions};
 pub use proxy::{Proxy, Weather};
 pub use random::Random;
 pub use server::{Paused, Server};
-pub use wait::{LIMIT, eventually, in_time};
+pub use wait::{LIMIT, eventually, in_time, whole_test};

@@ -153,14 +153,18 @@ async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Se
     }
     let follower = visitor.follow();
     follower.synced().await;
+    visitor.maps.create("before").await;
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
     let levels: Api<PriorityLevelConfiguration> = Api::all(server.client());
     let schemas: Api<FlowSchema> = Api::all(server.client());
     let name = format!("no-room-{}", visitor.maps.namespace);
+    let mut crowd = Vec::new();
     let refusal = match server.as_dev() {
         Some(server) => Some(server.faults().inject(Fault::answer(429).on(Verb::Watch).of("configmaps"))),
         None => {
             make(&levels, no_room(&name)).await;
             make(&schemas, schema(&name, &visitor)).await;
+            crowd.extend((0..3).map(|_| Crowd::enter(&visitor)));
             visitor.hears(429).await;
             None
         }
@@ -171,6 +175,7 @@ async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Se
     match &refusal {
         Some(refusal) => refusal.withdraw(),
         None => {
+            crowd.clear();
             schemas.delete(&name, &DeleteParams::default()).await.unwrap();
             levels.delete(&name, &DeleteParams::default()).await.unwrap();
         }
@@ -180,7 +185,30 @@ async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Se
     follower.stop().await;
 }
 
-/// A level of priority that has no seats and turns everybody away.
+/// Requests that take the only seat, one after the other: each waits some seconds for a version that does not come.
+struct Crowd(tokio::task::JoinHandle<()>);
+
+impl Crowd {
+    fn enter(visitor: &Visitor) -> Self {
+        let api: Api<ConfigMap> = Api::namespaced(visitor.client.clone(), &visitor.maps.namespace);
+        Self(tokio::spawn(async move {
+            let mut pace = tokio::time::interval(Duration::from_millis(5));
+            loop {
+                // Most of them are turned away, too.
+                let _ = api.list(&ListParams::default().at(&u32::MAX.to_string())).await;
+                pace.tick().await;
+            }
+        }))
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A level of priority with no more seats than the one that there always is, which turns everybody else away.
 fn no_room(name: &str) -> Value {
     let limited = json!({
         "nominalConcurrencyShares": 0,
@@ -202,7 +230,7 @@ fn schema(name: &str, visitor: &Visitor) -> Value {
         "metadata": { "name": name },
         "spec": {
             "priorityLevelConfiguration": { "name": name },
-            "matchingPrecedence": 1,
+            "matchingPrecedence": 2,
             "distinguisherMethod": { "type": "ByUser" },
             "rules": [rule],
         },

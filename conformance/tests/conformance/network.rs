@@ -22,6 +22,7 @@ async fn connections_that_are_cut_are_opened_again_from_where_they_were(server: 
         follower.synced().await;
         for turn in 0..5 {
             maps.create(&format!("a{turn}")).await;
+            follower.settled(&maps.api, &ListParams::default()).await;
             proxy.cut();
             maps.create(&format!("b{turn}")).await;
             maps.delete(&format!("a{turn}")).await;
@@ -75,7 +76,8 @@ async fn a_storm_ends_with_the_cache_equal_to_the_server(server: &Server) {
         }
         proxy.weather(Weather::Calm);
         follower.settled(&maps.api, &ListParams::default()).await;
-        assert_eq!(follower.counts().replaces, 1, "a broken connection costs no list: {:#?}", follower.reports());
+        let replaces = follower.counts().replaces;
+        assert!(replaces <= follower.allowed(), "{replaces} lists: {:#?}", follower.reports());
         follower.stop().await;
         for name in (0..10).filter(|number| alive[*number]).map(|number| format!("m{number}")) {
             maps.delete(&name).await;

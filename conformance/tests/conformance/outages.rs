@@ -27,7 +27,8 @@ async fn a_server_that_is_killed_and_started_again_is_followed_on(server: &Serve
         for follower in &followers {
             follower.settled(&maps.api, &ListParams::default()).await;
             // A server that has just started remembers nothing, so that each start may cost one list, and no more.
-            assert!(follower.counts().replaces <= turn + 2, "{:#?}", follower.reports());
+            let replaces = follower.counts().replaces;
+            assert!(replaces <= (turn + 2).max(follower.allowed()), "{replaces}: {:#?}", follower.reports());
         }
     }
     for follower in followers {
