@@ -65,10 +65,11 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
     definitions.delete(&name, &DeleteParams::default()).await.unwrap();
     // What is no longer defined is no longer there, or can no longer be asked for; it is not taken for something else.
     for follower in followers {
-        follower.until("the end of the widgets", |store| {
-            store.is_empty() || follower.reports().iter().any(|report| report.contains("not_found"))
-        })
-        .await;
+        follower
+            .until("the end of the widgets", |store| {
+                store.is_empty() || follower.reports().iter().any(|report| report.contains("not_found"))
+            })
+            .await;
         follower.stop().await;
     }
     metadata.stop().await;

@@ -34,7 +34,8 @@ enum At {
 }
 
 const VERSIONS: [At; 4] = [At::Unset, At::Any, At::Old, At::Newest];
-const MATCHES: [Option<VersionMatch>; 3] = [None, Some(VersionMatch::Exact), Some(VersionMatch::NotOlderThan)];
+const MATCHES: [Option<VersionMatch>; 3] =
+    [None, Some(VersionMatch::Exact), Some(VersionMatch::NotOlderThan)];
 const LIMITS: [Option<u64>; 5] = [None, Some(1), Some(3), Some(7), Some(500)];
 
 /// Objects there are in all, and those that there were at the old version.
@@ -148,7 +149,8 @@ async fn pages_of_every_size_show_one_moment(server: &Server) {
 async fn pages_of_a_selection_add_up(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for number in 0..9 {
-        maps.create_with(&format!("m{number}"), json!({ "labels": { "third": (number % 3).to_string() } })).await;
+        maps.create_with(&format!("m{number}"), json!({ "labels": { "third": (number % 3).to_string() } }))
+            .await;
     }
     let expected = ["m1", "m4", "m7"];
     for size in 1..=4 {

@@ -14,12 +14,15 @@ on_both! {
 
 /// The resource, cut in two by the hash of the uid.
 fn halves(maps: &Maps<ConfigMap>) -> [ListWatch<ConfigMap>; 2] {
-    ["'0x0000000000000000', '0x8000000000000000'", "'0x8000000000000000', '0x10000000000000000'"].map(|range| {
-        let shard: ShardSelector = format!("shardRange(object.metadata.uid, {range})").parse().unwrap();
-        let of_watch = shard.clone();
-        let source = maps.source().modify_list(move |options| options.shard_selector = Some(shard.clone()));
-        source.modify_watch(move |options| options.shard_selector = Some(of_watch.clone()))
-    })
+    ["'0x0000000000000000', '0x8000000000000000'", "'0x8000000000000000', '0x10000000000000000'"].map(
+        |range| {
+            let shard: ShardSelector = format!("shardRange(object.metadata.uid, {range})").parse().unwrap();
+            let of_watch = shard.clone();
+            let source =
+                maps.source().modify_list(move |options| options.shard_selector = Some(shard.clone()));
+            source.modify_watch(move |options| options.shard_selector = Some(of_watch.clone()))
+        },
+    )
 }
 
 async fn parts_are_disjoint_and_add_up(server: &Server) {

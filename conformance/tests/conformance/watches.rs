@@ -85,8 +85,11 @@ async fn a_watch_from_nowhere_begins_with_what_there_is(server: &Server) {
     for version in [None, Some(ResourceVersion::ANY)] {
         // With bookmarks, the end of what there was is told, although nobody asked for a streamed list.
         for allow_watch_bookmarks in [false, true] {
-            let options =
-                WatchOptions { resource_version: version.clone(), allow_watch_bookmarks, ..WatchOptions::default() };
+            let options = WatchOptions {
+                resource_version: version.clone(),
+                allow_watch_bookmarks,
+                ..WatchOptions::default()
+            };
             let mut watch = maps.source().watch(&options).await.unwrap();
             let mut first = [next(&mut watch).await.0, next(&mut watch).await.0];
             first.sort();
@@ -180,8 +183,12 @@ async fn options_that_contradict_one_another_are_refused(server: &Server) {
         (None, Some(VersionMatch::Exact)),
     ] {
         let resource_version = version.clone();
-        let options =
-            WatchOptions { send_initial_events, resource_version_match, resource_version, ..WatchOptions::default() };
+        let options = WatchOptions {
+            send_initial_events,
+            resource_version_match,
+            resource_version,
+            ..WatchOptions::default()
+        };
         let error = maps.source().watch(&options).await.unwrap_err();
         assert_eq!(error.as_status().unwrap().code, 422, "{options:?}");
     }

@@ -100,7 +100,7 @@ impl Refusal {
 
     /// A version that has not been reached.
     pub(crate) fn version_too_large(asked: u64, newest: u64) -> Self {
-        let message = format!("Too large resource version: {asked}, current: {newest}");
+        let message = format!("Timeout: Too large resource version: {asked}, current: {newest}");
         let cause = StatusCause {
             reason: "ResourceVersionTooLarge".to_owned(),
             message: "Too large resource version".to_owned(),

@@ -46,7 +46,7 @@ pub(crate) async fn watch(
     }
     let from = match start {
         Start::Behind => asked,
-        Start::State | Start::StreamingList => {
+        Start::StreamingList => {
             let page = cluster.store.list(&watch.place, &watch.selection, &Span::default());
             let Page { version, records, .. } = page.expect("the newest version is known");
             watch.initial = records;
@@ -66,9 +66,7 @@ pub(crate) async fn watch(
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With all there is.
-    State,
-    /// With all there is, and a word on where that ends.
+    /// With all there is, and a word on where that ends if bookmarks are allowed.
     StreamingList,
     /// With what comes after a version, or after now.
     Behind,
@@ -80,7 +78,8 @@ impl Start {
         match options.send_initial_events {
             Some(true) => Self::StreamingList,
             Some(false) => Self::Behind,
-            None if is_open => Self::State,
+            // The API server takes these for streaming lists, too.
+            None if is_open => Self::StreamingList,
             None => Self::Behind,
         }
     }
