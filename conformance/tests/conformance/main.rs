@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
 mod maps;
+mod objects;
 mod lists;
 mod watches;
 mod following;
@@ -12,3 +13,4 @@ mod outages;
 mod network;
 mod access;
 mod shards;
+mod kinds;

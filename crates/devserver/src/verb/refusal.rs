@@ -69,11 +69,20 @@ impl Refusal {
         Self::new(400, reason::BAD_REQUEST, message)
     }
 
+    /// A mistake of the client that the API server takes for one of its own: a code, and no reason.
+    pub(crate) fn unexplained(message: &str) -> Self {
+        Self::new(500, "", message)
+    }
+
     /// The options in a query string cannot be read, or break a rule.
     pub(crate) fn query(error: &QueryError) -> Self {
         let QueryError::Rule { parameter, rule } = error else {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            return Self::bad_request(&format!("{error}{cause}"));
+            let message = format!("{error}{cause}");
+            return match error {
+                QueryError::Selector { parameter: "shardSelector", .. } => Self::unexplained(&message),
+                _ => Self::bad_request(&message),
+            };
         };
         Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden(parameter, rule)])
     }

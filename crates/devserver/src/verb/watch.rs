@@ -24,7 +24,8 @@ pub(crate) async fn watch(
     options: WatchOptions,
     effect: WatchEffect,
 ) -> Result<Answer, Refusal> {
-    let asked = number(options.resource_version.as_ref())?;
+    let asked = number(options.resource_version.as_ref())
+        .map_err(|refusal| Refusal::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
     let mut watch = Watch {
