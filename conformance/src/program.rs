@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Lines, Write},
-    process::{ChildStdin, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{Mutex, OnceLock},
 };
 
@@ -21,6 +21,8 @@ const FOLDER: &str = "CLUSTER_FOLDER";
 pub(crate) struct Program {
     pub(crate) ready: Ready,
     talk: Mutex<Talk>,
+    /// Nobody waits for its end: it outlives this process by the moment that it takes to delete its files.
+    _child: Child,
 }
 
 /// What the program says when the API answers.
@@ -53,7 +55,7 @@ impl Program {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut talk = Talk { input, output: BufReader::new(output).lines() };
-        Self { ready: serde_json::from_value(talk.answer()).unwrap(), talk: Mutex::new(talk) }
+        Self { ready: serde_json::from_value(talk.answer()).unwrap(), talk: Mutex::new(talk), _child: child }
     }
 
     /// Gives a command and waits until it is done.

@@ -96,6 +96,7 @@ fn test_command(program: &Path, folder: &Path) -> Command {
         "--no-fail-fast",
         "--",
         "real::",
+        "kinds::",
     ]);
     command.env("CLUSTER_PROGRAM", program).env("CLUSTER_FOLDER", folder);
     command
@@ -132,7 +133,7 @@ mod tests {
     fn tests_are_told_where_the_program_is() {
         let command = test_command(Path::new("/a/cluster"), Path::new("/a/run"));
         let expected = "CLUSTER_FOLDER=/a/run CLUSTER_PROGRAM=/a/cluster cargo test --workspace --features \
-                        kube-conformance/__cluster --test conformance --no-fail-fast -- real::";
+                        kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds::";
         assert_eq!(process::line(&command), expected);
     }
 

@@ -164,7 +164,7 @@ async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Se
         None => {
             make(&levels, no_room(&name)).await;
             make(&schemas, schema(&name, &visitor)).await;
-            crowd.extend((0..3).map(|_| Crowd::enter(&visitor)));
+            crowd.extend((0..8).map(|_| Crowd::enter(&visitor)));
             visitor.hears(429).await;
             None
         }

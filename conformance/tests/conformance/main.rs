@@ -13,4 +13,6 @@ mod outages;
 mod network;
 mod access;
 mod shards;
+// Eighty types take longer to compile than all the rest, so that they are for one step alone.
+#[cfg(feature = "__cluster")]
 mod kinds;

@@ -4,12 +4,17 @@ use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube_conformance::{Follower, Server, in_time, on_both, strategies};
+use kube_informer::{
+    list_watch::{Error, ListerWatcher},
+    wire::{WatchEvent, WatchOptions},
+};
 
 on_both! {
     shared: [],
     alone: [
         a_server_that_is_killed_and_started_again_is_followed_on,
         a_cache_lives_through_a_pause_of_what_keeps_the_data,
+        a_watch_from_before_a_restart_is_complete_or_expired,
     ],
 }
 
@@ -62,5 +67,24 @@ async fn a_cache_lives_through_a_pause_of_what_keeps_the_data(server: &Server) {
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
         follower.stop().await;
+    }
+}
+
+async fn a_watch_from_before_a_restart_is_complete_or_expired(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let old = maps.create("a").await;
+    maps.create("b").await;
+    maps.create("c").await;
+    server.restart().await;
+    let mut watch = maps.source().watch(&WatchOptions::after(old)).await.unwrap();
+    let first = in_time("the watch", watch.next()).await.unwrap().unwrap();
+    match first {
+        // A watch cache begins with the moment in which it is filled.
+        WatchEvent::Error(status) => assert!(server.is_real() && Error::status(*status).is_expired()),
+        WatchEvent::Added(map) => {
+            assert!(!server.is_real());
+            assert_eq!(map.metadata.name.as_deref(), Some("b"));
+        }
+        other => panic!("{other:?}"),
     }
 }
