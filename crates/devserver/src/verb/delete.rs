@@ -76,6 +76,7 @@ pub(crate) fn remove(
         let decision =
             decision.map_err(|mismatch| Refusal::conflict(resource, &request.name, &mismatch.to_string()))?;
         let write = match decision {
+            Decision::Remove if intent == Intent::DryRun => return Ok(Gone::Removed(record)),
             _ if intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
             _ if resource.is("", "namespaces") => Write::Replace(
                 record.version(),

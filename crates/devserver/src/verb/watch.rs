@@ -25,7 +25,8 @@ pub(crate) async fn watch(
     options: WatchOptions,
     effect: WatchEffect,
 ) -> Result<Answer, Refusal> {
-    let asked = number(options.resource_version.as_ref())?;
+    let asked = number(options.resource_version.as_ref())
+        .map_err(|refusal| Refusal::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
     let mut watch = Watch {
@@ -48,7 +49,7 @@ pub(crate) async fn watch(
     }
     let from = match start {
         Start::Behind => asked,
-        Start::State | Start::StreamingList => {
+        Start::StreamingList => {
             let page = cluster.store.list(&watch.place, &watch.selection, &Span::default());
             let Page { version, records, .. } = page.expect("the newest version is known");
             watch.initial = records;
@@ -70,9 +71,7 @@ pub(crate) async fn watch(
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With all there is.
-    State,
-    /// With all there is, and a word on where that ends.
+    /// With all there is, and a word on where that ends if bookmarks are allowed.
     StreamingList,
     /// With what comes after a version, or after now.
     Behind,
@@ -84,7 +83,8 @@ impl Start {
         match options.send_initial_events {
             Some(true) => Self::StreamingList,
             Some(false) => Self::Behind,
-            None if is_open => Self::State,
+            // The API server takes these for streaming lists, too.
+            None if is_open => Self::StreamingList,
             None => Self::Behind,
         }
     }
