@@ -149,6 +149,15 @@ impl Server {
         }
     }
 
+    /// Kills what keeps the data, below the server, and starts it again; the devserver has nothing below it, and loses its
+    /// watches.
+    pub async fn restart_data(&self) {
+        match self.alone() {
+            Kind::Dev(server) => server.cut_watches(),
+            Kind::Real(program) => drop(program.tell("restart etcd".into()).await),
+        }
+    }
+
     /// Stops what keeps the data, in the middle of what it is doing.
     pub async fn pause(&self) -> Paused<'_> {
         let stalled = match self.alone() {

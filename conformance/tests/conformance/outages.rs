@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Server, in_time, on_both, strategies};
+use kube_conformance::{Follower, Server, eventually, in_time, on_both, strategies};
 use kube_informer::{
     list_watch::{Error, ListerWatcher},
     wire::{WatchEvent, WatchOptions},
@@ -14,6 +14,7 @@ on_both! {
     alone: [
         a_server_that_is_killed_and_started_again_is_followed_on,
         a_cache_lives_through_a_pause_of_what_keeps_the_data,
+        a_cache_lives_through_the_death_of_what_keeps_the_data,
         a_watch_from_before_a_restart_is_complete_or_expired,
     ],
 }
@@ -66,6 +67,36 @@ async fn a_cache_lives_through_a_pause_of_what_keeps_the_data(server: &Server) {
     for follower in followers {
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
+        follower.stop().await;
+    }
+}
+
+async fn a_cache_lives_through_the_death_of_what_keeps_the_data(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("before").await;
+    let followers = strategies().map(|config| Follower::start(maps.source(), config));
+    for follower in &followers {
+        follower.synced().await;
+    }
+    maps.change("before", "1").await;
+    for follower in &followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+    }
+    server.restart_data().await;
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("after".into());
+    // A server needs a moment to find its data again.
+    eventually("a write", async || match maps.api.create(&Default::default(), &map).await {
+        Ok(_) => Ok(()),
+        // An attempt that was reported as failed may have come through all the same.
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+        Err(error) => Err(error.to_string()),
+    })
+    .await;
+    for follower in followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+        let replaces = follower.counts().replaces;
+        assert!(replaces <= follower.allowed(), "{replaces}: {:#?}", follower.reports());
         follower.stop().await;
     }
 }

@@ -19,7 +19,8 @@ on_both! {
     alone: [],
 }
 
-/// The objects, with as many fields as the API server lets pass. A pod template is `like` the pod among them.
+/// The objects, with as many fields as the API server lets pass; those of the rarer kinds are from Kubernetes' own tests. A
+/// pod template is `like` the pod among them.
 const OBJECTS: &str = include_str!("objects.json");
 
 /// Served in an older version by the API server, and not known to k8s-openapi any more.
