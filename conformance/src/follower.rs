@@ -6,36 +6,33 @@ use kube::{
     api::{Api, ListParams},
 };
 use kube_informer::{
-    controller::{Event, apply},
-    fifo::DeltaFifo,
+    Event, Informer,
+    informer::Builder,
     list_watch::ListWatch,
-    reflector::{Config, Counts, Reflector, Status, Strategy},
+    reflector::{Config, Counts, Strategy},
     store::Store,
+    subscription::{Policy, Subscribe},
     wire::Key,
 };
 use serde::de::DeserializeOwned;
 use std::{
     collections::BTreeMap,
     fmt::Debug,
-    num::NonZeroUsize,
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::{sync::watch, task::JoinSet};
-use tokio_util::sync::CancellationToken;
 
 /// Key to version.
 pub type Versions = BTreeMap<String, String>;
 
-/// A cache of `K` and all that feeds it. Dropping it ends it.
+/// An informer of `K` with a handler. Dropping it ends it.
 #[derive(Debug)]
 pub struct Follower<K: Resource> {
     /// The cache.
     pub store: Store<K>,
-    status: watch::Receiver<Status>,
+    /// What keeps it.
+    pub informer: Informer<K>,
     told: Arc<Mutex<Told>>,
-    cancel: CancellationToken,
-    tasks: JoinSet<()>,
 }
 
 /// What the handler was told.
@@ -85,27 +82,23 @@ where
 {
     /// Begins to follow a source.
     pub fn start(source: ListWatch<K>, config: Config) -> Self {
-        let (store, mut writer) = Store::builder().build().unwrap();
-        let known = store.clone();
-        let fifo = DeltaFifo::builder().reuse(move |key, object| known.same(key, object)).build();
+        Self::of(Informer::of(source).config(config))
+    }
+
+    /// Begins to follow.
+    pub fn of(informer: Builder<K>) -> Self {
         let told = Arc::new(Mutex::new(Told::default()));
         let hears = Arc::clone(&told);
-        let reflector = Reflector::with_config(source, fifo.clone(), config).on_error(move |report| {
+        let informer = informer.on_error(move |report| {
             let line = format!("{:?} {}: {}", report.activity, report.cause.kind(), report.cause);
             hears.lock().unwrap().reports.push(line);
         });
-        let (status, cancel, mut tasks) = (reflector.status(), CancellationToken::new(), JoinSet::new());
-        tasks.spawn(reflector.run(cancel.clone()));
+        let informer = informer.build().unwrap();
         let handler = Arc::clone(&told);
-        tasks.spawn(async move {
-            while let Some(batch) = fifo.pop_batch(NonZeroUsize::MAX).await {
-                let mut events = Vec::new();
-                let applied = apply(batch, &mut writer, &mut events);
-                events.iter().for_each(|event| handler.lock().unwrap().hear(event));
-                applied.done();
-            }
-        });
-        Self { store, status, told, cancel, tasks }
+        let hear = move |event: &Event<K>| handler.lock().unwrap().hear(event);
+        informer.add_handler_with(hear, Subscribe::new().policy(Policy::Unbounded)).unwrap();
+        informer.start();
+        Self { store: informer.store().clone(), informer, told }
     }
 
     /// Waits until the cache and what the events amount to are what the server lists.
@@ -118,7 +111,7 @@ where
             if cached == server && told == server {
                 return Ok(());
             }
-            let status = self.status.borrow().clone();
+            let status = self.informer.status();
             Err(format!(
                 "server {server:?}\ncache {cached:?}\ntold {told:?}\n{status:?}\n{:#?}",
                 self.reports()
@@ -133,7 +126,7 @@ where
         eventually(what, async || {
             let instead = || {
                 let known = self.told.lock().unwrap().known.clone();
-                format!("{known:?}\n{:?}\n{:#?}", *self.status.borrow(), self.reports())
+                format!("{known:?}\n{:?}\n{:#?}", self.informer.status(), self.reports())
             };
             if is_so(&self.store) { Ok(()) } else { Err(instead()) }
         })
@@ -158,7 +151,7 @@ where
     /// How often it did what.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.status.borrow().counts
+        self.informer.status().counts
     }
 
     /// How often the whole state was asked for, in either way.
@@ -197,14 +190,13 @@ where
     }
 
     /// Stops everything, and waits until it has.
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
         self.alive();
-        self.cancel.cancel();
-        self.tasks.join_next().await.unwrap().unwrap();
-        self.tasks.shutdown().await;
+        self.informer.stop().await;
+        assert_eq!(self.informer.tasks(), 0);
     }
 
-    /// A handler that found something wrong has panicked, and its task has ended.
+    /// A handler that found something wrong has panicked.
     fn alive(&self) {
         assert!(!self.told.is_poisoned(), "an event did not fit what was known");
     }

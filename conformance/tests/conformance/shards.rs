@@ -4,7 +4,7 @@ use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube_conformance::{Follower, Server, eventually, on_both, strategies, versions};
-use kube_informer::{list_watch::ListWatch, wire::ListOptions, wire::ShardSelector};
+use kube_informer::{Informer, list_watch::ListWatch, wire::ListOptions, wire::ShardSelector};
 use std::collections::BTreeSet;
 
 on_both! {
@@ -44,7 +44,10 @@ async fn parts_are_disjoint_and_add_up(server: &Server) {
 async fn caches_of_parts_follow_their_part(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
-        let followers = halves(&maps).map(|half| Follower::start(half, config.clone()));
+        // Once cut by the server alone, once as an informer does it, which looks at each object itself.
+        let [first, second] = halves(&maps).map(|half| Follower::start(half, config.clone()));
+        let part = |index| Follower::of(Informer::of(maps.source()).config(config.clone()).shard(index, 2));
+        let followers = [[first, second], [part(0), part(1)]];
         for number in 0..20 {
             maps.create(&format!("m{number:02}")).await;
         }
@@ -54,16 +57,21 @@ async fn caches_of_parts_follow_their_part(server: &Server) {
         }
         let listed = versions(&maps.api.list(&ListParams::default()).await.unwrap().items);
         eventually("the union of both caches", async || {
-            let mut union = std::collections::BTreeMap::new();
-            for follower in &followers {
-                for (key, version) in versions(follower.store.list().iter().map(|map| &**map)) {
-                    assert_eq!(union.insert(key.clone(), version), None, "{key} is in both");
+            for pair in &followers {
+                let mut union = std::collections::BTreeMap::new();
+                for follower in pair {
+                    for (key, version) in versions(follower.store.list().iter().map(|map| &**map)) {
+                        assert_eq!(union.insert(key.clone(), version), None, "{key} is in both");
+                    }
+                }
+                if union != listed {
+                    return Err(format!("{union:?}"));
                 }
             }
-            if union == listed { Ok(()) } else { Err(format!("{union:?}")) }
+            Ok(())
         })
         .await;
-        for follower in followers {
+        for follower in followers.into_iter().flatten() {
             assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
             follower.stop().await;
         }

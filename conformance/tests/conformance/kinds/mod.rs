@@ -8,7 +8,11 @@ use kube::{
     discovery::{Discovery, Scope},
 };
 use kube_conformance::{Server, eventually, on_both};
-use kube_informer::{list_watch::ListWatch, reflector::Reflector, store::Store};
+use kube_informer::{
+    list_watch::{Encoding, ListWatch},
+    reflector::Reflector,
+    store::Store,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt::Debug};
@@ -35,7 +39,8 @@ const UNTYPED: [(&str, &str); 3] = [
 enum View {
     /// All of it.
     Whole,
-    /// What is left when the type has read it: the devserver does not fill in fields that have to be there.
+    /// What is left when the type has read it, in JSON: the devserver does not fill in fields that have to be there, and
+    /// protobuf has no way to leave them out.
     Decoded,
     /// What the server shows as its metadata. That is not always what it shows in the whole object: daemon sets have an
     /// annotation there that they lack here.
@@ -152,6 +157,10 @@ impl Made {
         K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
         let source = ListWatch::<K>::dynamic(self.client.clone(), self.namespace.as_deref(), kind);
+        let source = match view {
+            View::Whole | View::Metadata => source,
+            View::Decoded => source.encoding(Encoding::Json),
+        };
         let (store, writer) = Store::<K>::builder().build().unwrap();
         let cancel = CancellationToken::new();
         let task = tokio::spawn(Reflector::new(source, writer).run(cancel.clone()));

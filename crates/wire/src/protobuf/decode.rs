@@ -110,7 +110,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
                 Run::new(reader, tag, field.value, self.depth).and_then(|run| seed.deserialize(run))
             }
             Shape::Map => Run::new(reader, tag, field.value, self.depth)
-                .and_then(|run| seed.deserialize(Entries { run, value: None })),
+                .and_then(|run| seed.deserialize(Entries { run, key: "", value: None })),
             Shape::One | Shape::Maybe | Shape::Inline | Shape::Vacant => {
                 seed.deserialize(Single { reader, value: field.value, skip, depth: self.depth })
             }
@@ -269,7 +269,7 @@ impl<'de> SeqAccess<'de> for Run<'de> {
         let single =
             Single { reader: &mut reader, value: self.value, skip: Skip::Nothing, depth: self.depth };
         let index = self.total - self.count;
-        let element = seed.deserialize(single).map_err(|error| error.within(format!("[{index}]")))?;
+        let element = seed.deserialize(single).map_err(|error| error.within_element(index))?;
         self.taken(reader)?;
         Ok(Some(element))
     }
@@ -292,6 +292,7 @@ impl<'de> Deserializer<'de> for Run<'de> {
 /// The entries of a map, each a message of key and value.
 struct Entries<'de> {
     run: Run<'de>,
+    key: &'de str,
     value: Option<Reader<'de>>,
 }
 
@@ -305,11 +306,10 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let mut reader = self.run.reader;
         let mut entry = reader.message()?;
         self.run.taken(reader)?;
-        let mut key = "";
-        self.value = None;
+        (self.key, self.value) = ("", None);
         while let Some(tag) = entry.tag()? {
             match tag {
-                Tag { number: 1, wire: Wire::Length } => key = entry.text()?,
+                Tag { number: 1, wire: Wire::Length } => self.key = entry.text()?,
                 Tag { number: 2, wire } if wire == self.run.value.wire() => {
                     self.value = Some(entry);
                     entry.skip(wire)?;
@@ -317,14 +317,15 @@ impl<'de> MapAccess<'de> for Entries<'de> {
                 Tag { wire, .. } => entry.skip(wire)?,
             }
         }
-        seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some)
+        seed.deserialize(BorrowedStrDeserializer::new(self.key)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
         // An entry without a value has that of which every byte is zero.
         let mut reader = self.value.unwrap_or(Reader::new(&[0; 8]));
         let Run { value, depth, .. } = self.run;
-        seed.deserialize(Single { reader: &mut reader, value, skip: Skip::Nothing, depth })
+        let value = Single { reader: &mut reader, value, skip: Skip::Nothing, depth };
+        seed.deserialize(value).map_err(|error| error.within(self.key))
     }
 
     fn size_hint(&self) -> Option<usize> {

@@ -10,7 +10,7 @@ pub struct ProtobufError(Box<Inner>);
 struct Inner {
     /// Counted from the first byte of the object, or of the body of a list.
     offset: Option<usize>,
-    /// The fields that it lies in, the innermost first.
+    /// The fields that it lies in, the innermost first, as `.name` or `[0]`.
     path: Vec<String>,
     cause: Cause,
 }
@@ -60,24 +60,28 @@ impl ProtobufError {
         Self(Box::new(Inner { offset: None, path: Vec::new(), cause }))
     }
 
-    /// The same, in a field of this name, or in an element that is written `[0]`.
+    /// The same, in a field of this name, or under this key of a map.
     #[cold]
-    pub(crate) fn within(mut self, part: impl Into<String>) -> Self {
-        self.0.path.push(part.into());
+    pub(crate) fn within(mut self, name: &str) -> Self {
+        self.0.path.push(format!(".{name}"));
+        self
+    }
+
+    /// The same, in this element of a list.
+    #[cold]
+    pub(crate) fn within_element(mut self, index: usize) -> Self {
+        self.0.path.push(format!("[{index}]"));
         self
     }
 
     /// The field that is wrong, `spec.containers[0].name` for one; a dot if it is the object itself.
     #[must_use]
     pub fn path(&self) -> String {
-        let mut path = String::new();
-        for part in self.0.path.iter().rev() {
-            if !path.is_empty() && !part.starts_with('[') {
-                path.push('.');
-            }
-            path.push_str(part);
+        let path: String = self.0.path.iter().rev().map(String::as_str).collect();
+        match path.strip_prefix('.').unwrap_or(&path) {
+            "" => ".".to_owned(),
+            path => path.to_owned(),
         }
-        if path.is_empty() { ".".to_owned() } else { path }
     }
 
     /// The same, for bytes that begin so far into others.
