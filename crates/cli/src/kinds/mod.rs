@@ -1,0 +1,11 @@
+//! Which kinds a server has, and which one a word means.
+
+mod kind;
+mod likeness;
+mod documents;
+mod catalog;
+mod discovery;
+
+pub(crate) use catalog::Catalog;
+pub(crate) use discovery::discover;
+pub(crate) use kind::Kind;
