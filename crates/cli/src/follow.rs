@@ -103,12 +103,25 @@ fn owners(object: &DynamicObject) -> Vec<String> {
 /// How far a reader of events may fall behind before the informers wait for it.
 const PATIENCE: usize = 16_384;
 
-/// The events of all, each with the place of its kind. None is left out: a slow reader makes the informers wait.
+/// How events are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// None is left out: a slow reader makes the informers wait.
+    Every,
+    /// A slow reader is told the last state of each object.
+    Latest,
+}
+
+/// The events of all, each with the place of its kind.
 pub(crate) fn events(
     followed: &[Followed],
+    pace: Pace,
 ) -> impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin + use<> {
     let streams = followed.iter().enumerate().map(|(at, followed)| {
-        let asked = Subscribe::new().named("watch").policy(Policy::block(PATIENCE));
+        let asked = Subscribe::new().named("informer").policy(match pace {
+            Pace::Every => Policy::block(PATIENCE),
+            Pace::Latest => Policy::coalesce(PATIENCE),
+        });
         followed.informer.subscribe_with(asked).map(move |event| (at, event)).boxed()
     });
     stream::select_all(streams.collect::<Vec<_>>())

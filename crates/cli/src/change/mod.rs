@@ -6,9 +6,12 @@ mod fields;
 mod words;
 mod summary;
 mod lines;
+mod telling;
+mod yaml;
 
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
-pub(crate) use scalar::{clean, scalar};
+pub(crate) use scalar::clean;
 pub(crate) use summary::summary;
-pub(crate) use words::words;
+pub(crate) use telling::{key, told, verb};
+pub(crate) use yaml::yaml;

@@ -9,9 +9,15 @@ use std::{
     },
 };
 
-/// The counters of everything that runs here. Clones share them.
+/// The counters and gauges of everything that runs here. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(Arc<Mutex<HashMap<Key, Arc<AtomicU64>>>>);
+pub(crate) struct Tally {
+    counters: Registered,
+    gauges: Registered,
+}
+
+/// A gauge holds the bits of its number.
+type Registered = Arc<Mutex<HashMap<Key, Arc<AtomicU64>>>>;
 
 impl Tally {
     /// Makes one, to which the library reports from now on.
@@ -43,7 +49,7 @@ impl Tally {
     ) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::new();
         for (key, value) in
-            self.lock().iter().filter(|(key, _)| key.name() == counter && is_of(key, informer))
+            lock(&self.counters).iter().filter(|(key, _)| key.name() == counter && is_of(key, informer))
         {
             let value = value.load(Ordering::Relaxed);
             if let Some(group) = group(key).filter(|_| value > 0) {
@@ -53,9 +59,16 @@ impl Tally {
         sums
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<AtomicU64>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The highest of a gauge of an informer.
+    pub(crate) fn highest(&self, gauge: &str, informer: &str) -> Option<f64> {
+        let gauges = lock(&self.gauges);
+        let fitting = gauges.iter().filter(|(key, _)| key.name() == gauge && is_of(key, informer));
+        fitting.map(|(_, value)| f64::from_bits(value.load(Ordering::Relaxed))).reduce(f64::max)
     }
+}
+
+fn lock(registered: &Registered) -> MutexGuard<'_, HashMap<Key, Arc<AtomicU64>>> {
+    registered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn value_of<'k>(key: &'k Key, label: &str) -> Option<&'k str> {
@@ -76,11 +89,11 @@ impl Recorder for Tally {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        Counter::from_arc(Arc::clone(self.lock().entry(key.clone()).or_default()))
+        Counter::from_arc(Arc::clone(lock(&self.counters).entry(key.clone()).or_default()))
     }
 
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(Arc::clone(lock(&self.gauges).entry(key.clone()).or_default()))
     }
 
     fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {

@@ -1,5 +1,17 @@
 //! `informer top`: caches at work, on a screen.
-use crate::args::Top;
-pub(crate) async fn run(_asked: Top) -> anyhow::Result<()> {
-    Ok(())
-}
+//!
+//! [`screen`] is plain data that keys change and `draw` shows; `session` fills it with what the informers know.
+
+mod window;
+mod reading;
+mod query;
+mod history;
+mod overview;
+mod objects;
+mod object;
+mod screen;
+mod draw;
+mod gather;
+mod session;
+
+pub(crate) use session::{Stage, is_terminal, run, show};

@@ -1,8 +1,7 @@
 //! An event as a JSON document, whose fields docs/command.md promises.
 
-use super::table::verb;
-use crate::change::{FieldChange, changes};
-use crate::kinds::Kind;
+use crate::change::{FieldChange, changes, verb};
+use crate::kinds::{Kind, whole};
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::Event;
@@ -42,19 +41,6 @@ fn change(change: &FieldChange) -> Value {
     let sides = [("old", &change.old), ("new", &change.new)];
     fields.extend(sides.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))));
     Value::Object(fields)
-}
-
-/// The object as kubectl prints it: with its kind, which lists leave out, and without `managedFields`.
-pub(super) fn whole(kind: &Kind, object: &DynamicObject) -> Value {
-    let mut metadata = json!(object.metadata);
-    if let Some(metadata) = metadata.as_object_mut() {
-        metadata.remove("managedFields");
-    }
-    let mut whole = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata});
-    if let (Some(whole), Some(data)) = (whole.as_object_mut(), object.data.as_object()) {
-        whole.extend(data.iter().map(|(name, value)| (name.clone(), value.clone())));
-    }
-    whole
 }
 
 #[cfg(test)]

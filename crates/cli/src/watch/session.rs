@@ -4,7 +4,7 @@ use super::{files, once, printer::Printer, progress::Progress, stats::Stats, tol
 use crate::advice;
 use crate::args::{Cli, Command, Output, Watch};
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, events, follow, namespaces};
+use crate::follow::{Followed, Hear, Indexing, Pace, events, follow, namespaces};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::number::count;
@@ -85,7 +85,7 @@ impl Session {
         let mut has_synced = false;
         // Who wants one state needs no events.
         let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
-        let mut events = events(followed);
+        let mut events = events(followed, Pace::Every);
         loop {
             tokio::select! {
                 biased;

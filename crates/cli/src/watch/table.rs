@@ -1,14 +1,11 @@
 //! A line for people: when, what, which object, and what changed in words.
 
-use crate::change::{Line, changes, clean, diff, summary, words};
+use crate::change::{Line, changes, diff, key, told, verb};
 use crate::kinds::Kind;
 use crate::paint::{Paint, Tone};
 use jiff::Zoned;
 use kube_core::DynamicObject;
 use kube_informer::Event;
-
-/// So many phrases of one change are told.
-const PHRASES: usize = 4;
 
 /// What stands at the beginning of a line.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +18,7 @@ pub(super) struct Look {
 /// The line of an event.
 pub(super) fn line(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &Zoned) -> String {
     let head = head(look, kind, event, now);
-    let words = match event {
-        Event::Updated { .. } if event.is_sync() => String::new(),
-        Event::Updated { old, new } => phrases(&words(&changes(old, new))),
-        Event::Added { object, .. } => summary(object),
-        Event::Deleted { last_known, observed: true, .. } => summary(last_known),
-        Event::Deleted { .. } => "found missing, its end was not seen".to_owned(),
-    };
+    let words = told(event);
     if words.is_empty() { head } else { format!("{head}  {words}") }
 }
 
@@ -52,35 +43,6 @@ fn head(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &Zoned) -> S
     let verb = look.paint.tint(tone, &format!("{verb:<8}"));
     let kind = look.kinds.map_or(String::new(), |width| format!("{:<width$}  ", kind.prefix()));
     format!("{time}  {verb}  {kind}{}", look.paint.tint(Tone::Strong, &key(event.object())))
-}
-
-/// What happened, in a word.
-pub(super) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
-    match event {
-        Event::Added { initial: true, .. } => ("there", Tone::Quiet),
-        Event::Added { initial: false, .. } => ("added", Tone::Came),
-        Event::Updated { .. } if event.is_sync() => ("resynced", Tone::Quiet),
-        Event::Updated { .. } => ("updated", Tone::Changed),
-        Event::Deleted { .. } => ("deleted", Tone::Went),
-    }
-}
-
-/// `namespace/name`, or the name of what has no namespace.
-pub(super) fn key(object: &DynamicObject) -> String {
-    let name = clean(object.metadata.name.as_deref().unwrap_or_default());
-    object
-        .metadata
-        .namespace
-        .as_deref()
-        .map_or(name.clone(), |namespace| format!("{}/{name}", clean(namespace)))
-}
-
-fn phrases(words: &[String]) -> String {
-    let told = words.iter().take(PHRASES).cloned().collect::<Vec<_>>().join(", ");
-    match words.len().saturating_sub(PHRASES) {
-        0 => told,
-        more => format!("{told} and {more} more"),
-    }
 }
 
 #[cfg(test)]
