@@ -1,6 +1,7 @@
 //! How an object fares, in a few words.
 
 use super::scalar::clean;
+use crate::number::count;
 use kube_core::DynamicObject;
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ fn containers(data: &Value) -> Option<String> {
         told = format!("{reason}, {told}");
     }
     if restarts > 0 {
-        told = format!("{told}, {restarts} restarts");
+        told = format!("{told}, {}", count(restarts, "restart"));
     }
     Some(told)
 }
@@ -54,7 +55,7 @@ fn ready(data: &Value) -> Option<String> {
 
 fn keys(data: &Value) -> Option<String> {
     let keys = data.get("data")?.as_object()?;
-    Some(format!("{} keys", keys.len()))
+    Some(count(keys.len() as u64, "key"))
 }
 
 #[cfg(test)]
@@ -72,7 +73,7 @@ mod tests {
             ),
             (json!({"spec": {"replicas": 3}, "status": {"readyReplicas": 2}}), "2/3 ready"),
             (json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}), "not Ready"),
-            (json!({"data": {"a": "b"}}), "1 keys"),
+            (json!({"data": {"a": "b"}}), "1 key"),
             (json!({"spec": {"type": "ClusterIP"}}), "ClusterIP"),
             (json!({}), ""),
         ];

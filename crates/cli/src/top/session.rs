@@ -15,14 +15,20 @@ use crate::meter::Tally;
 use crate::paint::allows_colour;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble};
-use crossterm::event::{Event as Input, EventStream, KeyEventKind};
+use crossterm::{
+    event::{Event as Input, EventStream, KeyEventKind},
+    terminal::{Clear, ClearType},
+};
 use futures_util::StreamExt;
 use jiff::Zoned;
 use kube_informer::Event;
 use kube_informer_wire::Key;
 use ratatui::DefaultTerminal;
 use std::{io::IsTerminal, pin::pin, sync::Arc, time::Duration};
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 
 /// How often the screen is drawn while no key is pressed.
 const FRAME: Duration = Duration::from_millis(200);
@@ -101,10 +107,20 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         asked: tokio::time::Instant::now(),
     };
     let mut terminal = ratatui::try_init()?;
-    let outcome = session.run(&mut terminal, answered).await;
-    ratatui::restore();
-    recorder.abort();
-    outcome
+    let _restored = Restored(recorder);
+    // Some terminals have no second screen, and show what was there.
+    crossterm::execute!(std::io::stdout(), Clear(ClearType::All))?;
+    session.run(&mut terminal, answered).await
+}
+
+/// Gives the terminal back and ends the recorder, however the session ends.
+struct Restored(JoinHandle<()>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        self.0.abort();
+        ratatui::restore();
+    }
 }
 
 /// Writes down what changes.

@@ -80,9 +80,7 @@ fn hints(screen: &Screen) -> &'static str {
         (Some(_), _) => "tab yaml/changes   up/down scroll   esc back   ? help   q quit",
         (None, Some(objects)) if objects.is_typing => "type to search   enter keep   esc clear",
         (None, Some(objects)) if objects.picker.is_some() => "enter choose   esc back",
-        (None, Some(_)) => {
-            "enter open   / search   s sort   n namespace   o owner   m node   esc back   ? help"
-        }
+        (None, Some(_)) => "enter open  / search  s sort  n namespace  m node  o owner  esc back  ? help",
         (None, None) => "enter open   up/down choose   ? help   q quit",
     }
 }

@@ -8,8 +8,7 @@ use ratatui::{
     widgets::{Clear, Paragraph},
 };
 
-const HELP: &str = "\
- enter, right    open the chosen kind or object
+const HELP: &str = " enter, right    open the chosen kind or object
  esc, left       back; first takes a search or filter away
  up down j k     one row;  page up/down, space: a page;  g G: first, last
  /               search names         s   sort: name, age, change

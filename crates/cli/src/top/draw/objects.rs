@@ -18,14 +18,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, objects: &Objects, theme: 
         let row = Row::new(cells);
         if is_chosen { row.style(Theme::chosen()) } else { row }
     });
-    let width = |read: fn(&crate::top::objects::Row) -> &String, limit: usize| {
+    let width = |read: fn(&crate::top::objects::Row) -> &String, limits: (usize, usize)| {
         let widest = objects.rows.iter().map(|row| read(row).chars().count()).max().unwrap_or(0);
-        Constraint::Length(widest.clamp(4, limit) as u16)
+        Constraint::Length(widest.max(limits.0).min(limits.1) as u16)
     };
     let limit = usize::from(area.width) / 2;
     let has_namespaces = objects.rows.iter().any(|row| !row.namespace.is_empty());
-    let namespace = if has_namespaces { width(|row| &row.namespace, 20) } else { Constraint::Length(0) };
-    let widths = [namespace, width(|row| &row.name, limit), Constraint::Length(5), Constraint::Min(10)];
+    let namespace = if has_namespaces { width(|row| &row.namespace, (9, 20)) } else { Constraint::Length(0) };
+    let widths = [namespace, width(|row| &row.name, (4, limit)), Constraint::Length(5), Constraint::Min(10)];
     let heads = [if has_namespaces { "NAMESPACE" } else { "" }, "NAME", "AGE", "STATUS"];
     frame.render_widget(Table::new(rows, widths).header(Row::new(heads).style(theme.of(Tone::Quiet))), area);
     if let Some(picker) = &objects.picker {

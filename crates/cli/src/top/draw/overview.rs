@@ -52,7 +52,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
         Line::from(vec![
             Span::styled(format!("{} ", line.time), theme.of(Tone::Quiet)),
             Span::styled(format!("{:<8} ", line.verb), theme.of(line.tone)),
-            Span::styled(line.what.clone(), theme.of(Tone::Strong)),
+            Span::styled(shortened(&line.what, usize::from(feed.width) / 2), theme.of(Tone::Strong)),
             Span::raw(format!("  {}", line.words)),
         ])
     });
@@ -90,6 +90,16 @@ fn row(kind: &Reading, theme: Theme) -> Row<'static> {
 fn aligned(column: usize, text: String) -> Cell<'static> {
     let line = Line::raw(text);
     Cell::from(if column < 2 { line } else { line.right_aligned() })
+}
+
+/// A text that is too long, without its middle: names tell most at their ends.
+fn shortened(text: &str, width: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= width || width < 12 {
+        return text.to_owned();
+    }
+    let (head, tail) = (width - 9, letters.len() - 7);
+    letters[..head].iter().chain(&['.', '.']).chain(&letters[tail..]).collect()
 }
 
 fn lag(lag: Duration) -> String {
