@@ -11,7 +11,7 @@ use kube_client::{
     api::{Patch, PatchParams},
 };
 use kube_core::DynamicObject;
-use kube_devserver::{DevServer, Fault, Verb, Versions};
+use kube_devserver::{DevServer, Fault, Verb};
 use serde_json::json;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -82,8 +82,10 @@ async fn misbehave(server: &DevServer, every: Duration, tell: &watch::Sender<Opt
                 ("watches are cut, and the server is too busy to open new ones: 429", 4)
             }
             _ => {
-                server.restart(Versions::Reset);
-                ("the server came back from a backup: versions count anew", 0)
+                server.faults().inject(Fault::refuse_streaming_lists());
+                server.compact();
+                server.cut_watches();
+                ("history is forgotten and streams are refused: everything is read by plain lists", 0)
             }
         };
         tell.send_replace(Some(format!("fault: {words}")));

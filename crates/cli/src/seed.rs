@@ -1,5 +1,6 @@
 //! Objects that a server begins with.
 
+use crate::advice;
 use kube_client::{Api, Client, api::PostParams};
 use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::corpus::Widgets;
@@ -36,7 +37,10 @@ pub(crate) fn api(client: &Client, object: &DynamicObject) -> anyhow::Result<Api
 }
 
 async fn create(client: &Client, object: Value) -> anyhow::Result<()> {
-    let object: DynamicObject = serde_json::from_value(object)?;
+    let mut object: DynamicObject = serde_json::from_value(object)?;
+    // The corpus is of objects as they are read.
+    object.metadata.resource_version = None;
+    object.metadata.uid = None;
     if let Some(namespace) = &object.metadata.namespace {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         put(client, &serde_json::from_value(namespace)?).await?;
@@ -48,7 +52,7 @@ async fn put(client: &Client, object: &DynamicObject) -> anyhow::Result<()> {
     match api(client, object)?.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         Err(kube_client::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(advice::of_client(&error, "the devserver").into()),
     }
 }
 

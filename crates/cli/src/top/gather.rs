@@ -140,7 +140,9 @@ fn age_of(object: &DynamicObject, now: Timestamp) -> String {
 pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History) {
     let object = followed.informer.get(&page.key);
     let version = object.as_ref().and_then(|object| object.metadata.resource_version.clone());
-    let wanted = Shown { tab: page.tab, version };
+    let history = history.of(page.at, &page.key);
+    let last_change = history.first().map(|change| change.number);
+    let wanted = Shown { tab: page.tab, version, last_change };
     if page.shown.as_ref() == Some(&wanted) {
         return;
     }
@@ -151,7 +153,7 @@ pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History)
             }
             None => vec![(Some(Tone::Went), "it is gone; tab shows its last changes".to_owned())],
         },
-        Tab::Changes => last_changes(&history.of(page.at, &page.key), &followed.kind.kind),
+        Tab::Changes => last_changes(&history, &followed.kind.kind),
     };
     let last = page.lines.len().saturating_sub(page.window.height);
     page.window.first = page.window.first.min(last);

@@ -12,6 +12,8 @@ use std::{
 /// A change that happened.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
+    /// Its place among all.
+    pub(super) number: u64,
     /// The place of its kind.
     pub(super) at: usize,
     pub(super) key: Key,
@@ -23,15 +25,25 @@ pub(super) struct Change {
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<VecDeque<Change>>);
 
+/// What a change is, apart from its place.
+#[derive(Debug)]
+pub(super) struct Happened {
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) event: Event<DynamicObject>,
+}
+
 const LIMIT: usize = 1_000;
 
 impl History {
-    pub(super) fn push(&self, change: Change) {
+    /// Writes down what happened just now.
+    pub(super) fn push(&self, Happened { at, key, event }: Happened) {
         let mut changes = self.lock();
+        let number = changes.back().map_or(0, |last| last.number + 1);
         if changes.len() == LIMIT {
             changes.pop_front();
         }
-        changes.push_back(change);
+        changes.push_back(Change { number, at, key, time: Zoned::now(), event });
     }
 
     /// The last of all, the newest first.

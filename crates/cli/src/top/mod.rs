@@ -13,5 +13,7 @@ mod screen;
 mod draw;
 mod gather;
 mod session;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use session::{Stage, is_terminal, run, show};

@@ -31,6 +31,8 @@ pub(super) struct Shown {
     pub(super) tab: Tab,
     /// Nothing once the object is gone.
     pub(super) version: Option<String>,
+    /// The number of its last change, which may come later than the cache shows it.
+    pub(super) last_change: Option<u64>,
 }
 
 impl Object {

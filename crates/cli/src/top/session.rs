@@ -3,7 +3,7 @@
 use super::{
     draw::{Theme, draw},
     gather::{Gatherer, feed, refresh, rows},
-    history::{Change, History},
+    history::{Happened, History},
     query::Query,
     screen::{Flow, Screen},
 };
@@ -20,7 +20,6 @@ use crossterm::{
     terminal::{Clear, ClearType},
 };
 use futures_util::StreamExt;
-use jiff::Zoned;
 use kube_informer::Event;
 use kube_informer_wire::Key;
 use ratatui::DefaultTerminal;
@@ -129,7 +128,7 @@ async fn record(followed: Vec<Followed>, history: Arc<History>) {
     while let Some((at, event)) = events.next().await {
         let is_change = !event.is_sync() && !matches!(event, Event::Added { initial: true, .. });
         if let Some(key) = is_change.then(|| Key::of(&**event.object()).ok()).flatten() {
-            history.push(Change { at, key, time: Zoned::now(), event });
+            history.push(Happened { at, key, event });
         }
     }
 }

@@ -6,8 +6,8 @@ mod printer;
 mod progress;
 mod told;
 mod stats;
-mod files;
 mod once;
+mod files;
 mod session;
 
 pub(crate) use session::{glimpse, run};

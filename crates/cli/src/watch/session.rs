@@ -32,7 +32,7 @@ pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
         return Err(trouble.advise("leave --once out, or choose another -o").into());
     }
     let connection = connect(&asked.cluster).await?;
-    on(connection, asked).await
+    on(connection, asked, Clock::SinceStart).await
 }
 
 /// A look at the server within this process, which ends by itself.
@@ -42,10 +42,17 @@ pub(crate) async fn glimpse() -> anyhow::Result<()> {
     );
     let words = ["informer", "watch", "pods", "--for", "3s"];
     let Some(Command::Watch(asked)) = Cli::parse_from(words).command else { return Ok(()) };
-    on(Connection::embed(Embedded::start(1_000, 20.0).await?), *asked).await
+    on(Connection::embed(Embedded::start(500, 20.0).await?), *asked, Clock::SinceComplete).await
 }
 
-async fn on(connection: Connection, asked: Watch) -> anyhow::Result<()> {
+/// From when on the period of `--for` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    SinceStart,
+    SinceComplete,
+}
+
+async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Result<()> {
     let (began, tally) = (Instant::now(), Tally::install()?);
     let kinds = connection.catalog().await?.resolve(&asked.resources)?;
     let mut session = Session {
@@ -55,7 +62,7 @@ async fn on(connection: Connection, asked: Watch) -> anyhow::Result<()> {
         told: Told::default(),
         asked,
     };
-    let ending = session.follow().await?;
+    let ending = session.follow(clock).await?;
     session.printer.flush()?;
     session.finish(ending, began, &tally)
 }
@@ -78,8 +85,9 @@ struct Session {
 }
 
 impl Session {
-    async fn follow(&mut self) -> anyhow::Result<Ending> {
-        let mut stop = pin!(stop(self.asked.period));
+    async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
+        let mut interrupted = pin!(interruption());
+        let mut over = pin!(over(self.asked.period.filter(|_| clock == Clock::SinceStart)));
         let mut synced = pin!(synced(self.followed.clone()).fuse());
         let mut ticks = tokio::time::interval(TICK);
         let mut has_synced = false;
@@ -89,7 +97,8 @@ impl Session {
         loop {
             tokio::select! {
                 biased;
-                () = &mut stop => return Ok(Ending::Stopped),
+                () = &mut interrupted => return Ok(Ending::Stopped),
+                () = &mut over => return Ok(Ending::Stopped),
                 outcome = &mut synced, if !has_synced => {
                     has_synced = true;
                     self.progress.clear();
@@ -99,6 +108,9 @@ impl Session {
                         return Ok(Ending::Done);
                     }
                     self.progress.done(&self.followed);
+                    if clock == Clock::SinceComplete {
+                        over.set(self::over(self.asked.period));
+                    }
                 }
                 Some((at, event)) = events.next() => {
                     self.event(at, &event)?;
@@ -189,16 +201,10 @@ async fn synced(followed: Vec<Followed>) -> Result<Vec<SyncError>, Trouble> {
     Ok(try_join_all(all).await?.into_iter().flatten().collect())
 }
 
-/// Waits until someone has seen enough, or time is up.
-async fn stop(period: Option<Duration>) {
-    let time_is_up = async {
-        match period {
-            Some(period) => tokio::time::sleep(period).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = interruption() => {}
-        () = time_is_up => {}
+/// Waits until time is up.
+async fn over(period: Option<Duration>) {
+    match period {
+        Some(period) => tokio::time::sleep(period).await,
+        None => std::future::pending().await,
     }
 }
