@@ -10,6 +10,8 @@ pub(crate) enum Command {
     /// Run these steps and sum up.
     Steps(Vec<Step>),
     Tidy,
+    /// Write the field tables anew.
+    Tables,
     Help,
 }
 
@@ -30,6 +32,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "test" => steps(rest).map(Command::Steps),
         "lint" => alone(command, rest).map(|()| Command::Steps(Step::LINT.to_vec())),
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
+        "tables" => alone(command, rest).map(|()| Command::Tables),
         unknown => Err(format!("unknown command `{unknown}`; {}", commands())),
     }
 }
@@ -44,6 +47,7 @@ Usage: cargo xtask <command>
   test [step..]  run every step below, or only the named ones, and sum up
   lint           the same as `test fmt clippy tidy`
   tidy           check the layout rules, each violation on a line of its own
+  tables         write the field tables of the wire crate anew (needs Go)
   help           print this text
 
 Steps of `test`; they run in this order, and go on after one that fails:
@@ -78,7 +82,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy and help"
+    "the commands are test, lint, tidy, tables and help"
 }
 
 #[cfg(test)]
@@ -115,7 +119,7 @@ mod tests {
     fn mistakes_are_named_with_the_choices() {
         for (line, wanted) in [
             ("", "no command given; the commands are"),
-            ("tset", "unknown command `tset`; the commands are test, lint, tidy and help"),
+            ("tset", "unknown command `tset`; the commands are test, lint, tidy, tables and help"),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),
         ] {

@@ -9,6 +9,7 @@ mod paint;
 mod outcome;
 mod examples;
 mod interop;
+mod tables;
 mod tidy;
 mod suite;
 mod report;
@@ -49,6 +50,10 @@ fn perform(command: &Command) -> Result<ExitCode> {
     let failed = match command {
         Command::Help => {
             println!("{}", arguments::help());
+            0
+        }
+        Command::Tables => {
+            tables::write(&metadata::load()?)?;
             0
         }
         Command::Tidy => tidy::print(root)?,

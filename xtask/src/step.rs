@@ -7,6 +7,7 @@ pub(crate) enum Step {
     Clippy,
     Tidy,
     Tests,
+    Tables,
     Interop,
     DocTests,
     Docs,
@@ -15,11 +16,12 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
         Self::Tests,
+        Self::Tables,
         Self::Interop,
         Self::DocTests,
         Self::Docs,
@@ -36,6 +38,7 @@ impl Step {
             Self::Clippy => "clippy",
             Self::Tidy => "tidy",
             Self::Tests => "tests",
+            Self::Tables => "tables",
             Self::Interop => "interop",
             Self::DocTests => "doc-tests",
             Self::Docs => "docs",
@@ -50,6 +53,9 @@ impl Step {
             Self::Clippy => "clippy and the compiler have nothing to say",
             Self::Tidy => "the tree keeps the layout rules",
             Self::Tests => "unit and integration tests",
+            Self::Tables => {
+                "the field tables are those of the Go types, and every kind decodes as from JSON (needs Go)"
+            }
             Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
             Self::DocTests => "the examples in doc comments",
             Self::Docs => "rustdoc builds without warnings",
@@ -66,7 +72,7 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::Interop | Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
+            Self::Tables | Self::Interop | Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
 use crate::step::Step;
+use crate::tables;
 use crate::tidy;
 
 /// Runs every given step, also after one has failed; only code that does not compile ends the steps that need it.
@@ -50,17 +51,22 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
-        Step::Interop => match interop::prepare(&metadata::load()?)? {
-            Ready::Test(mut command) => test(&mut command),
-            Ready::Skip(why) => Ok(StepResult::skipped(why)),
-            Ready::Fail(why) => Ok(StepResult::failed(why)),
-        },
+        Step::Tables => when_ready(tables::prepare(&metadata::load()?)?),
+        Step::Interop => when_ready(interop::prepare(&metadata::load()?)?),
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
         Step::Docs => {
             check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
         }
         Step::Model => models(&metadata::load()?.models),
         Step::Examples => examples::run(&metadata::load()?),
+    }
+}
+
+fn when_ready(ready: Ready) -> Result<StepResult> {
+    match ready {
+        Ready::Test(mut command) => test(&mut command),
+        Ready::Skip(why) => Ok(StepResult::skipped(why)),
+        Ready::Fail(why) => Ok(StepResult::failed(why)),
     }
 }
 

@@ -1,5 +1,20 @@
 //! client-go's informer machinery for Rust: an indexed, always-fresh local copy of Kubernetes resources.
 //!
+//! [`Informer`] is where most begin: it keeps the copy, and tells any number of followers of each [`Event`].
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube_devserver::DevServer;
+//! use kube_informer::Informer;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = DevServer::start(); // in place of a cluster
+//! let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+//! maps.synced().await?;
+//! println!("{} config maps at {:?}", maps.len(), maps.version());
+//! # Ok(()) }
+//! ```
+//!
 //! The modules stand in the order in which data flows, and each can be used alone:
 //!
 //! | module | what it does |
@@ -10,28 +25,15 @@
 //! | [`fifo`] | what happened to which key, in order |
 //! | [`store`] | what is true now, with indexes |
 //! | [`controller`] | deltas meet the store, events come out |
+//! | [`subscription`] | what happened, told to each follower at its own pace |
+//! | [`informer`] | all of it behind one handle, and the registry of shared ones |
+//! | `reconcile` | the loop of a controller, with the feature of that name |
+//! | `bridge` | the way to `kube::runtime`, with the feature `kube-runtime` |
 //!
-//! ```
-//! use k8s_openapi::api::core::v1::ConfigMap;
-//! use kube_devserver::DevServer;
-//! use kube_informer::{list_watch::ListWatch, reflector::Reflector, store::Store};
-//! use tokio_util::sync::CancellationToken;
-//!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = DevServer::start();
-//! let (maps, writer) = Store::<ConfigMap>::builder().build()?;
-//! let reflector = Reflector::new(ListWatch::all(server.client()), writer);
-//! let (mut status, cancel) = (reflector.status(), CancellationToken::new());
-//! let task = tokio::spawn(reflector.run(cancel.clone()));
-//! status.wait_for(|status| status.version.is_some()).await?;
-//! assert_eq!(maps.version(), status.borrow().version);
-//! # cancel.cancel(); task.await?; Ok(()) }
-//! ```
+//! `examples/` has a program for each thing one does with it, and each runs without a cluster.
 
 mod sync;
 mod waiters;
-#[cfg(test)]
-mod testing;
 pub mod list_watch;
 mod listing;
 pub mod reflector;
@@ -40,6 +42,12 @@ pub mod store;
 pub mod controller;
 pub mod subscription;
 pub mod informer;
+#[cfg(feature = "reconcile")]
+pub mod reconcile;
+#[cfg(feature = "kube-runtime")]
+pub mod bridge;
+#[cfg(test)]
+mod testing;
 
 pub use controller::Event;
 pub use informer::{Informer, Informers};

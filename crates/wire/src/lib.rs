@@ -41,18 +41,26 @@ mod selector;
 
 mod options;
 
+mod protobuf;
+
 mod status;
 
+mod pieces;
+
 mod frame;
+
+mod object;
 
 mod list;
 
 mod watch;
 
-pub use frame::{FrameError, JsonLines};
+pub use frame::{FrameError, JsonLines, ProtobufFrames};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
-pub use list::{JsonList, ListError, ListMeta};
+pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
+pub use object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
+pub use protobuf::{EncodeError, ProtobufError, Schema, join_protobuf_list};
 pub use selector::{
     Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,
     Relation, SelectorError, ShardField, ShardRange, ShardSelector,
@@ -60,6 +68,6 @@ pub use selector::{
 pub use status::{StatusExt, parse_retry_after, status_from_body, status_to_json};
 pub use version::{ResourceVersion, VersionError};
 pub use watch::{
-    DecodeError, EventType, ObjectError, WatchEvent, decode_object, encode_bookmark, encode_error,
-    encode_event, encode_initial_events_end,
+    DecodeError, EventType, Frame, Frames, WatchEvent, encode_bookmark, encode_error, encode_event,
+    encode_initial_events_end,
 };

@@ -1,7 +1,7 @@
 //! Runs the devserver's tests against kubectl and client-go, built from the Go module in `interop/`.
 
-mod plan;
-mod programs;
+pub(crate) mod plan;
+pub(crate) mod programs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,9 @@ use anyhow::{Context, Result};
 use crate::interop::plan::{Place, Plan};
 use crate::metadata::Workspace;
 use crate::process;
+
+/// Without Go neither kubectl nor the informer of client-go can be built.
+const NO_GO: &str = "kubectl and client-go left out: no `go` on the PATH builds them";
 
 /// What the step comes to.
 #[derive(Debug)]
@@ -27,13 +30,13 @@ pub(crate) enum Ready {
 /// Gets the programs that the tests need.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let place = Place::from_variable(std::env::var("CI").ok().as_deref());
-    let go = match plan::with_go(programs::find("go"), place) {
+    let go = match plan::with_go(programs::find("go"), place, NO_GO) {
         Plan::Run(go) => go,
         Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     };
     let folder = workspace.target.join("interop");
-    let mut build = programs::build(&go, &folder);
+    let mut build = programs::build(&go, "interop", &folder);
     println!("{}", process::line(&build));
     if !process::run(&mut build)? {
         return Ok(Ready::Fail("kubectl and client-go did not build"));
@@ -48,7 +51,8 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     test_command(&kubectls, &built("follow")).map(Ready::Test)
 }
 
-fn said(why: &'static str) -> &'static str {
+/// Prints why something is left out.
+pub(crate) fn said(why: &'static str) -> &'static str {
     println!("{why}");
     why
 }

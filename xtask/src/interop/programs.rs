@@ -19,10 +19,10 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(&file)).find(|program| program.is_file())
 }
 
-/// The command that builds every program of the Go module into a folder.
-pub(crate) fn build(go: &Path, into: &Path) -> Command {
+/// The command that builds every program of a Go module into a folder.
+pub(crate) fn build(go: &Path, module: &str, into: &Path) -> Command {
     let mut command = Command::new(go);
-    command.args(["build", "-C", "interop", "-trimpath", "-ldflags=-s -w", "-o"]);
+    command.args(["build", "-C", module, "-trimpath", "-ldflags=-s -w", "-o"]);
     // Only a path that ends in a separator is a folder to Go.
     command.arg(into.join("")).arg("./...").env("CGO_ENABLED", "0");
     command

@@ -9,7 +9,7 @@ const RULE: &str = "crates";
 const MAY_USE: [(&str, &[&str]); 7] = [
     ("crates/wire", &[]),
     ("crates/workqueue", &[]),
-    ("crates/informer", &["crates/wire"]),
+    ("crates/informer", &["crates/wire", "crates/workqueue"]),
     ("crates/devserver", &["crates/wire"]),
     ("crates/cli", &["crates/informer", "crates/devserver", "crates/wire"]),
     ("bench", &["crates/wire", "crates/workqueue", "crates/informer", "crates/devserver"]),

@@ -4,7 +4,7 @@ use super::{Event, apply};
 use crate::{
     fifo::DeltaFifo,
     store::{Store, Writer},
-    testing::{PodBuilder, brief, now, pod, rv, version_of},
+    testing::{PodBuilder, now, pod, rv, say, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
@@ -59,18 +59,6 @@ impl Pipeline {
             apply(batch, &mut self.writer, &mut events).done();
         }
         events
-    }
-}
-
-/// `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a sync, `-a@2`, `-a@2 unseen`.
-fn say(event: &Event<Pod>) -> String {
-    match event {
-        Event::Added { object, initial: true } => format!("+{} initial", brief(object)),
-        Event::Added { object, initial: false } => format!("+{}", brief(object)),
-        Event::Updated { new, .. } if event.is_sync() => format!("={}", brief(new)),
-        Event::Updated { old, new } => format!("{} -> {}", brief(old), brief(new)),
-        Event::Deleted { last_known, observed: true, .. } => format!("-{}", brief(last_known)),
-        Event::Deleted { last_known, observed: false, .. } => format!("-{} unseen", brief(last_known)),
     }
 }
 

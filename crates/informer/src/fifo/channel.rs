@@ -4,10 +4,9 @@ use super::{
     batch::{Applied, Batch},
     delta::Delta,
     queue::{Entry, Queue},
-    transform::{Gate, Rejected},
+    transform::Gate,
 };
 use crate::{
-    list_watch::BoxError,
     listing::Listing,
     sync::{Mutex, MutexGuard},
     waiters::{Ticket, Waiters, wake},
@@ -35,25 +34,10 @@ use std::{
 /// # What it can cost
 ///
 /// Without a capacity the queue grows with the number of keys, never with the number of changes to one key (see
-/// [`Deltas`](super::Deltas)). With [`Builder::capacity`], a producer waits while that many deltas are queued. A list
+/// [`Deltas`](super::Deltas)). With [`Builder::capacity`](super::Builder::capacity), a producer waits while that many deltas are queued. A list
 /// counts as one, because its objects become the cache.
 pub struct DeltaFifo<K> {
     shared: Arc<Shared<K>>,
-}
-
-/// Makes a [`DeltaFifo`].
-#[derive(Debug)]
-#[must_use]
-pub struct Builder<K> {
-    capacity: Option<NonZeroUsize>,
-    gate: Gate<K>,
-}
-
-/// Makes another queue of the same kind.
-impl<K> Clone for Builder<K> {
-    fn clone(&self) -> Self {
-        Self { capacity: self.capacity, gate: self.gate.clone() }
-    }
 }
 
 /// The queue is closed and takes nothing more.
@@ -73,57 +57,6 @@ struct State<K> {
     is_closed: bool,
     consumers: Waiters,
     producers: Waiters,
-}
-
-impl<K> Builder<K> {
-    /// Makes producers wait while this many deltas are queued. The default is never to wait.
-    pub fn capacity(mut self, deltas: NonZeroUsize) -> Self {
-        self.capacity = Some(deltas);
-        self
-    }
-
-    /// Changes every object before it is queued; several transforms run one after the other.
-    ///
-    /// It runs once per object. An object for which it fails or panics is reported and left out: what is known of it stays,
-    /// its version passes, and if it was the final state of a deleted object, the deletion goes on without it. Such an
-    /// object is known by the key it came with, so a transform that changes keys must not fail.
-    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
-    where
-        K: 'static,
-    {
-        self.gate.then(transform);
-        self
-    }
-
-    /// Asks, for each object of a list, for the known one that is the very same state.
-    ///
-    /// A relist then holds what is known rather than a second copy of it:
-    /// [`Store::same`](crate::store::Store::same) is made for this. What is reused is not transformed again.
-    pub fn reuse(mut self, known: impl Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync + 'static) -> Self {
-        self.gate.reuse(known);
-        self
-    }
-
-    /// Hears of every object that is left out. The default is a warning in the log.
-    pub fn on_rejected(mut self, report: impl Fn(Rejected) + Send + Sync + 'static) -> Self {
-        self.gate.report_to(report);
-        self
-    }
-
-    /// Makes the queue.
-    pub fn build(self) -> DeltaFifo<K> {
-        let state = State {
-            queue: Queue::default(),
-            is_closed: false,
-            consumers: Waiters::default(),
-            producers: Waiters::default(),
-        };
-        let capacity = self.capacity.map_or(usize::MAX, NonZeroUsize::get);
-        let has_synced = Arc::new(AtomicBool::new(false));
-        DeltaFifo {
-            shared: Arc::new(Shared { state: Mutex::new(state), gate: self.gate, capacity, has_synced }),
-        }
-    }
 }
 
 impl<K: Resource> DeltaFifo<K> {
@@ -222,9 +155,17 @@ fn version_of<K: Resource>(object: &K) -> Option<ResourceVersion> {
 }
 
 impl<K> DeltaFifo<K> {
-    /// Begins a queue.
-    pub fn builder() -> Builder<K> {
-        Builder { capacity: None, gate: Gate::default() }
+    /// An empty queue that lets things in by this gate, up to this many deltas.
+    pub(super) fn new(gate: Gate<K>, capacity: Option<NonZeroUsize>) -> Self {
+        let state = State {
+            queue: Queue::default(),
+            is_closed: false,
+            consumers: Waiters::default(),
+            producers: Waiters::default(),
+        };
+        let capacity = capacity.map_or(usize::MAX, NonZeroUsize::get);
+        let has_synced = Arc::new(AtomicBool::new(false));
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), gate, capacity, has_synced }) }
     }
 
     /// Queues that the object with this key went away unseen.
@@ -291,7 +232,7 @@ impl<K> DeltaFifo<K> {
         self.lock().queue.len()
     }
 
-    /// How many deltas and barriers are queued: what a [capacity](Builder::capacity) bounds.
+    /// How many deltas and barriers are queued: what a [capacity](super::Builder::capacity) bounds.
     #[must_use]
     pub fn load(&self) -> usize {
         self.lock().queue.load()

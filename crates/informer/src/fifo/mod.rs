@@ -5,13 +5,15 @@ mod queue;
 mod transform;
 mod batch;
 mod channel;
+mod builder;
 mod sink;
 
 #[cfg(test)]
 mod tests;
 
 pub use batch::{Applied, Batch};
-pub use channel::{Builder, Closed, DeltaFifo};
+pub use builder::Builder;
+pub use channel::{Closed, DeltaFifo};
 pub use delta::{Delta, Deltas};
 pub use queue::Entry;
 pub use transform::Rejected;

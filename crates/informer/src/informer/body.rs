@@ -1,7 +1,6 @@
 //! The inside of an informer: what runs, and what its handles share.
 
 use super::{
-    builder::OnError,
     progress::Progress,
     status::{FollowerStatus, Phase, Source, Status, Times, sum},
 };
@@ -9,7 +8,7 @@ use crate::{
     controller::{Controller, Extent, Process, apply_within},
     fifo::{self, Batch, DeltaFifo, Entry},
     list_watch::{BoxError, ListerWatcher},
-    reflector,
+    reflector::{self, Report},
     store::Store,
     subscription::Hub,
 };
@@ -40,6 +39,9 @@ pub(super) struct Body<K> {
 }
 
 type Run<K> = Controller<K, Arc<dyn ListerWatcher<K>>, Pump<K>>;
+
+/// Hears of every failure.
+pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
 
 /// What is to run.
 pub(super) struct Plan<K> {

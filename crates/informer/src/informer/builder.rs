@@ -1,20 +1,20 @@
 //! What an informer is to be, checked before it is.
 
 use super::{
-    body::{Body, Feed, Plan},
+    body::{Body, Feed, OnError, Plan},
     handle::Informer,
     progress::Progress,
 };
 use crate::{
     fifo::{self, DeltaFifo},
-    list_watch::{BoxError, ListWatch, ListerWatcher},
+    list_watch::{BoxError, ListWatch, ListerWatcher, Sharded},
     reflector::{self, Report},
     store::{self, IndexConflict, Store},
     subscription::Hub,
 };
 use kube_client::Client;
 use kube_core::{ClusterResourceScope, Resource};
-use kube_informer_wire::{FieldSelector, LabelSelector};
+use kube_informer_wire::{FieldSelector, LabelSelector, ShardField, ShardSelector};
 use serde::de::DeserializeOwned;
 use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -25,6 +25,7 @@ pub struct Builder<K> {
     namespaces: Option<Vec<String>>,
     labels: Option<String>,
     fields: Option<String>,
+    shard: Option<(u32, u32)>,
     store: store::Builder<K>,
     fifo: fifo::Builder<K>,
     config: reflector::Config,
@@ -33,14 +34,14 @@ pub struct Builder<K> {
     on_error: Option<Arc<OnError>>,
 }
 
-pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
-
 /// Where the objects come from.
 enum Origin<K> {
     /// An API server, in the namespace and with the selectors given.
-    Server(Arc<dyn Fn(Option<&str>, Selectors) -> Arc<dyn ListerWatcher<K>> + Send + Sync>),
+    Server(Arc<Open<K>>),
     Source(Arc<dyn ListerWatcher<K>>),
 }
+
+type Open<K> = dyn Fn(Option<&str>, Selectors) -> Arc<dyn ListerWatcher<K>> + Send + Sync;
 
 #[derive(Clone)]
 struct Selectors {
@@ -71,6 +72,15 @@ pub enum StartError {
         /// What is wrong with it.
         #[source]
         cause: BoxError,
+    },
+    /// There is no such part.
+    #[error("there is no part {index} of {of}: parts are counted from 0")]
+    #[non_exhaustive]
+    Shard {
+        /// The part asked for.
+        index: u32,
+        /// How many there are.
+        of: u32,
     },
     /// Two indexes have one name.
     #[error(transparent)]
@@ -107,6 +117,33 @@ pub enum StartError {
 /// So many deltas wait to be applied at most.
 const QUEUE: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
 
+impl<K: Resource + Send + Sync + 'static> Informer<K> {
+    /// Begins an informer of a kind that Rust knows: a k8s-openapi type, a struct for a custom resource, or
+    /// `PartialObjectMeta<K>` for metadata alone.
+    #[expect(clippy::new_ret_no_self, reason = "an informer begins with what it is to be")]
+    pub fn new(client: Client) -> Builder<K>
+    where
+        K: DeserializeOwned,
+        K::DynamicType: Default + Send + Sync + 'static,
+    {
+        Builder::of_server(client, K::DynamicType::default())
+    }
+
+    /// Begins an informer of a kind that is named while the program runs: `Informer::<DynamicObject>::dynamic(..)`.
+    pub fn dynamic(client: Client, kind: K::DynamicType) -> Builder<K>
+    where
+        K: DeserializeOwned,
+        K::DynamicType: Send + Sync + 'static,
+    {
+        Builder::of_server(client, kind)
+    }
+
+    /// Begins an informer of any source that can be listed and watched.
+    pub fn of(source: impl ListerWatcher<K> + 'static) -> Builder<K> {
+        Builder::new(Origin::Source(Arc::new(source)))
+    }
+}
+
 impl<K: Resource + Send + Sync + 'static> Builder<K> {
     fn new(origin: Origin<K>) -> Self {
         Self {
@@ -114,6 +151,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             namespaces: None,
             labels: None,
             fields: None,
+            shard: None,
             store: Store::builder(),
             fifo: DeltaFifo::builder().capacity(QUEUE),
             config: reflector::Config::default(),
@@ -123,7 +161,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         }
     }
 
-    pub(super) fn of_server(client: Client, kind: K::DynamicType) -> Self
+    fn of_server(client: Client, kind: K::DynamicType) -> Self
     where
         K: DeserializeOwned,
         K::DynamicType: Send + Sync + 'static,
@@ -132,10 +170,6 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
             Arc::new(source.labels(selectors.labels).fields(selectors.fields))
         })))
-    }
-
-    pub(super) fn of_source(source: Arc<dyn ListerWatcher<K>>) -> Self {
-        Self::new(Origin::Source(source))
     }
 
     /// Only objects of this namespace.
@@ -163,6 +197,16 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     /// Only objects with these fields, such as `spec.nodeName=node-17`. The server says which fields it knows.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.fields = Some(selector.into());
+        self
+    }
+
+    /// Only part number `index`, counted from 0, of `of` parts of about equal size, by the hash of the uid: so `of` replicas
+    /// share the work.
+    ///
+    /// A server that can (`ShardedListAndWatch`, Kubernetes 1.36 and up) sends that part alone; of another, the rest is left
+    /// out here. Every object is in exactly one part.
+    pub fn shard(mut self, index: u32, of: u32) -> Self {
+        self.shard = Some((index, of));
         self
     }
 
@@ -248,7 +292,13 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     /// # Errors
     /// [`StartError`] says what is wrong.
     pub fn build(mut self) -> Result<Informer<K>, StartError> {
-        let feeds = self.feeds()?;
+        let mut feeds = self.feeds()?;
+        if let Some((index, of)) = self.shard {
+            let part = ShardSelector::part(ShardField::Uid, index, of);
+            let part = part.map_err(|_| StartError::Shard { index, of })?;
+            let sharded = |source| Arc::new(Sharded::new(source, part.clone())) as Arc<dyn ListerWatcher<K>>;
+            feeds.iter_mut().for_each(|feed| feed.source = sharded(Arc::clone(&feed.source)));
+        }
         let resource = feeds[0].source.describe();
         let name = self.name.unwrap_or_else(|| resource.clone());
         let (store, writer) = self.store.resource(&resource).build()?;
@@ -268,7 +318,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             namespaces.sort_unstable();
             namespaces
         });
-        format!("{path} {namespaces:?} {:?} {:?}", self.labels, self.fields)
+        format!("{path} {namespaces:?} {:?} {:?} {:?}", self.labels, self.fields, self.shard)
     }
 
     /// One source for each namespace, or one for all.

@@ -2,21 +2,18 @@
 
 use super::{
     body::Body,
-    builder::Builder,
     progress::Verdict,
     status::{Status, StatusWatch},
     sync_error::SyncError,
     waiting::Synced,
 };
 use crate::{
-    list_watch::{BoxFuture, ListerWatcher},
+    list_watch::BoxFuture,
     store::Store,
     subscription::{AddError, EventHandler, Registration, Subscribe, Subscription},
 };
 use futures_util::FutureExt;
-use kube_client::Client;
 use kube_core::Resource;
-use serde::de::DeserializeOwned;
 use std::{fmt, ops::Deref, pin::pin, sync::Arc};
 
 /// A local, indexed, always-fresh copy of a resource, which any number of followers can follow.
@@ -65,36 +62,11 @@ impl<K> Drop for Keeper<K> {
 }
 
 impl<K: Resource + Send + Sync + 'static> Informer<K> {
-    /// Begins an informer of a kind that Rust knows: a k8s-openapi type, a struct for a custom resource, or
-    /// `PartialObjectMeta<K>` for metadata alone.
-    #[expect(clippy::new_ret_no_self, reason = "an informer begins with what it is to be")]
-    pub fn new(client: Client) -> Builder<K>
-    where
-        K: DeserializeOwned,
-        K::DynamicType: Default + Send + Sync + 'static,
-    {
-        Builder::of_server(client, K::DynamicType::default())
-    }
-
-    /// Begins an informer of a kind that is named while the program runs: `Informer::<DynamicObject>::dynamic(..)`.
-    pub fn dynamic(client: Client, kind: K::DynamicType) -> Builder<K>
-    where
-        K: DeserializeOwned,
-        K::DynamicType: Send + Sync + 'static,
-    {
-        Builder::of_server(client, kind)
-    }
-
-    /// Begins an informer of any source that can be listed and watched.
-    pub fn of(source: impl ListerWatcher<K> + 'static) -> Builder<K> {
-        Builder::of_source(Arc::new(source))
-    }
-
     pub(super) fn new_handle(body: Arc<Body<K>>) -> Self {
         Self { keeper: Arc::new(Keeper(Arc::clone(&body))), body }
     }
 
-    /// Starts an informer that was [built](Builder::build), within a tokio runtime. One that runs already, or was stopped,
+    /// Starts an informer that was [built](super::Builder::build), within a tokio runtime. One that runs already, or was stopped,
     /// is left as it is.
     ///
     /// # Panics
@@ -153,6 +125,12 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         options: Subscribe<K>,
     ) -> Result<Registration<K>, AddError> {
         self.body.hub.attach(handler, options, &self.body.tasks)
+    }
+
+    /// Tells followers what did not happen, to see what a handler makes of it. The cache stays as it is.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn pretend(&self, events: impl IntoIterator<Item = crate::controller::Event<K>>) {
+        self.body.hub.pretend(events);
     }
 
     /// How many tasks of it run: one for each source, one for each handler, and one that resyncs.

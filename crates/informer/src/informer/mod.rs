@@ -5,8 +5,8 @@ mod progress;
 mod status;
 mod waiting;
 mod body;
-mod builder;
 mod handle;
+mod builder;
 mod registry;
 
 pub use builder::{Builder, StartError};

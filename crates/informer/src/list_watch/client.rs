@@ -4,6 +4,7 @@ use super::{
     error::Error,
     kind::{Expected, ItemError},
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
+    negotiation::{Answer, Encoded, Encoding, Negotiation},
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -11,8 +12,8 @@ use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use kube_core::Resource;
 use kube_informer_wire::{
-    FieldSelector, JsonLines, JsonList, LabelSelector, ListError, ListMeta, ListOptions, WatchEvent,
-    WatchOptions, decode_object, parse_retry_after, status_from_body,
+    FieldSelector, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, WatchEvent, WatchOptions,
+    parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
 use std::{
@@ -38,6 +39,8 @@ pub struct ListWatch<K: Resource> {
     client: Client,
     path: String,
     expected: Expected,
+    negotiation: Negotiation,
+    managed_fields: ManagedFields,
     bytes: Arc<AtomicU64>,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -49,7 +52,7 @@ pub struct ListWatch<K: Resource> {
 /// Changes the options of a request.
 type Modify<O> = Arc<dyn Fn(&mut O) + Send + Sync>;
 
-impl<K: Resource> ListWatch<K> {
+impl<K: Resource + 'static> ListWatch<K> {
     /// The resource in all namespaces.
     #[must_use]
     pub fn all(client: Client) -> Self
@@ -75,6 +78,8 @@ impl<K: Resource> ListWatch<K> {
             client,
             path: K::url_path(kind, namespace),
             expected: Expected::of::<K>(kind),
+            negotiation: Negotiation::of::<K>(kind),
+            managed_fields: ManagedFields::Keep,
             bytes: Arc::default(),
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
@@ -95,6 +100,20 @@ impl<K: Resource> ListWatch<K> {
     #[must_use]
     pub fn fields(mut self, fields: FieldSelector) -> Self {
         self.fields = fields;
+        self
+    }
+
+    /// How objects are to travel; [`Encoding::Auto`] unless told otherwise.
+    #[must_use]
+    pub fn encoding(mut self, encoding: Encoding) -> Self {
+        self.negotiation.choose(encoding);
+        self
+    }
+
+    /// Passes over `metadata.managedFields`, which are about half of what a server sends, before anything is decoded.
+    #[must_use]
+    pub fn without_managed_fields(mut self) -> Self {
+        self.managed_fields = ManagedFields::Drop;
         self
     }
 
@@ -132,8 +151,18 @@ impl<K: Resource> ListWatch<K> {
         options.to_query()
     }
 
+    /// Sends a request, once more if it is the encoding that the server refuses.
+    async fn send(&self, query: &str, answer: Answer) -> Result<(Body, Encoded), Error> {
+        match self.try_send(query, &self.negotiation.accept(answer)).await {
+            Err(error) if is_not_acceptable(&error) && self.negotiation.refused() => {
+                self.try_send(query, &self.negotiation.accept(answer)).await
+            }
+            sent => sent,
+        }
+    }
+
     /// Sends a request and makes an error of an answer that is one.
-    async fn send(&self, query: &str, accept: &str) -> Result<Body, Error> {
+    async fn try_send(&self, query: &str, accept: &str) -> Result<(Body, Encoded), Error> {
         let request = http::Request::get(format!("{}?{query}", self.path))
             .header(http::header::ACCEPT, accept)
             // A compressed watch would hold events back until a block is full.
@@ -142,13 +171,18 @@ impl<K: Resource> ListWatch<K> {
             .map_err(|error| Error::Transport(error.into()))?;
         let answer = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
         if answer.status().is_success() {
-            return Ok(answer.into_body());
+            let encoded = Encoded::from_headers(answer.headers());
+            return Ok((answer.into_body(), encoded));
         }
         let header = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         let (retry_after, code) = (header.and_then(parse_retry_after), answer.status().as_u16());
         let body = error_body(answer.into_body()).await;
         Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
     }
+}
+
+fn is_not_acceptable(error: &Error) -> bool {
+    error.as_status().is_some_and(|status| status.code == http::StatusCode::NOT_ACCEPTABLE.as_u16())
 }
 
 /// How long a list may show no progress. The API server itself gives up after a minute.
@@ -197,13 +231,14 @@ where
         each: Each<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
-            let mut body = patiently(self.send(&self.list_query(options), accept::<K>(Form::List))).await?;
-            let (mut list, mut head) = (JsonList::new(), Vec::new());
+            let query = self.list_query(options);
+            let (mut body, encoded) = patiently(self.send(&query, Answer::List)).await?;
+            let (mut list, mut head) = (encoded.items(), Vec::new());
             while let Some(piece) = patiently(piece(&mut body, &self.bytes)).await? {
                 head.extend_from_slice(&piece[..piece.len().min(HEAD.saturating_sub(head.len()))]);
                 list.push(piece);
                 while let Some(item) = list.next()? {
-                    let object = decode_object(&item).map_err(ItemError::from);
+                    let object = item.decode(self.managed_fields).map_err(ItemError::from);
                     each(object.and_then(|object| Ok(self.expected.check(object)?)));
                 }
             }
@@ -220,16 +255,16 @@ where
 
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
-            let body = self.send(&self.watch_query(options), accept::<K>(Form::Object)).await?;
-            let (expected, bytes) = (self.expected.clone(), Arc::clone(&self.bytes));
-            let begin = (body, JsonLines::new(), bytes);
-            let events = stream::try_unfold(begin, |(mut body, mut lines, bytes)| async {
+            let (body, encoded) = self.send(&self.watch_query(options), Answer::Object).await?;
+            let (expected, managed_fields) = (self.expected.clone(), self.managed_fields);
+            let begin = (body, encoded.frames(), Arc::clone(&self.bytes));
+            let events = stream::try_unfold(begin, move |(mut body, mut frames, bytes)| async move {
                 loop {
-                    if let Some(frame) = lines.next()? {
-                        return Ok(Some((WatchEvent::decode(&frame), (body, lines, bytes))));
+                    if let Some(frame) = frames.next()? {
+                        return Ok(Some((frame.decode(managed_fields), (body, frames, bytes))));
                     }
                     match piece(&mut body, &bytes).await? {
-                        Some(piece) => lines.push(piece),
+                        Some(piece) => frames.push(piece),
                         // A connection that breaks within a frame has ended, and the event will come again.
                         None => return Ok::<_, Error>(None),
                     }
@@ -256,21 +291,6 @@ fn check<K: Resource + 'static>(expected: &Expected, event: WatchEvent<K>) -> Re
         WatchEvent::Deleted(object) => WatchEvent::Deleted(expected.check(object)?),
         other => other,
     })
-}
-
-/// What an answer is made of.
-#[derive(Clone, Copy)]
-enum Form {
-    List,
-    Object,
-}
-
-fn accept<K: Resource>(form: Form) -> &'static str {
-    match (K::metadata_api(), form) {
-        (false, _) => "application/json",
-        (true, Form::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-        (true, Form::Object) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-    }
 }
 
 /// The versions of the API that have tables.

@@ -6,7 +6,9 @@ mod lister_watcher;
 mod functions;
 mod paging;
 mod pager;
+mod negotiation;
 mod client;
+mod sharded;
 #[cfg(any(test, feature = "testing"))]
 mod script;
 
@@ -18,7 +20,9 @@ pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
 pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
+pub use negotiation::Encoding;
 pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]
 pub use script::{Request, Scene, Script};
+pub use sharded::Sharded;

@@ -1,5 +1,7 @@
 //! How followers come to a hub, and what it does for them in the background.
 
+#[cfg(any(test, feature = "testing"))]
+use super::hub::Tidings;
 use super::{
     follower::Follower,
     handler::{EventHandler, drive},
@@ -9,6 +11,10 @@ use super::{
     seat::Ending,
     stream::Subscription,
 };
+#[cfg(any(test, feature = "testing"))]
+use crate::controller::{Event, Tell};
+#[cfg(any(test, feature = "testing"))]
+use kube_core::Resource;
 use std::sync::Arc;
 use tokio::{runtime::Handle, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -48,6 +54,16 @@ impl<K: Send + Sync + 'static> Hub<K> {
         // Nobody else sets it.
         let _ = seat.task.set(task.id());
         Ok(Registration::new(Arc::clone(self), Some(seat)))
+    }
+
+    /// Tells followers what did not happen. The cache stays as it is.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn pretend(&self, events: impl IntoIterator<Item = Event<K>>)
+    where
+        K: Resource,
+    {
+        let tell = |told: &mut Tidings<K>| events.into_iter().for_each(|event| told.change(event));
+        self.publish(Instant::now(), |_, told| tell(told));
     }
 
     /// Tells followers everything again when it is their turn, until cancelled.

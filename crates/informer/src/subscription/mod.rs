@@ -18,6 +18,9 @@ mod stream;
 mod handler;
 mod attach;
 
+#[cfg(test)]
+mod tests;
+
 pub use attach::AddError;
 pub use handler::{Async, EventHandler};
 pub(crate) use hub::Hub;

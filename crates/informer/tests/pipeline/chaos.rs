@@ -51,7 +51,7 @@ async fn endure(world: World, mut random: Random, ticks: u32) {
             match (alive[number], random.below(4)) {
                 (false, _) => drop(world.create(&name).await),
                 (true, 0) => world.delete(&name).await,
-                (true, _) => world.change(&name, &tick.to_string()).await,
+                (true, _) => drop(world.change(&name, &tick.to_string()).await),
             }
             alive[number] = !alive[number] || world.maps.get_opt(&name).await.unwrap().is_some();
         }

@@ -3,10 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
 mod chaos;
+mod cluster;
+mod controllers;
+mod crowd;
 mod cuts;
+mod followers;
+mod handlers;
+mod informers;
 mod kinds;
 mod lists;
+mod namespaces;
 mod production;
+mod shards;
 mod strangers;
 mod streams;
+mod syncing;
 mod world;

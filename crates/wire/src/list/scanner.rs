@@ -9,7 +9,7 @@ pub(super) enum Mark {
     End(usize),
     /// Something in the items is no object, at this byte.
     Stray(usize),
-    /// Nesting is deeper than [`Scanner::MAX_DEPTH`], at this byte.
+    /// Nesting is deeper than [`MAX_DEPTH`], at this byte.
     Deep(usize),
 }
 
@@ -47,10 +47,10 @@ enum Name {
 
 const ITEMS: &[u8] = b"items";
 
-impl Scanner {
-    /// No Kubernetes object is nested this deep, and the JSON decoder takes no more either.
-    pub(super) const MAX_DEPTH: usize = 128;
+/// No Kubernetes object is nested this deep, and the JSON decoder takes no more either.
+pub(super) const MAX_DEPTH: usize = 128;
 
+impl Scanner {
     /// Whether the text so far is one whole value.
     pub(super) fn is_complete(&self) -> bool {
         self.depth == 0 && self.text == Text::Outside
@@ -82,7 +82,7 @@ impl Scanner {
                 }
                 self.depth += 1;
                 self.is_inside |= self.depth == 2 && byte == b'[' && self.is_announced;
-                if self.depth > Self::MAX_DEPTH {
+                if self.depth > MAX_DEPTH {
                     return Some(Mark::Deep(place));
                 }
                 return is_between_items.then_some(Mark::Begin(place));

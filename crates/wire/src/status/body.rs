@@ -1,5 +1,6 @@
 //! A status as the body of an HTTP response, whatever the body turns out to be.
 
+use crate::protobuf::{Envelope, MAGIC, Object, Reader};
 use kube_core::{
     Status,
     response::{StatusCause, StatusDetails, StatusSummary, reason},
@@ -15,7 +16,8 @@ const MAX_MESSAGE: usize = 2048;
 ///
 /// Proxies, load balancers and servers that are shutting down answer with HTML, with text or with nothing. Then the
 /// status has the response's code, the reason that belongs to it, and the beginning of the body as its message. A
-/// status of which a part cannot be read keeps the other parts: a 410 with odd details is a 410.
+/// status of which a part cannot be read keeps the other parts: a 410 with odd details is a 410. The body may be JSON or
+/// protobuf, which is known by how it begins.
 #[must_use]
 pub fn status_from_body(code: u16, body: &[u8]) -> Status {
     let mut status = parse(body).unwrap_or_else(|| {
@@ -57,6 +59,9 @@ pub fn parse_retry_after(header: &str) -> Option<Duration> {
 }
 
 fn parse(body: &[u8]) -> Option<Status> {
+    if body.starts_with(&MAGIC) {
+        return parse_protobuf(body);
+    }
     // Every field of a status may be missing, so that any object would do; its kind tells.
     #[derive(Deserialize)]
     struct Kind {
@@ -68,6 +73,14 @@ fn parse(body: &[u8]) -> Option<Status> {
     }
     let status: Status = serde_json::from_slice(body).ok().or_else(|| parse_parts(body))?;
     Some(Status { status: status.status.or(Some(StatusSummary::Failure)), ..status })
+}
+
+fn parse_protobuf(body: &[u8]) -> Option<Status> {
+    let envelope = Envelope::open(Reader::new(body)).ok()?;
+    let schema = envelope.types.schema().ok().filter(|schema| schema.kind() == "Status")?;
+    let json = Value::deserialize(Object::of(schema, envelope.object).with_types(schema)).ok()?;
+    // A refusal is rare, and reading it as JSON is to read it in one way.
+    parse(&serde_json::to_vec(&json).ok()?)
 }
 
 /// Reads of a status what can be read, part by part; the rest is as if it were not there.

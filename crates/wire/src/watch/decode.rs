@@ -1,16 +1,20 @@
 //! Reads one frame of a watch in one pass.
 
 use super::{
-    event::{EventType, INITIAL_EVENTS_END, WatchEvent},
-    object::{Metadata, ObjectError, decode_tracked},
+    bookmark::Bookmark,
+    event::{EventType, WatchEvent},
 };
-use crate::{status::status_from_body, version::ResourceVersion};
+use crate::{
+    object::{Format, ObjectError, Raw, decode_tracked},
+    protobuf::ProtobufError,
+    status::status_from_body,
+};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
-use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 /// Why a frame could not be turned into an event.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +23,9 @@ pub enum DecodeError {
     /// The frame is no event at all: the stream cannot be trusted, and the watch is to be begun again.
     #[error("watch frame cannot be read")]
     Frame(#[source] serde_json::Error),
+    /// The same, of a frame in protobuf.
+    #[error("watch frame cannot be read")]
+    Protobuf(#[source] ProtobufError),
     /// The frame is an event whose object is not what was expected: the watch itself is sound, and can go on.
     #[error("{event} event cannot be decoded")]
     Object {
@@ -35,7 +42,7 @@ impl DecodeError {
     #[must_use]
     pub fn object(&self) -> Option<&ObjectError> {
         match self {
-            Self::Frame(_) => None,
+            Self::Frame(_) | Self::Protobuf(_) => None,
             Self::Object { cause, .. } => Some(cause),
         }
     }
@@ -56,6 +63,33 @@ impl<K: DeserializeOwned> WatchEvent<K> {
         match deserializer.deserialize_map(FrameVisitor(PhantomData)) {
             Ok(event) if deserializer.end().is_ok() => Ok(event),
             Ok(_) | Err(_) => decode_again(frame),
+        }
+    }
+}
+
+impl<T> WatchEvent<T> {
+    /// The same event with its object decoded by `decode`.
+    ///
+    /// # Errors
+    /// [`DecodeError::Object`], with what `decode` said.
+    pub fn try_map<K>(
+        self,
+        decode: impl FnOnce(T) -> Result<K, ObjectError>,
+    ) -> Result<WatchEvent<K>, DecodeError> {
+        let failed = |event| move |cause| DecodeError::Object { event, cause };
+        match self {
+            Self::Added(object) => decode(object).map(WatchEvent::Added).map_err(failed(EventType::Added)),
+            Self::Modified(object) => {
+                decode(object).map(WatchEvent::Modified).map_err(failed(EventType::Modified))
+            }
+            Self::Deleted(object) => {
+                decode(object).map(WatchEvent::Deleted).map_err(failed(EventType::Deleted))
+            }
+            Self::Bookmark { version, initial_events_end } => {
+                Ok(WatchEvent::Bookmark { version, initial_events_end })
+            }
+            Self::Error(status) => Ok(WatchEvent::Error(status)),
+            Self::Unknown { kind, version } => Ok(WatchEvent::Unknown { kind, version }),
         }
     }
 }
@@ -170,36 +204,10 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, '_, K> {
             }
             Kind::Other(kind) => {
                 let object = <&RawValue>::deserialize(deserializer)?;
-                let Metadata { version, .. } = Metadata::read(object.get().as_bytes());
+                let raw = Raw::new(Format::Json, bytes::Bytes::copy_from_slice(object.get().as_bytes()));
+                let version = raw.identity().and_then(|identity| identity.version());
                 Ok(WatchEvent::Unknown { kind: kind.clone().into_owned(), version })
             }
         }
     }
-}
-
-/// The object of a bookmark: of all its fields only these two mean something.
-#[derive(Deserialize)]
-struct Bookmark {
-    metadata: BookmarkMetadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BookmarkMetadata {
-    #[serde(deserialize_with = "deserialize_version")]
-    resource_version: ResourceVersion,
-    annotations: Option<BTreeMap<String, String>>,
-}
-
-impl Bookmark {
-    fn into_event<K>(self) -> WatchEvent<K> {
-        let end =
-            self.metadata.annotations.as_ref().and_then(|annotations| annotations.get(INITIAL_EVENTS_END));
-        let initial_events_end = end.is_some_and(|end| end == "true");
-        WatchEvent::Bookmark { version: self.metadata.resource_version, initial_events_end }
-    }
-}
-
-fn deserialize_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ResourceVersion, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }

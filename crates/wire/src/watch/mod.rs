@@ -1,10 +1,15 @@
 //! The events of a watch: what one frame says, read and written.
 
-mod object;
-
 mod event;
 
+mod bookmark;
+
 mod decode;
+
+mod json;
+mod protobuf;
+
+mod frames;
 
 mod encode;
 
@@ -14,4 +19,4 @@ mod tests;
 pub use decode::DecodeError;
 pub use encode::{encode_bookmark, encode_error, encode_event, encode_initial_events_end};
 pub use event::{EventType, WatchEvent};
-pub use object::{ObjectError, decode_object};
+pub use frames::{Frame, Frames};

@@ -1,10 +1,10 @@
 //! Events, whole and broken.
 
 use super::{
-    DecodeError, EventType, WatchEvent, decode_object, encode_bookmark, encode_error, encode_event,
+    DecodeError, EventType, WatchEvent, encode_bookmark, encode_error, encode_event,
     encode_initial_events_end,
 };
-use crate::{frame::JsonLines, status::StatusExt, version::ResourceVersion};
+use crate::{frame::JsonLines, object::decode_object, status::StatusExt, version::ResourceVersion};
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::{Status, TypeMeta};
 use proptest::prelude::*;

@@ -1,5 +1,6 @@
-//! Cuts the body of a watch into frames, one JSON text a line, however its bytes arrive.
+//! Frames that are lines, with one JSON text in each.
 
+use super::error::FrameError;
 use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 
@@ -26,24 +27,6 @@ pub struct JsonLines {
     /// The beginning of a line whose end has not come.
     begun: Vec<u8>,
     limit: usize,
-}
-
-/// Why a stream of frames cannot be read on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FrameError {
-    /// A frame that does not end.
-    #[error("frame is longer than {limit} bytes")]
-    TooLong {
-        /// The most bytes that a frame may have.
-        limit: usize,
-    },
-    /// The stream ended before the frame did.
-    #[error("stream ended within a frame, {bytes} bytes into it")]
-    Unfinished {
-        /// How many bytes of it had come.
-        bytes: usize,
-    },
 }
 
 impl JsonLines {
@@ -127,6 +110,3 @@ impl Default for JsonLines {
         Self::new()
     }
 }
-
-#[cfg(test)]
-mod tests;

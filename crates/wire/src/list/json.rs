@@ -1,10 +1,11 @@
-//! Splits the body of a list into its items while it arrives.
+//! Splits the JSON of a list into its items while it arrives.
 
-use super::scanner::{Mark, Scanner};
-use crate::{
-    frame::JsonLines,
-    version::{ResourceVersion, VersionError},
+use super::{
+    error::ListError,
+    meta::ListMeta,
+    scanner::{Mark, Scanner},
 };
+use crate::{frame::JsonLines, version::ResourceVersion};
 use bytes::Bytes;
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -51,66 +52,6 @@ enum Broken {
     Stray,
     Deep,
     TooLong,
-}
-
-/// What a list says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListMeta {
-    /// `v1`, `apps/v1` and so on; empty if the list does not say.
-    pub api_version: String,
-    /// `PodList` and so on; empty if the list does not say.
-    pub kind: String,
-    /// The version of the list.
-    pub version: Option<ResourceVersion>,
-    /// What to send for the next page; nothing on the last one.
-    pub continue_token: Option<String>,
-    /// How many items the following pages hold, if the server says.
-    pub remaining: Option<u64>,
-}
-
-/// Why a list cannot be read on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ListError {
-    /// Something in the items is no object.
-    #[error("list holds something that is no object at byte {offset}")]
-    Stray {
-        /// Where.
-        offset: usize,
-    },
-    /// Objects within objects without end.
-    #[error("list is nested deeper than {} levels at byte {offset}", Scanner::MAX_DEPTH)]
-    Deep {
-        /// Where.
-        offset: usize,
-    },
-    /// An item, or all that is around the items, that does not end.
-    #[error("list holds something longer than {limit} bytes at byte {offset}")]
-    TooLong {
-        /// Where.
-        offset: usize,
-        /// The most bytes that an item may have.
-        limit: usize,
-    },
-    /// The list was ended although an item had not been taken out of it.
-    #[error("list holds an item that was not read, up to byte {offset}")]
-    Unread {
-        /// Where the item ends.
-        offset: usize,
-    },
-    /// The body ended before the list did.
-    #[error("list ended early, after {bytes} bytes")]
-    Unfinished {
-        /// How many bytes had come.
-        bytes: usize,
-    },
-    /// What is around the items is no list.
-    #[error("body is no list")]
-    Envelope(#[source] serde_json::Error),
-    /// The list has a version that is none.
-    #[error("version of the list cannot be read")]
-    Version(#[source] VersionError),
 }
 
 impl JsonList {
@@ -234,41 +175,39 @@ impl JsonList {
         if !self.scanner.is_complete() || self.begun.is_some() || self.envelope.is_empty() {
             return Err(ListError::Unfinished { bytes: self.seen });
         }
-        ListMeta::read(&self.envelope)
+        read_meta(&self.envelope)
     }
 }
 
-impl ListMeta {
-    fn read(envelope: &[u8]) -> Result<Self, ListError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Envelope {
-            api_version: Option<String>,
-            kind: Option<String>,
-            metadata: Option<Metadata>,
-            /// Required by the schema of every list, and null where Go had no slice. It is all zeros, unless the items
-            /// have gone unnoticed under a name with escapes in it.
-            #[serde(rename = "items", deserialize_with = "Option::deserialize")]
-            _items: Option<Vec<u8>>,
-        }
-        #[derive(Default, Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Metadata {
-            resource_version: Option<String>,
-            r#continue: Option<String>,
-            remaining_item_count: Option<i64>,
-        }
-        let envelope: Envelope = serde_json::from_slice(envelope).map_err(ListError::Envelope)?;
-        let metadata = envelope.metadata.unwrap_or_default();
-        let version = metadata.resource_version.unwrap_or_default();
-        Ok(Self {
-            api_version: envelope.api_version.unwrap_or_default(),
-            kind: envelope.kind.unwrap_or_default(),
-            version: ResourceVersion::parse_optional(&version).map_err(ListError::Version)?,
-            continue_token: metadata.r#continue.filter(|token| !token.is_empty()),
-            remaining: metadata.remaining_item_count.and_then(|count| count.try_into().ok()),
-        })
+fn read_meta(envelope: &[u8]) -> Result<ListMeta, ListError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Envelope {
+        api_version: Option<String>,
+        kind: Option<String>,
+        metadata: Option<Metadata>,
+        /// Required by the schema of every list, and null where Go had no slice. It is all zeros, unless the items
+        /// have gone unnoticed under a name with escapes in it.
+        #[serde(rename = "items", deserialize_with = "Option::deserialize")]
+        _items: Option<Vec<u8>>,
     }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        resource_version: Option<String>,
+        r#continue: Option<String>,
+        remaining_item_count: Option<i64>,
+    }
+    let envelope: Envelope = serde_json::from_slice(envelope).map_err(ListError::Envelope)?;
+    let metadata = envelope.metadata.unwrap_or_default();
+    let version = metadata.resource_version.unwrap_or_default();
+    Ok(ListMeta {
+        api_version: envelope.api_version.unwrap_or_default(),
+        kind: envelope.kind.unwrap_or_default(),
+        version: ResourceVersion::parse_optional(&version).map_err(ListError::Version)?,
+        continue_token: metadata.r#continue.filter(|token| !token.is_empty()),
+        remaining: metadata.remaining_item_count.and_then(|count| count.try_into().ok()),
+    })
 }
 
 impl Default for JsonList {

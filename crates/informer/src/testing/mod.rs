@@ -1,5 +1,8 @@
 //! Objects for tests, in two words.
 
+mod figures;
+
+use crate::controller::Event;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
@@ -7,6 +10,8 @@ use std::{
     pin::pin,
     task::{Context, Poll, Waker},
 };
+
+pub(crate) use figures::Figures;
 
 /// A pod in the making: `pod("web/a").version(3)`.
 pub(crate) fn pod(key: &str) -> Pod {
@@ -59,6 +64,18 @@ pub(crate) fn version_of(pod: &Pod) -> u64 {
 /// `namespace/name@version`.
 pub(crate) fn brief(pod: &Pod) -> String {
     format!("{}@{}", Key::of(pod).unwrap(), version_of(pod))
+}
+
+/// `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a sync, `-a@2`, `-a@2 unseen`.
+pub(crate) fn say(event: &Event<Pod>) -> String {
+    match event {
+        Event::Added { object, initial: true } => format!("+{} initial", brief(object)),
+        Event::Added { object, initial: false } => format!("+{}", brief(object)),
+        Event::Updated { new, .. } if event.is_sync() => format!("={}", brief(new)),
+        Event::Updated { old, new } => format!("{} -> {}", brief(old), brief(new)),
+        Event::Deleted { last_known, observed: true, .. } => format!("-{}", brief(last_known)),
+        Event::Deleted { last_known, observed: false, .. } => format!("-{} unseen", brief(last_known)),
+    }
 }
 
 /// A version by its number.

@@ -1,0 +1,124 @@
+//! Decoded events told to many handlers: how many a second reach each of them.
+//!
+//! `cargo bench -p kube-informer --bench fanout`. The bar is a million a second to each of a hundred
+//! handlers. Beside it stand the two ways one would do it with what tokio has: a channel for each handler, as client-go
+//! does, and one broadcast channel.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer::{
+    Event, Informer,
+    list_watch::Script,
+    subscription::{Policy, Subscribe},
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+use tokio::{
+    sync::{broadcast, mpsc},
+    task::JoinSet,
+};
+
+const EVENTS: u64 = 2_000_000;
+const BATCH: usize = 256;
+/// The others are too slow for as many.
+const FEWER: u64 = 50_000;
+
+fn events() -> Vec<Event<Pod>> {
+    let pod = |number: usize| {
+        let mut pod = Pod::default();
+        pod.metadata.name = Some(format!("pod-{number}"));
+        Arc::new(pod)
+    };
+    (0..BATCH).map(|number| Event::Updated { old: pod(number), new: pod(number) }).collect()
+}
+
+/// Waits until every handler has counted all.
+async fn all_counted(counts: &[Arc<AtomicU64>], events: u64) {
+    while counts.iter().any(|count| count.load(Ordering::Relaxed) < events) {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn informer(handlers: usize, policy: Policy) -> f64 {
+    let informer = Informer::of(Script::<Pod>::new()).build().expect("nothing is wrong with it");
+    let counts: Vec<_> = (0..handlers).map(|_| Arc::new(AtomicU64::new(0))).collect();
+    for count in &counts {
+        let (mut seen, count) = (0, Arc::clone(count));
+        let handler = move |event: &Event<Pod>| {
+            seen += u64::from(event.object().metadata.name.is_some());
+            count.store(seen, Ordering::Relaxed);
+        };
+        informer.add_handler_with(handler, Subscribe::new().policy(policy)).expect("it is not stopped");
+    }
+    let (batch, began) = (events(), Instant::now());
+    for _ in 0..EVENTS / BATCH as u64 {
+        informer.pretend(batch.iter().cloned());
+        tokio::task::yield_now().await;
+    }
+    all_counted(&counts, EVENTS / BATCH as u64 * BATCH as u64).await;
+    let rate = EVENTS as f64 / began.elapsed().as_secs_f64();
+    informer.stop().await;
+    rate
+}
+
+async fn channels(handlers: usize) -> f64 {
+    let (mut senders, mut tasks, mut counts) = (Vec::new(), JoinSet::new(), Vec::new());
+    for _ in 0..handlers {
+        let ((sender, mut receiver), count) =
+            (mpsc::unbounded_channel::<Event<Pod>>(), Arc::new(AtomicU64::new(0)));
+        counts.push(Arc::clone(&count));
+        senders.push(sender);
+        tasks.spawn(async move {
+            while let Some(event) = receiver.recv().await {
+                count.fetch_add(u64::from(event.object().metadata.name.is_some()), Ordering::Relaxed);
+            }
+        });
+    }
+    let (batch, began) = (events(), Instant::now());
+    for event in batch.iter().cycle().take(FEWER as usize) {
+        senders.iter().for_each(|sender| drop(sender.send(event.clone())));
+    }
+    all_counted(&counts, FEWER).await;
+    FEWER as f64 / began.elapsed().as_secs_f64()
+}
+
+async fn broadcast(handlers: usize) -> f64 {
+    let (sender, mut tasks, mut counts) =
+        (broadcast::Sender::<Event<Pod>>::new(1 << 17), JoinSet::new(), Vec::new());
+    for _ in 0..handlers {
+        let (mut receiver, count) = (sender.subscribe(), Arc::new(AtomicU64::new(0)));
+        counts.push(Arc::clone(&count));
+        tasks.spawn(async move {
+            while let Ok(event) = receiver.recv().await {
+                count.fetch_add(u64::from(event.object().metadata.name.is_some()), Ordering::Relaxed);
+            }
+        });
+    }
+    let (batch, began) = (events(), Instant::now());
+    for event in batch.iter().cycle().take(FEWER as usize) {
+        sender.send(event.clone()).expect("there are receivers");
+    }
+    all_counted(&counts, FEWER).await;
+    FEWER as f64 / began.elapsed().as_secs_f64()
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    println!("events/s to each handler\n");
+    println!(
+        "{:>8} {:>14} {:>14} {:>14} {:>14}",
+        "handlers", "channels", "broadcast", "informer", "coalescing"
+    );
+    for handlers in [1, 10, 100] {
+        let (channels, broadcast) = (channels(handlers).await, broadcast(handlers).await);
+        let (unbounded, folding) = (
+            informer(handlers, Policy::Unbounded).await,
+            informer(handlers, Policy::coalesce(1 << 22)).await,
+        );
+        println!("{handlers:>8} {channels:>14.0} {broadcast:>14.0} {unbounded:>14.0} {folding:>14.0}");
+    }
+}

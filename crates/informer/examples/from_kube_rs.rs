@@ -1,0 +1,47 @@
+//! A `kube::runtime::Controller` as it is, driven by an informer of ours: the first step of moving over.
+
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, ResourceExt,
+    api::PostParams,
+    runtime::{Controller, WatchStreamExt, controller::Action, reflector},
+};
+use kube_devserver::DevServer;
+use kube_informer::{Informer, bridge::watcher_events};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = DevServer::start();
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    for name in ["one", "two"] {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(name.to_owned());
+        api.create(&PostParams::default(), &map).await?;
+    }
+
+    // In the place of `Controller::new(api, watcher::Config::default())`: one watch for all who follow it.
+    let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+    let (reader, writer) = reflector::store();
+    let trigger = reflector(writer, watcher_events(maps.subscribe())).applied_objects();
+    let mut controller =
+        Controller::for_stream(trigger, reader).run(reconcile, error_policy, Arc::new(())).boxed();
+
+    for _ in 0..2 {
+        let (object, _) = controller.next().await.ok_or("the controller ended")??;
+        println!("kube reconciled {}", object.name);
+    }
+    println!("and the cache here has {} config maps for everyone else", maps.len());
+    maps.stop().await;
+    Ok(())
+}
+
+async fn reconcile(map: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, Infallible> {
+    println!("reconciling {}", map.name_any());
+    Ok(Action::await_change())
+}
+
+fn error_policy(_: Arc<ConfigMap>, _: &Infallible, _: Arc<()>) -> Action {
+    Action::requeue(Duration::from_secs(5))
+}

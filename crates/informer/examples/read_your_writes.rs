@@ -1,0 +1,33 @@
+//! What was just written, read back from the cache: wait for its version, and no overlay is needed.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams};
+use kube_devserver::DevServer;
+use kube_informer::{Informer, wire::ResourceVersion};
+use std::time::Duration;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = DevServer::start();
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+    maps.synced().await?;
+
+    for number in 0..3 {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(format!("map-{number}"));
+        let written = api.create(&PostParams::default(), &map).await?;
+        let version: ResourceVersion =
+            written.metadata.resource_version.clone().unwrap_or_default().parse()?;
+        let before = maps.get(("default", format!("map-{number}").as_str())).is_some();
+        // With a limit, should the watch be away just now.
+        tokio::time::timeout(Duration::from_secs(5), maps.wait_for(&version)).await??;
+        let read = maps.get(("default", format!("map-{number}").as_str()));
+        println!(
+            "version {version}: there at once: {before}, after waiting: {}",
+            read.as_deref() == Some(&written)
+        );
+    }
+    maps.stop().await;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What can be said of a queue before there is one.
+
+use super::{
+    channel::DeltaFifo,
+    transform::{Gate, Rejected},
+};
+use crate::list_watch::BoxError;
+use kube_informer_wire::Key;
+use std::{num::NonZeroUsize, sync::Arc};
+
+/// Makes a [`DeltaFifo`].
+#[derive(Debug)]
+#[must_use]
+pub struct Builder<K> {
+    capacity: Option<NonZeroUsize>,
+    gate: Gate<K>,
+}
+
+impl<K> Builder<K> {
+    /// Makes producers wait while this many deltas are queued. The default is never to wait.
+    pub fn capacity(mut self, deltas: NonZeroUsize) -> Self {
+        self.capacity = Some(deltas);
+        self
+    }
+
+    /// Changes every object before it is queued; several transforms run one after the other.
+    ///
+    /// It runs once per object. An object for which it fails or panics is reported and left out: what is known of it stays,
+    /// its version passes, and if it was the final state of a deleted object, the deletion goes on without it. Such an
+    /// object is known by the key it came with, so a transform that changes keys must not fail.
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
+    where
+        K: 'static,
+    {
+        self.gate.then(transform);
+        self
+    }
+
+    /// Asks, for each object of a list, for the known one that is the very same state.
+    ///
+    /// A relist then holds what is known rather than a second copy of it:
+    /// [`Store::same`](crate::store::Store::same) is made for this. What is reused is not transformed again.
+    pub fn reuse(mut self, known: impl Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync + 'static) -> Self {
+        self.gate.reuse(known);
+        self
+    }
+
+    /// Hears of every object that is left out. The default is a warning in the log.
+    pub fn on_rejected(mut self, report: impl Fn(Rejected) + Send + Sync + 'static) -> Self {
+        self.gate.report_to(report);
+        self
+    }
+
+    /// Makes the queue.
+    pub fn build(self) -> DeltaFifo<K> {
+        DeltaFifo::new(self.gate, self.capacity)
+    }
+}
+
+impl<K> DeltaFifo<K> {
+    /// Begins a queue.
+    pub fn builder() -> Builder<K> {
+        Builder { capacity: None, gate: Gate::default() }
+    }
+}
+
+/// Makes another queue of the same kind.
+impl<K> Clone for Builder<K> {
+    fn clone(&self) -> Self {
+        Self { capacity: self.capacity, gate: self.gate.clone() }
+    }
+}

@@ -1,0 +1,231 @@
+//! The loop of a controller: a key that changed is reconciled, one worker at a time, and again if that failed.
+
+use crate::{
+    controller::Event,
+    informer::{Informer, SyncError, Synced},
+    subscription::{AddError, Registration},
+};
+use futures_util::FutureExt;
+use kube_core::Resource;
+use kube_informer_wire::Key;
+use kube_workqueue::{Priority, Queue, limiter};
+use std::{fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Calls a function for each key that changed.
+///
+/// A key is never in two hands at once, and what changes meanwhile brings it back. A failure brings it back too, each time
+/// after twice as long, from five milliseconds up to a thousand seconds. What happens now goes before what was there from
+/// the start.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, reconcile::{Next, Reconciler}};
+/// use tokio_util::sync::CancellationToken;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+/// let (store, cancel) = (maps.store().clone(), CancellationToken::new());
+/// # cancel.cancel();
+/// let reconcile = move |key| {
+///     let map = store.get(&key); // nothing, if it is gone
+///     async move {
+///         println!("{key} is {map:?}");
+///         Ok::<_, kube::Error>(Next::Change)
+///     }
+/// };
+/// Reconciler::new(&maps).concurrency(4).run(reconcile, cancel).await?;
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub struct Reconciler {
+    queue: Keys,
+    concurrency: NonZeroUsize,
+    followed: Vec<Arc<dyn Followed>>,
+}
+
+type Keys = Queue<Key, Priority>;
+
+/// When a key that was reconciled comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// When something changes.
+    Change,
+    /// After this time, or when something changes.
+    After(Duration),
+}
+
+/// Why a reconciler did not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReconcileError {
+    /// A cache cannot be complete, and acting on half of one is worse than not acting.
+    #[error("a cache did not sync")]
+    Sync(#[from] SyncError),
+    /// An informer has been stopped, or there is no runtime.
+    #[error(transparent)]
+    Add(#[from] AddError),
+}
+
+/// An informer that adds keys to the queue.
+trait Followed: Synced {
+    fn follow(&self, queue: Keys) -> Result<Box<dyn Removable>, AddError>;
+}
+
+trait Removable: Send + Sync {
+    fn remove(&self) -> crate::list_watch::BoxFuture<'static, ()>;
+}
+
+impl<K: Send + Sync + 'static> Removable for Registration<K> {
+    fn remove(&self) -> crate::list_watch::BoxFuture<'static, ()> {
+        Self::remove(self).boxed()
+    }
+}
+
+/// How long a key that failed waits at first, and at most.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+/// What was there, or is told again, comes after what happens.
+const LATER: i32 = -1;
+/// After so many that were let pass, one that waits is taken all the same.
+const PATIENCE: u32 = 8;
+
+impl Reconciler {
+    /// Reconciles the objects of this informer, by their keys.
+    pub fn new<K: Resource + Send + Sync + 'static>(informer: &Informer<K>) -> Self {
+        let queue = Queue::builder().rate_limiter(limiter::Exponential::new(FIRST_WAIT, LONGEST_WAIT));
+        let queue = queue.order(Priority::with_patience(PATIENCE)).build();
+        let one = NonZeroUsize::MIN;
+        let own = |object: &K| Key::of(object).ok();
+        Self { queue, concurrency: one, followed: Vec::new() }.also(informer, own)
+    }
+
+    /// Reconciles so many keys at a time; one, if it is not said. Zero counts as one.
+    pub fn concurrency(mut self, keys: usize) -> Self {
+        self.concurrency = NonZeroUsize::new(keys).unwrap_or(NonZeroUsize::MIN);
+        self
+    }
+
+    /// Reconciles also when objects of another informer change: `keys` says which.
+    pub fn also<K, I>(
+        mut self,
+        informer: &Informer<K>,
+        keys: impl Fn(&K) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        K: Resource + Send + Sync + 'static,
+        I: IntoIterator<Item = Key>,
+    {
+        let keys =
+            Arc::new(move |object: &K, add: &mut dyn FnMut(Key)| keys(object).into_iter().for_each(add));
+        self.followed.push(Arc::new(Feed { informer: informer.clone(), keys }));
+        self
+    }
+
+    /// Waits until all caches are complete, then reconciles until cancelled. Returns when the last worker is done.
+    ///
+    /// # Errors
+    /// [`ReconcileError`] if it cannot begin. What `reconcile` says is logged, and brings its key back.
+    pub async fn run<F, T, E>(self, reconcile: F, cancel: CancellationToken) -> Result<(), ReconcileError>
+    where
+        F: Fn(Key) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<Next, E>> + Send + 'static,
+        E: fmt::Display + Send + 'static,
+    {
+        let mut places = Vec::new();
+        for followed in &self.followed {
+            places.push(followed.follow(self.queue.clone())?);
+            match cancel.run_until_cancelled(followed.synced()).await {
+                Some(synced) => synced?,
+                None => return Ok(()),
+            }
+        }
+        let (mut workers, reconcile) = (JoinSet::new(), Arc::new(reconcile));
+        for _ in 0..self.concurrency.get() {
+            workers.spawn(work(self.queue.clone(), Arc::clone(&reconcile), cancel.clone()));
+        }
+        cancel.cancelled().await;
+        for place in places {
+            place.remove().await;
+        }
+        self.queue.shut_down();
+        while workers.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+async fn work<F, T, E>(queue: Keys, reconcile: Arc<F>, cancel: CancellationToken)
+where
+    F: Fn(Key) -> T + Send + Sync,
+    T: Future<Output = Result<Next, E>> + Send,
+    E: fmt::Display,
+{
+    while let Some(Some(key)) = cancel.run_until_cancelled(queue.get()).await {
+        let outcome = AssertUnwindSafe(async { reconcile(Key::clone(&key)).await }).catch_unwind().await;
+        match outcome {
+            Ok(Ok(next)) => {
+                queue.forget(&key);
+                if let Next::After(time) = next {
+                    queue.add_after(Key::clone(&key), time);
+                }
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(key = %*key, %error, "reconciling failed, and is tried again");
+                queue.add_rate_limited(Key::clone(&key));
+            }
+            Err(_) => {
+                tracing::error!(key = %*key, "reconciling panicked, and is tried again");
+                queue.add_rate_limited(Key::clone(&key));
+            }
+        }
+    }
+}
+
+/// An informer, and the keys that a change of an object of it concerns.
+struct Feed<K> {
+    informer: Informer<K>,
+    keys: Arc<KeysOf<K>>,
+}
+
+/// Calls back with each key that a change of an object concerns.
+type KeysOf<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
+
+impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
+    fn follow(&self, queue: Keys) -> Result<Box<dyn Removable>, AddError> {
+        let keys = Arc::clone(&self.keys);
+        let handler = move |event: &Event<K>| {
+            let is_old = matches!(event, Event::Added { initial: true, .. }) || event.is_sync();
+            let priority = if is_old { LATER } else { 0 };
+            let mut add = |key| queue.at_priority(priority).add(key);
+            if let Event::Updated { old, .. } = event {
+                // What it was may concern others than what it is.
+                keys(old, &mut add);
+            }
+            keys(event.object(), &mut add);
+        };
+        Ok(Box::new(self.informer.add_handler(handler)?))
+    }
+}
+
+impl<K: Resource + Send + Sync + 'static> Synced for Feed<K> {
+    fn name(&self) -> String {
+        self.informer.name().to_owned()
+    }
+
+    fn synced(&self) -> crate::list_watch::BoxFuture<'static, Result<(), SyncError>> {
+        self.informer.synced().boxed()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        Synced::trouble(&self.informer)
+    }
+}
+
+impl fmt::Debug for Reconciler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reconciler").field("concurrency", &self.concurrency).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,390 @@
+//! Followers of a hub: what each is told, whenever it comes, however slow it is.
+
+use super::{Hub, Policy, Subscribe, Subscription, metrics as names};
+use crate::{
+    controller::{Event, Extent, apply_within},
+    fifo::DeltaFifo,
+    store::Store,
+    testing::{Figures, PodBuilder, brief, now, pod, poll_once, rv, say, version_of},
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer_wire::Key;
+use proptest::prelude::*;
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    sync::{Arc, Weak},
+    task::Poll,
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// A hub, and the queue that feeds it.
+struct World {
+    hub: Arc<Hub<Pod>>,
+    store: Store<Pod>,
+    fifo: DeltaFifo<Pod>,
+}
+
+impl World {
+    fn new() -> Self {
+        let (store, writer) = Store::builder().build().unwrap();
+        let hub = Arc::new(Hub::new(store.clone(), writer, "pods", Duration::ZERO));
+        Self { hub, store, fifo: DeltaFifo::builder().build() }
+    }
+
+    fn put(&self, pod: Pod) -> &Self {
+        now(self.fifo.update(pod)).unwrap();
+        self.apply()
+    }
+
+    fn delete(&self, pod: Pod) -> &Self {
+        now(self.fifo.delete(pod)).unwrap();
+        self.apply()
+    }
+
+    fn list(&self, pods: impl IntoIterator<Item = Pod>, version: u64) -> &Self {
+        now(self.fifo.replace(pods, Some(rv(version)))).unwrap();
+        self.apply()
+    }
+
+    fn apply(&self) -> &Self {
+        let batch = now(self.fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
+        let done =
+            |writer: &mut _, told: &mut _| apply_within(Extent::Everything, batch, writer, told).done();
+        self.hub.publish(Instant::now(), done).unwrap();
+        self
+    }
+
+    fn join(&self, policy: Policy) -> Subscription<Pod> {
+        self.hub.subscribe(Subscribe::new().policy(policy))
+    }
+}
+
+/// All that a follower can be told now.
+fn told(follower: &mut Subscription<Pod>) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Poll::Ready(Some(event)) = poll_once(follower.next()) {
+        told.push(say(&event));
+    }
+    told
+}
+
+fn sorted(mut told: Vec<String>) -> Vec<String> {
+    told.sort();
+    told
+}
+
+// R125
+#[test]
+fn who_comes_late_is_told_what_there_is_and_then_what_happens() {
+    let world = World::new();
+    let mut early = world.join(Policy::Unbounded);
+    world.list([pod("a").version(1), pod("b").version(2)], 2).put(pod("a").version(3));
+    let mut late = world.join(Policy::Unbounded);
+    world.put(pod("c").version(4)).delete(pod("b").version(5));
+    assert_eq!(told(&mut early), ["+a@1 initial", "+b@2 initial", "a@1 -> a@3", "+c@4", "-b@5"]);
+    let all = told(&mut late);
+    assert_eq!(sorted(all[..2].to_vec()), ["+a@3 initial", "+b@2 initial"]);
+    assert_eq!(all[2..], ["+c@4", "-b@5"]);
+}
+
+// R126
+#[test]
+fn a_follower_has_synced_when_it_has_handled_what_was_there() {
+    let world = World::new();
+    let mut follower = world.join(Policy::Unbounded);
+    let place = follower.registration().clone();
+    assert!(!place.has_synced(), "nothing has been listed");
+    world.list([pod("a").version(1)], 1);
+    world.hub.complete();
+    assert!(!place.has_synced(), "it has handled nothing");
+    assert!(now(follower.next()).is_some());
+    assert!(!place.has_synced(), "it is at the last one");
+    assert!(poll_once(follower.next()).is_pending());
+    assert!(place.has_synced());
+
+    let mut late = world.join(Policy::Unbounded);
+    assert!(!late.registration().has_synced());
+    assert_eq!(told(&mut late), ["+a@1 initial"]);
+    assert!(late.registration().has_synced());
+}
+
+// R126
+#[test]
+fn a_follower_of_an_empty_cache_has_synced_when_the_cache_has() {
+    let world = World::new();
+    let follower = world.join(Policy::Unbounded);
+    assert!(!follower.registration().has_synced());
+    world.list([], 1);
+    world.hub.complete();
+    assert!(follower.registration().has_synced());
+    assert!(world.join(Policy::default()).registration().has_synced());
+}
+
+// R130
+#[test]
+fn what_a_relist_finds_unchanged_is_told_to_those_who_resync() {
+    let world = World::new();
+    let mut plain = world.join(Policy::Unbounded);
+    let resyncing = Subscribe::new().resync(Duration::from_secs(1));
+    let mut resyncing = world.hub.subscribe(resyncing);
+    world.list([pod("a").version(1), pod("b").version(2)], 2);
+    let again = [pod("a").version(1), pod("b").version(3), pod("c").version(4)];
+    world.list(again, 4);
+    assert_eq!(told(&mut plain)[2..], ["b@2 -> b@3", "+c@4"]);
+    assert_eq!(told(&mut resyncing)[2..], ["=a@1", "b@2 -> b@3", "+c@4"]);
+}
+
+#[test]
+fn a_follower_that_is_behind_is_told_the_latest_state_of_each_key() {
+    let world = World::new();
+    let mut slow = world.join(Policy::coalesce(3));
+    world.put(pod("a").version(1)).put(pod("b").version(2)).put(pod("c").version(3));
+    assert_eq!(told(&mut slow), ["+a@1", "+b@2", "+c@3"], "it keeps up, and sees all");
+
+    world.put(pod("a").version(4)).put(pod("a").version(5)).delete(pod("b").version(6));
+    world.put(pod("b").version(7)).put(pod("d").version(8)).delete(pod("d").version(9));
+    world.delete(pod("c").version(10)).put(pod("e").version(11)).put(pod("e").version(12));
+    let expected = ["a@1 -> a@5", "-b@6", "+b@7", "-c@10", "+e@11", "e@11 -> e@12"];
+    assert_eq!(told(&mut slow), expected, "d came and went unseen, and the last ones were not too many");
+    world.put(pod("e").version(13));
+    assert_eq!(told(&mut slow), ["e@12 -> e@13"]);
+}
+
+#[test]
+fn what_everyone_has_read_is_freed_and_what_someone_has_not_is_kept() {
+    let world = World::new();
+    let mut slow = world.join(Policy::Unbounded);
+    let mut quick = world.join(Policy::Unbounded);
+    world.put(pod("a").version(1));
+    let first: Weak<Pod> = Arc::downgrade(&world.store.get("a").unwrap());
+    world.put(pod("a").version(2)).put(pod("a").version(3));
+    drop(told(&mut quick));
+    assert!(first.upgrade().is_some(), "the slow one has not seen it");
+    drop(told(&mut slow));
+    assert!(first.upgrade().is_none(), "everyone has seen it");
+}
+
+#[test]
+fn a_forgotten_follower_costs_no_more_than_the_keys_there_are() {
+    let world = World::new();
+    let follower = world.join(Policy::coalesce(10));
+    for version in 1..5_000 {
+        world.put(pod(&format!("p{}", version % 20)).version(version));
+    }
+    assert!(follower.registration().depth() <= 20 + 10, "{}", follower.registration().depth());
+}
+
+#[test]
+fn a_long_backlog_is_freed_without_recursion() {
+    let world = World::new();
+    let follower = world.join(Policy::Unbounded);
+    for version in 1..200_000 {
+        world.put(pod("a").version(version));
+    }
+    assert_eq!(follower.registration().depth(), 199_999);
+    drop(follower);
+}
+
+// R123
+#[test]
+fn for_a_filtering_follower_an_object_begins_and_ceases_to_exist() {
+    let world = World::new();
+    let front = Subscribe::new().labels("tier=front".parse().unwrap()).namespace("web");
+    let mut follower = world.hub.subscribe(front);
+    let labelled = |version, tier| pod("web/a").version(version).label("tier", tier);
+    world
+        .put(labelled(1, "back"))
+        .put(labelled(2, "front"))
+        .put(labelled(3, "front"))
+        .put(labelled(4, "back"));
+    world
+        .put(pod("other/b").version(5).label("tier", "front"))
+        .put(labelled(6, "front"))
+        .delete(labelled(7, "back"));
+    assert_eq!(told(&mut follower), ["+web/a@2", "web/a@2 -> web/a@3", "-web/a@3", "+web/a@6", "-web/a@7"]);
+}
+
+// R132
+#[test]
+fn who_is_removed_is_told_nothing_more_and_may_be_removed_again() {
+    let world = World::new();
+    let mut gone = world.join(Policy::Unbounded);
+    let mut stays = world.join(Policy::Unbounded);
+    world.put(pod("a").version(1));
+    now(gone.registration().remove());
+    assert_eq!(now(gone.next()).map(|event| say(&event)), None);
+    now(gone.registration().remove());
+    world.put(pod("a").version(2));
+    assert!(gone.registration().has_left());
+    assert_eq!(told(&mut stays), ["+a@1", "a@1 -> a@2"]);
+}
+
+#[test]
+fn a_closed_hub_is_read_to_its_end_and_takes_nobody_in() {
+    let world = World::new();
+    let mut follower = world.join(Policy::Unbounded);
+    world.put(pod("a").version(1));
+    world.hub.close();
+    assert_eq!(now(follower.next()).map(|event| say(&event)).as_deref(), Some("+a@1"));
+    assert!(now(follower.next()).is_none());
+    let mut late = world.join(Policy::Unbounded);
+    assert!(now(late.next()).is_none() && late.registration().has_left());
+    assert!(world.hub.publish(Instant::now(), |_, _| ()).is_none());
+}
+
+#[test]
+fn the_hub_waits_for_a_follower_that_blocks_and_for_no_other() {
+    let world = World::new();
+    let _others = [world.join(Policy::Unbounded), world.join(Policy::coalesce(1))];
+    let mut blocking = world.join(Policy::block(2));
+    world.put(pod("a").version(1));
+    now(world.hub.room());
+    world.put(pod("a").version(2));
+    assert!(poll_once_in_runtime(world.hub.room()).is_pending());
+    assert_eq!(told(&mut blocking).len(), 2);
+    now(world.hub.room());
+    world.put(pod("a").version(3)).put(pod("a").version(4));
+    assert!(poll_once_in_runtime(world.hub.room()).is_pending());
+    drop(blocking);
+    now(world.hub.room());
+}
+
+/// Polls once what may begin to wait for a time.
+fn poll_once_in_runtime<T>(future: impl Future<Output = T>) -> Poll<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let _within = runtime.enter();
+    poll_once(future)
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_tell_how_far_followers_are() {
+    let figures = Figures::default();
+    let _guard = metrics::set_default_local_recorder(&figures);
+    let world = World::new();
+    let mut quick = world.hub.subscribe(Subscribe::new().named("quick"));
+    let stuck = world.hub.subscribe(Subscribe::new().named("stuck"));
+    world.put(pod("a").version(1));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    drop(told(&mut quick));
+    world.put(pod("a").version(2)).put(pod("b").version(3));
+    for (name, label, figure) in [
+        (names::EVENTS, "", 3.0),
+        (names::OBJECTS, "", 2.0),
+        (names::VERSION, "", 3.0),
+        (names::HANDLER_DEPTH, "quick", 1.0),
+        (names::HANDLER_DEPTH, "stuck", 2.0),
+        (names::HANDLER_LAG, "quick", 0.0),
+        (names::HANDLER_LAG, "stuck", 5.0),
+        (names::HANDLER_LATENCY, "quick", 5.0),
+        (names::HANDLER_LATENCY, "stuck", 0.0),
+        (names::HANDLER_PANICS, "stuck", 0.0),
+    ] {
+        assert_eq!(figures.of(name, label), figure, "{name} {label}: {:?}", figures.all);
+    }
+    drop(stuck);
+}
+
+/// What happens, in a random order.
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8),
+    Delete(u8),
+    List(Vec<u8>),
+    Join(Policy),
+    Leave(usize),
+    Read(usize, usize),
+    Resync,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let policy = prop_oneof![Just(Policy::Unbounded), (1_usize..6).prop_map(Policy::coalesce)];
+    prop_oneof![
+        8 => (0_u8..6).prop_map(Step::Put),
+        3 => (0_u8..6).prop_map(Step::Delete),
+        1 => prop::collection::vec(0_u8..6, 0..6).prop_map(Step::List),
+        1 => policy.prop_map(Step::Join),
+        1 => (0_usize..8).prop_map(Step::Leave),
+        4 => (0_usize..8, 1_usize..5).prop_map(|(who, events)| Step::Read(who, events)),
+        1 => Just(Step::Resync),
+    ]
+}
+
+/// A follower, and what it has been told there is.
+struct Model {
+    follower: Subscription<Pod>,
+    known: BTreeMap<Key, Pod>,
+}
+
+impl Model {
+    /// Takes up to so many events, each of which has to fit what is known.
+    fn read(&mut self, events: usize) {
+        for _ in 0..events {
+            let Poll::Ready(Some(event)) = poll_once(self.follower.next()) else { return };
+            let key = Key::of(&**event.object()).unwrap();
+            match &event {
+                Event::Added { object, .. } => {
+                    assert_eq!(self.known.insert(key, Pod::clone(object)), None, "{}", say(&event));
+                }
+                Event::Updated { old, new } => {
+                    assert!(version_of(old) <= version_of(new), "{} goes back", say(&event));
+                    assert_eq!(
+                        self.known.insert(key, Pod::clone(new)).as_ref(),
+                        Some(&**old),
+                        "{}",
+                        say(&event)
+                    );
+                }
+                Event::Deleted { old, .. } => {
+                    assert_eq!(self.known.remove(&key).as_ref(), Some(&**old), "{}", say(&event));
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Whoever comes whenever, and however slow it is: what it was told adds up to the cache.
+    #[test]
+    fn what_a_follower_is_told_adds_up_to_the_cache(steps in prop::collection::vec(step(), 1..120)) {
+        let (world, mut models) = (World::new(), Vec::<Model>::new());
+        let mut server: BTreeMap<u8, Pod> = BTreeMap::new();
+        world.hub.complete();
+        for (number, step) in steps.into_iter().enumerate() {
+            let version = number as u64 + 1;
+            let fresh = |name: u8| pod(&format!("p{name}")).version(version).uid(&name.to_string());
+            match step {
+                Step::Put(name) => {
+                    server.insert(name, fresh(name));
+                    world.put(fresh(name));
+                }
+                Step::Delete(name) => if server.remove(&name).is_some() {
+                    world.delete(fresh(name));
+                },
+                Step::List(names) => {
+                    server.retain(|name, _| !names.contains(name));
+                    world.list(server.values().cloned(), version);
+                }
+                Step::Join(policy) => {
+                    let options = Subscribe::new().policy(policy).resync(Duration::from_secs(1));
+                    models.push(Model { follower: world.hub.subscribe(options), known: BTreeMap::new() });
+                }
+                Step::Leave(who) => if who < models.len() {
+                    models.swap_remove(who);
+                },
+                Step::Read(who, events) => if let Some(model) = models.get_mut(who) {
+                    model.read(events);
+                },
+                Step::Resync => drop(world.hub.resync(Instant::now() + Duration::from_secs(3600))),
+            }
+        }
+        let cache: Vec<_> = server.values().map(brief).collect();
+        for model in &mut models {
+            model.read(usize::MAX);
+            prop_assert_eq!(model.known.values().map(brief).collect::<Vec<_>>(), cache.clone());
+            prop_assert!(model.follower.registration().has_synced());
+            prop_assert_eq!(model.follower.registration().depth(), 0);
+        }
+    }
+}

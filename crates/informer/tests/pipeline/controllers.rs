@@ -1,0 +1,217 @@
+//! Controllers on an informer: our loop, and that of kube's runtime.
+
+use crate::cluster::{Cluster, named};
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::runtime::watcher;
+use kube_devserver::Fault;
+use kube_informer::{
+    Informer,
+    bridge::watcher_events,
+    reconcile::{Next, ReconcileError, Reconciler},
+    wire::Key,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+/// What was reconciled, and when.
+#[derive(Clone)]
+struct Diary {
+    entries: Arc<Mutex<Vec<(String, Duration)>>>,
+    began: Instant,
+}
+
+impl Diary {
+    fn new() -> Self {
+        Self { entries: Arc::default(), began: Instant::now() }
+    }
+
+    /// Writes down a key, and says how often it had been there.
+    fn write(&self, key: &Key) -> usize {
+        let mut entries = self.entries.lock().unwrap();
+        let before = entries.iter().filter(|(name, _)| name == key.name()).count();
+        entries.push((key.name().to_owned(), self.began.elapsed()));
+        before
+    }
+
+    fn read(&self) -> Vec<(String, Duration)> {
+        self.entries.lock().unwrap().clone()
+    }
+
+    async fn has(&self, count: usize) -> Vec<(String, Duration)> {
+        let wait = async {
+            while self.read().len() < count {
+                // Time is paused: it goes on when all else waits.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            self.read()
+        };
+        timeout(Duration::from_secs(3600), wait).await.unwrap_or_else(|_| panic!("only {:?}", self.read()))
+    }
+}
+
+async fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).start().unwrap();
+    maps.synced().await.unwrap();
+    maps
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_comes_back_later_each_time_and_a_success_when_it_asked_to() {
+    let cluster = Cluster::new();
+    cluster.create("broken").await;
+    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
+    let writes = diary.clone();
+    let reconcile = move |key: Key| {
+        let before = writes.write(&key);
+        async move {
+            match before {
+                0..4 => Err("not yet"),
+                4 => Ok(Next::After(Duration::from_secs(60))),
+                5 => panic!("once"),
+                _ => Ok(Next::Change),
+            }
+        }
+    };
+    let running = tokio::spawn(Reconciler::new(&maps).run(reconcile, cancel.clone()));
+    let times: Vec<_> = diary.has(7).await.iter().map(|(_, at)| at.as_millis()).collect();
+    let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    for (wait, expected) in waits.iter().zip([5, 10, 20, 40, 60_000, 5]) {
+        assert!((expected..expected + 3).contains(wait), "{waits:?}");
+    }
+    cluster.change("broken", "1").await;
+    diary.has(8).await;
+    cancel.cancel();
+    running.await.unwrap().unwrap();
+    cluster.change("broken", "2").await;
+    assert_eq!((diary.read().len(), maps.tasks()), (8, 2), "it is over, and its handler is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_in_one_hand_at_a_time_and_what_happens_now_goes_first() {
+    let cluster = Cluster::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        cluster.create(name).await;
+    }
+    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
+    let (writes, gate) = (diary.clone(), Arc::new(Semaphore::new(0)));
+    let (hands, open) = (Arc::new(Mutex::new(BTreeMap::<String, u32>::new())), Arc::clone(&gate));
+    let reconcile = move |key: Key| {
+        writes.write(&key);
+        let (hands, open) = (Arc::clone(&hands), Arc::clone(&open));
+        async move {
+            let in_hand = |change: i32| {
+                let mut hands = hands.lock().unwrap();
+                let count = hands.entry(key.name().to_owned()).or_default();
+                *count = count.checked_add_signed(change).unwrap();
+                assert!(*count <= 1, "{key} is in two hands");
+                assert!(hands.values().sum::<u32>() <= 2, "two at a time");
+            };
+            in_hand(1);
+            open.acquire().await.unwrap().forget();
+            in_hand(-1);
+            Ok::<_, String>(Next::Change)
+        }
+    };
+    let running = tokio::spawn(Reconciler::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
+    let first = diary.has(2).await;
+    // While both hands are full: what one of them holds changes, and something new comes.
+    cluster.change(&first[0].0, "1").await;
+    let new = cluster.create("new").await.metadata.resource_version.unwrap();
+    maps.wait_for(&new.parse().unwrap()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    gate.add_permits(1);
+    assert_eq!(diary.has(3).await[2].0, "new", "before the rest of what was there");
+    gate.add_permits(100);
+    let all = diary.has(8).await;
+    assert_eq!(all.iter().filter(|(name, _)| *name == first[0].0).count(), 2, "the change brought it back");
+    cancel.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_informer_may_bring_keys_too() {
+    let cluster = Cluster::new();
+    cluster.create("a").await;
+    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
+    let others =
+        Informer::<ConfigMap>::new(cluster.server.client()).namespace("kube-system").start().unwrap();
+    let writes = diary.clone();
+    let reconcile = move |key: Key| {
+        writes.write(&key);
+        async { Ok::<_, String>(Next::Change) }
+    };
+    let owner = |_: &ConfigMap| ["default/a".parse::<Key>().unwrap()];
+    let reconciler = Reconciler::new(&maps).also(&others, owner);
+    let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
+    diary.has(1).await;
+    let other = cluster.namespace("kube-system").await;
+    other.create(&<_>::default(), &named("owned")).await.unwrap();
+    let names: Vec<_> = diary.has(3).await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names.iter().filter(|name| *name == "a").count(), 2);
+    cancel.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_does_not_act_on_a_cache_that_cannot_be_complete() {
+    let cluster = Cluster::new();
+    cluster.server.faults().inject(Fault::answer(403).of("pods"));
+    let pods = Informer::<Pod>::new(cluster.server.client()).start().unwrap();
+    let never = |_: Key| std::future::pending::<Result<Next, String>>();
+    let error = Reconciler::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
+    assert!(matches!(&error, ReconcileError::Sync(cause) if cause.is_forbidden()), "{error:?}");
+    pods.stop().await;
+    let error = Reconciler::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
+    assert!(matches!(error, ReconcileError::Add(_)));
+}
+
+fn short(event: &watcher::Event<ConfigMap>) -> String {
+    let name = |map: &ConfigMap| map.metadata.name.clone().unwrap();
+    match event {
+        watcher::Event::Init => "init".into(),
+        watcher::Event::InitApply(map) => format!("({})", name(map)),
+        watcher::Event::InitDone => "done".into(),
+        watcher::Event::Apply(map) => format!("+{}", name(map)),
+        watcher::Event::Delete(map) => format!("-{}", name(map)),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn kube_is_told_in_its_own_words() {
+    let cluster = Cluster::new();
+    let maps = informer(&cluster).await;
+    let mut empty = Box::pin(watcher_events(maps.subscribe()));
+    for expected in ["init", "done"] {
+        assert_eq!(short(&empty.next().await.unwrap().unwrap()), expected);
+    }
+    let there = cluster.create("a").await.metadata.resource_version.unwrap();
+    maps.wait_for(&there.parse().unwrap()).await.unwrap();
+    let mut full = Box::pin(watcher_events(maps.subscribe()));
+    for expected in ["init", "(a)", "done"] {
+        assert_eq!(short(&full.next().await.unwrap().unwrap()), expected);
+    }
+    cluster.change("a", "1").await;
+    cluster.create("b").await;
+    cluster.delete("a").await;
+    for expected in ["+a", "+b", "-a"] {
+        assert_eq!(short(&full.next().await.unwrap().unwrap()), expected);
+    }
+    // A change that comes before the initial state has been read ends it.
+    let mut late = Box::pin(watcher_events(maps.subscribe()));
+    let last = cluster.create("c").await.metadata.resource_version.unwrap();
+    maps.wait_for(&last.parse().unwrap()).await.unwrap();
+    for expected in ["init", "(b)", "done", "+c"] {
+        assert_eq!(short(&late.next().await.unwrap().unwrap()), expected);
+    }
+    maps.stop().await;
+    assert!(late.next().await.is_none());
+}

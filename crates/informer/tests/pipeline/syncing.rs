@@ -1,0 +1,222 @@
+//! When an informer has synced, and what it says when it has not.
+
+use crate::cluster::Cluster;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube_devserver::Fault;
+use kube_informer::{
+    Informer,
+    informer::{Phase, StartError, Synced, synced_all},
+    list_watch::{FromFns, ListWatch, Page},
+    wire::LabelSelector,
+};
+use std::{error::Error, time::Duration};
+
+fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
+    Informer::new(cluster.server.client()).start().unwrap()
+}
+
+// R126, R137, R139, R142
+#[tokio::test(start_paused = true)]
+async fn an_informer_begins_syncs_and_ends() {
+    let cluster = Cluster::new();
+    cluster.create("a").await;
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).named("maps").build().unwrap();
+    let follower = maps.subscribe();
+    assert_eq!((maps.status().phase, maps.tasks()), (Phase::Idle, 0));
+    assert!(!maps.has_synced() && !maps.has_started() && !maps.is_stopped());
+    assert!(!follower.registration().has_synced());
+
+    maps.start();
+    maps.start();
+    maps.synced().await.unwrap();
+    let status = maps.status();
+    assert_eq!((status.phase, status.objects, maps.len(), maps.tasks()), (Phase::Synced, 1, 1, 2));
+    assert_eq!((status.version, status.last_error), (maps.version(), None));
+    assert!(status.times.started <= status.times.synced && status.times.synced.is_some());
+    assert_eq!(status.counts.streams + status.counts.lists, 1, "it began once");
+    assert!(maps.has_synced() && maps.has_started() && !maps.is_stopped());
+
+    maps.stop().await;
+    assert_eq!((maps.status().phase, maps.tasks()), (Phase::Stopped, 0));
+    assert!(maps.has_started() && maps.is_stopped());
+    assert_eq!(maps.len(), 1, "what is known stays readable");
+    maps.start();
+    assert_eq!(maps.tasks(), 0);
+}
+
+// R142
+#[tokio::test(start_paused = true)]
+async fn dropping_the_last_handle_stops_it() {
+    let cluster = Cluster::new();
+    let maps = informer(&cluster);
+    let other = maps.clone();
+    maps.synced().await.unwrap();
+    let (store, mut events) = (maps.store().clone(), maps.subscribe());
+    drop(maps);
+    assert!(!other.is_stopped());
+    drop(other);
+    assert!(events.next().await.is_none());
+    let never = "999".parse().unwrap();
+    assert!(store.wait_for(&never).await.is_err(), "nobody writes to it any longer");
+}
+
+// R142
+#[tokio::test(start_paused = true)]
+async fn one_that_never_ran_leaves_nothing_behind() {
+    let cluster = Cluster::new();
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).build().unwrap();
+    let waits = maps.synced();
+    let handler = maps.add_handler(|_: &_| {}).unwrap();
+    assert_eq!(maps.tasks(), 1);
+    maps.stop().await;
+    assert_eq!(maps.tasks(), 0);
+    assert!(waits.await.unwrap_err().is_stopped());
+    assert!(handler.has_left() && !handler.has_synced());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_an_error_and_ends_when_the_right_is_granted() {
+    for code in [401, 403, 404] {
+        let cluster = Cluster::new();
+        let fault = cluster.server.faults().inject(Fault::answer(code).of("configmaps"));
+        let maps = informer(&cluster);
+        let error = maps.synced().await.unwrap_err();
+        assert_eq!(
+            [error.is_unauthorized(), error.is_forbidden(), error.is_not_found()],
+            [401, 403, 404].map(|c| c == code)
+        );
+        assert!(
+            error.to_string().starts_with(&format!("v1 ConfigMap cannot be read: server answered {code}")),
+            "{error}"
+        );
+        let mut status = maps.watch_status();
+        assert_eq!(status.now().phase, Phase::Syncing);
+        assert!(status.now().last_error.unwrap().contains(&code.to_string()));
+        fault.withdraw();
+        status.wait_for(|status| status.phase == Phase::Synced).await;
+        maps.synced().await.unwrap();
+        assert_eq!(maps.status().last_error, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_that_passes_is_waited_for() {
+    let cluster = Cluster::new();
+    cluster.server.faults().inject(Fault::answer(500).of("configmaps").times(3));
+    let maps = informer(&cluster);
+    maps.synced().await.unwrap();
+    assert!(maps.status().counts.errors >= 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
+    let cluster = Cluster::new();
+    cluster.create("good").await;
+    cluster.create("bad").await;
+    let refuses = |map: ConfigMap| match map.metadata.name.as_deref() {
+        Some("bad") => Err("no".into()),
+        _ => Ok(map),
+    };
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(refuses).start().unwrap();
+    let error = maps.synced().await.unwrap_err();
+    assert!(error.is_unreadable());
+    assert_eq!(
+        error.to_string(),
+        "v1 ConfigMap synced without default/bad that could not be read: transform of default/bad failed"
+    );
+    assert_eq!((maps.len(), maps.has_synced()), (1, true));
+}
+
+// R144, R145
+#[tokio::test(start_paused = true)]
+async fn waiting_for_many_tells_which_are_not_done_and_why() {
+    let cluster = Cluster::new();
+    synced_all([], Duration::ZERO).await.unwrap();
+    let maps = informer(&cluster);
+    let follower = maps.subscribe();
+    synced_all([&maps as &dyn Synced, follower.registration()], Duration::from_secs(10)).await.unwrap();
+    // Done wins, also when there is no time at all.
+    synced_all([&maps as &dyn Synced], Duration::ZERO).await.unwrap();
+
+    let there = cluster.create("a").await.metadata.resource_version.unwrap();
+    maps.wait_for(&there.parse().unwrap()).await.unwrap();
+    let lazy = maps.subscribe_with(kube_informer::subscription::Subscribe::new().named("lazy"));
+    cluster.server.faults().inject(Fault::answer(403).of("pods"));
+    cluster.server.faults().inject(Fault::answer(503).of("nodes"));
+    let pods = Informer::<Pod>::new(cluster.server.client()).start().unwrap();
+    let nodes = Informer::<Node>::new(cluster.server.client()).start().unwrap();
+    let idle = Informer::<ConfigMap>::new(cluster.server.client()).named("idle").build().unwrap();
+    let all: [&dyn Synced; 5] = [&pods, &nodes, &maps, lazy.registration(), &idle];
+    let error = synced_all(all, Duration::from_secs(5)).await.unwrap_err();
+    let names: Vec<_> = error.waiting.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["idle", "lazy", "v1 Node", "v1 Pod"]);
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "failed to sync all caches: idle: not done within 5s, last error: it was not started; "
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("lazy: not done within 5s, last error: 1 events have not been handled; "),
+        "{text}"
+    );
+    assert!(text.contains("v1 Node: not done within 5s, last error: server answered 503"), "{text}");
+    assert!(text.contains("v1 Pod: v1 Pod cannot be read: server answered 403"), "{text}");
+    assert!(error.source().is_some());
+}
+
+// R138
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_is_said_before_anything_is_asked() {
+    let cluster = Cluster::new();
+    let maps = || Informer::<ConfigMap>::new(cluster.server.client());
+    let say = |wrong: Result<Informer<ConfigMap>, StartError>| {
+        let error = wrong.unwrap_err();
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{error}{cause}")
+    };
+    assert!(say(maps().labels("a in (b").start()).starts_with("label selector \"a in (b\" is not valid: "));
+    assert!(say(maps().fields("a>b").start()).starts_with("field selector \"a>b\" is not valid: "));
+    let by_name = |map: &ConfigMap| map.metadata.name.clone();
+    let twice = maps().index("name", by_name).index("name", by_name).start();
+    assert_eq!(say(twice), "indexer conflict: there is an index named \"name\" already");
+    assert_eq!(
+        say(maps().namespaces([""; 0]).start()),
+        "no namespace was given; leave `namespaces` out for all of them"
+    );
+    assert_eq!(say(maps().namespace("Web").start()), "\"Web\" is not a name of a namespace");
+    assert_eq!(say(maps().shard(3, 3).start()), "there is no part 3 of 3: parts are counted from 0");
+    let nodes = Informer::<Node>::new(cluster.server.client()).namespace("web").start();
+    assert_eq!(
+        nodes.unwrap_err().to_string(),
+        "v1 Node is cluster-scoped, so it cannot be followed by namespace"
+    );
+    let own = ListWatch::<ConfigMap>::all(cluster.server.client()).labels(LabelSelector::everything());
+    assert_eq!(
+        say(Informer::of(own).labels("a=b").start()),
+        "`labels` does not apply to a source of your own; give it to the source"
+    );
+    assert_eq!(cluster.server.version(), Cluster::new().server.version(), "nothing was asked");
+}
+
+#[test]
+fn outside_of_a_runtime_it_says_so() {
+    let never = |_| std::future::pending::<Result<Page<ConfigMap>, _>>();
+    let source = FromFns::new(never, |_| std::future::pending());
+    let error = Informer::of(source).start().unwrap_err();
+    assert_eq!(error.to_string(), "this is not within a tokio runtime");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_defined_later_is_found_then() {
+    let cluster = Cluster::new();
+    let kind =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Widget"), "widgets");
+    let widgets = Informer::<DynamicObject>::dynamic(cluster.server.client(), kind).start().unwrap();
+    assert!(widgets.synced().await.unwrap_err().is_not_found());
+    cluster.define_widgets().await;
+    widgets.watch_status().wait_for(|status| status.phase == Phase::Synced).await;
+    widgets.synced().await.unwrap();
+}

@@ -1,0 +1,14 @@
+//! Cuts the body of a watch into frames, however its bytes arrive.
+
+mod error;
+
+mod lines;
+
+mod lengths;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::FrameError;
+pub use lengths::ProtobufFrames;
+pub use lines::JsonLines;

@@ -1,0 +1,45 @@
+//! An object that is not what was expected.
+
+use super::identity::Identity;
+use crate::{key::Key, version::ResourceVersion};
+use std::error::Error;
+
+/// An object that is well-formed, or should be, and is not what was expected.
+#[derive(Debug, thiserror::Error)]
+#[error("object {} cannot be decoded at {path}", key.as_ref().map_or("without a name", Key::as_str))]
+pub struct ObjectError {
+    key: Option<Key>,
+    version: Option<ResourceVersion>,
+    path: String,
+    #[source]
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+impl ObjectError {
+    pub(super) fn new(
+        identity: Option<Identity<'_>>,
+        path: String,
+        cause: Box<dyn Error + Send + Sync>,
+    ) -> Self {
+        let identity = identity.unwrap_or_default();
+        Self { key: identity.key().ok(), version: identity.version(), path, cause }
+    }
+
+    /// The key of the object, if it could be read.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        self.key.as_ref()
+    }
+
+    /// The version of the object, if it could be read.
+    #[must_use]
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        self.version.as_ref()
+    }
+
+    /// The field that is wrong, `spec.containers[0].name` for one.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}

@@ -1,0 +1,17 @@
+//! One object: its bytes, which one it is, and what it decodes to.
+
+mod json;
+
+mod identity;
+
+mod raw;
+
+mod error;
+
+mod decode;
+
+pub use decode::decode_object;
+pub(crate) use decode::decode_tracked;
+pub use error::ObjectError;
+pub use identity::Identity;
+pub use raw::{Format, ManagedFields, Raw, open_protobuf};

@@ -1,0 +1,77 @@
+//! Bytes that arrive in pieces, and are taken out in other ones.
+
+use bytes::{Buf, Bytes, BytesMut};
+use std::collections::VecDeque;
+
+/// What has arrived and has not been taken.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    pieces: VecDeque<Bytes>,
+    /// How many bytes there are.
+    length: usize,
+    /// How many have been taken.
+    taken: usize,
+}
+
+impl Pieces {
+    pub(crate) fn push(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.length += piece.len();
+            self.pieces.push_back(piece);
+        }
+    }
+
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Where the next byte stands in all that has arrived.
+    pub(crate) fn offset(&self) -> usize {
+        self.taken
+    }
+
+    /// Copies the next bytes, as many as there are room for, and says how many.
+    pub(crate) fn copy(&self, room: &mut [u8]) -> usize {
+        let mut copied = 0;
+        for piece in &self.pieces {
+            let count = piece.len().min(room.len() - copied);
+            room[copied..copied + count].copy_from_slice(&piece[..count]);
+            copied += count;
+            if copied == room.len() {
+                break;
+            }
+        }
+        copied
+    }
+
+    /// Shows some of the next bytes; nothing until they have arrived. Only bytes of several pieces are copied.
+    pub(crate) fn show(&mut self, from: usize, count: usize) -> Option<Bytes> {
+        let end = from.checked_add(count).filter(|end| *end <= self.length)?;
+        if self.pieces.front().is_some_and(|first| first.len() < end) {
+            let mut whole = BytesMut::with_capacity(end);
+            while whole.len() < end {
+                let piece = self.pieces.front_mut()?;
+                whole.extend_from_slice(&piece.split_to(piece.len().min(end - whole.len())));
+                if piece.is_empty() {
+                    self.pieces.pop_front();
+                }
+            }
+            self.pieces.push_front(whole.freeze());
+        }
+        Some(self.pieces.front().map_or_else(Bytes::new, |first| first.slice(from..end)))
+    }
+
+    /// Takes away some of the next bytes, all of which have arrived.
+    pub(crate) fn take(&mut self, mut count: usize) {
+        (self.length, self.taken) = (self.length - count, self.taken + count);
+        while let Some(piece) = self.pieces.front_mut() {
+            let part = piece.len().min(count);
+            piece.advance(part);
+            count -= part;
+            if !piece.is_empty() {
+                break;
+            }
+            self.pieces.pop_front();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Finds in the protobuf of an object what tells which one it is, and nothing else.
+
+use super::{
+    error::ProtobufError,
+    reader::{Reader, Tag, Wire},
+};
+
+/// The number of `metadata` in every kind of object.
+pub(super) const METADATA: u64 = 1;
+/// The number of `managedFields` in the metadata.
+pub(super) const MANAGED_FIELDS: u64 = 17;
+
+/// Name, namespace, uid and version; what is not there is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) version: &'a str,
+}
+
+impl<'a> Names<'a> {
+    /// Reads the metadata until all four have come.
+    pub(crate) fn read(object: &'a [u8]) -> Result<Self, ProtobufError> {
+        let mut names = Self::default();
+        let Some(mut metadata) = Reader::new(object).find(METADATA, Wire::Length)? else { return Ok(names) };
+        let mut metadata = metadata.message()?;
+        let mut missing = 4;
+        while let Some(tag) = metadata.tag()? {
+            missing -= u8::from(matches!(tag.number, 1 | 3 | 5 | 6) && missing > 0);
+            match tag {
+                Tag { number: 1, wire: Wire::Length } => names.name = metadata.text()?,
+                Tag { number: 3, wire: Wire::Length } => names.namespace = metadata.text()?,
+                Tag { number: 5, wire: Wire::Length } => names.uid = metadata.text()?,
+                Tag { number: 6, wire: Wire::Length } => names.version = metadata.text()?,
+                Tag { wire, .. } => metadata.skip(wire)?,
+            }
+            // Go writes all four, also those that are empty, before all that is long.
+            if missing == 0 {
+                break;
+            }
+        }
+        Ok(names)
+    }
+}

@@ -1,0 +1,42 @@
+//! Kubernetes protobuf, decoded and encoded by tables that say how each message stands in JSON.
+
+mod error;
+
+mod reader;
+mod writer;
+
+mod table;
+#[rustfmt::skip]
+mod tables;
+
+mod schema;
+
+mod envelope;
+
+mod identity;
+mod strip;
+
+mod time;
+
+mod forms;
+
+mod walk;
+
+mod leaf;
+
+mod decode;
+
+mod encode;
+
+mod body;
+
+pub use body::join_protobuf_list;
+pub(crate) use decode::Object;
+pub use encode::EncodeError;
+pub(crate) use envelope::{Envelope, MAGIC, TypesOf, not_encoded};
+pub(crate) use error::Cause;
+pub use error::ProtobufError;
+pub(crate) use identity::Names;
+pub(crate) use reader::{Reader, Tag, Wire};
+pub use schema::Schema;
+pub(crate) use strip::without_managed_fields;

@@ -1,0 +1,75 @@
+//! The kinds that have a protobuf form.
+
+use super::{
+    table::{Kind, Message, Shape, Value},
+    tables::KINDS,
+};
+use std::fmt;
+
+/// A kind of object of which the protobuf form is known: every built-in kind of Kubernetes, and lists of them.
+///
+/// Custom resources have none, and are served as JSON alone.
+///
+/// ```
+/// use kube_informer_wire::Schema;
+///
+/// assert!(Schema::of("apps/v1", "Deployment").is_some());
+/// assert!(Schema::of("example.com/v1", "Widget").is_none());
+/// ```
+#[derive(Clone, Copy)]
+pub struct Schema(&'static Kind);
+
+impl Schema {
+    /// The schema of a kind, such as `apps/v1` and `Deployment`, or `v1` and `PodList`.
+    #[must_use]
+    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+        let order = |known: &Kind| (known.api_version, known.name).cmp(&(api_version, kind));
+        KINDS.binary_search_by(order).ok().map(|index| Self(&KINDS[index]))
+    }
+
+    /// The schema of an object that was reduced to its metadata by the server.
+    #[must_use]
+    pub fn partial() -> Self {
+        Self::of("meta.k8s.io/v1", "PartialObjectMetadata").expect("the tables have it")
+    }
+
+    /// `v1`, `apps/v1` and so on.
+    #[must_use]
+    pub fn api_version(self) -> &'static str {
+        self.0.api_version
+    }
+
+    /// `Pod`, `Deployment` and so on.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        self.0.name
+    }
+
+    pub(super) fn message(self) -> &'static Message {
+        self.0.message
+    }
+
+    /// The schema of the items, if this is that of a list.
+    #[must_use]
+    pub fn item(self) -> Option<Self> {
+        let items =
+            self.message().field(2).filter(|field| field.shape == Shape::Many && field.name == "items")?;
+        let Value::Message(message) = items.value else { return None };
+        let item = Self::of(self.api_version(), self.kind().strip_suffix("List")?)?;
+        std::ptr::eq(item.message(), message).then_some(item)
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for Schema {}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schema({} {})", self.api_version(), self.kind())
+    }
+}

@@ -1,0 +1,167 @@
+//! How a protobuf message of the Kubernetes API becomes JSON: what the generated tables are made of.
+
+use super::reader::Wire;
+
+/// A kind of object.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) api_version: &'static str,
+    pub(super) name: &'static str,
+    pub(super) message: &'static Message,
+}
+
+/// A protobuf message.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// The Go type, as `k8s.io/api/core/v1.Pod`.
+    pub(super) name: &'static str,
+    /// The field with number 1, and so on; vacant where there is none.
+    pub(super) fields: &'static [Field],
+    /// A bit for each number whose field JSON calls `null` where protobuf has nothing.
+    pub(super) nulls: u64,
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// Its name in JSON.
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) value: Value,
+    /// Whether JSON leaves out the zero value, which protobuf writes.
+    pub(super) is_omitted: bool,
+    /// Whether JSON says `null` where protobuf has nothing.
+    pub(super) is_null: bool,
+}
+
+/// How often a field is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// No field has this number.
+    Vacant,
+    /// Always written to protobuf, also when zero: no pointer in Go.
+    One,
+    /// Written to protobuf if it is set: a pointer in Go.
+    Maybe,
+    /// A list.
+    Many,
+    /// A map from text.
+    Map,
+    /// A message whose fields stand in the JSON as if they were those of the message around it.
+    Inline,
+}
+
+/// What a field, an element of a list or a value of a map is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    Bool,
+    /// 32 or 64 bits, signed.
+    Int,
+    Double,
+    Text,
+    /// Text in base64 in JSON.
+    Bytes,
+    /// A message that is an object in JSON.
+    Message(&'static Message),
+    /// A message of texts that is an array in JSON.
+    Texts,
+    /// Seconds, as text in JSON; null if the message is empty.
+    Time,
+    /// The same with microseconds.
+    MicroTime,
+    /// A message of one text.
+    Quantity,
+    IntOrString,
+    /// A message of one byte string that is JSON itself; null if it is empty.
+    Json,
+    SchemaOrArray(&'static Message),
+    SchemaOrBool(&'static Message),
+    SchemaOrTexts(&'static Message),
+}
+
+impl Message {
+    /// The field with this number.
+    #[inline]
+    pub(super) fn field(&self, number: u64) -> Option<&'static Field> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.fields.get(index).filter(|field| field.shape != Shape::Vacant)
+    }
+}
+
+impl Value {
+    /// How it is written.
+    #[inline]
+    pub(super) fn wire(self) -> Wire {
+        match self {
+            Self::Bool | Self::Int => Wire::Varint,
+            Self::Double => Wire::Fixed64,
+            Self::Text
+            | Self::Bytes
+            | Self::Message(_)
+            | Self::Texts
+            | Self::Time
+            | Self::MicroTime
+            | Self::Quantity
+            | Self::IntOrString
+            | Self::Json
+            | Self::SchemaOrArray(_)
+            | Self::SchemaOrBool(_)
+            | Self::SchemaOrTexts(_) => Wire::Length,
+        }
+    }
+}
+
+impl Field {
+    /// JSON leaves it out if it is zero.
+    pub(super) const fn omitted(mut self) -> Self {
+        self.is_omitted = true;
+        self
+    }
+
+    /// JSON says `null` if it is not there.
+    pub(super) const fn null(mut self) -> Self {
+        self.is_null = true;
+        self
+    }
+
+    const fn new(name: &'static str, shape: Shape, value: Value) -> Self {
+        Self { name, shape, value, is_omitted: false, is_null: false }
+    }
+}
+
+pub(super) const fn kind(api_version: &'static str, name: &'static str, message: &'static Message) -> Kind {
+    Kind { api_version, name, message }
+}
+
+pub(super) const fn message(name: &'static str, fields: &'static [Field]) -> Message {
+    let (mut nulls, mut index) = (0, 0);
+    while index < fields.len() {
+        nulls |= (fields[index].is_null as u64) << (index + 1);
+        index += 1;
+    }
+    Message { name, fields, nulls }
+}
+
+pub(super) const fn vacant() -> Field {
+    Field::new("", Shape::Vacant, Value::Bool)
+}
+
+pub(super) const fn one(name: &'static str, value: Value) -> Field {
+    Field::new(name, Shape::One, value)
+}
+
+pub(super) const fn maybe(name: &'static str, value: Value) -> Field {
+    Field::new(name, Shape::Maybe, value)
+}
+
+pub(super) const fn many(name: &'static str, value: Value) -> Field {
+    Field::new(name, Shape::Many, value)
+}
+
+pub(super) const fn map(name: &'static str, value: Value) -> Field {
+    Field::new(name, Shape::Map, value)
+}
+
+pub(super) const fn inline(message: &'static Message) -> Field {
+    Field::new("", Shape::Inline, Value::Message(message))
+}

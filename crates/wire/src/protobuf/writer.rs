@@ -1,0 +1,82 @@
+//! Writes protobuf, field by field.
+
+use super::reader::Wire;
+
+/// Protobuf that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { bytes: Vec::with_capacity(capacity) }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    pub(crate) fn tag(&mut self, number: u64, wire: Wire) {
+        let wire = match wire {
+            Wire::Varint => 0,
+            Wire::Fixed64 => 1,
+            Wire::Length => 2,
+            Wire::Fixed32 => 5,
+        };
+        self.varint(number << 3 | wire);
+    }
+
+    pub(crate) fn number(&mut self, number: u64, value: u64) {
+        self.tag(number, Wire::Varint);
+        self.varint(value);
+    }
+
+    pub(crate) fn double(&mut self, number: u64, value: f64) {
+        self.tag(number, Wire::Fixed64);
+        self.raw(&value.to_le_bytes());
+    }
+
+    /// A field of bytes or text.
+    pub(crate) fn field(&mut self, number: u64, bytes: &[u8]) {
+        self.tag(number, Wire::Length);
+        self.varint(bytes.len() as u64);
+        self.raw(bytes);
+    }
+
+    /// A field that is a message; its length is put before it when it is written.
+    pub(crate) fn message<E>(
+        &mut self,
+        number: u64,
+        write: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.tag(number, Wire::Length);
+        let begin = self.bytes.len();
+        // Most messages are shorter than 128 bytes, so that one byte for the length is a good guess.
+        self.bytes.push(0);
+        write(self)?;
+        let length = self.bytes.len() - begin - 1;
+        match u8::try_from(length) {
+            Ok(short @ 0..0x80) => self.bytes[begin] = short,
+            _ => {
+                let mut prefix = Self::default();
+                prefix.varint(length as u64);
+                self.bytes.splice(begin..=begin, prefix.bytes);
+            }
+        }
+        Ok(())
+    }
+}

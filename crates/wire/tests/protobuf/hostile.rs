@@ -1,0 +1,134 @@
+//! Bytes that are no protobuf, or not the one that was expected, are errors.
+
+use crate::corpus;
+use k8s_openapi::{
+    api::core::v1::Pod, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube_informer_wire::{Format, ManagedFields, ObjectError, Raw, Schema, open_protobuf};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::error::Error;
+
+/// Everything that can be done with an object. What it comes to is no matter, as long as it comes to something.
+fn poke(raw: &Raw) {
+    for managed_fields in [ManagedFields::Keep, ManagedFields::Drop] {
+        drop(raw.decode::<Value>(managed_fields));
+        drop(raw.decode::<Pod>(managed_fields));
+        drop(raw.decode::<CustomResourceDefinition>(managed_fields));
+    }
+    drop(raw.identity());
+    drop(raw.without_managed_fields());
+}
+
+fn pod(bytes: Vec<u8>) -> Raw {
+    Raw::new(Format::ProtobufItem(Schema::of("v1", "Pod").unwrap()), bytes.into())
+}
+
+fn said(error: &ObjectError) -> String {
+    format!("{} at {}", error.source().unwrap(), error.path())
+}
+
+/// A field with a length, around others.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    let mut length = content.len();
+    while length >= 0x80 {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    [bytes.as_slice(), content].concat()
+}
+
+#[test]
+fn an_object_that_ends_early_is_an_error_or_a_smaller_object() {
+    for object in corpus::all() {
+        let raw = open_protobuf(&object.body).unwrap();
+        // Every place takes minutes, and a prime number of steps comes to all sorts of them.
+        for end in (0..raw.bytes().len()).step_by(61) {
+            poke(&Raw::new(raw.format(), raw.bytes().slice(..end)));
+        }
+    }
+}
+
+#[test]
+fn errors_say_where() {
+    let name = field(1, &field(1, b"\xff"));
+    let error = pod(name).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert_eq!(said(&error), "text is no UTF-8 at byte 4 at metadata.name");
+    let early = [0x0a, 0x05, 0x0a];
+    let error = pod(early.to_vec()).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert_eq!(said(&error), "protobuf ends early at byte 1 at metadata");
+    let twice = [field(1, &field(1, b"a")), field(2, &[]), field(1, &field(1, b"b"))].concat();
+    let error = pod(twice).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert!(said(&error).starts_with("metadata comes twice at byte "), "{}", said(&error));
+    let other = [field(1, &[0x08, 0x01])].concat();
+    let error = pod(other).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert!(said(&error).starts_with("name is written in another way"), "{}", said(&error));
+}
+
+#[test]
+fn an_error_names_its_object() {
+    let metadata = [field(1, b"web-0"), field(3, b"shop"), field(5, b"u"), field(6, b"7")].concat();
+    let bytes = [field(1, &metadata), field(2, b"\x0a")].concat();
+    let error = pod(bytes).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert_eq!(error.key().unwrap().as_str(), "shop/web-0");
+    assert_eq!(error.version().unwrap().to_number(), Some(7));
+}
+
+#[test]
+fn schemas_within_schemas_end() {
+    let mut schema = Vec::new();
+    for _ in 0..2000 {
+        // The number of `not` has two bytes.
+        schema = [&[0xe2, 0x01][..], &field(1, &schema)[1..]].concat();
+    }
+    let version = field(4, &field(1, &schema));
+    let bytes = field(2, &field(7, &version));
+    let schema = Schema::of("apiextensions.k8s.io/v1", "CustomResourceDefinition").unwrap();
+    let raw = Raw::new(Format::ProtobufItem(schema), bytes.into());
+    let error = raw.decode::<Value>(ManagedFields::Keep).unwrap_err();
+    assert!(said(&error).contains("nested deeper than"), "{}", said(&error));
+    assert!(raw.decode::<CustomResourceDefinition>(ManagedFields::Keep).is_err());
+}
+
+#[test]
+fn lists_without_end_are_refused_before_they_are_made() {
+    let containers = [0x12, 0x00].repeat(1 << 20);
+    let error = pod(field(2, &containers)).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert!(said(&error).contains("a list has more than"), "{}", said(&error));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_come_to_something(bytes: Vec<u8>) {
+        poke(&pod(bytes.clone()));
+        poke(&Raw::new(Format::Json, bytes.clone().into()));
+        drop(open_protobuf(&bytes.into()));
+    }
+
+    #[test]
+    fn changed_objects_come_to_something(
+        index: prop::sample::Index,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let objects = corpus::all();
+        let object = index.get(&objects);
+        let mut body = object.body.to_vec();
+        for (place, byte) in &changes {
+            let place = place.index(body.len());
+            body[place] = *byte;
+        }
+        if let Ok(raw) = open_protobuf(&body.into()) {
+            poke(&raw);
+        }
+        let mut json = object.json.to_string().into_bytes();
+        for (place, byte) in changes {
+            let place = place.index(json.len());
+            json[place] = byte;
+        }
+        poke(&Raw::new(Format::Json, json.into()));
+    }
+}
