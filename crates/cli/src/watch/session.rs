@@ -102,7 +102,7 @@ impl Session {
                 outcome = &mut synced, if !has_synced => {
                     has_synced = true;
                     self.progress.clear();
-                    self.unreadable(outcome?);
+                    self.unreadable(&outcome?);
                     if self.asked.once {
                         once::print(&mut self.printer, self.asked.output, &self.followed)?;
                         return Ok(Ending::Done);
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Tells of objects that could not be read; all others are there.
-    fn unreadable(&self, errors: Vec<SyncError>) {
+    fn unreadable(&self, errors: &[SyncError]) {
         for error in errors.iter().filter(|_| !self.asked.quiet) {
             eprintln!("informer: {error}");
         }
