@@ -64,7 +64,8 @@ async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Troubl
 fn broken(error: &KubeconfigError, path: &Path) -> Trouble {
     let why = match error {
         KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
-        error => chain(error),
+        // What follows the first line quotes the file, which holds secrets.
+        error => chain(error).lines().next().unwrap_or_default().to_owned(),
     };
     Trouble::new(Class::Config, format!("the kubeconfig {} cannot be read: {why}", path.display()))
 }

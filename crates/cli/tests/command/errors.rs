@@ -85,7 +85,7 @@ async fn a_server_without_tls_is_told() {
 async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
     let folder = folder();
     let (garbage, empty) = (folder.join("garbage"), folder.join("empty"));
-    std::fs::write(&garbage, "clusters: [\n").unwrap();
+    std::fs::write(&garbage, "token: sesame\nclusters: [\n").unwrap();
     std::fs::write(&empty, "apiVersion: v1\nkind: Config\n").unwrap();
     let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
     let table = [
@@ -100,6 +100,7 @@ async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
         let ended = end(command).await;
         check(&ended, 4, &[&path, words]);
         assert!(!ended.stderr.contains("within this process"));
+        assert!(!ended.stderr.contains("sesame"), "secrets stay in the file: {}", ended.stderr);
     }
 }
 
