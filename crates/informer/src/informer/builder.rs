@@ -4,17 +4,18 @@ use super::{
     body::{Body, Feed, OnError, Plan},
     handle::Informer,
     progress::Progress,
+    start_error::StartError,
 };
 use crate::{
     fifo::{self, DeltaFifo},
-    list_watch::{BoxError, ListWatch, ListerWatcher, Sharded},
+    list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, Sharded},
     reflector::{self, Report},
-    store::{self, IndexConflict, Store},
+    store::{self, Store},
     subscription::Hub,
 };
 use kube_client::Client;
 use kube_core::{ClusterResourceScope, Resource};
-use kube_informer_wire::{FieldSelector, LabelSelector, ShardField, ShardSelector};
+use kube_informer_wire::{FieldSelector, LabelSelector, ManagedFields, ShardField, ShardSelector};
 use serde::de::DeserializeOwned;
 use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -26,6 +27,8 @@ pub struct Builder<K> {
     labels: Option<String>,
     fields: Option<String>,
     shard: Option<(u32, u32)>,
+    encoding: Option<Encoding>,
+    managed_fields: ManagedFields,
     store: store::Builder<K>,
     fifo: fifo::Builder<K>,
     config: reflector::Config,
@@ -41,77 +44,15 @@ enum Origin<K> {
     Source(Arc<dyn ListerWatcher<K>>),
 }
 
-type Open<K> = dyn Fn(Option<&str>, Selectors) -> Arc<dyn ListerWatcher<K>> + Send + Sync;
+type Open<K> = dyn Fn(Option<&str>, Request) -> Arc<dyn ListerWatcher<K>> + Send + Sync;
 
+/// How the server is asked.
 #[derive(Clone)]
-struct Selectors {
+struct Request {
     labels: LabelSelector,
     fields: FieldSelector,
-}
-
-/// Why an informer cannot be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The label selector is none.
-    #[error("label selector {text:?} is not valid")]
-    #[non_exhaustive]
-    Labels {
-        /// What was given.
-        text: String,
-        /// What is wrong with it.
-        #[source]
-        cause: BoxError,
-    },
-    /// The field selector is none.
-    #[error("field selector {text:?} is not valid")]
-    #[non_exhaustive]
-    Fields {
-        /// What was given.
-        text: String,
-        /// What is wrong with it.
-        #[source]
-        cause: BoxError,
-    },
-    /// There is no such part.
-    #[error("there is no part {index} of {of}: parts are counted from 0")]
-    #[non_exhaustive]
-    Shard {
-        /// The part asked for.
-        index: u32,
-        /// How many there are.
-        of: u32,
-    },
-    /// Two indexes have one name.
-    #[error(transparent)]
-    Index(#[from] IndexConflict),
-    /// A list of namespaces was given that has none, which would be an informer of nothing.
-    #[error("no namespace was given; leave `namespaces` out for all of them")]
-    NoNamespace,
-    /// A namespace cannot be one.
-    #[error("{name:?} is not a name of a namespace")]
-    #[non_exhaustive]
-    Namespace {
-        /// What was given.
-        name: String,
-    },
-    /// The kind has no namespaces.
-    #[error("{resource} is cluster-scoped, so it cannot be followed by namespace")]
-    #[non_exhaustive]
-    ClusterScoped {
-        /// The kind.
-        resource: String,
-    },
-    /// Namespaces or selectors were given for a source that is not a server of ours to ask.
-    #[error("`{option}` does not apply to a source of your own; give it to the source")]
-    #[non_exhaustive]
-    NotForSource {
-        /// What was given.
-        option: &'static str,
-    },
-    /// There is no tokio runtime here in which the informer could run.
-    #[error("this is not within a tokio runtime")]
-    NoRuntime,
+    encoding: Encoding,
+    managed_fields: ManagedFields,
 }
 
 /// So many deltas wait to be applied at most.
@@ -152,6 +93,8 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             labels: None,
             fields: None,
             shard: None,
+            encoding: None,
+            managed_fields: ManagedFields::Keep,
             store: Store::builder(),
             fifo: DeltaFifo::builder().capacity(QUEUE),
             config: reflector::Config::default(),
@@ -166,9 +109,13 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         K: DeserializeOwned,
         K::DynamicType: Send + Sync + 'static,
     {
-        Self::new(Origin::Server(Arc::new(move |namespace, selectors| {
+        Self::new(Origin::Server(Arc::new(move |namespace, request| {
             let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
-            Arc::new(source.labels(selectors.labels).fields(selectors.fields))
+            let source = source.labels(request.labels).fields(request.fields).encoding(request.encoding);
+            Arc::new(match request.managed_fields {
+                ManagedFields::Keep => source,
+                ManagedFields::Drop => source.without_managed_fields(),
+            })
         })))
     }
 
@@ -229,12 +176,23 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
-    /// Leaves `metadata.managedFields` out, which is about half of most objects.
-    pub fn without_managed_fields(self) -> Self {
-        self.transform(|mut object| {
-            object.meta_mut().managed_fields = None;
-            Ok(object)
-        })
+    /// Leaves `metadata.managedFields` out, which is about half of most objects. They are passed over before anything is
+    /// decoded; of a source of your own, they are dropped afterwards.
+    pub fn without_managed_fields(mut self) -> Self {
+        self.managed_fields = ManagedFields::Drop;
+        match self.origin {
+            Origin::Server(_) => self,
+            Origin::Source(_) => self.transform(|mut object| {
+                object.meta_mut().managed_fields = None;
+                Ok(object)
+            }),
+        }
+    }
+
+    /// How objects travel: [`Encoding::Auto`], which is protobuf where server and kind have it, unless told otherwise.
+    pub fn encoding(mut self, encoding: Encoding) -> Self {
+        self.encoding = Some(encoding);
+        self
     }
 
     /// Tells followers everything known again, this often; each may ask for another period. The default is never.
@@ -327,21 +285,23 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             Origin::Server(make) => make,
             Origin::Source(source) => return self.own_feed(source),
         };
-        let selectors = Selectors {
+        let request = Request {
             labels: parse(self.labels.as_deref(), |text, cause| StartError::Labels { text, cause })?,
             fields: parse(self.fields.as_deref(), |text, cause| StartError::Fields { text, cause })?,
+            encoding: self.encoding.unwrap_or_default(),
+            managed_fields: self.managed_fields,
         };
         let Some(namespaces) = &self.namespaces else {
-            return Ok(vec![Feed { namespace: None, source: make(None, selectors) }]);
+            return Ok(vec![Feed { namespace: None, source: make(None, request) }]);
         };
         let feed = |namespace: &String| Feed {
             namespace: Some(namespace.clone()),
-            source: make(Some(namespace), selectors.clone()),
+            source: make(Some(namespace), request.clone()),
         };
         if namespaces.is_empty() {
             return Err(StartError::NoNamespace);
         }
-        if let Some(name) = namespaces.iter().find(|name| !is_label(name)) {
+        if let Some(name) = namespaces.iter().find(|name| !is_namespace(name)) {
             return Err(StartError::Namespace { name: name.clone() });
         }
         if TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>() {
@@ -355,6 +315,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             ("namespaces", self.namespaces.is_some()),
             ("labels", self.labels.is_some()),
             ("fields", self.fields.is_some()),
+            ("encoding", self.encoding.is_some()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(StartError::NotForSource { option }),
@@ -373,7 +334,7 @@ where
 }
 
 /// Whether a namespace can be named so: a DNS label (RFC 1123).
-fn is_label(name: &str) -> bool {
+fn is_namespace(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();
     matches!(bytes.len(), 1..=63)

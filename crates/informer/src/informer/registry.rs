@@ -1,8 +1,9 @@
 //! One informer for each thing that is followed, however many follow it.
 
 use super::{
-    builder::{Builder, StartError},
+    builder::Builder,
     handle::Informer,
+    start_error::StartError,
     waiting::{NotSynced, Synced, synced_all},
 };
 use crate::list_watch::BoxFuture;

@@ -44,7 +44,7 @@ async fn the_parts_are_the_whole_and_do_not_overlap() {
                 assert!(!part.is_empty(), "a fair share");
             }
             for round in 0..20 {
-                cluster.change(&format!("m{round}"), "1").await;
+                cluster.change(&format!("m{round}"), &format!("{of} {round}")).await;
                 cluster.delete(&format!("m{}", 20 + round)).await;
                 cluster.create(&format!("m{}", 20 + round)).await;
                 if round == 10 {
@@ -52,7 +52,7 @@ async fn the_parts_are_the_whole_and_do_not_overlap() {
                     cluster.server.compact();
                 }
             }
-            let last = cluster.change("m0", &of.to_string()).await.metadata.resource_version.unwrap();
+            let last = cluster.change("m0", &format!("{of} last")).await.metadata.resource_version.unwrap();
             let whole = cluster.versions().await;
             // The version that a part claims says that everything up to it was looked at, its own or not.
             assert_eq!(union(&parts, &last.parse().unwrap()).await, whole);
