@@ -2,6 +2,7 @@
 
 use crate::args::{Cli, Command, Demo};
 use crate::cluster::{Connection, Embedded};
+use crate::notice::say;
 use crate::seed;
 use crate::top::{Stage, is_terminal, show};
 use crate::trouble::{Class, Trouble};
@@ -22,7 +23,7 @@ pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
         let trouble = Trouble::new(Class::Usage, "`demo` draws on a terminal, and this is none");
         return Err(trouble.advise("`informer watch pods` prints to files and pipes").into());
     }
-    eprintln!("informer: making {} pods ..", asked.pods);
+    say(format!("making {} pods ..", asked.pods));
     let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);
     let Some(embedded) = connection.embedded() else { return Ok(()) };
     let kinds = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces"];

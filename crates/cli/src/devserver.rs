@@ -6,7 +6,10 @@ use crate::signal::interruption;
 use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
 use kube_devserver::{Churn, DevServer, Fault};
-use std::path::Path;
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 /// Runs the server until it is interrupted.
 pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
@@ -33,9 +36,9 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     }
     if let (Some(path), Some(kubeconfig)) = (&asked.write_kubeconfig, server.kubeconfig()) {
         write_privately(path, &kubeconfig).with_context(|| format!("cannot write {}", path.display()))?;
-        println!("kubeconfig {}", path.display());
+        writeln!(io::stdout(), "kubeconfig {}", path.display())?;
     }
-    println!("listening on {}", server.url().unwrap_or_default());
+    writeln!(io::stdout(), "listening on {}", server.url().unwrap_or_default())?;
     interrupted.await;
     if let Some(churning) = churning {
         churning.stop().await;
@@ -59,8 +62,7 @@ fn read_faults(path: &Path) -> anyhow::Result<Vec<Fault>> {
 }
 
 /// A kubeconfig may hold a token, so only its owner can read it.
-fn write_privately(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
+fn write_privately(path: &Path, text: &str) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]

@@ -1,13 +1,13 @@
 //! Informers for what the command line names.
 
-use crate::args::{Approach, Following};
+use crate::args::{Approach, Encoding, Following};
 use crate::cluster::Connection;
 use crate::kinds::Kind;
 use crate::trouble::{Class, Trouble, chain};
 use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event, Informer,
+    Event, Informer, list_watch,
     reflector::{Report, Strategy},
     subscription::{Policy, Subscribe},
 };
@@ -64,6 +64,11 @@ pub(crate) fn follow(
         .strategy(match asked.strategy {
             Approach::Auto | Approach::Stream => Strategy::Stream,
             Approach::List => Strategy::List,
+        })
+        .encoding(match asked.encoding {
+            Encoding::Auto => list_watch::Encoding::Auto,
+            Encoding::Json => list_watch::Encoding::Json,
+            Encoding::Protobuf => list_watch::Encoding::Protobuf,
         })
         .page_size(asked.page_size.unwrap_or(0))
         .resync(asked.resync.unwrap_or_default())

@@ -3,6 +3,7 @@
 mod args;
 mod number;
 mod paint;
+mod notice;
 mod trouble;
 mod kinds;
 mod advice;

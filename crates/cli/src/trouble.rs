@@ -1,5 +1,6 @@
 //! Why the command ends badly, in words that a person can act on.
 
+use crate::notice::say;
 use std::{error::Error, fmt, io, process::ExitCode};
 
 /// What went wrong, what to do about it, and the exit code that says so.
@@ -81,7 +82,7 @@ pub(crate) fn end(outcome: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let trouble = error.downcast_ref::<Trouble>();
-    eprintln!("informer: {}", trouble.map_or_else(|| chain(error.as_ref()), ToString::to_string));
+    say(trouble.map_or_else(|| chain(error.as_ref()), ToString::to_string));
     trouble.map_or(Class::Other, |trouble| trouble.class).code().into()
 }
 

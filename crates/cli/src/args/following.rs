@@ -27,6 +27,10 @@ pub(crate) struct Following {
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
     pub(crate) strategy: Approach,
 
+    /// How objects travel
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
+    pub(crate) encoding: Encoding,
+
     /// How many objects a page of a list has [default: left to the reflector]
     #[arg(long, value_name = "OBJECTS", help_heading = "Tuning")]
     pub(crate) page_size: Option<u64>,
@@ -50,4 +54,16 @@ pub(crate) enum Approach {
     Stream,
     /// By a list
     List,
+}
+
+/// How objects travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Encoding {
+    /// As JSON, in which every field has a name, also those that are newer than this command
+    #[default]
+    Auto,
+    /// As JSON
+    Json,
+    /// As protobuf or not at all; custom resources have none
+    Protobuf,
 }

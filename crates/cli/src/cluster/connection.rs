@@ -8,6 +8,7 @@ use super::{
 use crate::advice;
 use crate::args::Cluster;
 use crate::kinds::{Catalog, discover};
+use crate::notice::say;
 use crate::number::grouped;
 use kube_client::Client;
 
@@ -39,10 +40,10 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
             Ok(Connection { client, server, namespace, embedded: None })
         }
         None => {
-            eprintln!(
-                "informer: no cluster is configured, so this is a server within this process, with {} pods",
-                grouped(PODS)
-            );
+            let pods = grouped(PODS);
+            say(format!(
+                "no cluster is configured, so this is a server within this process, with {pods} pods"
+            ));
             Ok(Connection::embed(Embedded::start(PODS, RATE).await?))
         }
     }

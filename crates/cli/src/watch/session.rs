@@ -7,6 +7,7 @@ use crate::cluster::{Connection, Embedded, connect};
 use crate::follow::{Followed, Hear, Indexing, Pace, events, follow, namespaces};
 use crate::kinds::Kind;
 use crate::meter::Tally;
+use crate::notice::say;
 use crate::number::count;
 use crate::paint::Paint;
 use crate::signal::interruption;
@@ -37,9 +38,7 @@ pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
 
 /// A look at the server within this process, which ends by itself.
 pub(crate) async fn glimpse() -> anyhow::Result<()> {
-    eprintln!(
-        "informer: a glimpse of `informer watch pods` on a server within this process; --help tells more"
-    );
+    say("a glimpse of `informer watch pods` on a server within this process; --help tells more");
     let words = ["informer", "watch", "pods", "--for", "3s"];
     let Some(Command::Watch(asked)) = Cli::parse_from(words).command else { return Ok(()) };
     on(Connection::embed(Embedded::start(500, 20.0).await?), *asked, Clock::SinceComplete).await
@@ -141,7 +140,7 @@ impl Session {
     /// Tells of objects that could not be read; all others are there.
     fn unreadable(&self, errors: &[SyncError]) {
         for error in errors.iter().filter(|_| !self.asked.quiet) {
-            eprintln!("informer: {error}");
+            say(error.to_string());
         }
     }
 
@@ -150,16 +149,17 @@ impl Session {
             files::dump(path, &self.followed)?;
         }
         if let Some(path) = &self.asked.stats {
-            files::stats(path, &Stats::of(&self.followed, self.told, tally))?;
+            let encoding = self.asked.following.encoding;
+            files::stats(path, &Stats::of(&self.followed, encoding, self.told, tally))?;
         }
         if ending == Ending::Stopped && !self.asked.quiet {
             let objects = self.followed.iter().map(|followed| followed.informer.len() as u64).sum();
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
-            eprintln!("informer: {}", self.told.summary(objects, began.elapsed(), errors));
+            say(self.told.summary(objects, began.elapsed(), errors));
             let late = self.followed.iter().filter(|followed| !followed.informer.has_synced()).count();
             if late > 0 {
-                eprintln!("informer: {} had not become complete", count(late as u64, "cache"));
+                say(format!("{} had not become complete", count(late as u64, "cache")));
             }
         }
         Ok(())
@@ -186,7 +186,7 @@ fn tell(report: &kube_informer::reflector::Report<'_>) {
         Outlook::BeginsAgain(wait) => format!("the whole state is asked for in {:.1} s", wait.as_secs_f64()),
         _ => "it goes on".to_owned(),
     };
-    eprintln!("informer: {}: {}; {next}", report.name, report.cause);
+    say(format!("{}: {}; {next}", report.name, report.cause));
 }
 
 /// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end.

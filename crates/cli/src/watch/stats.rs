@@ -1,6 +1,7 @@
 //! The figures of a run, whose fields docs/command.md promises.
 
 use super::told::Told;
+use crate::args::Encoding;
 use crate::follow::Followed;
 use crate::meter::{Tally, Usage};
 use kube_informer::reflector::metrics::{BYTES, ERRORS, EVENTS, RELISTS};
@@ -44,7 +45,7 @@ struct Figures {
 
 impl Stats {
     /// What there is to say about these informers.
-    pub(super) fn of(followed: &[Followed], told: Told, tally: &Tally) -> Self {
+    pub(super) fn of(followed: &[Followed], encoding: Encoding, told: Told, tally: &Tally) -> Self {
         let kinds: BTreeMap<_, _> = followed
             .iter()
             .map(|followed| (followed.kind.resource(), Figures::of(followed, tally)))
@@ -68,7 +69,11 @@ impl Stats {
                 (_, 0) => "list",
                 _ => "mixed",
             },
-            encoding: "json",
+            encoding: match encoding {
+                // Objects of any kind are asked for in JSON unless told otherwise.
+                Encoding::Auto | Encoding::Json => "json",
+                Encoding::Protobuf => "protobuf",
+            },
             lists,
             streams,
             relists: merge(|one| &one.relists),

@@ -154,3 +154,11 @@ async fn an_address_that_is_none_is_told() {
     let ended = run(&["watch", "pods", "--server", "cluster.example:6443"]).await;
     check(&ended, 4, &["is no address of a server", "https://host:port"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_encoding_that_the_server_lacks_is_told() {
+    let cluster = Cluster::start().await;
+    let ended =
+        run(&["watch", "pods", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
+    check(&ended, 1, &["cannot follow pods: the server answered 406"]);
+}
