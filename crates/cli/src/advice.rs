@@ -1,5 +1,6 @@
 //! What errors of a cluster mean, and what to do about them.
 
+use crate::change::clean;
 use crate::kinds::Kind;
 use crate::trouble::{Class, Trouble, chain};
 use kube_client::Error as ClientError;
@@ -129,11 +130,9 @@ fn rule(kind: &Kind, namespace: Option<&str>) -> String {
     )
 }
 
-fn said(status: &Status) -> &str {
-    [&status.message, &status.reason]
-        .into_iter()
-        .find(|text| !text.is_empty())
-        .map_or("nothing more", |text| text)
+fn said(status: &Status) -> String {
+    let text = [&status.message, &status.reason].into_iter().find(|text| !text.is_empty());
+    text.map_or("nothing more".to_owned(), |text| clean(text))
 }
 
 /// The error of this type among the causes of another, also where an `io::Error` wraps it.

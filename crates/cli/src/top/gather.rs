@@ -16,13 +16,14 @@ use crate::paint::Tone;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::{
-    informer,
+    Event, informer,
     reflector::{
         self,
         metrics::{BYTES, ERRORS, RELISTS},
     },
     subscription::metrics::HANDLER_LAG,
 };
+use kube_informer_wire::Key;
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -119,7 +120,7 @@ pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Ve
 /// The objects in sight.
 pub(super) fn rows(objects: &Objects, followed: &Followed) -> Vec<Row> {
     let now = Timestamp::now();
-    let row = |key: &kube_informer_wire::Key| {
+    let row = |key: &Key| {
         let object = followed.informer.get(key);
         Row {
             namespace: key.namespace().map(clean).unwrap_or_default(),
@@ -168,7 +169,7 @@ fn last_changes(history: &[Change], kind: &str) -> Vec<(Option<Tone>, String)> {
     for change in history {
         let (verb, _) = verb(&change.event);
         lines.push((Some(Tone::Strong), format!("{}  {verb}", change.time.strftime("%H:%M:%S%.3f"))));
-        if let kube_informer::Event::Updated { old, new } = &change.event {
+        if let Event::Updated { old, new } = &change.event {
             lines.extend(diff(&changes(old, new), kind).into_iter().map(|line| match line {
                 Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
                 Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),

@@ -3,6 +3,7 @@
 use super::{files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
 use crate::advice;
 use crate::args::{Cli, Command, Output, Watch};
+use crate::change::clean;
 use crate::cluster::{Connection, Embedded, connect};
 use crate::follow::{Followed, Hear, Indexing, Pace, events, follow, namespaces};
 use crate::kinds::Kind;
@@ -14,7 +15,12 @@ use crate::signal::interruption;
 use crate::trouble::{Class, Trouble};
 use clap::Parser;
 use futures_util::{FutureExt, StreamExt, future::try_join_all};
-use kube_informer::{informer::SyncError, reflector::Outlook};
+use kube_core::DynamicObject;
+use kube_informer::{
+    Event,
+    informer::SyncError,
+    reflector::{Outlook, Report},
+};
 use std::{
     pin::pin,
     sync::Arc,
@@ -111,7 +117,8 @@ impl Session {
                         over.set(self::over(self.asked.period));
                     }
                 }
-                Some((at, event)) = events.next() => {
+                next = events.next(), if !self.asked.once => {
+                    let Some((at, event)) = next else { anyhow::bail!("every informer has broken down") };
                     self.event(at, &event)?;
                     let more = std::iter::from_fn(|| events.next().now_or_never().flatten());
                     for (at, event) in more.take(BATCH) {
@@ -124,13 +131,9 @@ impl Session {
         }
     }
 
-    fn event(
-        &mut self,
-        at: usize,
-        event: &kube_informer::Event<kube_core::DynamicObject>,
-    ) -> std::io::Result<()> {
+    fn event(&mut self, at: usize, event: &Event<DynamicObject>) -> std::io::Result<()> {
         self.told.count(event);
-        let is_initial = matches!(event, kube_informer::Event::Added { initial: true, .. });
+        let is_initial = matches!(event, Event::Added { initial: true, .. });
         if is_initial && !self.asked.initial {
             return Ok(());
         }
@@ -178,7 +181,7 @@ fn start(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<F
 }
 
 /// Tells of a failure, and what happens next.
-fn tell(report: &kube_informer::reflector::Report<'_>) {
+fn tell(report: &Report<'_>) {
     let next = match report.outlook {
         Outlook::GoesOn => "it is left out".to_owned(),
         Outlook::TriesAnotherWay => "another way is tried".to_owned(),
@@ -186,7 +189,7 @@ fn tell(report: &kube_informer::reflector::Report<'_>) {
         Outlook::BeginsAgain(wait) => format!("the whole state is asked for in {:.1} s", wait.as_secs_f64()),
         _ => "it goes on".to_owned(),
     };
-    say(format!("{}: {}; {next}", report.name, report.cause));
+    say(clean(&format!("{}: {}; {next}", report.name, report.cause)));
 }
 
 /// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end.
