@@ -109,6 +109,9 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// Follows it with a callback: what there is, then what happens. It goes on until it is
     /// [removed](Registration::remove) or the informer is stopped.
     ///
+    /// A handler that holds a handle of its informer keeps it from ending when the others are dropped; let it hold the
+    /// [store](Self::store).
+    ///
     /// # Errors
     /// [`AddError`] if the informer has been stopped, or this is not within a tokio runtime.
     pub fn add_handler(&self, handler: impl EventHandler<K>) -> Result<Registration<K>, AddError> {

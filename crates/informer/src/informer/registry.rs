@@ -141,10 +141,10 @@ impl Informers {
         K::DynamicType: Send + Sync + 'static,
     {
         let path = K::url_path(&kind, None);
-        let mut state = self.state();
-        let period = state.resyncs.get(&TypeId::of::<K>()).copied().unwrap_or(self.inner.resync);
+        let period = self.state().resyncs.get(&TypeId::of::<K>()).copied().unwrap_or(self.inner.resync);
         let builder = configure(Informer::dynamic(self.inner.client.clone(), kind).resync(period));
         let identity = Identity { kind: TypeId::of::<K>(), request: builder.request(&path) };
+        let mut state = self.state();
         if let Some(known) = state.informers.get(&identity).filter(|known| !known.is_stopped()) {
             let known: Arc<dyn Any + Send + Sync> = Arc::clone(known) as _;
             let known = known.downcast::<Informer<K>>().expect("the type is part of the identity");

@@ -50,7 +50,8 @@ pub(super) async fn drive<K: Send + Sync + 'static>(
     mut handler: impl EventHandler<K>,
 ) {
     while let Some(chunk) = follower.next().await {
-        for event in chunk.events() {
+        for (number, event) in chunk.events().iter().enumerate() {
+            follower.seat.holds(chunk.events().len() - number - 1);
             let Some(event) = follower.seat.filter.view(event) else { continue };
             if follower.seat.has_left() {
                 return;

@@ -165,9 +165,9 @@ impl<K> Hub<K> {
         self.stage().seats.clone()
     }
 
-    /// How many events a follower has not handled.
+    /// How many events a follower has not been told.
     pub(super) fn depth(&self, seat: &Seat<K>) -> u64 {
-        seat.reader().depth(self.end.load(Ordering::Acquire))
+        seat.depth(self.end.load(Ordering::Acquire))
     }
 
     /// Waits until nobody who makes others wait is too far behind.
@@ -244,9 +244,9 @@ impl<K> Hub<K> {
         stage.gauged = Some(now);
         let end = stage.log.end();
         for seat in &stage.seats {
-            let reader = seat.reader();
-            seat.metrics.depth.set(reader.depth(end) as f64);
-            let lag = reader.oldest().map_or(Duration::ZERO, |oldest| now.saturating_duration_since(oldest));
+            seat.metrics.depth.set(seat.depth(end) as f64);
+            let lag =
+                seat.reader().oldest().map_or(Duration::ZERO, |oldest| now.saturating_duration_since(oldest));
             seat.metrics.lag.set(lag.as_secs_f64());
         }
     }

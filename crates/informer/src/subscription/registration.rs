@@ -34,7 +34,7 @@ impl<K> Registration<K> {
         self.seat.as_ref().is_some_and(|seat| self.hub.has_synced(seat))
     }
 
-    /// How many events it has not been told, in its queue or for the first time.
+    /// How many events it has not been told.
     #[must_use]
     pub fn depth(&self) -> u64 {
         self.seat.as_ref().map_or(0, |seat| self.hub.depth(seat))

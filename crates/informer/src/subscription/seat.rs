@@ -32,6 +32,8 @@ pub(super) struct Seat<K> {
     has_left: AtomicBool,
     leaving: Notify,
     reader: Mutex<Reader<K>>,
+    /// What was taken from the reader and not told yet.
+    in_hand: AtomicU64,
     handled: AtomicU64,
     is_joining: AtomicBool,
     panics: AtomicU64,
@@ -81,6 +83,7 @@ impl<K> Seat<K> {
             has_left: AtomicBool::new(false),
             leaving: Notify::new(),
             reader: Mutex::new(reader),
+            in_hand: AtomicU64::new(0),
             handled: AtomicU64::new(position),
             is_joining: AtomicBool::new(is_joining),
             panics: AtomicU64::new(0),
@@ -115,13 +118,24 @@ impl<K> Seat<K> {
 
     /// Takes what is to be told next, if there is something.
     pub(super) fn take(&self) -> Option<Chunk<K>> {
-        let chunk = self.reader().take();
-        if chunk.is_none() {
+        let mut reader = self.reader();
+        let chunk = reader.take();
+        match &chunk {
+            Some(chunk) => self.holds(chunk.events().len()),
             // What was not for this follower is behind it all the same.
-            let reached = self.reader().reached();
-            self.reached(reached);
+            None => self.reached(reader.reached()),
         }
         chunk
+    }
+
+    /// It has taken so many events that it has not been told.
+    pub(super) fn holds(&self, events: usize) {
+        self.in_hand.store(events as u64, Ordering::Relaxed);
+    }
+
+    /// How many events it has not been told, with the log written up to `end`.
+    pub(super) fn depth(&self, end: u64) -> u64 {
+        self.reader().depth(end) + self.in_hand.load(Ordering::Relaxed)
     }
 
     /// The follower has handled everything up to here.

@@ -49,6 +49,7 @@ impl<K> Subscription<K> {
             if let Some(chunk) = &self.chunk {
                 while let Some(event) = chunk.events().get(self.seen) {
                     self.seen += 1;
+                    follower.seat.holds(chunk.events().len() - self.seen);
                     if let Some(event) = follower.seat.filter.view(event) {
                         return Poll::Ready(Some(Cow::into_owned(event)));
                     }

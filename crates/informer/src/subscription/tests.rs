@@ -81,8 +81,11 @@ fn who_comes_late_is_told_what_there_is_and_then_what_happens() {
     let world = World::new();
     let mut early = world.join(Policy::Unbounded);
     world.list([pod("a").version(1), pod("b").version(2)], 2).put(pod("a").version(3));
-    let mut late = world.join(Policy::Unbounded);
+    let (mut late, mut begun) = (world.join(Policy::Unbounded), world.join(Policy::Unbounded));
     world.put(pod("c").version(4)).delete(pod("b").version(5));
+    assert_eq!((early.registration().depth(), late.registration().depth()), (5, 4));
+    assert!(now(begun.next()).is_some());
+    assert_eq!(begun.registration().depth(), 3, "those it holds count too");
     assert_eq!(told(&mut early), ["+a@1 initial", "+b@2 initial", "a@1 -> a@3", "+c@4", "-b@5"]);
     let all = told(&mut late);
     assert_eq!(sorted(all[..2].to_vec()), ["+a@3 initial", "+b@2 initial"]);
