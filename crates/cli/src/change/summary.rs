@@ -17,7 +17,9 @@ pub(crate) fn summary(object: &DynamicObject) -> String {
     parts.extend(replicas(data));
     parts.extend(text(data, "/spec/nodeName").map(|node| format!("on {node}")));
     if parts.is_empty() {
-        parts.extend(ready(data).or_else(|| keys(data)).or_else(|| text(data, "/spec/type")));
+        parts.extend(
+            message(data).or_else(|| ready(data)).or_else(|| keys(data)).or_else(|| text(data, "/spec/type")),
+        );
     }
     parts.join(", ")
 }
@@ -53,6 +55,15 @@ fn ready(data: &Value) -> Option<String> {
     Some(if ready["status"] == "True" { "Ready" } else { "not Ready" }.to_owned())
 }
 
+/// What an event says, and of what.
+fn message(data: &Value) -> Option<String> {
+    let reason = text(data, "/reason")?;
+    let message = text(data, "/message").or_else(|| text(data, "/note"))?;
+    let about = data.get("involvedObject").or_else(|| data.get("regarding"))?;
+    let (kind, name) = (text(about, "/kind")?, text(about, "/name")?);
+    Some(format!("{reason} of {} {name}: {message}", kind.to_lowercase()))
+}
+
 fn keys(data: &Value) -> Option<String> {
     let keys = data.get("data")?.as_object()?;
     Some(count(keys.len() as u64, "key"))
@@ -75,6 +86,10 @@ mod tests {
             (json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}), "not Ready"),
             (json!({"data": {"a": "b"}}), "1 key"),
             (json!({"spec": {"type": "ClusterIP"}}), "ClusterIP"),
+            (
+                json!({"reason": "BackOff", "message": "restarting", "involvedObject": {"kind": "Pod", "name": "a"}}),
+                "BackOff of pod a: restarting",
+            ),
             (json!({}), ""),
         ];
         for (mut value, expected) in table {
