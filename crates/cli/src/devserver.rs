@@ -14,7 +14,7 @@ use std::{
 /// Runs the server until it is interrupted.
 pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     let interrupted = interruption();
-    let mut builder = DevServer::builder().listen(&asked.listen);
+    let mut builder = DevServer::builder().listen(&asked.listen).history(history(asked.churn));
     if asked.tls {
         builder = builder.tls(&asked.tls_name);
     }
@@ -45,6 +45,12 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     }
     server.stop().await;
     Ok(())
+}
+
+/// How many events are remembered: half a minute of them, so that a client has the time to read what there is.
+fn history(churn: f64) -> usize {
+    const LEAST: usize = 16_384;
+    ((churn * 30.0) as usize).max(LEAST)
 }
 
 /// One fault, or an array of them.
