@@ -103,7 +103,9 @@ impl Session {
             tokio::select! {
                 biased;
                 () = &mut interrupted => return Ok(Ending::Stopped),
-                () = &mut over => return Ok(Ending::Stopped),
+                () = &mut over => {
+                    return if self.asked.once { Err(self.late().into()) } else { Ok(Ending::Stopped) };
+                }
                 outcome = &mut synced, if !has_synced => {
                     has_synced = true;
                     self.progress.clear();
@@ -138,6 +140,15 @@ impl Session {
             return Ok(());
         }
         self.printer.event((at, &self.followed[at].kind), event)
+    }
+
+    /// Who asked for everything has got nothing in time.
+    fn late(&self) -> Trouble {
+        let late = self.followed.iter().filter(|followed| !followed.informer.has_synced());
+        let names: Vec<_> = late.clone().map(|followed| followed.kind.resource()).collect();
+        let trouble = Trouble::new(Class::Other, format!("not complete in time: {}", names.join(", ")));
+        let errors = late.filter_map(|followed| followed.informer.status().last_error);
+        errors.fold(trouble, |trouble, error| trouble.advise(clean(&error)))
     }
 
     /// Tells of objects that could not be read; all others are there.

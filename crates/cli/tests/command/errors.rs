@@ -162,3 +162,11 @@ async fn an_encoding_that_the_server_lacks_is_told() {
         run(&["watch", "pods", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
     check(&ended, 1, &["cannot follow pods: the server answered 406"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_is_not_there_in_time_is_told() {
+    let cluster = Cluster::start().await;
+    cluster.server.faults().inject(Fault::stall_until_withdrawn().of("pods"));
+    let ended = run(&["watch", "pods", "--once", "--for", "300ms", "--kubeconfig", cluster.config()]).await;
+    check(&ended, 1, &["not complete in time: pods"]);
+}

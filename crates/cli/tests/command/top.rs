@@ -119,7 +119,7 @@ async fn without_a_subcommand_a_terminal_shows_the_demo() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demo_shows_a_fault_and_survives_it() {
-    let mut terminal = Terminal::start(&["demo", "--pods", "200", "--fault-every", "1"], &[]);
+    let mut terminal = Terminal::start(&["demo", "--pods", "200", "--fault-every", "3"], &[]);
     terminal.wait_for("fault: all watches are cut");
     terminal.wait("watching again", |text| {
         !text.contains("fault: all watches") && row(text, "pods").get(1) == Some(&"watching".into())
