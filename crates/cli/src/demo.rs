@@ -13,6 +13,7 @@ use kube_client::{
 };
 use kube_core::DynamicObject;
 use kube_devserver::{DevServer, Fault, Verb};
+use kube_informer::reflector::Backoff;
 use serde_json::json;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -30,7 +31,9 @@ pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     let kinds = connection.catalog().await?.known(&kinds);
     let Some(Command::Top(top)) = Cli::parse_from(["informer", "top", "-A"]).command else { return Ok(()) };
     let (tell, notices) = watch::channel(None);
-    let stage = Stage { connection: &connection, kinds, following: top.following, notices };
+    // Faults come too often here for the usual two minutes of calm, and waits would grow and grow.
+    let backoff = Backoff { reset: Duration::from_secs(asked.fault_every / 2), ..Backoff::default() };
+    let stage = Stage { connection: &connection, kinds, following: top.following, backoff, notices };
     tokio::select! {
         outcome = show(stage) => outcome,
         outcome = scale(embedded.client()) => outcome,
@@ -74,7 +77,7 @@ async fn misbehave(server: &DevServer, every: Duration, tell: &watch::Sender<Opt
             2 => {
                 server.compact();
                 server.cut_watches();
-                ("the server forgot its history: versions are expired, everything is listed again", 0)
+                ("the server forgot its history: who is behind is told so, and reads everything again", 0)
             }
             3 => {
                 let busy = Fault::answer(429).retry_after(Duration::from_secs(2));

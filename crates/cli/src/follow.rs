@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
     Event, Informer, list_watch,
-    reflector::{Report, Strategy},
+    reflector::{self, Backoff, Report, Strategy},
     subscription::{Policy, Subscribe},
 };
 use std::sync::{
@@ -41,6 +41,14 @@ pub(crate) const OWNER: &str = "owner";
 /// Hears of failures.
 pub(crate) type Hear = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
 
+/// How a kind is followed, apart from what a person can ask for.
+#[derive(Clone)]
+pub(crate) struct Manner {
+    pub(crate) indexing: Indexing,
+    pub(crate) backoff: Backoff,
+    pub(crate) hear: Hear,
+}
+
 /// Which namespaces are meant; nothing means all.
 pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec<String>> {
     match asked.namespaces.as_slice() {
@@ -55,12 +63,15 @@ pub(crate) fn follow(
     connection: &Connection,
     kind: &Kind,
     (namespaces, asked): (Option<&[String]>, &Following),
-    (indexing, hear): (Indexing, Hear),
+    manner: Manner,
 ) -> Result<Followed, Trouble> {
     let arrived = Arc::new(AtomicU64::new(0));
-    let counter = Arc::clone(&arrived);
+    let (counter, hear) = (Arc::clone(&arrived), manner.hear);
+    let mut config = reflector::Config::default();
+    config.backoff = manner.backoff;
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(kind.resource())
+        .config(config)
         .strategy(match asked.strategy {
             Approach::Auto | Approach::Stream => Strategy::Stream,
             Approach::List => Strategy::List,
@@ -89,7 +100,7 @@ pub(crate) fn follow(
     if asked.no_managed_fields {
         informer = informer.without_managed_fields();
     }
-    if indexing == Indexing::Browsing {
+    if manner.indexing == Indexing::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
     let informer = informer.start().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::args::{Following, Top};
 use crate::cluster::{Connection, connect};
-use crate::follow::{Followed, Hear, Indexing, Pace, events, follow, namespaces};
+use crate::follow::{Followed, Indexing, Manner, Pace, events, follow, namespaces};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::paint::allows_colour;
@@ -20,7 +20,7 @@ use crossterm::{
     terminal::{Clear, ClearType},
 };
 use futures_util::StreamExt;
-use kube_informer::Event;
+use kube_informer::{Event, reflector::Backoff};
 use kube_informer_wire::Key;
 use ratatui::DefaultTerminal;
 use std::{io::IsTerminal, pin::pin, sync::Arc, time::Duration};
@@ -61,7 +61,14 @@ pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
         named => catalog.resolve(named)?,
     };
     let (_, notices) = watch::channel(None);
-    show(Stage { connection: &connection, kinds, following: asked.following, notices }).await
+    show(Stage {
+        connection: &connection,
+        kinds,
+        following: asked.following,
+        backoff: Backoff::default(),
+        notices,
+    })
+    .await
 }
 
 /// Whether there is a terminal to draw on and to read keys from.
@@ -74,6 +81,7 @@ pub(crate) struct Stage<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) following: Following,
+    pub(crate) backoff: Backoff,
     /// What is done to the cluster meanwhile.
     pub(crate) notices: watch::Receiver<Option<String>>,
 }
@@ -84,10 +92,10 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     // Half of the memory, and nobody reads them here.
     let following = Following { no_managed_fields: true, ..stage.following };
     let places = namespaces(&following, None);
-    let hear: Hear = Arc::new(|_| {});
+    let manner = Manner { indexing: Indexing::Browsing, backoff: stage.backoff, hear: Arc::new(|_| {}) };
     let one = |kind| {
         let what = (places.as_deref(), &following);
-        follow(stage.connection, kind, what, (Indexing::Browsing, Arc::clone(&hear)))
+        follow(stage.connection, kind, what, manner.clone())
     };
     let followed: Vec<Followed> = stage.kinds.iter().map(one).collect::<Result<_, _>>()?;
     let history = Arc::new(History::default());

@@ -5,7 +5,7 @@ use crate::advice;
 use crate::args::{Cli, Command, Output, Watch};
 use crate::change::clean;
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, Pace, events, follow, namespaces};
+use crate::follow::{Followed, Hear, Indexing, Manner, Pace, events, follow, namespaces};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::notice::say;
@@ -19,7 +19,7 @@ use kube_core::DynamicObject;
 use kube_informer::{
     Event,
     informer::SyncError,
-    reflector::{Outlook, Report},
+    reflector::{Backoff, Outlook, Report},
 };
 use std::{
     pin::pin,
@@ -184,9 +184,10 @@ impl Session {
 fn start(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
     let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
     let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
+    let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear };
     let one = |kind| {
         let what = (namespaces.as_deref(), &asked.following);
-        follow(connection, kind, what, (Indexing::Nothing, Arc::clone(&hear)))
+        follow(connection, kind, what, manner.clone())
     };
     kinds.iter().map(one).collect()
 }
