@@ -12,6 +12,8 @@ pub(crate) enum Command {
     Tidy,
     /// Write the field tables anew.
     Tables,
+    /// Run a cluster, with these arguments for its program.
+    Cluster(Vec<String>),
     Help,
 }
 
@@ -33,6 +35,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "lint" => alone(command, rest).map(|()| Command::Steps(Step::LINT.to_vec())),
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
         "tables" => alone(command, rest).map(|()| Command::Tables),
+        "cluster" => Ok(Command::Cluster(rest.to_vec())),
         unknown => Err(format!("unknown command `{unknown}`; {}", commands())),
     }
 }
@@ -48,6 +51,7 @@ Usage: cargo xtask <command>
   lint           the same as `test fmt clippy tidy`
   tidy           check the layout rules, each violation on a line of its own
   tables         write the field tables of the wire crate anew (needs Go)
+  cluster [..]   run a kube-apiserver with etcd until Ctrl-C (needs Go); `-port 6443` and other options are its own
   help           print this text
 
 Steps of `test`; they run in this order, and go on after one that fails:
@@ -82,7 +86,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy, tables and help"
+    "the commands are test, lint, tidy, tables, cluster and help"
 }
 
 #[cfg(test)]
@@ -104,6 +108,12 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_gets_the_arguments_that_are_meant_for_it() {
+        let arguments = vec!["-port".to_owned(), "6443".to_owned()];
+        assert_eq!(parsed("cluster -port 6443"), Ok(Command::Cluster(arguments)));
+    }
+
+    #[test]
     fn help_is_had_in_every_usual_way() {
         for line in ["help", "--help", "-h", "test --help", "lint -h"] {
             assert_eq!(parsed(line), Ok(Command::Help), "{line}");
@@ -119,7 +129,7 @@ mod tests {
     fn mistakes_are_named_with_the_choices() {
         for (line, wanted) in [
             ("", "no command given; the commands are"),
-            ("tset", "unknown command `tset`; the commands are test, lint, tidy, tables and help"),
+            ("tset", "unknown command `tset`; the commands are test, lint, tidy, tables, cluster and help"),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),
         ] {

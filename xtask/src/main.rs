@@ -8,8 +8,10 @@ mod arguments;
 mod paint;
 mod outcome;
 mod examples;
+mod go;
 mod interop;
 mod tables;
+mod cluster;
 mod tidy;
 mod suite;
 mod report;
@@ -57,6 +59,10 @@ fn perform(command: &Command) -> Result<ExitCode> {
             0
         }
         Command::Tidy => tidy::print(root)?,
+        Command::Cluster(arguments) => {
+            cluster::run(&metadata::load()?, arguments)?;
+            0
+        }
         Command::Steps(steps) => run(steps, root),
     };
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -9,6 +9,7 @@ pub(crate) enum Step {
     Tests,
     Tables,
     Interop,
+    Cluster,
     DocTests,
     Docs,
     Model,
@@ -16,13 +17,14 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
         Self::Tests,
         Self::Tables,
         Self::Interop,
+        Self::Cluster,
         Self::DocTests,
         Self::Docs,
         Self::Model,
@@ -40,6 +42,7 @@ impl Step {
             Self::Tests => "tests",
             Self::Tables => "tables",
             Self::Interop => "interop",
+            Self::Cluster => "cluster",
             Self::DocTests => "doc-tests",
             Self::Docs => "docs",
             Self::Model => "model",
@@ -57,6 +60,7 @@ impl Step {
                 "the field tables are those of the Go types, and every kind decodes as from JSON (needs Go)"
             }
             Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
+            Self::Cluster => "the conformance tests against a real kube-apiserver (needs Go)",
             Self::DocTests => "the examples in doc comments",
             Self::Docs => "rustdoc builds without warnings",
             Self::Model => "concurrency tests under the model checker",
@@ -72,7 +76,8 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::Tables | Self::Interop | Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
+            Self::Tables | Self::Interop | Self::Cluster | Self::DocTests => true,
+            Self::Docs | Self::Model | Self::Examples => true,
         }
     }
 }

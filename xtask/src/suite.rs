@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::cluster;
 use crate::examples;
-use crate::interop::{self, Ready};
-use crate::metadata::{self, MODEL_FEATURE, Model};
+use crate::go::Ready;
+use crate::interop;
+use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
 use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
@@ -51,22 +53,15 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
-        Step::Tables => when_ready(tables::prepare(&metadata::load()?)?),
-        Step::Interop => when_ready(interop::prepare(&metadata::load()?)?),
+        Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
+        Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
+        Step::Cluster => test_cluster(&metadata::load()?),
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
         Step::Docs => {
             check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
         }
         Step::Model => models(&metadata::load()?.models),
         Step::Examples => examples::run(&metadata::load()?),
-    }
-}
-
-fn when_ready(ready: Ready) -> Result<StepResult> {
-    match ready {
-        Ready::Test(mut command) => test(&mut command),
-        Ready::Skip(why) => Ok(StepResult::skipped(why)),
-        Ready::Fail(why) => Ok(StepResult::failed(why)),
     }
 }
 
@@ -105,6 +100,27 @@ fn test(command: &mut Command) -> Result<StepResult> {
     };
     let tally = (verdict != Verdict::NotBuilt).then_some(tally);
     Ok(StepResult { verdict, tally })
+}
+
+fn test_ready(ready: Ready) -> Result<StepResult> {
+    match ready {
+        Ready::Test(mut command) => test(&mut command),
+        Ready::Skip(why) => Ok(StepResult::skipped(why)),
+        Ready::Fail(why) => Ok(StepResult::failed(why)),
+    }
+}
+
+/// A cluster that outlives its tests is a failure, too.
+fn test_cluster(workspace: &Workspace) -> Result<StepResult> {
+    let result = test_ready(cluster::prepare(workspace)?)?;
+    let left = cluster::left_behind(workspace)?;
+    match (&result.verdict, left.first()) {
+        (Verdict::Passed, Some(left)) => {
+            let why = format!("a cluster was left behind in {}", left.display());
+            Ok(StepResult { verdict: Verdict::Failed(why), ..result })
+        }
+        _ => Ok(result),
+    }
 }
 
 fn models(models: &[Model]) -> Result<StepResult> {

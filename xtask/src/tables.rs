@@ -6,8 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::interop::plan::{self, Place, Plan};
-use crate::interop::{Ready, programs, said};
+use crate::go::{self, Place, Plan, Ready, said};
 use crate::metadata::Workspace;
 use crate::process;
 
@@ -18,7 +17,7 @@ const NO_GO: &str = "field tables left out: no `go` on the PATH builds the progr
 
 /// Writes the tables anew.
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {
-    let go = programs::find("go").context(NO_GO)?;
+    let go = go::find("go").context(NO_GO)?;
     let built = build(&go, workspace)?.context("the program that writes the tables did not build")?;
     let tables = generate(&built)?;
     fs::write(TABLES, tables).with_context(|| format!("cannot write {TABLES}"))?;
@@ -28,8 +27,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
 
 /// Sees whether the tables are those that would be written, and gets the program that the tests need.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
-    let place = Place::from_variable(std::env::var("CI").ok().as_deref());
-    let go = match plan::with_go(programs::find("go"), place, NO_GO) {
+    let go = match go::with_go(go::find("go"), Place::detect(), NO_GO) {
         Plan::Run(go) => go,
         Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
@@ -47,7 +45,7 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
 /// The folder with the programs; nothing if they do not build.
 fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
     let folder = workspace.target.join("tables");
-    let mut build = programs::build(go, "tables", &folder);
+    let mut build = go::build(go, "tables", &folder);
     println!("{}", process::line(&build));
     Ok(process::run(&mut build)?.then_some(folder))
 }

@@ -23,7 +23,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     show(&queue).await;
 
     maps.create(&PostParams::default(), &named("settings")).await?;
-    show(&queue).await;
     // The watch is cut twice in what follows; nobody notices.
     server.faults().inject(Fault::cut_after_events(1).on(Verb::Watch).times(2));
     server.cut_watches();
@@ -34,10 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     maps.delete("settings", &DeleteParams::default()).await?;
     show(&queue).await;
-
     cancel.cancel();
-    reflecting.await?;
-    Ok(())
+    Ok(reflecting.await?)
 }
 
 fn named(name: &str) -> ConfigMap {

@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     churning.stop().await;
     println!("quick: {} events", quick.load(Ordering::Relaxed));
     println!("slow:  {} events, {} behind", slow.load(Ordering::Relaxed), slowly.depth());
-    assert!(slowly.depth() <= 50 + 100, "bounded by the pods there are, and the hundred");
+    assert!(slowly.depth() < 500, "bounded by the pods there are, the hundred, and what it has in hand");
     pods.stop().await;
     Ok(())
 }

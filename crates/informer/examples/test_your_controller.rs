@@ -49,9 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let last = api.create(&PostParams::default(), &map).await?.metadata.resource_version.unwrap_or_default();
 
     maps.wait_for(&last.parse()?).await?;
-    while handler.depth() > 0 {
-        tokio::task::yield_now().await;
-    }
+    handler.caught_up().await;
     let known = audit.0.lock().expect("nobody panics").clone();
     println!("hit by {} faults, and knows {known:?}", away.hits());
     assert!(known.iter().eq(["three", "two"]));

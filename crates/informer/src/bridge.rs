@@ -3,6 +3,8 @@
 use crate::{controller::Event, subscription::Subscription};
 use futures_core::Stream;
 use futures_util::{FutureExt, future::BoxFuture, stream};
+use kube_core::Resource;
+use kube_informer_wire::{Key, KeyMap};
 use kube_runtime::watcher;
 use std::{collections::VecDeque, sync::Arc};
 
@@ -11,11 +13,12 @@ use std::{collections::VecDeque, sync::Arc};
 /// What is there comes between `Init` and `InitDone`, what happens comes after. It never fails: the informer copes. Each
 /// object is cloned, as kube's events own theirs. With kube's `reflector` behind it, this drives a
 /// `kube::runtime::Controller`, as the example `from_kube_rs` shows.
-pub fn watcher_events<K: Clone + Send + Sync + 'static>(
+pub fn watcher_events<K: Resource + Clone + Send + Sync + 'static>(
     subscription: Subscription<K>,
 ) -> impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send {
     let synced = subscription.registration().settled().boxed();
-    let state = Bridge { subscription, synced: Some(synced), ready: VecDeque::from([watcher::Event::Init]) };
+    let ready = VecDeque::from([watcher::Event::Init]);
+    let state = Bridge { subscription, synced: Some(synced), ready, gone: KeyMap::default() };
     stream::unfold(state, |mut state| async move { state.next().await.map(|event| (Ok(event), state)) })
 }
 
@@ -24,9 +27,11 @@ struct Bridge<K> {
     /// Until `InitDone` has been said.
     synced: Option<BoxFuture<'static, bool>>,
     ready: VecDeque<watcher::Event<K>>,
+    /// What was told and went before `InitDone`, after which it is said.
+    gone: KeyMap<K>,
 }
 
-impl<K: Clone> Bridge<K> {
+impl<K: Resource + Clone> Bridge<K> {
     async fn next(&mut self) -> Option<watcher::Event<K>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -37,8 +42,8 @@ impl<K: Clone> Bridge<K> {
                 Some(synced) => tokio::select! {
                     biased;
                     event = self.subscription.next() => event?,
-                    _ = synced => {
-                        self.initial_state_ends();
+                    is_synced = synced => {
+                        self.initial_state_ends(is_synced);
                         continue;
                     }
                 },
@@ -48,25 +53,35 @@ impl<K: Clone> Bridge<K> {
     }
 
     fn tell(&mut self, event: Event<K>) {
+        let is_initial = self.synced.is_some();
         match event {
-            Event::Added { object, initial: true } if self.synced.is_some() => {
-                self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(object)));
+            Event::Added { object: new, .. } | Event::Updated { new, .. } if is_initial => {
+                if let Ok(key) = Key::of(&*new) {
+                    self.gone.remove(&key);
+                }
+                self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(new)));
+            }
+            // Kube's words have no deletion within the initial state.
+            Event::Deleted { last_known, .. } if is_initial => {
+                if let Ok(key) = Key::of(&*last_known) {
+                    self.gone.insert(key, Arc::unwrap_or_clone(last_known));
+                }
             }
             Event::Added { object: new, .. } | Event::Updated { new, .. } => {
-                self.initial_state_ends();
                 self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new)));
             }
             Event::Deleted { last_known, .. } => {
-                self.initial_state_ends();
                 self.ready.push_back(watcher::Event::Delete(Arc::unwrap_or_clone(last_known)));
             }
         }
     }
 
-    /// A change ends the initial state too: kube's reflector would lose one that came within.
-    fn initial_state_ends(&mut self) {
-        if self.synced.take().is_some() {
+    /// The initial state is complete, or never will be.
+    fn initial_state_ends(&mut self, is_complete: bool) {
+        self.synced = None;
+        if is_complete {
             self.ready.push_back(watcher::Event::InitDone);
+            self.ready.extend(self.gone.drain().map(|(_, object)| watcher::Event::Delete(object)));
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::{
     controller::Event,
-    informer::{Informer, SyncError, Synced},
-    subscription::{AddError, Registration},
+    informer::{Informer, SyncError},
+    list_watch::BoxFuture,
+    subscription::AddError,
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::select_all};
 use kube_core::Resource;
 use kube_informer_wire::Key;
 use kube_workqueue::{Priority, Queue, limiter};
@@ -58,30 +59,37 @@ pub enum Next {
     After(Duration),
 }
 
-/// Why a reconciler did not begin.
+/// Why a reconciler did not begin, or did not go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReconcileError {
     /// A cache cannot be complete, and acting on half of one is worse than not acting.
     #[error("a cache did not sync")]
     Sync(#[from] SyncError),
-    /// An informer has been stopped, or there is no runtime.
+    /// An informer has been stopped before it began, or there is no runtime.
     #[error(transparent)]
     Add(#[from] AddError),
+    /// An informer has been stopped, so nothing more will come.
+    #[error("an informer was stopped")]
+    Stopped,
 }
 
 /// An informer that adds keys to the queue.
-trait Followed: Synced {
-    fn follow(&self, queue: Keys) -> Result<Box<dyn Removable>, AddError>;
+trait Followed: Send + Sync {
+    fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
+    fn follow(&self, queue: Keys) -> Result<Place, AddError>;
 }
 
-trait Removable: Send + Sync {
-    fn remove(&self) -> crate::list_watch::BoxFuture<'static, ()>;
+/// A handler that is there, and leaves when this is dropped.
+struct Place {
+    remove: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+    ended: BoxFuture<'static, ()>,
 }
 
-impl<K: Send + Sync + 'static> Removable for Registration<K> {
-    fn remove(&self) -> crate::list_watch::BoxFuture<'static, ()> {
-        Self::remove(self).boxed()
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Removing acts at once, and only joining is left undone.
+        drop((self.remove)());
     }
 }
 
@@ -128,7 +136,7 @@ impl Reconciler {
     /// Waits until all caches are complete, then reconciles until cancelled. Returns when the last worker is done.
     ///
     /// # Errors
-    /// [`ReconcileError`] if it cannot begin. What `reconcile` says is logged, and brings its key back.
+    /// [`ReconcileError`] if it cannot begin, or an informer is stopped. What `reconcile` says is logged, and brings its key back.
     pub async fn run<F, T, E>(self, reconcile: F, cancel: CancellationToken) -> Result<(), ReconcileError>
     where
         F: Fn(Key) -> T + Send + Sync + 'static,
@@ -143,17 +151,22 @@ impl Reconciler {
                 None => return Ok(()),
             }
         }
-        let (mut workers, reconcile) = (JoinSet::new(), Arc::new(reconcile));
+        let (mut workers, reconcile, stop) = (JoinSet::new(), Arc::new(reconcile), cancel.child_token());
         for _ in 0..self.concurrency.get() {
-            workers.spawn(work(self.queue.clone(), Arc::clone(&reconcile), cancel.clone()));
+            workers.spawn(work(self.queue.clone(), Arc::clone(&reconcile), stop.clone()));
         }
-        cancel.cancelled().await;
-        for place in places {
-            place.remove().await;
-        }
+        let ended = select_all(places.iter_mut().map(|place| &mut place.ended));
+        let outcome = tokio::select! {
+            () = cancel.cancelled() => Ok(()),
+            _ = ended => Err(ReconcileError::Stopped),
+        };
+        stop.cancel();
         self.queue.shut_down();
         while workers.join_next().await.is_some() {}
-        Ok(())
+        for place in &places {
+            (place.remove)().await;
+        }
+        outcome
     }
 }
 
@@ -194,33 +207,25 @@ struct Feed<K> {
 type KeysOf<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
 
 impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
-    fn follow(&self, queue: Keys) -> Result<Box<dyn Removable>, AddError> {
+    fn follow(&self, queue: Keys) -> Result<Place, AddError> {
         let keys = Arc::clone(&self.keys);
         let handler = move |event: &Event<K>| {
             let is_old = matches!(event, Event::Added { initial: true, .. }) || event.is_sync();
             let priority = if is_old { LATER } else { 0 };
             let mut add = |key| queue.at_priority(priority).add(key);
-            if let Event::Updated { old, .. } = event {
+            if let Event::Updated { old, .. } | Event::Deleted { old, .. } = event {
                 // What it was may concern others than what it is.
                 keys(old, &mut add);
             }
             keys(event.object(), &mut add);
         };
-        Ok(Box::new(self.informer.add_handler(handler)?))
-    }
-}
-
-impl<K: Resource + Send + Sync + 'static> Synced for Feed<K> {
-    fn name(&self) -> String {
-        self.informer.name().to_owned()
+        let registration = self.informer.add_handler(handler)?;
+        let ended = registration.ended().boxed();
+        Ok(Place { remove: Box::new(move || registration.remove().boxed()), ended })
     }
 
-    fn synced(&self) -> crate::list_watch::BoxFuture<'static, Result<(), SyncError>> {
+    fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {
         self.informer.synced().boxed()
-    }
-
-    fn trouble(&self) -> Option<String> {
-        Synced::trouble(&self.informer)
     }
 }
 

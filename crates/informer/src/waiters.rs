@@ -7,6 +7,8 @@ use std::task::Waker;
 pub(crate) struct Waiters {
     wakers: Vec<(u64, Waker)>,
     issued: u64,
+    /// Tickets up to this one have been taken.
+    taken: u64,
 }
 
 /// A place among those who wait.
@@ -23,7 +25,9 @@ impl Ticket {
 impl Waiters {
     /// Waits, or goes on waiting with another waker.
     pub(crate) fn register(&mut self, ticket: &mut Ticket, waker: &Waker) {
-        match self.wakers.iter_mut().find(|(number, _)| Some(*number) == ticket.0) {
+        let waits = ticket.0.is_some_and(|number| number > self.taken);
+        let known = waits.then(|| self.wakers.iter_mut().find(|(number, _)| Some(*number) == ticket.0));
+        match known.flatten() {
             Some((_, known)) => known.clone_from(waker),
             None => {
                 self.issued += 1;
@@ -40,6 +44,7 @@ impl Waiters {
 
     /// Takes everyone, to be woken once the lock is released.
     pub(crate) fn take(&mut self) -> Vec<(u64, Waker)> {
+        self.taken = self.issued;
         std::mem::take(&mut self.wakers)
     }
 }

@@ -10,8 +10,11 @@
 //! | which objects are meant | [`LabelSelector`], [`FieldSelector`], [`ShardSelector`] |
 //! | what a request asks for | [`ListOptions`], [`WatchOptions`], [`Query`] |
 //! | what a refusal says | [`StatusExt`], [`status_from_body`], [`status_to_json`] |
-//! | a stream of bytes as frames | [`JsonLines`] |
-//! | a frame as an event, and back | [`WatchEvent`], [`encode_event`], [`decode_object`] |
+//! | an object as it came | [`Raw`], [`Format`], [`Identity`], [`ManagedFields`], [`decode_object`] |
+//! | the body of a list as items | [`Items`], [`JsonList`], [`ProtobufList`] |
+//! | a stream of bytes as frames | [`Frames`], [`JsonLines`], [`ProtobufFrames`] |
+//! | a frame as an event, and back | [`Frame`], [`WatchEvent`], [`encode_event`] |
+//! | kinds that have a protobuf form | [`Schema`], [`open_protobuf`] |
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -60,7 +63,9 @@ pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
 pub use object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
-pub use protobuf::{EncodeError, ProtobufError, Schema, join_protobuf_list};
+pub use protobuf::{
+    EncodeError, ProtobufError, Schema, join_protobuf_list, protobuf_at_version, protobuf_metadata,
+};
 pub use selector::{
     Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,
     Relation, SelectorError, ShardField, ShardRange, ShardSelector,

@@ -1,7 +1,7 @@
 //! Runs the devserver's tests against kubectl and client-go, built from the Go module in `interop/`.
 
-pub(crate) mod plan;
-pub(crate) mod programs;
+mod plan;
+mod programs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,34 +9,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::interop::plan::{Place, Plan};
+use crate::go::{self, Place, Plan, Ready, said};
 use crate::metadata::Workspace;
 use crate::process;
 
-/// Without Go neither kubectl nor the informer of client-go can be built.
-const NO_GO: &str = "kubectl and client-go left out: no `go` on the PATH builds them";
-
-/// What the step comes to.
-#[derive(Debug)]
-pub(crate) enum Ready {
-    /// This command runs the tests.
-    Test(Command),
-    /// There are none, for this reason.
-    Skip(&'static str),
-    /// There have to be some, and for this reason there are none.
-    Fail(&'static str),
-}
-
 /// Gets the programs that the tests need.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
-    let place = Place::from_variable(std::env::var("CI").ok().as_deref());
-    let go = match plan::with_go(programs::find("go"), place, NO_GO) {
+    const WHY: &str = "kubectl and client-go left out: no `go` on the PATH builds them";
+    let place = Place::detect();
+    let go = match go::with_go(go::find("go"), place, WHY) {
         Plan::Run(go) => go,
         Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     };
     let folder = workspace.target.join("interop");
-    let mut build = programs::build(&go, "interop", &folder);
+    let mut build = go::build(&go, "interop", &folder);
     println!("{}", process::line(&build));
     if !process::run(&mut build)? {
         return Ok(Ready::Fail("kubectl and client-go did not build"));
@@ -49,12 +36,6 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     }
     test_command(&kubectls, &built("follow")).map(Ready::Test)
-}
-
-/// Prints why something is left out.
-pub(crate) fn said(why: &'static str) -> &'static str {
-    println!("{why}");
-    why
 }
 
 fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {

@@ -1,42 +1,8 @@
-//! Which programs the interop tests run against, and what their absence means.
+//! Which packaged kubectl the interop tests run against, and what its absence means.
 
 use std::path::PathBuf;
 
-/// Who waits for the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A contributor's machine, which need not have everything.
-    Desk,
-    /// Continuous integration, where what is left out is never missed.
-    Ci,
-}
-
-/// What becomes of the tests.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Plan<T> {
-    Run(T),
-    LeaveOut(&'static str),
-    Fail(&'static str),
-}
-
-impl Place {
-    /// CI services set `CI=true`.
-    pub(crate) fn from_variable(ci: Option<&str>) -> Self {
-        match ci {
-            None | Some("" | "0" | "false") => Self::Desk,
-            Some(_) => Self::Ci,
-        }
-    }
-}
-
-/// Without Go nothing can be built of the Go modules, for which `why` has the words.
-pub(crate) fn with_go(go: Option<PathBuf>, place: Place, why: &'static str) -> Plan<PathBuf> {
-    match (go, place) {
-        (Some(go), Place::Desk | Place::Ci) => Plan::Run(go),
-        (None, Place::Desk) => Plan::LeaveOut(why),
-        (None, Place::Ci) => Plan::Fail(why),
-    }
-}
+use crate::go::{Place, Plan};
 
 /// The kubectl of a distribution, beside the one that is built: it shows what years-old clients ask for.
 #[derive(Debug, Default)]
@@ -71,23 +37,6 @@ mod tests {
     }
 
     #[test]
-    fn runs_wherever_go_is() {
-        for place in [Place::Desk, Place::Ci] {
-            assert_eq!(with_go(Some("/go".into()), place, ""), Plan::Run("/go".into()));
-        }
-    }
-
-    #[test]
-    fn says_at_the_desk_what_was_left_out_without_go() {
-        assert_eq!(with_go(None, Place::Desk, "no `go`"), Plan::LeaveOut("no `go`"));
-    }
-
-    #[test]
-    fn ci_fails_without_go() {
-        assert_eq!(with_go(None, Place::Ci, "no `go`"), Plan::Fail("no `go`"));
-    }
-
-    #[test]
     fn the_package_of_the_distribution_comes_before_what_is_installed() {
         for place in [Place::Desk, Place::Ci] {
             assert_eq!(with_packaged(packaged("/a", "/b", "apt"), place), Plan::Run("/a".into()));
@@ -102,18 +51,5 @@ mod tests {
         assert!(matches!(with_packaged(packaged("", "", "apt"), Place::Desk), Plan::LeaveOut(_)));
         assert!(matches!(with_packaged(packaged("", "", ""), Place::Ci), Plan::LeaveOut(_)));
         assert!(matches!(with_packaged(packaged("", "", ""), Place::Desk), Plan::LeaveOut(_)));
-    }
-
-    #[test]
-    fn ci_is_what_says_so() {
-        for (variable, place) in [
-            (None, Place::Desk),
-            (Some(""), Place::Desk),
-            (Some("false"), Place::Desk),
-            (Some("true"), Place::Ci),
-            (Some("1"), Place::Ci),
-        ] {
-            assert_eq!(Place::from_variable(variable), place, "{variable:?}");
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Finds, builds and unpacks the programs that the interop tests run.
+//! Finds and unpacks the kubectl of a distribution.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,27 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
+use crate::go::find;
 use crate::interop::plan::Packaged;
 use crate::process;
 
 /// The Debian package that holds kubectl.
 const PACKAGE: &str = "kubernetes-client";
-
-/// The program of this name on the PATH.
-pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(&file)).find(|program| program.is_file())
-}
-
-/// The command that builds every program of a Go module into a folder.
-pub(crate) fn build(go: &Path, module: &str, into: &Path) -> Command {
-    let mut command = Command::new(go);
-    command.args(["build", "-C", module, "-trimpath", "-ldflags=-s -w", "-o"]);
-    // Only a path that ends in a separator is a folder to Go.
-    command.arg(into.join("")).arg("./...").env("CGO_ENABLED", "0");
-    command
-}
 
 /// Looks for a kubectl that a distribution built, and gets Debian's where there is apt-get.
 ///
@@ -74,23 +59,4 @@ fn unpack(folder: &Path) -> Result<()> {
 fn quiet(command: &mut Command) -> Result<bool> {
     println!("{}", process::line(command));
     process::run(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn builds_small_programs_that_need_no_c_library() {
-        let command = build(Path::new("/opt/go/bin/go"), Path::new("/tmp/target/interop"));
-        let expected =
-            "CGO_ENABLED=0 go build -C interop -trimpath -ldflags=-s -w -o /tmp/target/interop/ ./...";
-        assert_eq!(process::line(&command), expected);
-    }
-
-    #[test]
-    fn finds_what_is_on_the_path_and_nothing_else() {
-        assert!(find("cargo").is_some());
-        assert_eq!(find("no-such-program"), None);
-    }
 }

@@ -1,26 +1,41 @@
 //! In which form a client wants the answer.
 
-use crate::verb::{Depth, Form, Refusal};
+use crate::verb::{Depth, Encoding, Form, Refusal};
 
 /// What a client can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// How objects are wanted.
     pub(crate) form: Form,
+    /// What the answer is wanted in.
+    pub(crate) encoding: Encoding,
     /// How much discovery is wanted.
     pub(crate) depth: Depth,
 }
 
+/// What can be had in protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// Nothing.
+    Json,
+    /// The metadata of objects.
+    Metadata,
+    /// Objects, and their metadata.
+    Objects,
+}
+
+const JSON: Accepted = Accepted { form: Form::Whole, encoding: Encoding::Json, depth: Depth::One };
+
 /// Reads an `Accept` header; the best that we can write counts.
-pub(crate) fn accept(header: &str) -> Result<Accepted, Refusal> {
+pub(crate) fn accept(header: &str, offer: Offer) -> Result<Accepted, Refusal> {
     if header.trim().is_empty() {
-        return Ok(Accepted { form: Form::Whole, depth: Depth::One });
+        return Ok(JSON);
     }
     let mut clauses: Vec<_> = header.split(',').filter_map(Clause::parse).collect();
     // Stable, so that the client's order decides among equals.
     clauses.sort_by_key(|clause| std::cmp::Reverse(clause.quality));
     let mut usable = clauses.into_iter().filter(|clause| clause.quality > 0);
-    usable.find_map(|clause| clause.accepted()).ok_or_else(|| {
+    usable.find_map(|clause| clause.accepted(offer)).ok_or_else(|| {
         let message = "only the following media types are accepted: application/json";
         Refusal::new(406, kube_core::response::reason::NOT_ACCEPTABLE, message)
     })
@@ -53,10 +68,14 @@ impl<'a> Clause<'a> {
         Some(clause)
     }
 
-    fn accepted(&self) -> Option<Accepted> {
-        let is_json = ["application/json", "application/*", "*/*"].iter();
-        let is_json = is_json.clone().any(|media| self.media.eq_ignore_ascii_case(media));
-        let whole = Accepted { form: Form::Whole, depth: Depth::One };
+    fn accepted(&self, offer: Offer) -> Option<Accepted> {
+        let is_any = |medias: &[&str]| medias.iter().any(|media| self.media.eq_ignore_ascii_case(media));
+        let encoding = match is_any(&["application/vnd.kubernetes.protobuf"]) {
+            true => Encoding::Protobuf,
+            false if is_any(&["application/json", "application/*", "*/*"]) => Encoding::Json,
+            false => return None,
+        };
+        let whole = Accepted { encoding, ..JSON };
         let accepted = match (self.target, self.group, self.version) {
             ("", ..) => whole,
             ("Table", "meta.k8s.io", "v1") => Accepted { form: Form::Table, ..whole },
@@ -68,7 +87,13 @@ impl<'a> Clause<'a> {
             }
             _ => return None,
         };
-        is_json.then_some(accepted)
+        let is_offered = match (encoding, accepted.form, accepted.depth) {
+            (Encoding::Json, ..) => true,
+            (Encoding::Protobuf, Form::Whole, Depth::One) => offer == Offer::Objects,
+            (Encoding::Protobuf, Form::Metadata, Depth::One) => offer != Offer::Json,
+            (Encoding::Protobuf, ..) => false,
+        };
+        is_offered.then_some(accepted)
     }
 }
 
@@ -104,8 +129,20 @@ mod tests {
             ("application/json;stream=watch", Some((Form::Whole, Depth::One))),
         ];
         for (header, expected) in table {
-            let accepted = accept(header).ok().map(|accepted| (accepted.form, accepted.depth));
+            let accepted = accept(header, Offer::Json).ok().map(|accepted| (accepted.form, accepted.depth));
             assert_eq!(accepted, expected, "{header}");
         }
+    }
+
+    #[test]
+    fn protobuf_is_had_where_it_is_offered() {
+        let partial = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+        let whole = "application/vnd.kubernetes.protobuf,application/json";
+        let table = "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json";
+        let protobuf = |header, offer| accept(header, offer).unwrap().encoding == Encoding::Protobuf;
+        assert!(protobuf(whole, Offer::Objects) && !protobuf(whole, Offer::Metadata));
+        assert!(protobuf(partial, Offer::Objects) && protobuf(partial, Offer::Metadata));
+        assert!(!protobuf(partial, Offer::Json) && !protobuf(whole, Offer::Json));
+        assert!(!protobuf(table, Offer::Objects));
     }
 }

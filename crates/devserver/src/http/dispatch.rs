@@ -2,17 +2,17 @@
 
 use crate::fault::{Call, Effect, Verb};
 use crate::http::{
-    accept::accept,
+    accept::{Offer, accept},
     body::{self, Body},
     control::control,
     front::Front,
     route::{Route, Target},
 };
 use crate::registry::Resource;
-use crate::verb::{self, Answer, Aspect, Media, Refusal, Request, Tokens};
+use crate::verb::{self, Answer, Aspect, Encoding, Media, Refusal, Request, Tokens};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
-use kube_informer_wire::{FieldRequirement, ListOptions, Query, Relation};
+use kube_informer_wire::{FieldRequirement, ListOptions, Query, Relation, Schema};
 use std::sync::Arc;
 
 /// Answers a request.
@@ -21,7 +21,9 @@ where
     B: http_body::Body<Data = Bytes> + Send,
 {
     let mut pieces = None;
-    let answer = answer(front, request, &mut pieces).await.unwrap_or_else(Answer::from);
+    let accepts = text(request.headers(), header::ACCEPT).to_owned();
+    let answer =
+        answer(front, request, &mut pieces).await.unwrap_or_else(|refusal| refuse(&refusal, &accepts));
     let mut response = http::Response::builder()
         .status(answer.code)
         .header(header::CONTENT_TYPE, content_type(answer.media))
@@ -36,6 +38,18 @@ where
         *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
         response
     })
+}
+
+/// Refuses in the encoding that objects would have come in.
+fn refuse(refusal: &Refusal, accepts: &str) -> Answer {
+    let wanted = accept(accepts, Offer::Objects).map(|accepted| accepted.encoding);
+    match wanted {
+        Ok(Encoding::Protobuf) => {
+            let body = verb::protobuf_status(refusal.status());
+            Answer { retry_after: refusal.retry_after(), ..Answer::protobuf(refusal.status().code, body) }
+        }
+        Ok(Encoding::Json) | Err(_) => Answer::from(refusal.clone()),
+    }
 }
 
 async fn answer<B>(
@@ -59,19 +73,24 @@ where
     if route == Route::Swagger {
         return Ok(verb::swagger());
     }
-    let accepted = accept(text(&parts.headers, header::ACCEPT))?;
+    let accepts = text(&parts.headers, header::ACCEPT);
     match route {
         Route::Health | Route::Swagger | Route::Control(_) => Ok(verb::health()),
         Route::Document(_) if parts.method != Method::GET => Err(Refusal::method_not_allowed()),
-        Route::Document(document) => verb::discovery(&front.cluster, &document, accepted.depth),
+        Route::Document(document) => {
+            verb::discovery(&front.cluster, &document, accept(accepts, Offer::Json)?.depth)
+        }
         Route::Objects(target) => {
             let (verb, resource) = meant(front, &target, &parts.method, query)?;
+            let has_protobuf = Schema::of(&resource.api_version(), &resource.kind).is_some();
+            let accepted = accept(accepts, if has_protobuf { Offer::Objects } else { Offer::Metadata })?;
             let request = Request {
                 resource,
                 namespace: target.namespace,
                 name: target.name.unwrap_or_default(),
                 query: query.to_owned(),
                 form: accepted.form,
+                encoding: accepted.encoding,
                 content_type: media_type(&parts.headers),
                 body: body::read(body).await?,
             };
@@ -190,6 +209,8 @@ fn content_type(media: Media) -> &'static str {
     match media {
         Media::Json => "application/json",
         Media::Discovery => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        Media::Protobuf => "application/vnd.kubernetes.protobuf",
+        Media::ProtobufWatch => "application/vnd.kubernetes.protobuf;stream=watch",
         Media::Text => "text/plain; charset=utf-8",
         Media::Swagger => "application/octet-stream",
     }

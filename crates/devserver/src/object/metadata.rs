@@ -54,6 +54,21 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     fields(fields(object).entry("metadata").or_insert(Value::Null))
 }
 
+/// Leaves out maps and lists that hold nothing, as the API server does.
+pub(crate) fn drop_empty(object: &mut Value) {
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        let is_empty = match of(object).get(field) {
+            None => false,
+            Some(Value::Object(map)) => map.is_empty(),
+            Some(Value::Array(list)) => list.is_empty(),
+            Some(_) => false,
+        };
+        if is_empty {
+            of(object).remove(field);
+        }
+    }
+}
+
 /// Makes a field of one map the same as in another, absence included.
 pub(crate) fn keep(field: &str, from: Option<&Value>, to: &mut Map<String, Value>) {
     match from {

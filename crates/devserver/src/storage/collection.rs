@@ -60,7 +60,8 @@ impl Collection {
         }
     }
 
-    /// The objects as they were at `version`, in order, from behind the key `after`; nothing if that is forgotten.
+    /// The objects of the selected namespace as they were at `version`, in order, from behind the key `after`; nothing if
+    /// that is forgotten.
     pub(crate) fn at<'a>(
         &'a self,
         version: u64,
@@ -83,7 +84,7 @@ impl Collection {
             wanted.is_none_or(|wanted| record.key().namespace() == Some(wanted))
         };
         let merged = Merged { now: now.peekable(), before: before.into_iter().peekable() };
-        Some(merged.take_while(within).filter(|record| selection.matches(record.content())))
+        Some(merged.take_while(within))
     }
 
     /// What has changed since `version`, with the state that it had then.

@@ -36,12 +36,10 @@ pub(crate) fn read(
 ) -> Option<Page> {
     let mut objects = collection.at(version, selection, span.after.as_deref())?;
     let limit = span.limit.and_then(|limit| usize::try_from(limit.get()).ok()).unwrap_or(usize::MAX);
-    let records: Vec<_> = objects.by_ref().take(limit).cloned().collect();
-    let rest = match (records.len() == limit, selection.has_selector()) {
-        (false, _) => 0,
-        (true, true) => objects.take(1).count(),
-        (true, false) => objects.count(),
-    };
+    let selected = objects.by_ref().filter(|record| selection.matches(record.content()));
+    let records: Vec<_> = selected.take(limit).cloned().collect();
+    // Whether what comes after a full page is selected, the API server finds out when it is asked for.
+    let rest = if records.len() == limit { objects.count() } else { 0 };
     let last = records.last().filter(|_| rest > 0);
     let next = last.map(|last| Token { version: Some(version), after: last.key().to_string() });
     let remaining = (next.is_some() && !selection.has_selector()).then_some(rest as u64);

@@ -1,9 +1,12 @@
 //! One state of an object, encoded once and shared by whoever reads it.
 
 use bytes::Bytes;
-use kube_informer_wire::Key;
+use kube_informer_wire::{Key, Schema, protobuf_at_version, protobuf_metadata};
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 /// An object without its version: its JSON, and what selectors ask about it.
 ///
@@ -18,6 +21,8 @@ pub(crate) struct Content {
     fields: Box<[(String, String)]>,
     json: Bytes,
     metadata_end: usize,
+    /// The object in protobuf, without its version; empty until somebody asks for it.
+    protobuf: OnceLock<(Schema, Bytes)>,
 }
 
 /// An object at a version.
@@ -64,7 +69,7 @@ impl Content {
         (json, metadata_end): (Vec<u8>, usize),
     ) -> Self {
         let (uid, labels, fields) = (uid.into(), Arc::new(labels), fields.into());
-        Self { key, uid, labels, fields, json: json.into(), metadata_end }
+        Self { key, uid, labels, fields, json: json.into(), metadata_end, protobuf: OnceLock::new() }
     }
 
     #[cfg(test)]
@@ -150,6 +155,30 @@ impl Record {
                 out.push(b'}');
             }
         }
+    }
+
+    /// The object as a protobuf message of this schema, encoded once for all who ask.
+    pub(crate) fn protobuf(&self, schema: Schema, part: Part) -> Vec<u8> {
+        let (encoded, message) = self.content.protobuf.get_or_init(|| (schema, self.encode(schema)));
+        // Another version of the API may have another form, and is asked for once in a while.
+        let other = if *encoded == schema { None } else { Some(self.encode(schema)) };
+        let message = other.as_ref().unwrap_or(message);
+        let message = match part {
+            Part::Whole => message,
+            Part::Metadata => protobuf_metadata(message).unwrap_or(message),
+        };
+        protobuf_at_version(message, &self.version.to_string()).unwrap_or_else(|| message.to_vec())
+    }
+
+    fn encode(&self, schema: Schema) -> Bytes {
+        let mut object = self.to_value("{");
+        let encoded = schema.encode(&object).or_else(|error| {
+            // What a field of another type is in is left out, which shows; a real server would not have stored it.
+            tracing::warn!(key = %self.key(), %error, "object has no protobuf form");
+            object.as_object_mut().into_iter().for_each(|object| object.retain(|name, _| name == "metadata"));
+            schema.encode(&object)
+        });
+        encoded.unwrap_or_default().into()
     }
 
     /// Decodes the object, with the types that `head` says.

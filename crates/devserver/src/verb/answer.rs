@@ -28,6 +28,10 @@ pub(crate) enum Media {
     Json,
     /// The JSON of aggregated discovery.
     Discovery,
+    /// Protobuf.
+    Protobuf,
+    /// Frames of protobuf.
+    ProtobufWatch,
     /// Text.
     Text,
     /// An OpenAPI v2 description, as protobuf.
@@ -53,6 +57,11 @@ impl Answer {
     /// JSON that is encoded already.
     pub(crate) fn json(code: u16, json: impl Into<Bytes>) -> Self {
         Self { code, retry_after: None, media: Media::Json, body: Body::Whole(json.into()) }
+    }
+
+    /// Protobuf that is encoded already.
+    pub(crate) fn protobuf(code: u16, body: impl Into<Bytes>) -> Self {
+        Self { media: Media::Protobuf, ..Self::json(code, body) }
     }
 
     /// A document.

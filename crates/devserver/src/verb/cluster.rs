@@ -1,6 +1,6 @@
 //! The state that all verbs work on: the objects and what is served of them.
 
-use crate::object::{self, supported_fields};
+use crate::object::{self, metadata, supported_fields};
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
 use crate::verb::refusal::Refusal;
@@ -89,7 +89,8 @@ impl Cluster {
 }
 
 /// Encodes an object of a resource.
-pub(crate) fn encode(resource: &Resource, key: Key, object: Value) -> Box<Content> {
+pub(crate) fn encode(resource: &Resource, key: Key, mut object: Value) -> Box<Content> {
+    metadata::drop_empty(&mut object);
     let fields = own_fields(resource, &object);
     Box::new(Content::new(key, object, fields))
 }

@@ -24,7 +24,7 @@ pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
     let intent = request.intent()?;
     if !metadata::text(&object, "resourceVersion").is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
-        return Err(Refusal::bad_request(message));
+        return Err(Refusal::unexplained(message));
     }
     let resource = &request.resource;
     let prefix = metadata::text(&object, "generateName");

@@ -51,9 +51,7 @@ pub(crate) fn options(request: &Request) -> Result<(Preconditions, Intent), Refu
     let options: Value = match request.body.is_empty() {
         true => Value::Null,
         // Options carry the version of the group of the object, or v1; neither makes a difference.
-        false => serde_json::from_slice(&request.body).map_err(|error| {
-            Refusal::bad_request(&format!("couldn't get version/kind; json parse error: {error}"))
-        })?,
+        false => request.value()?,
     };
     let demand =
         |field: &str| options.pointer(&format!("/preconditions/{field}"))?.as_str().map(str::to_owned);
@@ -78,6 +76,7 @@ pub(crate) fn remove(
         let decision =
             decision.map_err(|mismatch| Refusal::conflict(resource, &request.name, &mismatch.to_string()))?;
         let write = match decision {
+            Decision::Remove if intent == Intent::DryRun => return Ok(Gone::Removed(record)),
             _ if intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
             _ if resource.is("", "namespaces") => Write::Replace(
                 record.version(),

@@ -2,7 +2,11 @@
 
 use crate::fault::{Cut, Manner, Notice, WatchEffect};
 use crate::storage::{Batch, Place, Position, Record, Selection, Store, Unreadable};
-use crate::verb::{form::Shape, refusal::Refusal};
+use crate::verb::{
+    form::Shape,
+    protobuf::{Protobuf, error_event},
+    refusal::Refusal,
+};
 use bytes::Bytes;
 use kube_informer_wire::{
     EventType, ResourceVersion, encode_bookmark, encode_error, encode_initial_events_end,
@@ -36,6 +40,8 @@ pub(crate) struct Watch {
     pub(crate) place: Place,
     pub(crate) selection: Selection,
     pub(crate) shape: Shape,
+    /// The way to tell it in protobuf, if that is wanted.
+    pub(crate) protobuf: Option<Protobuf>,
     /// What there is when it begins, if it begins with that.
     pub(crate) initial: Vec<Record>,
     /// Whether the end of what there is at the beginning is told.
@@ -140,12 +146,16 @@ impl Follower {
     }
 
     fn say(&mut self, kind: EventType, record: &Record, out: &mut Vec<u8>) {
-        out.reserve(self.watch.shape.size(record));
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(kind.as_str().as_bytes());
-        out.extend_from_slice(b"\",\"object\":");
-        self.watch.shape.append(record, out);
-        out.extend_from_slice(b"}\n");
+        if let Some(protobuf) = &self.watch.protobuf {
+            out.extend_from_slice(&protobuf.event(kind, record));
+        } else {
+            out.reserve(self.watch.shape.size(record));
+            out.extend_from_slice(b"{\"type\":\"");
+            out.extend_from_slice(kind.as_str().as_bytes());
+            out.extend_from_slice(b"\",\"object\":");
+            self.watch.shape.append(record, out);
+            out.extend_from_slice(b"}\n");
+        }
         self.sent += 1;
         self.cut_if(|sent, cut| cut.events.is_some_and(|events| sent >= events));
     }
@@ -161,7 +171,11 @@ impl Follower {
         if self.initial_end.is_some_and(|due| due <= now) {
             self.initial_end = None;
             if tells(&self.watch.effect.initial_events_end) {
-                out.extend_from_slice(&encode_initial_events_end(&self.watch.shape.types(), &version));
+                let bookmark = match &self.watch.protobuf {
+                    Some(protobuf) => protobuf.initial_events_end(&version),
+                    None => encode_initial_events_end(&self.watch.shape.types(), &version),
+                };
+                out.extend_from_slice(&bookmark);
             }
         }
         if self.next_bookmark.is_some_and(|due| due <= now) {
@@ -176,7 +190,11 @@ impl Follower {
         // A bookmark before the initial events have ended would say that they have.
         if self.initial_end.is_none() && tells(&self.watch.effect.bookmarks) {
             let version = ResourceVersion::number(self.position.version);
-            out.extend_from_slice(&encode_bookmark(&self.watch.shape.types(), &version));
+            let bookmark = match &self.watch.protobuf {
+                Some(protobuf) => protobuf.bookmark(&version),
+                None => encode_bookmark(&self.watch.shape.types(), &version),
+            };
+            out.extend_from_slice(&bookmark);
         }
     }
 
@@ -194,7 +212,12 @@ impl Follower {
     fn lose(&mut self, why: Unreadable, out: &mut Vec<u8>) {
         self.phase = Phase::Over(match why {
             Unreadable::Forgotten { floor } => {
-                out.extend_from_slice(&encode_error(too_old(self.position.version, floor).status()));
+                let refusal = too_old(self.position.version, floor);
+                let event = match &self.watch.protobuf {
+                    Some(_) => error_event(refusal.status()),
+                    None => encode_error(refusal.status()),
+                };
+                out.extend_from_slice(&event);
                 Manner::Clean
             }
             Unreadable::CutOff | Unreadable::Ahead { .. } => Manner::Abrupt,

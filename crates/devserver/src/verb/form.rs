@@ -19,6 +19,14 @@ pub(crate) enum Form {
     Table,
 }
 
+/// What answers are encoded in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Encoding {
+    #[default]
+    Json,
+    Protobuf,
+}
+
 /// Writes objects of one resource in one form.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {

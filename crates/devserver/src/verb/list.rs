@@ -10,7 +10,7 @@ use crate::verb::{
     request::Request,
 };
 use bytes::Bytes;
-use kube_informer_wire::{ListOptions, ResourceVersion, VersionMatch};
+use kube_informer_wire::{ListOptions, ResourceVersion, ShardSelector, VersionMatch};
 use serde_json::{Value, json};
 
 /// How many bytes of a long list go out at once.
@@ -52,13 +52,27 @@ pub(crate) async fn list(
 pub(crate) fn answer(request: &Request, page: Page) -> Answer {
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
     let shard = request.parameter("shardSelector").filter(|text| !text.is_empty());
+    // The API server tells the selector as it prints it, not as it was written.
+    let shard = shard.map(|text| text.parse().map_or(text, |shard: ShardSelector| shard.to_string()));
     let metadata = metadata(&page, shard);
     if shape.form() == Form::Table {
         let mut table = shape.table(&page.records);
         table["metadata"] = metadata;
         return Answer::document(&table);
     }
+    if let Some(body) =
+        request.protobuf().and_then(|protobuf| protobuf.list(&shape, &metadata, &page.records))
+    {
+        return Answer::protobuf(200, body);
+    }
     let types = shape.list_types();
+    if shape.form() == Form::Metadata && page.records.is_empty() {
+        let (kind, version) = (types.kind, types.api_version);
+        // It is so in the API server: no items, rather than an empty list of them.
+        return Answer::document(
+            &json!({ "kind": kind, "apiVersion": version, "metadata": metadata, "items": null }),
+        );
+    }
     let head = json!([types.kind, types.api_version, metadata]);
     let head = format!(r#"{{"kind":{},"apiVersion":{},"metadata":{},"items":["#, head[0], head[1], head[2]);
     let parts =

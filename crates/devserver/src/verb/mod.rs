@@ -6,6 +6,8 @@ mod answer;
 
 mod form;
 
+mod protobuf;
+
 mod request;
 
 mod cluster;
@@ -44,11 +46,12 @@ pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use delete_collection::delete_collection;
 pub(crate) use discovery::{Depth, Document, discovery};
-pub(crate) use form::Form;
+pub(crate) use form::{Encoding, Form};
 pub(crate) use get::get;
 pub(crate) use health::{health, swagger};
 pub(crate) use list::{Tokens, list};
 pub(crate) use patch::patch;
+pub(crate) use protobuf::status as protobuf_status;
 pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
 pub(crate) use update::{Aspect, update};

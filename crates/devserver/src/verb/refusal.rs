@@ -69,11 +69,20 @@ impl Refusal {
         Self::new(400, reason::BAD_REQUEST, message)
     }
 
+    /// A mistake of the client that the API server takes for one of its own: a code, and no reason.
+    pub(crate) fn unexplained(message: &str) -> Self {
+        Self::new(500, "", message)
+    }
+
     /// The options in a query string cannot be read, or break a rule.
     pub(crate) fn query(error: &QueryError) -> Self {
         let QueryError::Rule { parameter, rule } = error else {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            return Self::bad_request(&format!("{error}{cause}"));
+            let message = format!("{error}{cause}");
+            return match error {
+                QueryError::Selector { parameter: "shardSelector", .. } => Self::unexplained(&message),
+                _ => Self::bad_request(&message),
+            };
         };
         Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden(parameter, rule)])
     }
@@ -100,7 +109,7 @@ impl Refusal {
 
     /// A version that has not been reached.
     pub(crate) fn version_too_large(asked: u64, newest: u64) -> Self {
-        let message = format!("Too large resource version: {asked}, current: {newest}");
+        let message = format!("Timeout: Too large resource version: {asked}, current: {newest}");
         let cause = StatusCause {
             reason: "ResourceVersionTooLarge".to_owned(),
             message: "Too large resource version".to_owned(),

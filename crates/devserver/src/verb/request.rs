@@ -2,9 +2,11 @@
 
 use crate::registry::Resource;
 use crate::storage::Place;
-use crate::verb::form::Form;
+use crate::verb::form::{Encoding, Form};
+use crate::verb::protobuf::Protobuf;
 use crate::verb::refusal::Refusal;
 use bytes::Bytes;
+use kube_informer_wire::{ManagedFields, open_protobuf};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ pub(crate) struct Request {
     pub(crate) query: String,
     /// How objects are wanted.
     pub(crate) form: Form,
+    /// What the answer is wanted in.
+    pub(crate) encoding: Encoding,
     /// The media type of the body, without parameters, in lower case.
     pub(crate) content_type: String,
     /// The body.
@@ -39,6 +43,14 @@ pub(crate) enum Intent {
 impl Request {
     pub(crate) fn place(&self) -> Place {
         Place::new(self.resource.storage())
+    }
+
+    /// The way to answer in protobuf, if that is wanted.
+    pub(crate) fn protobuf(&self) -> Option<Protobuf> {
+        match self.encoding {
+            Encoding::Json => None,
+            Encoding::Protobuf => Protobuf::new(&self.resource, self.form),
+        }
     }
 
     /// The key of the object that the path names.
@@ -100,17 +112,28 @@ impl Request {
     }
 
     fn json(&self) -> Result<Value, Refusal> {
-        if !matches!(self.content_type.as_str(), "" | "application/json") {
-            return Err(Refusal::unsupported_media_type(
-                "the body of the request was in an unknown format - accepted media types include: application/json",
-            ));
+        match self.value()? {
+            object @ Value::Object(_) => Ok(object),
+            _ => Err(Refusal::bad_request("couldn't get version/kind; the body is no object")),
         }
-        match serde_json::from_slice(&self.body) {
-            Ok(object @ Value::Object(_)) => Ok(object),
-            Ok(_) => Err(Refusal::bad_request("couldn't get version/kind; the body is no object")),
-            Err(error) => {
-                Err(Refusal::bad_request(&format!("couldn't get version/kind; json parse error: {error}")))
+    }
+
+    /// The body, whatever it is encoded in.
+    pub(crate) fn value(&self) -> Result<Value, Refusal> {
+        let refuse = |cause: &dyn std::fmt::Display| {
+            Refusal::bad_request(&format!("couldn't get version/kind; {cause}"))
+        };
+        match self.content_type.as_str() {
+            "" | "application/json" => serde_json::from_slice(&self.body)
+                .map_err(|error| refuse(&format!("json parse error: {error}"))),
+            "application/vnd.kubernetes.protobuf" => {
+                let raw = open_protobuf(&self.body).map_err(|error| refuse(&error))?;
+                raw.decode(ManagedFields::Keep).map_err(|error| refuse(&error))
             }
+            _ => Err(Refusal::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json, application/vnd.kubernetes.protobuf",
+            )),
         }
     }
 }

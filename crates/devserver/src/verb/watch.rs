@@ -8,6 +8,7 @@ use crate::verb::{
     follower::{Follower, Step, Watch, too_old},
     form::Shape,
     list::{number, selection},
+    protobuf::error_event,
     refusal::Refusal,
     request::Request,
 };
@@ -24,12 +25,14 @@ pub(crate) async fn watch(
     options: WatchOptions,
     effect: WatchEffect,
 ) -> Result<Answer, Refusal> {
-    let asked = number(options.resource_version.as_ref())?;
+    let asked = number(options.resource_version.as_ref())
+        .map_err(|refusal| Refusal::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
     let mut watch = Watch {
         place: request.place(),
         shape,
+        protobuf: request.protobuf(),
         initial: Vec::new(),
         tells_initial_end: start == Start::StreamingList && options.allow_watch_bookmarks,
         bookmarks: options.allow_watch_bookmarks.then_some(cluster.bookmark_interval),
@@ -42,11 +45,11 @@ pub(crate) async fn watch(
         && let Some(version) = asked
         && let Err(refusal) = cluster.reached(version).await
     {
-        return Ok(failed(&refusal));
+        return Ok(failed(request, &refusal));
     }
     let from = match start {
         Start::Behind => asked,
-        Start::State | Start::StreamingList => {
+        Start::StreamingList => {
             let page = cluster.store.list(&watch.place, &watch.selection, &Span::default());
             let Page { version, records, .. } = page.expect("the newest version is known");
             watch.initial = records;
@@ -56,19 +59,19 @@ pub(crate) async fn watch(
     match cluster.store.follow(&watch.place, from) {
         Ok((position, changed)) => {
             let follower = Follower::new(watch, position, Instant::now());
-            Ok(stream(frames(Arc::clone(cluster), follower, changed)))
+            Ok(stream(request, frames(Arc::clone(cluster), follower, changed)))
         }
-        Err(Unreadable::Forgotten { floor }) => Ok(failed(&too_old(from.unwrap_or_default(), floor))),
-        Err(Unreadable::CutOff | Unreadable::Ahead { .. }) => Ok(failed(&too_old(0, 0))),
+        Err(Unreadable::Forgotten { floor }) => {
+            Ok(failed(request, &too_old(from.unwrap_or_default(), floor)))
+        }
+        Err(Unreadable::CutOff | Unreadable::Ahead { .. }) => Ok(failed(request, &too_old(0, 0))),
     }
 }
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With all there is.
-    State,
-    /// With all there is, and a word on where that ends.
+    /// With all there is, and a word on where that ends if bookmarks are allowed.
     StreamingList,
     /// With what comes after a version, or after now.
     Behind,
@@ -80,7 +83,8 @@ impl Start {
         match options.send_initial_events {
             Some(true) => Self::StreamingList,
             Some(false) => Self::Behind,
-            None if is_open => Self::State,
+            // The API server takes these for streaming lists, too.
+            None if is_open => Self::StreamingList,
             None => Self::Behind,
         }
     }
@@ -101,13 +105,17 @@ fn default_timeout(cluster: &Cluster) -> Duration {
     Duration::from_secs(LEAST + cluster.random() % LEAST)
 }
 
-fn failed(refusal: &Refusal) -> Answer {
-    let event = Ok(encode_error(refusal.status()));
-    stream(futures_util::stream::iter([event]))
+fn failed(request: &Request, refusal: &Refusal) -> Answer {
+    let event = match request.protobuf() {
+        Some(_) => error_event(refusal.status()),
+        None => encode_error(refusal.status()),
+    };
+    stream(request, futures_util::stream::iter([Ok(event)]))
 }
 
-fn stream(frames: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Answer {
-    Answer { code: 200, retry_after: None, media: Media::Json, body: Body::Stream(Box::pin(frames)) }
+fn stream(request: &Request, frames: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Answer {
+    let media = if request.protobuf().is_some() { Media::ProtobufWatch } else { Media::Json };
+    Answer { code: 200, retry_after: None, media, body: Body::Stream(Box::pin(frames)) }
 }
 
 fn frames(

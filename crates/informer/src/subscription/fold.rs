@@ -4,6 +4,7 @@ use crate::controller::Event;
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyMap};
 use std::{collections::VecDeque, sync::Arc};
+use tokio::time::Instant;
 
 /// Events that have not been told, folded so that each key has two at most: the end of what the follower knew, and what
 /// there is now.
@@ -16,17 +17,21 @@ pub(super) struct Folded<K> {
     turn: u64,
 }
 
+/// Where and when the oldest of what was folded into a key was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since {
+    pub(super) position: u64,
+    pub(super) received: Instant,
+}
+
 struct Pair<K> {
     turn: u64,
+    since: Since,
     gone: Option<Event<K>>,
     now: Option<Event<K>>,
 }
 
 impl<K> Folded<K> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
-    }
-
     /// How many keys there are.
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
@@ -47,30 +52,40 @@ impl<K> Folded<K> {
         }
     }
 
-    fn put(&mut self, key: Key, pair: (Option<Event<K>>, Option<Event<K>>)) {
+    /// Where and when the oldest of it was written: keys stand in the order in which they fell behind.
+    pub(super) fn since(&self) -> Option<Since> {
+        let live = |(turn, key): &(u64, Key)| self.by_key.get(key).filter(|pair| pair.turn == *turn);
+        self.order.iter().find_map(live).map(|pair| pair.since)
+    }
+
+    fn put(&mut self, key: Key, since: Since, event: Event<K>) {
         self.turn += 1;
         self.order.push_back((self.turn, key.clone()));
-        self.by_key.insert(key, Pair { turn: self.turn, gone: pair.0, now: pair.1 });
-        // Keys that came and went leave their places behind.
+        let is_end = matches!(event, Event::Deleted { .. });
+        let (gone, now) = if is_end { (Some(event), None) } else { (None, Some(event)) };
+        self.by_key.insert(key, Pair { turn: self.turn, since, gone, now });
+    }
+
+    /// Forgets a key that came and went, and the places that such keys leave behind.
+    fn forget(&mut self, key: &Key) {
+        self.by_key.remove(key);
+        let by_key = &self.by_key;
+        let is_live = |(turn, key): &(u64, Key)| by_key.get(key).is_some_and(|pair| pair.turn == *turn);
+        while self.order.front().is_some_and(|place| !is_live(place)) {
+            self.order.pop_front();
+        }
         if self.order.len() > 2 * self.by_key.len() + 64 {
-            let by_key = &self.by_key;
-            self.order.retain(|(turn, key)| by_key.get(key).is_some_and(|pair| pair.turn == *turn));
+            self.order.retain(is_live);
         }
     }
 }
 
 impl<K: Resource> Folded<K> {
     /// Adds what happened next.
-    pub(super) fn fold(&mut self, event: &Event<K>) {
+    pub(super) fn fold(&mut self, event: &Event<K>, since: Since) {
         let Ok(key) = Key::of(&**event.object()) else { return };
         let Some(pair) = self.by_key.get_mut(&key) else {
-            let event = event.clone();
-            let pair = if matches!(event, Event::Deleted { .. }) {
-                (Some(event), None)
-            } else {
-                (None, Some(event))
-            };
-            return self.put(key, pair);
+            return self.put(key, since, event.clone());
         };
         match (pair.now.take(), event) {
             (None, event @ (Event::Added { .. } | Event::Updated { .. })) => pair.now = Some(event.clone()),
@@ -95,7 +110,7 @@ impl<K: Resource> Folded<K> {
             }
         }
         if pair.gone.is_none() && pair.now.is_none() {
-            self.by_key.remove(&key);
+            self.forget(&key);
         }
     }
 }

@@ -32,13 +32,17 @@ impl<K> Follower<K> {
         if let Some(chunk) = self.seat.take() {
             return Poll::Ready(Some(chunk));
         }
-        // Asked before looking once more: what was told before the close is still read.
-        let is_closed = self.hub.is_closed();
         self.hub.register(&mut self.ticket, context.waker());
+        // Asked when the close would wake it, and before looking once more: what was told before is still read.
+        let is_closed = self.hub.is_closed();
         match self.seat.take() {
             Some(chunk) => Poll::Ready(Some(chunk)),
             None if is_closed || self.seat.has_left() => Poll::Ready(None),
-            None => Poll::Pending,
+            None => {
+                // It may have passed over what was not meant for it, which is what others wait for.
+                self.hub.progressed(&self.seat);
+                Poll::Pending
+            }
         }
     }
 

@@ -52,11 +52,15 @@ pub(super) async fn drive<K: Send + Sync + 'static>(
     while let Some(chunk) = follower.next().await {
         for (number, event) in chunk.events().iter().enumerate() {
             follower.seat.holds(chunk.events().len() - number - 1);
-            let Some(event) = follower.seat.filter.view(event) else { continue };
             if follower.seat.has_left() {
                 return;
             }
-            if AssertUnwindSafe(handler.handle(&event)).catch_unwind().await.is_err() {
+            let tell = async {
+                if let Some(event) = follower.seat.filter.view(event) {
+                    handler.handle(&event).await;
+                }
+            };
+            if AssertUnwindSafe(tell).catch_unwind().await.is_err() {
                 follower.seat.panicked();
                 tracing::error!(
                     handler = follower.seat.name,

@@ -31,8 +31,6 @@ use tokio::{sync::Notify, time::Instant};
 pub(crate) struct Hub<K> {
     store: Store<K>,
     stage: Mutex<Stage<K>>,
-    /// How much has been told.
-    end: AtomicU64,
     /// How much had been told when the cache was complete for the first time.
     synced_at: AtomicU64,
     is_closed: AtomicBool,
@@ -80,7 +78,6 @@ impl<K> Hub<K> {
         Self {
             store,
             stage: Mutex::new(stage),
-            end: AtomicU64::new(0),
             synced_at: AtomicU64::new(u64::MAX),
             is_closed: AtomicBool::new(false),
             waiting: Mutex::default(),
@@ -102,8 +99,9 @@ impl<K> Hub<K> {
         stage.writer.as_ref()?;
         stage.issued += 1;
         let number = stage.issued;
+        // Each that has no name of its own would be a series of its own, for ever.
+        let metrics = self.metrics.seat(options.name.as_deref().unwrap_or("subscriber"));
         let name = options.name.unwrap_or_else(|| format!("subscriber-{number}"));
-        let metrics = self.metrics.seat(&name);
         let Subscribe { policy, filter, .. } = options;
         let ticket = Ticket { number, name, policy, filter, period, ending, metrics };
         let reader = Reader::new(number, period.is_some(), self.store.snapshot(), stage.log.cursor());
@@ -167,31 +165,45 @@ impl<K> Hub<K> {
 
     /// How many events a follower has not been told.
     pub(super) fn depth(&self, seat: &Seat<K>) -> u64 {
-        seat.depth(self.end.load(Ordering::Acquire))
+        seat.depth(self.told())
     }
 
     /// Waits until nobody who makes others wait is too far behind.
     pub(crate) async fn room(&self) {
+        let began = Instant::now();
+        let mut is_told = false;
         loop {
             let mut room = std::pin::pin!(self.room.notified());
             room.as_mut().enable();
-            let end = self.end.load(Ordering::Acquire);
-            let is_full = |seat: &Arc<Seat<K>>| {
-                matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
-            };
-            let Some(slow) = self.stage().seats.iter().find(|seat| is_full(seat)).cloned() else { return };
-            if self.is_closed() {
-                return;
-            }
-            if tokio::time::timeout(PATIENCE, room.as_mut()).await.is_err() {
+            let Some(slow) = self.slowest() else { return };
+            if !is_told && began.elapsed() >= PATIENCE {
+                is_told = true;
                 tracing::warn!(
                     handler = slow.name,
-                    behind = slow.behind(end),
+                    depth = self.depth(&slow),
                     "informer waits for a handler"
                 );
-                room.await;
             }
+            // From time to time the gauges are set, so that one sees who it is.
+            let _ = tokio::time::timeout(GAUGE_PERIOD, room).await;
         }
+    }
+
+    /// One who makes others wait and is too far behind.
+    fn slowest(&self) -> Option<Arc<Seat<K>>> {
+        let mut stage = self.stage();
+        let end = stage.log.end();
+        let is_full = |seat: &&Arc<Seat<K>>| {
+            matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
+        };
+        let slow = stage.seats.iter().find(is_full).cloned().filter(|_| stage.writer.is_some())?;
+        self.set_gauges(&mut stage);
+        Some(slow)
+    }
+
+    /// How much has been told, of all that is in the cache by now.
+    pub(super) fn told(&self) -> u64 {
+        self.stage().log.end()
     }
 
     /// Says that a follower has come further, to those for whom it matters.
@@ -205,11 +217,11 @@ impl<K> Hub<K> {
     pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
         let mut stage = self.stage();
         if self.synced_at.load(Ordering::Acquire) != u64::MAX && stage.writer.is_some() {
-            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now);
+            let end = stage.log.end();
+            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now, end);
             let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
             if !whom.is_empty() {
                 stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
-                self.end.store(stage.log.end(), Ordering::Release);
             }
             let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
             drop(stage);
@@ -245,8 +257,7 @@ impl<K> Hub<K> {
         let end = stage.log.end();
         for seat in &stage.seats {
             seat.metrics.depth.set(seat.depth(end) as f64);
-            let lag =
-                seat.reader().oldest().map_or(Duration::ZERO, |oldest| now.saturating_duration_since(oldest));
+            let lag = seat.oldest().map_or(Duration::ZERO, |oldest| now.saturating_duration_since(oldest));
             seat.metrics.lag.set(lag.as_secs_f64());
         }
     }
@@ -270,7 +281,6 @@ impl<K: Resource> Hub<K> {
             stage.log.append(part, received);
         }
         let end = stage.log.end();
-        self.end.store(end, Ordering::Release);
         self.metrics.events.increment(tidings.changes);
         self.metrics.objects.set(self.store.len() as f64);
         if let Some(version) = self.store.version().and_then(|version| version.to_number()) {

@@ -25,7 +25,8 @@ pub(super) struct Slot<K> {
 }
 
 struct Written<K> {
-    part: Part<K>,
+    /// Shared by itself: who is at these events must not hold what is written after them.
+    part: Arc<Part<K>>,
     received: Instant,
     next: Arc<Slot<K>>,
 }
@@ -44,9 +45,9 @@ pub(super) struct Cursor<K> {
     position: u64,
 }
 
-/// Events of one slot.
+/// Events of one part.
 pub(super) struct Stretch<K> {
-    slot: Arc<Slot<K>>,
+    part: Arc<Part<K>>,
     range: Range<usize>,
     pub(super) received: Instant,
 }
@@ -59,8 +60,8 @@ pub(super) enum Reading<K> {
     Changes(Stretch<K>),
     /// Events that only tell again.
     Again(Stretch<K>),
-    /// Everything known, told again to these.
-    Resync(Arc<Slot<K>>),
+    /// Everything known, told again.
+    Resync(Arc<Part<K>>),
 }
 
 impl<K> Part<K> {
@@ -68,6 +69,21 @@ impl<K> Part<K> {
         match self {
             Self::Changes(events) | Self::Again(events) => events.len(),
             Self::Resync(..) => 1,
+        }
+    }
+
+    fn events(&self) -> &[Event<K>] {
+        match self {
+            Self::Changes(events) | Self::Again(events) => events,
+            Self::Resync(..) => &[],
+        }
+    }
+
+    /// The state that is told again, if it is that, and to whom.
+    pub(super) fn resync(&self) -> Option<(&Arc<Snapshot<K>>, &[u64])> {
+        match self {
+            Self::Resync(snapshot, whom) => Some((snapshot, whom)),
+            Self::Changes(_) | Self::Again(_) => None,
         }
     }
 }
@@ -86,9 +102,14 @@ impl<K> Log<K> {
     pub(super) fn append(&mut self, part: Part<K>, received: Instant) {
         let next = Arc::new(Slot::empty());
         self.end += part.len() as u64;
-        let written = Written { part, received, next: Arc::clone(&next) };
+        let written = Written { part: Arc::new(part), received, next: Arc::clone(&next) };
         let tail = std::mem::replace(&mut self.tail, next);
         assert!(tail.written.set(written).is_ok(), "only the log writes, and each slot once");
+    }
+
+    /// A place where nothing will ever be written.
+    pub(super) fn nowhere() -> Cursor<K> {
+        Self::new().cursor()
     }
 
     /// Reads from here on.
@@ -100,21 +121,6 @@ impl<K> Log<K> {
 impl<K> Slot<K> {
     fn empty() -> Self {
         Self { written: OnceLock::new() }
-    }
-
-    fn events(&self) -> &[Event<K>] {
-        match self.written.get().map(|written| &written.part) {
-            Some(Part::Changes(events) | Part::Again(events)) => events,
-            Some(Part::Resync(..)) | None => &[],
-        }
-    }
-
-    /// The state that is told again, if that is what stands here, and to whom.
-    pub(super) fn resync(&self) -> Option<(&Arc<Snapshot<K>>, &[u64])> {
-        match self.written.get().map(|written| &written.part) {
-            Some(Part::Resync(snapshot, whom)) => Some((snapshot, whom)),
-            _ => None,
-        }
     }
 }
 
@@ -144,11 +150,13 @@ impl<K> Cursor<K> {
         let Some(written) = self.slot.written.get() else { return Reading::End };
         let begin = self.offset;
         let end = written.part.len().min(begin.saturating_add(max));
-        let stretch = |slot| Stretch { slot, range: begin..end, received: written.received };
-        let reading = match &written.part {
-            Part::Changes(_) => Reading::Changes(stretch(Arc::clone(&self.slot))),
-            Part::Again(_) => Reading::Again(stretch(Arc::clone(&self.slot))),
-            Part::Resync(..) => Reading::Resync(Arc::clone(&self.slot)),
+        let part = Arc::clone(&written.part);
+        let reading = match &*written.part {
+            Part::Changes(_) => {
+                Reading::Changes(Stretch { part, range: begin..end, received: written.received })
+            }
+            Part::Again(_) => Reading::Again(Stretch { part, range: begin..end, received: written.received }),
+            Part::Resync(..) => Reading::Resync(part),
         };
         self.position += (end - begin) as u64;
         if end == written.part.len() {
@@ -162,6 +170,6 @@ impl<K> Cursor<K> {
 
 impl<K> Stretch<K> {
     pub(super) fn events(&self) -> &[Event<K>] {
-        &self.slot.events()[self.range.clone()]
+        &self.part.events()[self.range.clone()]
     }
 }

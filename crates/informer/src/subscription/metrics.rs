@@ -2,16 +2,17 @@
 //! with the `metrics` facade.
 //!
 //! Each has the label `name`, which is the informer's. The recorder is asked for when the informer is built and when a
-//! follower comes. Gauges of followers are set once a second while something happens, so one that is stuck shows too.
+//! follower comes; those without a name share the label `subscriber`. Gauges of followers are set once a second while something
+//! happens, so one that is stuck shows too.
 //!
 //! | metric | type | further label | what it tells |
 //! |---|---|---|---|
 //! | [`kube_informer_events_total`](EVENTS) | counter | | changes told to followers, each counted once |
 //! | [`kube_informer_objects`](OBJECTS) | gauge | | how many objects the cache holds |
 //! | [`kube_informer_version`](VERSION) | gauge | | up to which version the cache has everything, where it is a number |
-//! | [`kube_informer_queue_depth`](QUEUE_DEPTH) | gauge | | deltas that were queued when the last batch was taken |
-//! | [`kube_informer_handler_depth`](HANDLER_DEPTH) | gauge | `handler` | events that a follower has not handled |
-//! | [`kube_informer_handler_lag_seconds`](HANDLER_LAG) | gauge | `handler` | how long the oldest of these has been there |
+//! | [`kube_informer_queue_depth`](QUEUE_DEPTH) | gauge | | deltas that were queued when a batch was last taken, from any of its sources |
+//! | [`kube_informer_handler_depth`](HANDLER_DEPTH) | gauge | `handler` | events that a follower has not been told |
+//! | [`kube_informer_handler_lag_seconds`](HANDLER_LAG) | gauge | `handler` | how long the oldest event that it has not handled has been there |
 //! | [`kube_informer_handler_latency_seconds`](HANDLER_LATENCY) | histogram | `handler` | from the arrival of a change until it was handled, of the oldest of each run of events |
 //! | [`kube_informer_handler_panics_total`](HANDLER_PANICS) | counter | `handler` | how often a handler panicked |
 
@@ -26,7 +27,7 @@ pub const OBJECTS: &str = "kube_informer_objects";
 pub const VERSION: &str = "kube_informer_version";
 /// Deltas that were queued when the last batch was taken.
 pub const QUEUE_DEPTH: &str = "kube_informer_queue_depth";
-/// Events that a follower has not handled.
+/// Events that a follower has not been told.
 pub const HANDLER_DEPTH: &str = "kube_informer_handler_depth";
 /// How long the oldest unhandled event of a follower has been there.
 pub const HANDLER_LAG: &str = "kube_informer_handler_lag_seconds";
@@ -83,7 +84,7 @@ fn describe() {
     describe_gauge!(OBJECTS, Unit::Count, "How many objects the cache holds");
     describe_gauge!(VERSION, "Up to which version the cache has everything");
     describe_gauge!(QUEUE_DEPTH, Unit::Count, "Deltas that were queued when the last batch was taken");
-    describe_gauge!(HANDLER_DEPTH, Unit::Count, "Events that a follower has not handled");
+    describe_gauge!(HANDLER_DEPTH, Unit::Count, "Events that a follower has not been told");
     describe_gauge!(HANDLER_LAG, Unit::Seconds, "How long the oldest unhandled event has been there");
     describe_histogram!(HANDLER_LATENCY, Unit::Seconds, "From the arrival of a change until it was handled");
     describe_counter!(HANDLER_PANICS, Unit::Count, "How often a handler panicked");

@@ -4,7 +4,7 @@ use super::policy::Policy;
 use crate::controller::Event;
 use kube_core::Resource;
 use kube_informer_wire::LabelSelector;
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 /// What a follower asks for: `Subscribe::new().namespace("web").policy(Policy::Unbounded)`.
 #[must_use]
@@ -16,7 +16,7 @@ pub struct Subscribe<K> {
 }
 
 /// Which objects exist for a follower.
-pub(super) struct Filter<K>(Option<Arc<Passes<K>>>);
+pub(super) struct Filter<K>(Option<Box<Passes<K>>>);
 
 type Passes<K> = dyn Fn(&K) -> bool + Send + Sync;
 
@@ -44,7 +44,7 @@ impl<K> Subscribe<K> {
     /// Tells it everything known again, this often: [`Event::is_sync`]. Zero means never, and less than a second counts as
     /// one. The default is what the informer was told.
     pub fn resync(mut self, period: Duration) -> Self {
-        self.resync = Some(if period.is_zero() { period } else { period.max(SHORTEST) });
+        self.resync = Some(period);
         self
     }
 
@@ -56,15 +56,16 @@ impl<K> Subscribe<K> {
         K: 'static,
     {
         self.filter.0 = Some(match self.filter.0.take() {
-            None => Arc::new(passes),
-            Some(first) => Arc::new(move |object| first(object) && passes(object)),
+            None => Box::new(passes),
+            Some(first) => Box::new(move |object| first(object) && passes(object)),
         });
         self
     }
 
     /// The period that it asks for, or else this one.
     pub(super) fn period(&self, default: Duration) -> Option<Duration> {
-        Some(self.resync.unwrap_or(default)).filter(|period| !period.is_zero())
+        let period = Some(self.resync.unwrap_or(default)).filter(|period| !period.is_zero());
+        period.map(|period| period.max(SHORTEST))
     }
 }
 
@@ -88,12 +89,6 @@ impl<K> Filter<K> {
             None => Some(Cow::Borrowed(event)),
             Some(passes) => event.clone().filtered(|object| passes(object)).map(Cow::Owned),
         }
-    }
-}
-
-impl<K> Clone for Filter<K> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
     }
 }
 

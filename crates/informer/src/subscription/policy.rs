@@ -11,7 +11,7 @@ pub enum Policy {
     /// It is told every event, however far behind it is. Memory grows with the distance.
     Unbounded,
     /// Once it is this many events behind, the informer waits for it, and with it the cache and every other follower.
-    /// The server's watch stays open meanwhile.
+    /// The server's watch stays open meanwhile. A handler that waits for the cache to move on must not ask for this.
     Block(NonZeroUsize),
     /// It is told every event while it keeps up. Once it is this many events behind, what it has not been told is folded:
     /// it is told the latest state of each key, and of every deletion of something it knew. Memory is bounded by the

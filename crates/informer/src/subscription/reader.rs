@@ -1,8 +1,8 @@
 //! What a follower has not been told yet, in the order in which it will be.
 
 use super::{
-    fold::Folded,
-    log::{Cursor, Reading, Stretch},
+    fold::{Folded, Since},
+    log::{Cursor, Log, Reading, Stretch},
 };
 use crate::{
     controller::Event,
@@ -18,10 +18,6 @@ pub(super) struct Reader<K> {
     wants_again: bool,
     told: Option<Telling<K>>,
     folded: Folded<K>,
-    /// Where the log was when the first of `folded` was written.
-    folded_from: u64,
-    /// When it arrived.
-    folded_received: Option<Instant>,
     cursor: Cursor<K>,
 }
 
@@ -65,31 +61,23 @@ enum Events<K> {
 }
 
 /// So many events are handed out together at most.
-const CHUNK: usize = 256;
+pub(super) const CHUNK: usize = 256;
 
 impl<K> Reader<K> {
     /// Tells everything in `snapshot` first, which is the state at `cursor`.
     pub(super) fn new(number: u64, wants_again: bool, snapshot: Arc<Snapshot<K>>, cursor: Cursor<K>) -> Self {
         let position = cursor.position();
         let told = Telling::of(snapshot, Why::Joined, position);
-        Self {
-            number,
-            wants_again,
-            told,
-            folded: Folded::default(),
-            folded_from: 0,
-            folded_received: None,
-            cursor,
-        }
+        Self { number, wants_again, told, folded: Folded::default(), cursor }
     }
 
     /// How far it has come, if all that it handed out has been handled.
     pub(super) fn reached(&self) -> Reached {
         let is_joining = self.told.as_ref().is_some_and(|telling| telling.why == Why::Joined);
-        let position = match &self.told {
-            Some(telling) => telling.position,
-            None if !self.folded.is_empty() => self.folded_from,
-            None => self.cursor.position(),
+        let position = match (&self.told, self.folded.since()) {
+            (Some(telling), _) => telling.position,
+            (None, Some(since)) => since.position,
+            (None, None) => self.cursor.position(),
         };
         Reached { position, is_joining }
     }
@@ -105,7 +93,12 @@ impl<K> Reader<K> {
 
     /// When the oldest change that it has not handed out arrived.
     pub(super) fn oldest(&self) -> Option<Instant> {
-        if self.folded.is_empty() { self.cursor.received() } else { self.folded_received }
+        self.folded.since().map(|since| since.received).or_else(|| self.cursor.received())
+    }
+
+    /// Lets go of everything: nobody reads any longer.
+    pub(super) fn end(&mut self) {
+        (self.told, self.folded, self.cursor) = (None, Folded::default(), Log::nowhere());
     }
 
     /// Takes the next events; nothing if there are none yet.
@@ -147,8 +140,8 @@ impl<K> Reader<K> {
                 Reading::Changes(stretch) => return Some(Events::Shared(stretch)),
                 Reading::Again(stretch) if self.wants_again => return Some(Events::Shared(stretch)),
                 Reading::Again(_) => {}
-                Reading::Resync(slot) => {
-                    let (snapshot, whom) = slot.resync()?;
+                Reading::Resync(part) => {
+                    let (snapshot, whom) = part.resync()?;
                     if whom.contains(&self.number) {
                         self.told = Telling::of(Arc::clone(snapshot), Why::Resync, position);
                         if let Some(events) = self.tell() {
@@ -167,25 +160,24 @@ impl<K: Resource> Reader<K> {
         if end.saturating_sub(self.cursor.position()) <= limit {
             return;
         }
-        if self.folded.is_empty() {
-            (self.folded_from, self.folded_received) = (self.cursor.position(), self.cursor.received());
-        }
-        loop {
+        while let Some(received) = self.cursor.received() {
+            let mut since = Since { position: self.cursor.position(), received };
             match self.cursor.read(usize::MAX) {
                 Reading::End => return,
-                Reading::Changes(stretch) => {
-                    stretch.events().iter().for_each(|event| self.folded.fold(event))
-                }
-                Reading::Again(stretch) if self.wants_again => {
-                    stretch.events().iter().for_each(|event| self.folded.fold(event));
-                }
-                Reading::Again(_) => {}
-                Reading::Resync(slot) => {
-                    let Some((snapshot, whom)) = slot.resync() else { continue };
-                    if whom.contains(&self.number) {
-                        snapshot.iter().for_each(|entry| self.folded.fold(&Event::sync(entry.object())));
+                Reading::Again(_) if !self.wants_again => {}
+                Reading::Changes(stretch) | Reading::Again(stretch) => {
+                    for event in stretch.events() {
+                        self.folded.fold(event, since);
+                        since.position += 1;
                     }
                 }
+                Reading::Resync(part) => match part.resync() {
+                    Some((snapshot, whom)) if whom.contains(&self.number) => {
+                        let again = |entry: &Entry<K>| self.folded.fold(&Event::sync(entry.object()), since);
+                        snapshot.iter().for_each(again);
+                    }
+                    Some(_) | None => {}
+                },
             }
         }
     }

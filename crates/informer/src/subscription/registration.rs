@@ -69,6 +69,35 @@ impl<K> Registration<K> {
         }
     }
 
+    /// Waits until it has handled all that is in the cache by now, or has left.
+    pub fn caught_up(&self) -> impl Future<Output = ()> + Send + 'static + use<K>
+    where
+        K: Send + Sync + 'static,
+    {
+        let (target, seat) = (self.hub.told(), self.seat.clone());
+        async move {
+            let Some(seat) = seat else { return };
+            loop {
+                let mut moved = std::pin::pin!(seat.moved());
+                moved.as_mut().enable();
+                if seat.has_left() || seat.handled().is_some_and(|handled| handled >= target) {
+                    return;
+                }
+                moved.await;
+            }
+        }
+    }
+
+    /// Waits until nothing of it runs any longer: it was removed, or its informer stopped.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static + use<K> {
+        let finished = self.seat.as_ref().map(|seat| seat.finished.clone());
+        async move {
+            if let Some(finished) = finished {
+                finished.cancelled().await;
+            }
+        }
+    }
+
     /// Waits until it has [synced](Self::has_synced), or has left.
     pub(crate) fn settled(&self) -> impl Future<Output = bool> + Send + use<K>
     where

@@ -34,6 +34,7 @@ pub(super) struct Seat<K> {
     reader: Mutex<Reader<K>>,
     /// What was taken from the reader and not told yet.
     in_hand: AtomicU64,
+    in_hand_since: Mutex<Option<Instant>>,
     handled: AtomicU64,
     is_joining: AtomicBool,
     panics: AtomicU64,
@@ -44,7 +45,20 @@ pub(super) struct Seat<K> {
 /// When a follower is told everything again.
 struct Resync {
     period: Duration,
-    due: Mutex<Instant>,
+    schedule: Mutex<Schedule>,
+}
+
+struct Schedule {
+    /// Nothing if that is further away than time goes.
+    due: Option<Instant>,
+    /// Where the log was after the last one.
+    last: u64,
+}
+
+impl Schedule {
+    fn new(period: Duration, now: Instant) -> Self {
+        Self { due: now.checked_add(period), last: 0 }
+    }
 }
 
 /// What is settled about a follower when it comes.
@@ -70,7 +84,7 @@ pub(super) enum Ending {
 impl<K> Seat<K> {
     pub(super) fn new(ticket: Ticket<K>, reader: Reader<K>) -> Self {
         let Reached { position, is_joining } = reader.reached();
-        let due = |period| Resync { period, due: Mutex::new(Instant::now() + period) };
+        let due = |period| Resync { period, schedule: Mutex::new(Schedule::new(period, Instant::now())) };
         Self {
             number: ticket.number,
             name: ticket.name,
@@ -84,6 +98,7 @@ impl<K> Seat<K> {
             leaving: Notify::new(),
             reader: Mutex::new(reader),
             in_hand: AtomicU64::new(0),
+            in_hand_since: Mutex::default(),
             handled: AtomicU64::new(position),
             is_joining: AtomicBool::new(is_joining),
             panics: AtomicU64::new(0),
@@ -95,6 +110,8 @@ impl<K> Seat<K> {
     /// It is to leave as soon as it has handled what it is at.
     pub(super) fn leave(&self) {
         self.has_left.store(true, Ordering::Release);
+        self.reader().end();
+        (self.metrics.depth.set(0.0), self.metrics.lag.set(0.0));
         self.leaving.notify_waiters();
         self.nudge();
     }
@@ -125,7 +142,18 @@ impl<K> Seat<K> {
             // What was not for this follower is behind it all the same.
             None => self.reached(reader.reached()),
         }
+        *self.hand() = chunk.as_ref().and_then(Chunk::received);
         chunk
+    }
+
+    fn hand(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.in_hand_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When the oldest change that it has not handled arrived.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        let waiting = self.reader().oldest();
+        [*self.hand(), waiting].into_iter().flatten().min()
     }
 
     /// It has taken so many events that it has not been told.
@@ -182,24 +210,35 @@ impl<K> Seat<K> {
 
     /// When it is to be told everything again.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.resync.as_ref().map(|resync| *resync.due.lock().unwrap_or_else(PoisonError::into_inner))
+        self.resync.as_ref()?.lock().due
     }
 
-    /// Whether that is now; the next time is counted from here.
-    pub(super) fn take_turn(&self, now: Instant) -> bool {
+    /// Whether that is now, with the log written up to `end`; the next time is counted from here. One that is still
+    /// being told the last time lets this one pass.
+    pub(super) fn take_turn(&self, now: Instant, end: u64) -> bool {
         let Some(resync) = &self.resync else { return false };
-        let mut due = resync.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = *due <= now;
-        if is_due {
-            *due = now + resync.period;
+        let mut schedule = resync.lock();
+        if schedule.due.is_none_or(|due| now < due) {
+            return false;
         }
-        is_due
+        schedule.due = now.checked_add(resync.period);
+        let is_free = self.handled.load(Ordering::Acquire) >= schedule.last;
+        if is_free {
+            schedule.last = end + 1;
+        }
+        is_free
     }
 
     /// Counts the time to the next resync from `now`.
     pub(super) fn rearm(&self, now: Instant) {
         if let Some(resync) = &self.resync {
-            *resync.due.lock().unwrap_or_else(PoisonError::into_inner) = now + resync.period;
+            resync.lock().due = now.checked_add(resync.period);
         }
+    }
+}
+
+impl Resync {
+    fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

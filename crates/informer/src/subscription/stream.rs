@@ -3,7 +3,6 @@
 use super::{follower::Follower, reader::Chunk, registration::Registration};
 use crate::controller::Event;
 use futures_core::Stream;
-use kube_core::Resource;
 use std::{
     borrow::Cow,
     fmt,
@@ -45,7 +44,10 @@ impl<K> Subscription<K> {
 
     fn poll_event(&mut self, context: &Context<'_>) -> Poll<Option<Event<K>>> {
         let Some(follower) = &mut self.follower else { return Poll::Ready(None) };
-        loop {
+        for _ in 0..CHUNKS {
+            if follower.seat.has_left() {
+                self.chunk = None;
+            }
             if let Some(chunk) = &self.chunk {
                 while let Some(event) = chunk.events().get(self.seen) {
                     self.seen += 1;
@@ -56,17 +58,23 @@ impl<K> Subscription<K> {
                 }
                 follower.handled(chunk);
             }
-            self.seen = 0;
-            self.chunk = None;
-            self.chunk = Some(match ready!(follower.poll_next(context)) {
-                Some(chunk) => chunk,
-                None => return Poll::Ready(None),
-            });
+            (self.seen, self.chunk) = (0, None);
+            self.chunk = ready!(follower.poll_next(context));
+            if self.chunk.is_none() {
+                self.follower = None;
+                return Poll::Ready(None);
+            }
         }
+        // None of that was meant for it. Others want the thread too.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
-impl<K: Resource> Stream for Subscription<K> {
+/// So many chunks are looked through at a time.
+const CHUNKS: usize = 16;
+
+impl<K> Stream for Subscription<K> {
     type Item = Event<K>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

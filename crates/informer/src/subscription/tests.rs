@@ -170,6 +170,138 @@ fn what_everyone_has_read_is_freed_and_what_someone_has_not_is_kept() {
 }
 
 #[test]
+fn who_is_at_an_event_holds_nothing_of_what_comes_after() {
+    let world = World::new();
+    let mut stuck = world.join(Policy::coalesce(3));
+    world.put(pod("a").version(1));
+    assert!(now(stuck.next()).is_some(), "it is at the first event, for long");
+    for version in 2..10 {
+        world.put(pod("a").version(version));
+    }
+    let middle = Arc::downgrade(&world.store.get("a").unwrap());
+    for version in 10..20 {
+        world.put(pod("a").version(version));
+    }
+    assert!(middle.upgrade().is_none());
+    assert_eq!(told(&mut stuck).last().map(String::as_str), Some("a@18 -> a@19"));
+}
+
+#[test]
+fn a_place_that_is_kept_after_its_follower_has_left_holds_nothing() {
+    let world = World::new();
+    world.put(pod("b").version(1));
+    let (dropped, removed) = (world.join(Policy::Unbounded), world.join(Policy::Unbounded));
+    let places = [dropped.registration().clone(), removed.registration().clone()];
+    drop(dropped);
+    now(removed.registration().remove());
+    world.put(pod("a").version(2));
+    let there: Vec<_> = ["a", "b"].map(|name| Arc::downgrade(&world.store.get(name).unwrap())).into();
+    world.delete(pod("a").version(3)).delete(pod("b").version(4)).put(pod("c").version(5));
+    assert!(there.iter().all(|gone| gone.upgrade().is_none()));
+    assert!(places.iter().all(|place| place.has_left() && place.depth() == 0));
+}
+
+#[test]
+fn a_follower_that_is_always_behind_has_synced_when_it_has_handled_what_was_there() {
+    let world = World::new();
+    let mut slow = world.join(Policy::coalesce(10));
+    world.list((0..1000).map(|number| pod(&format!("p{number:04}")).version(1)), 1);
+    world.hub.complete();
+    let place = slow.registration().clone();
+    // Four changes for each that it handles: it never catches up.
+    let mut version = 1;
+    for handled in 0..1000 {
+        assert!(!place.has_synced(), "{handled}");
+        assert!(now(slow.next()).is_some());
+        for _ in 0..4 {
+            version += 1;
+            world.put(pod(&format!("p{:04}", (version * 7) % 1000)).version(version));
+        }
+    }
+    assert!(now(slow.next()).is_some());
+    for _ in 0..super::reader::CHUNK {
+        now(slow.next());
+    }
+    assert!(place.has_synced() && place.depth() > 100);
+}
+
+// R75
+#[test]
+fn a_resync_that_is_still_being_told_is_not_begun_again() {
+    let world = World::new();
+    let mut slow = world.hub.subscribe(Subscribe::new().resync(Duration::from_secs(1)));
+    world.list([pod("a").version(1), pod("b").version(1)], 1);
+    world.hub.complete();
+    assert_eq!(told(&mut slow).len(), 2);
+    let mut at = Instant::now();
+    for _ in 0..10 {
+        at += Duration::from_secs(2);
+        world.hub.resync(at);
+    }
+    assert_eq!(told(&mut slow).len(), 2);
+    world.hub.resync(at + Duration::from_secs(2));
+    assert_eq!(told(&mut slow).len(), 2);
+}
+
+#[test]
+fn one_that_blocks_is_not_waited_for_over_what_is_not_meant_for_it() {
+    let world = World::new();
+    let mut blocking = world.join(Policy::block(2));
+    let resyncing = world.hub.subscribe(Subscribe::new().resync(Duration::from_secs(1)));
+    let many = || (0..100).map(|number| pod(&format!("p{number}")).version(1));
+    world.list(many(), 1);
+    assert_eq!(told(&mut blocking).len(), 100);
+    world.list(many().chain([pod("new").version(2)]), 2);
+    let mut room = Box::pin(world.hub.room());
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let mut tell = || {
+        let _within = runtime.enter();
+        told(&mut blocking)
+    };
+    runtime.block_on(async {
+        assert!(futures_util::poll!(&mut room).is_pending());
+        assert_eq!(tell(), ["+new@2"]);
+        tokio::time::timeout(Duration::from_millis(1), room).await.expect("it is told that there is room");
+    });
+    drop(resyncing);
+}
+
+#[test]
+fn who_is_removed_in_the_middle_is_told_nothing_of_what_it_holds() {
+    let world = World::new();
+    let mut follower = world.join(Policy::Unbounded);
+    world.list([pod("a").version(1), pod("b").version(1), pod("c").version(1)], 1);
+    assert!(now(follower.next()).is_some());
+    now(follower.registration().remove());
+    assert!(now(follower.next()).is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_whenever_the_hub_is_closed() {
+    for _ in 0..500 {
+        let world = World::new();
+        let mut follower = world.join(Policy::Unbounded);
+        let reads = tokio::spawn(async move { while follower.next().await.is_some() {} });
+        let closes = tokio::task::spawn_blocking({
+            let hub = Arc::clone(&world.hub);
+            move || hub.close()
+        });
+        closes.await.unwrap();
+        tokio::time::timeout(Duration::from_secs(60), reads).await.expect("it is woken").unwrap();
+    }
+}
+
+#[test]
+fn a_period_that_no_clock_can_count_is_never() {
+    let world = World::new();
+    let follower = world.hub.subscribe(Subscribe::new().resync(Duration::MAX));
+    world.hub.complete();
+    assert_eq!(world.hub.resync(Instant::now()), None);
+    drop(follower);
+}
+
+#[test]
 fn a_forgotten_follower_costs_no_more_than_the_keys_there_are() {
     let world = World::new();
     let follower = world.join(Policy::coalesce(10));
@@ -370,7 +502,8 @@ proptest! {
                     world.list(server.values().cloned(), version);
                 }
                 Step::Join(policy) => {
-                    let options = Subscribe::new().policy(policy).resync(Duration::from_secs(1));
+                    let period = Duration::from_secs(if number % 2 == 0 { 0 } else { 1 });
+                    let options = Subscribe::new().policy(policy).resync(period);
                     models.push(Model { follower: world.hub.subscribe(options), known: BTreeMap::new() });
                 }
                 Step::Leave(who) => if who < models.len() {

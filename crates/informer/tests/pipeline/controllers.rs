@@ -166,9 +166,24 @@ async fn it_does_not_act_on_a_cache_that_cannot_be_complete() {
     let cluster = Cluster::new();
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let pods = Informer::<Pod>::new(cluster.server.client()).start().unwrap();
+    let maps = informer(&cluster).await;
     let never = |_: Key| std::future::pending::<Result<Next, String>>();
-    let error = Reconciler::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
+    let reconciler = || Reconciler::new(&maps).also(&pods, |_: &Pod| None);
+    let error = reconciler().run(never, CancellationToken::new()).await.unwrap_err();
     assert!(matches!(&error, ReconcileError::Sync(cause) if cause.is_forbidden()), "{error:?}");
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    Reconciler::new(&maps).run(never, cancelled).await.unwrap();
+    drop(
+        timeout(Duration::from_millis(1), Reconciler::new(&maps).run(never, CancellationToken::new())).await,
+    );
+    while maps.tasks() > 2 {
+        tokio::task::yield_now().await;
+    }
+    let running = tokio::spawn(Reconciler::new(&maps).run(never, CancellationToken::new()));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    maps.stop().await;
+    assert!(matches!(running.await.unwrap(), Err(ReconcileError::Stopped)));
     pods.stop().await;
     let error = Reconciler::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
     assert!(matches!(error, ReconcileError::Add(_)));
@@ -205,11 +220,11 @@ async fn kube_is_told_in_its_own_words() {
     for expected in ["+a", "+b", "-a"] {
         assert_eq!(short(&full.next().await.unwrap().unwrap()), expected);
     }
-    // A change that comes before the initial state has been read ends it.
+    // What changes before the initial state has been read is part of it, but for what goes.
     let mut late = Box::pin(watcher_events(maps.subscribe()));
     let last = cluster.create("c").await.metadata.resource_version.unwrap();
     maps.wait_for(&last.parse().unwrap()).await.unwrap();
-    for expected in ["init", "(b)", "done", "+c"] {
+    for expected in ["init", "(b)", "(c)", "done"] {
         assert_eq!(short(&late.next().await.unwrap().unwrap()), expected);
     }
     maps.stop().await;

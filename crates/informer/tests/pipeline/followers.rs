@@ -101,6 +101,17 @@ async fn each_follower_resyncs_in_its_own_time() {
     assert_eq!(default, [5], "what the informer was told");
 }
 
+// R129
+#[tokio::test(start_paused = true)]
+async fn an_informer_resyncs_no_more_than_once_a_second() {
+    let cluster = Cluster::new();
+    cluster.create("a").await;
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).resync(Duration::from_nanos(1));
+    let maps = maps.start().unwrap();
+    maps.synced().await.unwrap();
+    assert_eq!(resyncs(maps.subscribe(), Duration::from_millis(2_500)).await, [1, 2]);
+}
+
 // R127
 #[tokio::test(start_paused = true)]
 async fn resyncs_are_counted_from_the_sync_and_wait_for_it() {

@@ -193,6 +193,41 @@ async fn one_that_panics_is_told_everything_and_hurts_nobody() {
     assert_eq!(maps.tasks(), 0);
 }
 
+/// Panics before there is a future.
+struct Hasty(Notebook);
+
+impl EventHandler<ConfigMap> for Hasty {
+    #[expect(clippy::manual_async_fn, reason = "what panics is not in the future")]
+    fn handle(&mut self, event: &Event<ConfigMap>) -> impl Future<Output = ()> + Send {
+        self.0.write(event);
+        assert!(self.0.read().len() > 1, "at the first");
+        async {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_does_one_that_panics_before_it_begins_and_one_whose_filter_does() {
+    let cluster = Cluster::new();
+    for name in ["a", "b"] {
+        cluster.create(name).await;
+    }
+    let maps = informer(&cluster).await;
+    let (hasty, filtered) = (Notebook::default(), Notebook::default());
+    let hasty_place = maps.add_handler(Hasty(hasty.clone())).unwrap();
+    let panics = Subscribe::new().filter(|map: &ConfigMap| {
+        assert_ne!(map.metadata.name.as_deref(), Some("a"), "of all names");
+        true
+    });
+    let filtered_place = maps.add_handler_with(filtered.clone(), panics).unwrap();
+    assert_eq!(hasty.has(2).await.len(), 2);
+    assert_eq!(filtered.has(1).await, ["b"]);
+    hasty_place.caught_up().await;
+    filtered_place.caught_up().await;
+    assert_eq!((hasty_place.panics(), filtered_place.panics()), (1, 1));
+    maps.stop().await;
+    timeout(Duration::from_secs(60), hasty_place.ended()).await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pause_after_a_panic_does_not_hold_up_the_stop() {
     let cluster = Cluster::new();

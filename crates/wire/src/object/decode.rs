@@ -7,8 +7,7 @@ use super::{
     raw::{Format, ManagedFields, Raw},
 };
 use crate::protobuf::{Object, Reader, Schema};
-use serde::{Deserializer, de::DeserializeOwned};
-use std::error::Error;
+use serde::de::DeserializeOwned;
 
 /// Decodes an object from its JSON.
 ///
@@ -36,52 +35,40 @@ impl Raw {
                 let stripped = json::without_managed_fields(self.bytes());
                 decode_object(stripped.as_deref().unwrap_or(self.bytes()))
             }
-            (Format::Protobuf(schema), _) => decode_protobuf(self.bytes(), schema, |object| {
-                managed(object.with_types(schema), managed_fields)
-            }),
+            (Format::Protobuf(schema), _) => {
+                self.decode_protobuf(schema, managed_fields, |object| object.with_types(schema))
+            }
             (Format::ProtobufItem(schema), _) => {
-                decode_protobuf(self.bytes(), schema, |object| managed(object, managed_fields))
+                self.decode_protobuf(schema, managed_fields, |object| object)
             }
         }
     }
-}
 
-fn managed(object: Object<'_>, managed_fields: ManagedFields) -> Object<'_> {
-    match managed_fields {
-        ManagedFields::Keep => object,
-        ManagedFields::Drop => object.without_managed_fields(),
-    }
-}
-
-fn decode_protobuf<'a, K: DeserializeOwned>(
-    bytes: &'a [u8],
-    schema: Schema,
-    prepare: impl Fn(Object<'a>) -> Object<'a>,
-) -> Result<K, ObjectError> {
-    let object = prepare(Object::of(schema, Reader::new(bytes)));
-    match K::deserialize(object) {
-        Ok(decoded) => Ok(decoded),
-        Err(_) => tracked(object)
-            .map_err(|(path, cause)| ObjectError::new(Identity::of_protobuf(bytes), path, cause)),
+    fn decode_protobuf<'a, K: DeserializeOwned>(
+        &'a self,
+        schema: Schema,
+        managed_fields: ManagedFields,
+        prepare: impl Fn(Object<'a>) -> Object<'a>,
+    ) -> Result<K, ObjectError> {
+        let object = prepare(Object::of(schema, Reader::new(self.bytes())));
+        let object = match managed_fields {
+            ManagedFields::Keep => object,
+            ManagedFields::Drop => object.without_managed_fields(),
+        };
+        K::deserialize(object).map_err(|error| {
+            let path = error.path();
+            ObjectError::new(Identity::of_protobuf(self.bytes()), path, error.into())
+        })
     }
 }
 
 /// Decodes an object once more, keeping track of the path.
 pub(crate) fn decode_tracked<K: DeserializeOwned>(json: &[u8]) -> Result<K, ObjectError> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let failed = |path, cause| ObjectError::new(Identity::of_json(json), path, cause);
-    let object = tracked(&mut deserializer).map_err(|(path, cause)| failed(path, cause))?;
-    deserializer.end().map_err(|cause| failed("its end".to_owned(), cause.into()))?;
+    let failed =
+        |path, cause: serde_json::Error| ObjectError::new(Identity::of_json(json), path, cause.into());
+    let object = serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| failed(error.path().to_string(), error.into_inner()))?;
+    deserializer.end().map_err(|cause| failed("its end".to_owned(), cause))?;
     Ok(object)
-}
-
-type Failed = (String, Box<dyn Error + Send + Sync>);
-
-fn tracked<'de, K, D>(deserializer: D) -> Result<K, Failed>
-where
-    K: DeserializeOwned,
-    D: Deserializer<'de, Error: Error + Send + Sync + 'static>,
-{
-    let decoded = serde_path_to_error::deserialize(deserializer);
-    decoded.map_err(|error| (error.path().to_string(), error.into_inner().into()))
 }

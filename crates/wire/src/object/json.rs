@@ -88,19 +88,17 @@ impl<'a> Text<'a> {
     }
 
     fn skip_nested(&mut self) -> Option<()> {
-        let mut depth = 0_usize;
+        let (mut depth, mut place) = (0_usize, self.place);
         loop {
-            match *self.whole.get(self.place)? {
-                b'"' => {
-                    self.string()?;
-                    continue;
-                }
+            match *self.whole.get(place)? {
+                b'"' => place = string_end(self.whole, place + 1)?,
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => depth -= 1,
                 _ => {}
             }
-            self.place += 1;
+            place += 1;
             if depth == 0 {
+                self.place = place;
                 return Some(());
             }
         }
@@ -109,16 +107,9 @@ impl<'a> Text<'a> {
     /// Passes over a string, and says what is between its quotes.
     fn string(&mut self) -> Option<Range<usize>> {
         let begin = self.place + 1;
-        let mut place = begin;
-        loop {
-            match *self.whole.get(place)? {
-                b'"' => break,
-                b'\\' => place += 2,
-                _ => place += 1,
-            }
-        }
-        self.place = place + 1;
-        Some(begin..place)
+        let end = string_end(self.whole, begin)?;
+        self.place = end + 1;
+        Some(begin..end)
     }
 
     /// The next byte that is no space.
@@ -134,6 +125,38 @@ impl<'a> Text<'a> {
     fn open(&mut self, sign: u8) -> Option<()> {
         (self.peek()? == sign).then(|| self.place += 1)
     }
+}
+
+/// Where the quote is that ends a string, eight bytes at a time: most strings are too short for anything wider to pay.
+fn string_end(text: &[u8], mut place: usize) -> Option<usize> {
+    while let Some(chunk) = text.get(place..).and_then(|rest| rest.first_chunk::<8>()) {
+        let chunk = u64::from_le_bytes(*chunk);
+        let found = bytes_equal(chunk, b'"') | bytes_equal(chunk, b'\\');
+        if found == 0 {
+            place += 8;
+            continue;
+        }
+        place += found.trailing_zeros() as usize / 8;
+        match text[place] {
+            b'"' => return Some(place),
+            _ => place += 2,
+        }
+    }
+    loop {
+        match *text.get(place)? {
+            b'"' => return Some(place),
+            b'\\' => place += 2,
+            _ => place += 1,
+        }
+    }
+}
+
+/// The highest bit of each byte that equals `byte`; bytes above the lowest such one may be marked wrongly.
+fn bytes_equal(chunk: u64, byte: u8) -> u64 {
+    const LOW: u64 = u64::from_le_bytes([0x01; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let differs = chunk ^ (LOW * u64::from(byte));
+    differs.wrapping_sub(LOW) & !differs & HIGH
 }
 
 /// The object without its managed fields; nothing if none were found.

@@ -19,7 +19,12 @@ impl Schema {
         let mut writer = Writer::with_capacity(message.len() + 96);
         writer.raw(&[0; 4]);
         writer.field(1, event.as_bytes());
-        certain(writer.message(2, |writer| writer.message(1, |writer| Ok(self.envelope(writer, message)))));
+        certain(writer.message(2, |writer| {
+            writer.message(1, |writer| {
+                self.envelope(writer, message);
+                Ok(())
+            })
+        }));
         let mut frame = writer.into_bytes();
         // A message of 4 GiB has failed long before.
         let length = u32::try_from(frame.len() - 4).unwrap_or(u32::MAX);
@@ -41,13 +46,12 @@ impl Schema {
     }
 }
 
-/// Puts a list together from its metadata and items, all encoded already.
+/// Puts together the items of a list, each of them encoded already.
 ///
-/// The result is a message for [`Schema::body`] of the list's own schema.
+/// Behind what [`Schema::encode`] writes of the list without items, it is the message of the whole list.
 #[must_use]
-pub fn join_protobuf_list<'a>(metadata: &[u8], items: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+pub fn join_protobuf_list<'a>(items: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut writer = Writer::default();
-    writer.field(1, metadata);
     for item in items {
         writer.field(2, item);
     }

@@ -68,7 +68,7 @@ impl<'de> Object<'de> {
 
     fn fields(self) -> Fields<'de> {
         let walk = Walk::new(self.reader, self.message, self.types, self.skip);
-        Fields { walk, next: None, depth: self.depth }
+        Fields { walk, depth: self.depth }
     }
 }
 
@@ -85,8 +85,6 @@ impl<'de> Deserializer<'de> for Object<'de> {
 /// The fields of an object, with their values.
 struct Fields<'de> {
     walk: Walk<'de>,
-    /// What the value is to the name that was given last.
-    next: Option<Next>,
     depth: u8,
 }
 
@@ -94,13 +92,12 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Some((name, next)) = self.walk.advance()? else { return Ok(None) };
-        self.next = Some(next);
+        let Some(name) = self.walk.advance()? else { return Ok(None) };
         seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
-        let (field, tag) = match self.next.take() {
+        let (field, tag) = match self.walk.take() {
             Some(Next::Field(field, tag)) => (field, tag),
             Some(Next::Null) => return seed.deserialize(leaf::Null),
             Some(Next::Text(text)) => return seed.deserialize(BorrowedStrDeserializer::new(text)),
@@ -108,14 +105,17 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         };
         let skip = self.walk.skip_inside(tag.number);
         let reader = self.walk.reader();
-        match field.shape {
-            Shape::Many => seed.deserialize(Run::new(reader, tag, field.value, self.depth)?),
-            Shape::Map => seed
-                .deserialize(Entries { run: Run::new(reader, tag, field.value, self.depth)?, value: None }),
+        let value = match field.shape {
+            Shape::Many => {
+                Run::new(reader, tag, field.value, self.depth).and_then(|run| seed.deserialize(run))
+            }
+            Shape::Map => Run::new(reader, tag, field.value, self.depth)
+                .and_then(|run| seed.deserialize(Entries { run, value: None })),
             Shape::One | Shape::Maybe | Shape::Inline | Shape::Vacant => {
                 seed.deserialize(Single { reader, value: field.value, skip, depth: self.depth })
             }
-        }
+        };
+        value.map_err(|error| error.within(field.name))
     }
 }
 
@@ -168,10 +168,12 @@ impl<'de> Deserializer<'de> for Single<'_, 'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let mut ahead = *self.reader;
-        if self.value.wire() == Wire::Length && Form::is_null(self.value, ahead.message()?)? {
-            *self.reader = ahead;
-            return visitor.visit_none();
+        if Form::is_nullable(self.value) {
+            let mut ahead = *self.reader;
+            if Form::is_null(self.value, ahead.message()?)? {
+                *self.reader = ahead;
+                return visitor.visit_none();
+            }
         }
         visitor.visit_some(self)
     }
@@ -224,6 +226,8 @@ impl<'de> Deserializer<'de> for Single<'_, 'de> {
 /// Fields with the same tag, one after the other: the elements of a list or the entries of a map.
 struct Run<'de> {
     reader: Reader<'de>,
+    /// How many there were.
+    total: usize,
     /// How many are left.
     count: usize,
     tag: Tag,
@@ -239,7 +243,7 @@ impl<'de> Run<'de> {
         if count > MAX_ELEMENTS {
             return Err(begin.error(Cause::Many(MAX_ELEMENTS)));
         }
-        Ok(Self { reader: begin, count, tag, value, depth })
+        Ok(Self { reader: begin, total: count, count, tag, value, depth })
     }
 
     /// The rest of the run after one more field has been read.
@@ -264,7 +268,8 @@ impl<'de> SeqAccess<'de> for Run<'de> {
         let mut reader = self.reader;
         let single =
             Single { reader: &mut reader, value: self.value, skip: Skip::Nothing, depth: self.depth };
-        let element = seed.deserialize(single)?;
+        let index = self.total - self.count;
+        let element = seed.deserialize(single).map_err(|error| error.within(format!("[{index}]")))?;
         self.taken(reader)?;
         Ok(Some(element))
     }

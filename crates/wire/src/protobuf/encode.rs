@@ -80,7 +80,12 @@ fn zero(writer: &mut Writer, number: u64, value: Value) -> Written {
         Value::Bytes | Value::Texts => {}
         Value::Quantity => return message_of_text(writer, number, "0"),
         Value::IntOrString => return int_or_string(writer, number, &Json::from(0)),
-        Value::SchemaOrBool(_) => return writer.message(number, |writer| Ok(writer.number(1, 0))),
+        Value::SchemaOrBool(_) => {
+            return writer.message(number, |writer| {
+                writer.number(1, 0);
+                Ok(())
+            });
+        }
         Value::Message(message) => {
             return writer.message(number, |writer| fields(writer, message, &Map::new()));
         }
@@ -151,7 +156,10 @@ fn element_or_zero(writer: &mut Writer, number: u64, element: Value, json: &Json
 }
 
 fn message_of_text(writer: &mut Writer, number: u64, text: &str) -> Written {
-    writer.message(number, |writer| Ok(writer.field(1, text.as_bytes())))
+    writer.message(number, |writer| {
+        writer.field(1, text.as_bytes());
+        Ok(())
+    })
 }
 
 fn int_or_string(writer: &mut Writer, number: u64, json: &Json) -> Written {

@@ -10,6 +10,8 @@ pub struct ProtobufError(Box<Inner>);
 struct Inner {
     /// Counted from the first byte of the object, or of the body of a list.
     offset: Option<usize>,
+    /// The fields that it lies in, the innermost first.
+    path: Vec<String>,
     cause: Cause,
 }
 
@@ -51,11 +53,31 @@ pub(crate) enum Cause {
 
 impl ProtobufError {
     pub(crate) fn at(offset: usize, cause: Cause) -> Self {
-        Self(Box::new(Inner { offset: Some(offset), cause }))
+        Self(Box::new(Inner { offset: Some(offset), path: Vec::new(), cause }))
     }
 
     pub(crate) fn anywhere(cause: Cause) -> Self {
-        Self(Box::new(Inner { offset: None, cause }))
+        Self(Box::new(Inner { offset: None, path: Vec::new(), cause }))
+    }
+
+    /// The same, in a field of this name, or in an element that is written `[0]`.
+    #[cold]
+    pub(crate) fn within(mut self, part: impl Into<String>) -> Self {
+        self.0.path.push(part.into());
+        self
+    }
+
+    /// The field that is wrong, `spec.containers[0].name` for one; a dot if it is the object itself.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for part in self.0.path.iter().rev() {
+            if !path.is_empty() && !part.starts_with('[') {
+                path.push('.');
+            }
+            path.push_str(part);
+        }
+        if path.is_empty() { ".".to_owned() } else { path }
     }
 
     /// The same, for bytes that begin so far into others.

@@ -63,17 +63,23 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether JSON says `null` for the message of a value.
+    /// Whether JSON may say `null` for the message of a value.
     #[inline]
+    pub(super) fn is_nullable(value: Value) -> bool {
+        match value {
+            Value::Time | Value::MicroTime | Value::Json => true,
+            Value::SchemaOrArray(_) | Value::SchemaOrTexts(_) => true,
+            Value::Bool | Value::Int | Value::Double | Value::Text | Value::Bytes => false,
+            Value::Message(_) | Value::Texts | Value::Quantity => false,
+            Value::IntOrString | Value::SchemaOrBool(_) => false,
+        }
+    }
+
+    /// Whether it does.
     pub(super) fn is_null(value: Value, reader: Reader<'_>) -> Result<bool, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime => Ok(reader.is_empty()),
-            Value::Json | Value::SchemaOrArray(_) | Value::SchemaOrTexts(_) => {
-                Ok(matches!(Form::read(value, reader)?, Form::Null | Form::Json(b"null")))
-            }
-            Value::Bool | Value::Int | Value::Double | Value::Text | Value::Bytes => Ok(false),
-            Value::Message(_) | Value::Texts | Value::Quantity => Ok(false),
-            Value::IntOrString | Value::SchemaOrBool(_) => Ok(false),
+            _ => Ok(matches!(Form::read(value, reader)?, Form::Null | Form::Json(b"null"))),
         }
     }
 }

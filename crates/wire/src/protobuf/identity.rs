@@ -7,6 +7,8 @@ use super::{
 
 /// The number of `metadata` in every kind of object.
 pub(super) const METADATA: u64 = 1;
+/// The number of `resourceVersion` in the metadata.
+pub(super) const VERSION: u64 = 6;
 /// The number of `managedFields` in the metadata.
 pub(super) const MANAGED_FIELDS: u64 = 17;
 

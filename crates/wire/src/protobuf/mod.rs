@@ -40,3 +40,4 @@ pub(crate) use identity::Names;
 pub(crate) use reader::{Reader, Tag, Wire};
 pub use schema::Schema;
 pub(crate) use strip::without_managed_fields;
+pub use strip::{protobuf_at_version, protobuf_metadata};

@@ -19,12 +19,20 @@ use std::fmt;
 #[derive(Clone, Copy)]
 pub struct Schema(&'static Kind);
 
+/// The kinds that go with requests for any resource.
+const COMMON: [&str; 4] = ["CreateOptions", "DeleteOptions", "PatchOptions", "UpdateOptions"];
+
 impl Schema {
     /// The schema of a kind, such as `apps/v1` and `Deployment`, or `v1` and `PodList`.
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let order = |known: &Kind| (known.api_version, known.name).cmp(&(api_version, kind));
-        KINDS.binary_search_by(order).ok().map(|index| Self(&KINDS[index]))
+        match KINDS.binary_search_by(order) {
+            Ok(index) => Some(Self(&KINDS[index])),
+            // Every version of every group has these, and the tables have them once.
+            Err(_) if COMMON.contains(&kind) && api_version != "v1" => Self::of("v1", kind),
+            Err(_) => None,
+        }
     }
 
     /// The schema of an object that was reduced to its metadata by the server.
@@ -70,6 +78,6 @@ impl Eq for Schema {}
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Schema({} {})", self.api_version(), self.kind())
+        write!(f, "Schema({} {} of {})", self.api_version(), self.kind(), self.message().name)
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Walk<'de> {
     around: [Option<Level<'de>>; 2],
     types: Types,
     skip: Skip,
+    /// What the value is to the name that was given last.
+    next: Option<Next>,
 }
 
 /// A message, or one that is inlined in it, up to where it has been read.
@@ -55,27 +57,33 @@ pub(super) enum Skip {
 }
 
 impl<'de> Walk<'de> {
+    #[inline]
     pub(super) fn new(reader: Reader<'de>, message: &'static Message, types: Types, skip: Skip) -> Self {
-        Self { within: Level { reader, message, seen: 0 }, around: [None, None], types, skip }
+        Self { within: Level { reader, message, seen: 0 }, around: [None, None], types, skip, next: None }
     }
 
     /// Goes on to the next field that JSON would have, and says its name.
-    pub(super) fn advance(&mut self) -> Result<Option<(&'static str, Next)>, Error> {
+    pub(super) fn advance(&mut self) -> Result<Option<&'static str>, Error> {
         match self.types {
             Types::Told => {}
             Types::Version(version, kind) => {
                 self.types = Types::Kind(kind);
-                return Ok(Some(("apiVersion", Next::Text(version))));
+                self.next = Some(Next::Text(version));
+                return Ok(Some("apiVersion"));
             }
             Types::Kind(kind) => {
                 self.types = Types::Told;
-                return Ok(Some(("kind", Next::Text(kind))));
+                self.next = Some(Next::Text(kind));
+                return Ok(Some("kind"));
             }
         }
         loop {
             let Some(tag) = self.within.reader.tag()? else {
                 match self.ended() {
-                    Some(name) => return Ok(Some((name, Next::Null))),
+                    Some(name) => {
+                        self.next = Some(Next::Null);
+                        return Ok(Some(name));
+                    }
                     None if self.leave() => continue,
                     None => return Ok(None),
                 }
@@ -97,7 +105,8 @@ impl<'de> Walk<'de> {
             } else if self.is_passed_over(tag, field)? {
                 continue;
             } else {
-                return Ok(Some((field.name, Next::Field(field, tag))));
+                self.next = Some(Next::Field(field, tag));
+                return Ok(Some(field.name));
             }
         }
     }
@@ -108,8 +117,11 @@ impl<'de> Walk<'de> {
             reader.skip_run(tag)?;
             return Ok(true);
         }
-        let zero: &[u8] = if tag.wire == Wire::Fixed64 { &[0; 8] } else { &[0] };
-        let is_zero = field.is_omitted && reader.rest().starts_with(zero);
+        let is_zero = field.is_omitted
+            && match tag.wire {
+                Wire::Fixed64 => reader.rest().starts_with(&[0; 8]),
+                Wire::Varint | Wire::Length | Wire::Fixed32 => reader.rest().first() == Some(&0),
+            };
         if is_zero {
             reader.skip(tag.wire)?;
         }
@@ -139,12 +151,20 @@ impl<'de> Walk<'de> {
         Some(field.name)
     }
 
+    /// What the value is to the name that was given last; nothing once it has been asked for.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Next> {
+        self.next.take()
+    }
+
     /// The rest of the message, from the value of the field on that was come to last.
+    #[inline]
     pub(super) fn reader(&mut self) -> &mut Reader<'de> {
         &mut self.within.reader
     }
 
     /// What is passed over in the message that is the field with this number.
+    #[inline]
     pub(super) fn skip_inside(&self, number: u64) -> Skip {
         match self.skip {
             Skip::Inside { of, field } if of == number => Skip::Field(field),

@@ -1,5 +1,7 @@
 //! Objects of every kind, written by Go in both encodings: what they decode to is the same.
 
+#![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+
 mod difference;
 mod objects;
 mod typed;

@@ -47,9 +47,8 @@ fn list(items: &[Value]) -> Bytes {
         .encode(&json!({ "metadata": { "resourceVersion": "10", "continue": "C1",
         "remainingItemCount": 3 } }))
         .unwrap();
-    // The metadata stands behind its tag and a length of one byte.
-    let message = join_protobuf_list(&head[2..], items.iter().map(Vec::as_slice));
-    schema("ConfigMapList").body(&message)
+    let items = join_protobuf_list(items.iter().map(Vec::as_slice));
+    schema("ConfigMapList").body(&[head, items].concat())
 }
 
 #[test]

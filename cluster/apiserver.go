@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	_ "time/tzdata" // time zones of cron jobs
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+const roleAPIServer = "kube-apiserver"
+
+// What a client can make use of and is off by default.
+const featureGates = "ShardedListAndWatch=true,WatchList=true"
+
+func apiserverArguments(o options, folder string, p ports) []string {
+	file := func(name string) string { return filepath.Join(folder, name) }
+	arguments := []string{
+		"--etcd-servers=" + etcdURL(p.etcd),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", p.apiserver),
+		"--tls-cert-file=" + file(certificateFile),
+		"--tls-private-key-file=" + file(certificateKeyFile),
+		"--service-account-issuer=" + issuer,
+		"--service-account-key-file=" + file(signingKeyFile),
+		"--service-account-signing-key-file=" + file(signingKeyFile),
+		"--token-auth-file=" + file(tokensFile),
+		"--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/16",
+		"--allow-privileged=true",
+		"--feature-gates=" + featureGates,
+		"--runtime-config=api/all=true",
+		fmt.Sprintf("--etcd-compaction-interval=%s", o.compaction),
+		// Nobody here makes service accounts, nor the addresses behind `kubernetes.default`.
+		"--disable-admission-plugins=ServiceAccount",
+		"--endpoint-reconciler-type=none",
+		"--profiling=false",
+	}
+	var sizes []string
+	for resource := range strings.SplitSeq(o.uncached, ",") {
+		if resource != "" {
+			sizes = append(sizes, resource+"#0")
+		}
+	}
+	if len(sizes) > 0 {
+		arguments = append(arguments, "--watch-cache-sizes="+strings.Join(sizes, ","))
+	}
+	if o.watchCache > 0 {
+		arguments = append(arguments, fmt.Sprintf("--default-watch-cache-size=%d", o.watchCache))
+	}
+	return arguments
+}
+
+// runAPIServer is what the child in this role does.
+func runAPIServer(arguments []string) {
+	endWithParent(arguments[0])
+	command := app.NewAPIServerCommand()
+	command.SetArgs(arguments[1:])
+	os.Exit(cli.Run(command))
+}
+
+func (c *cluster) apiserverReady() error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(c.keys.ca))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.keys.url+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.keys.admin)
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(answer.Body)
+		return fmt.Errorf("%s: %s", answer.Status, text)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+// How long the API may take to answer, on a busy machine.
+const patience = 2 * time.Minute
+
+type ports struct{ etcd, apiserver int }
+
+// A cluster is a folder, what is in it, and the processes that use it.
+type cluster struct {
+	folder    string
+	keys      *keys
+	ports     ports
+	etcd      *child
+	apiserver *child
+}
+
+func start(o options, folder string) (*cluster, error) {
+	ports, err := free(o.ports)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := makeKeys(folder, ports.apiserver)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{folder: folder, keys: keys, ports: ports}
+	c.etcd = newChild(roleEtcd, folder, etcdArguments(folder, ports), o.verbose)
+	c.apiserver = newChild(roleAPIServer, folder, apiserverArguments(o, folder, ports), o.verbose)
+	for _, child := range []*child{c.etcd, c.apiserver} {
+		if err := c.start(child); err != nil {
+			c.end()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *cluster) end() {
+	c.apiserver.kill()
+	c.etcd.kill()
+}
+
+// start starts a child and waits until it answers.
+func (c *cluster) start(child *child) error {
+	if err := child.start(); err != nil {
+		return err
+	}
+	ready := c.apiserverReady
+	if child == c.etcd {
+		ready = c.etcdReady
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		err := ready()
+		switch {
+		case err == nil:
+			return nil
+		case child.ended():
+			return fmt.Errorf("%s ended before it answered:\n%s", child.role, child.tail())
+		case time.Now().After(deadline):
+			return fmt.Errorf("%s does not answer: %w\n%s", child.role, err, child.tail())
+		}
+	}
+}
+
+// serve says how to reach the cluster, and does what it is told until nobody tells it anything any more.
+func (c *cluster) serve(in io.Reader, out io.Writer) error {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
+	answers := json.NewEncoder(out)
+	if err := answers.Encode(c.description()); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-signals:
+			return nil
+		case line, more := <-lines:
+			if !more {
+				return nil
+			}
+			answer, err := c.obey(line)
+			if err != nil {
+				answer = map[string]any{"error": err.Error()}
+			}
+			if err := answers.Encode(answer); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (c *cluster) description() map[string]any {
+	return map[string]any{
+		"url":        c.keys.url,
+		"kubeconfig": filepath.Join(c.folder, kubeconfigFile),
+		"ca":         c.keys.ca,
+		"token":      c.keys.admin,
+		"nobody":     c.keys.nobody,
+		"folder":     c.folder,
+		"version":    version(),
+	}
+}
+
+// version is that of the Kubernetes this program was built from.
+func version() string {
+	if built, known := debug.ReadBuildInfo(); known {
+		for _, module := range built.Deps {
+			if module.Path == "k8s.io/kubernetes" {
+				return module.Version
+			}
+		}
+	}
+	return "unknown"
+}
+
+// free fills in ports that nobody listens on. All are held until the last is found, so that they differ.
+func free(p ports) (ports, error) {
+	var problems error
+	for _, port := range []*int{&p.etcd, &p.apiserver} {
+		if *port != 0 {
+			continue
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		defer listener.Close()
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return p, problems
+}

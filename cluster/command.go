@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// obey does what one line says.
+//
+//	compact                                       forget the history before the present revision
+//	kill|start|restart|pause|resume CHILD         etcd or kube-apiserver; kill is SIGKILL, pause is SIGSTOP
+//	token NAMESPACE SERVICEACCOUNT UID SECONDS    a token of this service account that expires so soon
+func (c *cluster) obey(line string) (map[string]any, error) {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return nil, fmt.Errorf("no command")
+	}
+	switch command, rest := words[0], words[1:]; {
+	case command == "compact" && len(rest) == 0:
+		revision, err := c.compact()
+		return map[string]any{"revision": revision}, err
+	case command == "token" && len(rest) == 4:
+		seconds, err := strconv.ParseInt(rest[3], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		token, err := c.keys.token(account{rest[0], rest[1], rest[2]}, seconds)
+		return map[string]any{"token": token}, err
+	case len(rest) == 1:
+		return map[string]any{"done": line}, c.handle(command, rest[0])
+	default:
+		return nil, fmt.Errorf("unknown command %q", line)
+	}
+}
+
+func (c *cluster) handle(command, name string) error {
+	var child *child
+	switch name {
+	case roleEtcd:
+		child = c.etcd
+	case roleAPIServer:
+		child = c.apiserver
+	default:
+		return fmt.Errorf("there is no %q; there are %s and %s", name, roleEtcd, roleAPIServer)
+	}
+	switch command {
+	case "kill":
+		child.kill()
+		return nil
+	case "start":
+		return c.start(child)
+	case "restart":
+		child.kill()
+		return c.start(child)
+	case "pause":
+		return child.pause()
+	case "resume":
+		return child.resume()
+	default:
+		return fmt.Errorf("unknown command %q", command)
+	}
+}

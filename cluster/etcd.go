@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+const roleEtcd = "etcd"
+
+func etcdURL(port int) string {
+	return fmt.Sprintf("http://127.0.0.1:%d", port)
+}
+
+func etcdArguments(folder string, p ports) []string {
+	return []string{filepath.Join(folder, "data"), strconv.Itoa(p.etcd)}
+}
+
+// runEtcd is what the child in this role does: serve a folder on a port.
+func runEtcd(arguments []string) {
+	endWithParent(arguments[0])
+	if err := serveEtcd(arguments[1], arguments[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serveEtcd(data, port string) error {
+	client, err := url.Parse("http://127.0.0.1:" + port)
+	if err != nil {
+		return err
+	}
+	// A cluster of one has no peers, but etcd listens for them all the same.
+	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	config := embed.NewConfig()
+	config.Dir = data
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
+	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	config.LogLevel = "warn"
+	// The data are gone with the folder; no disk has to hold them. A killed process loses nothing by it.
+	config.UnsafeNoFsync = true
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		return err
+	}
+	return <-etcd.Err()
+}
+
+func (c *cluster) etcdClient() (*clientv3.Client, context.Context, func(), error) {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:   []string{etcdURL(c.ports.etcd)},
+		DialTimeout: time.Second,
+		Logger:      zap.NewNop(),
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	return client, ctx, func() { cancel(); client.Close() }, nil
+}
+
+func (c *cluster) etcdReady() error {
+	client, ctx, done, err := c.etcdClient()
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = client.Get(ctx, "health")
+	return err
+}
+
+// compact forgets everything before the present revision, and says which that is.
+func (c *cluster) compact() (int64, error) {
+	client, ctx, done, err := c.etcdClient()
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	present, err := client.Get(ctx, "health")
+	if err != nil {
+		return 0, err
+	}
+	revision := present.Header.Revision
+	_, err = client.Compact(ctx, revision, clientv3.WithCompactPhysical())
+	return revision, err
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+)
+
+const (
+	issuer             = "https://kubernetes.default.svc.cluster.local"
+	certificateFile    = "apiserver.crt"
+	certificateKeyFile = "apiserver.key"
+	signingKeyFile     = "service-accounts.key"
+	tokensFile         = "tokens.csv"
+	kubeconfigFile     = "kubeconfig"
+)
+
+// keys are how a client gets in: the certificate to trust and the tokens to show.
+type keys struct {
+	url, ca       string
+	admin, nobody string
+	signing       *ecdsa.PrivateKey
+}
+
+// kube-apiserver takes a token for so many seconds after it has expired, for the sake of clocks that differ.
+const leeway = 60
+
+type account struct{ namespace, name, uid string }
+
+func makeKeys(folder string, port int) (*keys, error) {
+	k := &keys{url: fmt.Sprintf("https://127.0.0.1:%d", port), admin: rand.Text(), nobody: rand.Text()}
+	steps := []func(string) error{k.writeCertificate, k.writeSigningKey, k.writeTokens, k.writeKubeconfig}
+	for _, step := range steps {
+		if err := step(folder); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+func (k *keys) writeCertificate(folder string) error {
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
+	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", loopback, []string{"kubernetes.default.svc"})
+	if err != nil {
+		return err
+	}
+	// The authority comes after the certificate it signed.
+	_, authority := pem.Decode(chain)
+	k.ca = string(authority)
+	return errors.Join(write(folder, certificateFile, chain), write(folder, certificateKeyFile, key))
+}
+
+func (k *keys) writeSigningKey(folder string) (err error) {
+	if k.signing, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return err
+	}
+	key, err := keyutil.MarshalPrivateKeyToPEM(k.signing)
+	if err != nil {
+		return err
+	}
+	return write(folder, signingKeyFile, key)
+}
+
+// writeTokens lets in an administrator, and somebody who is known and may do nothing.
+func (k *keys) writeTokens(folder string) error {
+	text := fmt.Sprintf("%s,admin,admin,\"system:masters\"\n%s,nobody,nobody\n", k.admin, k.nobody)
+	return write(folder, tokensFile, []byte(text))
+}
+
+func (k *keys) writeKubeconfig(folder string) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: k.url, CertificateAuthorityData: []byte(k.ca)}
+	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: k.admin}
+	config.AuthInfos["nobody"] = &clientcmdapi.AuthInfo{Token: k.nobody}
+	config.Contexts["admin"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}
+	config.Contexts["nobody"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "nobody", Namespace: "default"}
+	config.CurrentContext = "admin"
+	return clientcmd.WriteToFile(*config, filepath.Join(folder, kubeconfigFile))
+}
+
+// token makes a token as the API does, but for as short a time as one likes; the API gives them for ten minutes at least.
+func (k *keys) token(a account, seconds int64) (string, error) {
+	generator, err := serviceaccount.JWTTokenGenerator(issuer, k.signing)
+	if err != nil {
+		return "", err
+	}
+	of := core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name, UID: types.UID(a.uid)}}
+	public, private, err := serviceaccount.Claims(of, nil, nil, nil, seconds-leeway, 0, []string{issuer})
+	if err != nil {
+		return "", err
+	}
+	return generator.GenerateToken(context.Background(), public, private)
+}
+
+func write(folder, name string, content []byte) error {
+	return os.WriteFile(filepath.Join(folder, name), content, 0o600)
+}

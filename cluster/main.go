@@ -1,0 +1,75 @@
+// Command cluster runs a real kube-apiserver and the etcd below it, on loopback, for as long as somebody listens.
+//
+// It prints one line of JSON when the API answers, then takes commands on standard input, one a line, and answers each
+// with one line of JSON. When standard input ends, or on SIGTERM, everything it started ends and its folder is deleted.
+//
+// etcd and kube-apiserver are processes of their own, so that they can be killed, started again and stopped in the
+// middle; this program is all three.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+type options struct {
+	within     string
+	ports      ports
+	compaction time.Duration
+	watchCache int
+	uncached   string
+	verbose    bool
+}
+
+func main() {
+	// A child is told what it is by its first argument; the rest is for the program it stands for.
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case roleEtcd:
+			runEtcd(os.Args[2:])
+		case roleAPIServer:
+			runAPIServer(os.Args[2:])
+		}
+	}
+	var o options
+	flag.StringVar(&o.within, "within", os.TempDir(), "where the folder with all data is made")
+	flag.IntVar(&o.ports.apiserver, "port", 0, "the port of the API; 0 takes a free one")
+	flag.DurationVar(&o.compaction, "compaction", 0, "how often history is compacted; 0 leaves that to the command `compact`")
+	flag.IntVar(&o.watchCache, "watch-cache", 0, "the size of each watch cache; 0 leaves it to kube-apiserver")
+	flag.StringVar(&o.uncached, "uncached", "secrets", "resources without a watch cache, so that compaction is felt at once")
+	flag.BoolVar(&o.verbose, "verbose", false, "show what etcd and kube-apiserver log")
+	flag.Parse()
+	// The etcd client logs each attempt to reach what is still starting.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	if err := os.MkdirAll(o.within, 0o755); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(o.within, "cluster-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	if folder, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	cluster, err := start(o, folder)
+	if err != nil {
+		return err
+	}
+	defer cluster.end()
+	return cluster.serve(os.Stdin, os.Stdout)
+}

@@ -1,0 +1,239 @@
+//! A cache that follows a resource, and a handler that checks every event against what it knew.
+
+use crate::wait::eventually;
+use kube::{
+    Resource,
+    api::{Api, ListParams},
+};
+use kube_informer::{
+    controller::{Event, apply},
+    fifo::DeltaFifo,
+    list_watch::ListWatch,
+    reflector::{Config, Counts, Reflector, Status, Strategy},
+    store::Store,
+    wire::Key,
+};
+use serde::de::DeserializeOwned;
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{sync::watch, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// Key to version.
+pub type Versions = BTreeMap<String, String>;
+
+/// A cache of `K` and all that feeds it. Dropping it ends it.
+#[derive(Debug)]
+pub struct Follower<K: Resource> {
+    /// The cache.
+    pub store: Store<K>,
+    status: watch::Receiver<Status>,
+    told: Arc<Mutex<Told>>,
+    cancel: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+/// What the handler was told.
+#[derive(Debug, Default)]
+struct Told {
+    known: Versions,
+    events: Vec<String>,
+    unseen_deletions: Vec<String>,
+    reports: Vec<String>,
+}
+
+/// What a reflector does here unless a test says otherwise: it loses no time.
+fn impatient() -> Config {
+    let mut config = Config::default();
+    config.backoff.initial = Duration::from_millis(50);
+    config.backoff.cap = Duration::from_secs(1);
+    config
+}
+
+/// Gets the initial state by a list.
+#[must_use]
+pub fn listing() -> Config {
+    let mut config = impatient();
+    config.strategy = Strategy::List;
+    config
+}
+
+/// Both ways to get the initial state.
+#[must_use]
+pub fn strategies() -> [Config; 2] {
+    [impatient(), listing()]
+}
+
+/// The versions of some objects by their keys.
+pub fn versions<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> Versions {
+    let entry = |object: &K| (Key::of(object).unwrap().to_string(), version(object));
+    objects.into_iter().map(entry).collect()
+}
+
+fn version<K: Resource>(object: &K) -> String {
+    object.meta().resource_version.clone().unwrap()
+}
+
+impl<K> Follower<K>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    /// Begins to follow a source.
+    pub fn start(source: ListWatch<K>, config: Config) -> Self {
+        let (store, mut writer) = Store::builder().build().unwrap();
+        let known = store.clone();
+        let fifo = DeltaFifo::builder().reuse(move |key, object| known.same(key, object)).build();
+        let told = Arc::new(Mutex::new(Told::default()));
+        let hears = Arc::clone(&told);
+        let reflector = Reflector::with_config(source, fifo.clone(), config).on_error(move |report| {
+            let line = format!("{:?} {}: {}", report.activity, report.cause.kind(), report.cause);
+            hears.lock().unwrap().reports.push(line);
+        });
+        let (status, cancel, mut tasks) = (reflector.status(), CancellationToken::new(), JoinSet::new());
+        tasks.spawn(reflector.run(cancel.clone()));
+        let handler = Arc::clone(&told);
+        tasks.spawn(async move {
+            while let Some(batch) = fifo.pop_batch(NonZeroUsize::MAX).await {
+                let mut events = Vec::new();
+                let applied = apply(batch, &mut writer, &mut events);
+                events.iter().for_each(|event| handler.lock().unwrap().hear(event));
+                applied.done();
+            }
+        });
+        Self { store, status, told, cancel, tasks }
+    }
+
+    /// Waits until the cache and what the events amount to are what the server lists.
+    pub async fn settled(&self, api: &Api<K>, selected: &ListParams) {
+        eventually("a cache equal to the server", async || {
+            let listed = api.list(selected).await.map_err(|error| error.to_string())?;
+            let server = versions(&listed.items);
+            let cached = versions(self.store.list().iter().map(|object| &**object));
+            let told = self.told.lock().unwrap().known.clone();
+            if cached == server && told == server {
+                return Ok(());
+            }
+            let status = self.status.borrow().clone();
+            Err(format!(
+                "server {server:?}\ncache {cached:?}\ntold {told:?}\n{status:?}\n{:#?}",
+                self.reports()
+            ))
+        })
+        .await;
+        self.alive();
+    }
+
+    /// Waits until the cache says what is wanted.
+    pub async fn until(&self, what: &str, is_so: impl Fn(&Store<K>) -> bool) {
+        eventually(what, async || {
+            let instead = || {
+                let known = self.told.lock().unwrap().known.clone();
+                format!("{known:?}\n{:?}\n{:#?}", *self.status.borrow(), self.reports())
+            };
+            if is_so(&self.store) { Ok(()) } else { Err(instead()) }
+        })
+        .await;
+    }
+
+    /// Waits until a failure of this kind was reported, as [`Cause::kind`](kube_informer::reflector::Cause::kind) calls it.
+    pub async fn failed_with(&self, kind: &str) {
+        eventually(kind, async || {
+            let reports = self.reports();
+            let is_there = reports.iter().any(|line| line.split([' ', ':']).nth(1) == Some(kind));
+            if is_there { Ok(()) } else { Err(format!("{reports:#?}")) }
+        })
+        .await;
+    }
+
+    /// Waits until the first state is in the cache.
+    pub async fn synced(&self) {
+        self.until("a first state", |store| store.version().is_some()).await;
+    }
+
+    /// How often it did what.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.status.borrow().counts
+    }
+
+    /// How often the whole state was asked for, in either way.
+    #[must_use]
+    pub fn asked(&self) -> u64 {
+        let counts = self.counts();
+        counts.lists + counts.streams
+    }
+
+    /// How often the rules allow a whole state: at first, after a version that has expired, and after a watch that ended
+    /// within a second without an event.
+    #[must_use]
+    pub fn allowed(&self) -> u64 {
+        let is_cause = |report: &&String| {
+            ["expired", "very_short_watch"].contains(&report.split([' ', ':']).nth(1).unwrap_or_default())
+        };
+        1 + self.reports().iter().filter(is_cause).count() as u64
+    }
+
+    /// The failures so far, in words.
+    #[must_use]
+    pub fn reports(&self) -> Vec<String> {
+        self.told.lock().unwrap().reports.clone()
+    }
+
+    /// The events so far, as `added name`.
+    #[must_use]
+    pub fn events(&self) -> Vec<String> {
+        self.told.lock().unwrap().events.clone()
+    }
+
+    /// What was found missing, and was not seen to go.
+    #[must_use]
+    pub fn unseen_deletions(&self) -> Vec<String> {
+        self.told.lock().unwrap().unseen_deletions.clone()
+    }
+
+    /// Stops everything, and waits until it has.
+    pub async fn stop(mut self) {
+        self.alive();
+        self.cancel.cancel();
+        self.tasks.join_next().await.unwrap().unwrap();
+        self.tasks.shutdown().await;
+    }
+
+    /// A handler that found something wrong has panicked, and its task has ended.
+    fn alive(&self) {
+        assert!(!self.told.is_poisoned(), "an event did not fit what was known");
+    }
+}
+
+impl Told {
+    /// Folds an event into what is known, which it has to fit.
+    fn hear<K: Resource>(&mut self, event: &Event<K>) {
+        let key = Key::of(&**event.object()).unwrap().to_string();
+        let name = event.object().meta().name.clone().unwrap();
+        let word = match event {
+            Event::Added { object, .. } => {
+                assert_eq!(self.known.insert(key, version(&**object)), None, "added what was there");
+                "added"
+            }
+            Event::Updated { old, new } => {
+                let (old, new) = (version(&**old), version(&**new));
+                assert!(old.parse::<u64>().unwrap() <= new.parse().unwrap(), "{key} went back in time");
+                assert_eq!(self.known.insert(key, new), Some(old), "changed from something else");
+                "updated"
+            }
+            Event::Deleted { old, observed, .. } => {
+                assert_eq!(self.known.remove(&key), Some(version(&**old)), "deleted something else");
+                if !observed {
+                    self.unseen_deletions.push(key);
+                }
+                "deleted"
+            }
+        };
+        self.events.push(format!("{word} {name}"));
+    }
+}

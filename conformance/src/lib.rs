@@ -1,0 +1,23 @@
+//! What the conformance tests need: a server of either kind, a way to it that can be disturbed, and a cache that follows it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "all of this serves tests, which end at the first thing that goes wrong"
+)]
+#![expect(clippy::missing_panics_doc, reason = "everything here panics where a test is to fail")]
+
+mod random;
+mod wait;
+mod program;
+mod proxy;
+mod badge;
+mod server;
+mod follower;
+mod instances;
+
+pub use badge::Badge;
+pub use follower::{Follower, Versions, listing, strategies, versions};
+pub use proxy::{Proxy, Weather};
+pub use random::Random;
+pub use server::{Paused, Server};
+pub use wait::{LIMIT, eventually, in_time, whole_test};

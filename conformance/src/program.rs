@@ -1,0 +1,83 @@
+//! The program of `cluster/`: a kube-apiserver and an etcd that do what they are told.
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::{
+    io::{BufRead, BufReader, Lines, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::{Mutex, OnceLock},
+};
+
+/// The variable that says where the program is.
+const VARIABLE: &str = "CLUSTER_PROGRAM";
+
+/// The variable that says where its folder is made.
+const FOLDER: &str = "CLUSTER_FOLDER";
+
+/// A running cluster, one for all tests of this process.
+///
+/// It ends when its standard input does, which is when this process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) ready: Ready,
+    talk: Mutex<Talk>,
+    /// Nobody waits for its end: it outlives this process by the moment that it takes to delete its files.
+    _child: Child,
+}
+
+/// What the program says when the API answers.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) kubeconfig: String,
+    pub(crate) version: String,
+}
+
+#[derive(Debug)]
+struct Talk {
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    /// The cluster of this process, started by whoever comes first.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Program> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
+    fn start() -> Self {
+        let program =
+            std::env::var_os(VARIABLE).expect("`cargo xtask test cluster` says where the program is");
+        let mut command = Command::new(program);
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            command.arg("-within").arg(folder);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut talk = Talk { input, output: BufReader::new(output).lines() };
+        Self { ready: serde_json::from_value(talk.answer()).unwrap(), talk: Mutex::new(talk), _child: child }
+    }
+
+    /// Gives a command and waits until it is done.
+    pub(crate) async fn tell(&'static self, command: String) -> Value {
+        tokio::task::spawn_blocking(move || self.say(&command)).await.unwrap()
+    }
+
+    /// Gives a command and holds the thread until it is done.
+    pub(crate) fn say(&self, command: &str) -> Value {
+        let answer = {
+            let mut talk = self.talk.lock().unwrap();
+            writeln!(talk.input, "{command}").unwrap();
+            talk.answer()
+        };
+        assert_eq!(answer.get("error"), None, "{command}");
+        answer
+    }
+}
+
+impl Talk {
+    fn answer(&mut self) -> Value {
+        let line = self.output.next().expect("the program says on standard error why it ended").unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}

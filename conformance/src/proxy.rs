@@ -1,0 +1,182 @@
+//! A way to a server that can be disturbed: every connection passes through here, byte by byte.
+
+use crate::random::Random;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{broadcast, watch},
+    task::JoinHandle,
+    time::sleep,
+};
+
+/// A proxy on a loopback port; dropping it cuts every connection.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    way: Arc<Way>,
+    task: JoinHandle<()>,
+}
+
+/// What connections go through, apart from the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    /// Nothing happens.
+    Calm,
+    /// Bytes arrive in small pieces, late.
+    Rough,
+    /// Connections stall and break, too.
+    Storm,
+}
+
+#[derive(Debug)]
+struct Way {
+    target: SocketAddr,
+    weather: Mutex<Weather>,
+    random: Mutex<Random>,
+    open: watch::Sender<bool>,
+    cut: broadcast::Sender<()>,
+    connections: AtomicU64,
+}
+
+impl Proxy {
+    /// Leads to `target`; the seed decides what the weather does.
+    pub async fn start(target: SocketAddr, seed: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let way = Arc::new(Way {
+            target,
+            weather: Mutex::new(Weather::Calm),
+            random: Mutex::new(Random::new(seed)),
+            open: watch::Sender::new(true),
+            cut: broadcast::Sender::new(1),
+            connections: AtomicU64::new(0),
+        });
+        let address = listener.local_addr().unwrap();
+        let task = tokio::spawn(listen(listener, Arc::clone(&way)));
+        Self { address, way, task }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What happens to bytes from now on.
+    pub fn weather(&self, weather: Weather) {
+        *self.way.weather.lock().unwrap() = weather;
+    }
+
+    /// Breaks every connection.
+    pub fn cut(&self) {
+        // Nobody listens where there are no connections.
+        let _ = self.way.cut.send(());
+    }
+
+    /// Holds every byte back, without a word, until [`flow`](Self::flow).
+    pub fn stall(&self) {
+        self.way.open.send_replace(false);
+    }
+
+    /// Lets bytes through.
+    pub fn flow(&self) {
+        self.way.open.send_replace(true);
+    }
+
+    /// How many connections there have been.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.way.connections.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.cut();
+        self.task.abort();
+    }
+}
+
+async fn listen(listener: TcpListener, way: Arc<Way>) {
+    while let Ok((near, _)) = listener.accept().await {
+        way.connections.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(carry(near, Arc::clone(&way)));
+    }
+}
+
+/// Carries one connection until either end has had enough.
+async fn carry(near: TcpStream, way: Arc<Way>) {
+    let mut cut = way.cut.subscribe();
+    let Ok(far) = TcpStream::connect(way.target).await else { return };
+    let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+    tokio::select! {
+        () = pump(near_read, far_write, &way) => {}
+        () = pump(far_read, near_write, &way) => {}
+        _ = cut.recv() => {}
+    }
+}
+
+/// What becomes of some bytes.
+enum Fate {
+    Pass,
+    Split { piece: usize, late: Duration },
+    Late(Duration),
+    Cut,
+}
+
+impl Way {
+    fn fate(&self) -> Fate {
+        let weather = *self.weather.lock().unwrap();
+        let mut random = self.random.lock().unwrap();
+        let late = Duration::from_millis(random.below(5));
+        match (weather, random.below(40)) {
+            (Weather::Calm, _) => Fate::Pass,
+            (Weather::Storm, 0) => Fate::Cut,
+            (Weather::Storm, 1) => Fate::Late(Duration::from_millis(100 + random.below(400))),
+            (Weather::Rough | Weather::Storm, 2..12) => {
+                Fate::Split { piece: 1 + random.below(200) as usize, late }
+            }
+            (Weather::Rough | Weather::Storm, 12..20) => Fate::Late(late),
+            (Weather::Rough | Weather::Storm, _) => Fate::Pass,
+        }
+    }
+}
+
+async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &Way) {
+    let (mut buffer, mut open) = (vec![0; 16 * 1024], way.open.subscribe());
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        let bytes = &buffer[..count];
+        if open.wait_for(|open| *open).await.is_err() {
+            return;
+        }
+        let piece = match way.fate() {
+            Fate::Cut => return,
+            Fate::Pass => count,
+            Fate::Late(late) => {
+                sleep(late).await;
+                count
+            }
+            // Not so small that a long list takes minutes.
+            Fate::Split { piece, late } => {
+                sleep(late).await;
+                piece.max(count / 20)
+            }
+        };
+        for piece in bytes.chunks(piece) {
+            if to.write_all(piece).await.is_err() || to.flush().await.is_err() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A server: the devserver, or a real one, with what both can be made to do.
+
+use crate::{badge::Badge, program::Program, proxy::Proxy};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::{
+    Client, Config,
+    api::{Api, PostParams},
+    client::ClientBuilder,
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
+};
+use kube_devserver::{DevServer, Fault, Injected, Versions};
+use std::{
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+/// A server that a test may use.
+#[derive(Debug)]
+pub struct Server {
+    kind: Kind,
+    config: Config,
+    _turn: Turn,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Dev(Box<DevServer>),
+    Real(&'static Program),
+}
+
+/// Tests that break a server that others use, too, wait until they are alone.
+#[derive(Debug)]
+enum Turn {
+    Own,
+    Shared { _guard: OwnedRwLockReadGuard<()> },
+    Alone { _guard: OwnedRwLockWriteGuard<()> },
+}
+
+/// Requests that change or read data wait until this is dropped.
+#[derive(Debug)]
+#[must_use = "it goes on when this is dropped"]
+pub struct Paused<'s> {
+    stalled: Option<Injected>,
+    server: &'s Server,
+}
+
+impl Server {
+    /// A devserver of one's own.
+    pub async fn dev() -> Self {
+        let builder = DevServer::builder().listen("127.0.0.1:0").tls([""; 0]).token("secret");
+        let server = builder.bookmark_interval(Duration::from_secs(1)).start().await.unwrap();
+        let config = config(&server.kubeconfig().unwrap()).await;
+        Self { kind: Kind::Dev(Box::new(server)), config, _turn: Turn::Own }
+    }
+
+    /// The real server, beside others who use it.
+    pub async fn real() -> Self {
+        let turn = Turn::Shared { _guard: turns().read_owned().await };
+        Self::shared(turn).await
+    }
+
+    /// The real server, when nobody else uses it.
+    pub async fn real_alone() -> Self {
+        let turn = Turn::Alone { _guard: turns().write_owned().await };
+        Self::shared(turn).await
+    }
+
+    async fn shared(turn: Turn) -> Self {
+        let program = tokio::task::spawn_blocking(Program::shared).await.unwrap();
+        let config = config(&std::fs::read_to_string(&program.ready.kubeconfig).unwrap()).await;
+        Self { kind: Kind::Real(program), config, _turn: turn }
+    }
+
+    /// Whether it is a real one.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        matches!(self.kind, Kind::Real(_))
+    }
+
+    /// The devserver, for faults that a real server is brought to in other ways.
+    #[must_use]
+    pub fn as_dev(&self) -> Option<&DevServer> {
+        match &self.kind {
+            Kind::Dev(server) => Some(server),
+            Kind::Real(_) => None,
+        }
+    }
+
+    /// A client that may do everything and retries nothing.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::try_from(self.config.clone()).unwrap()
+    }
+
+    /// Such a client with another token, which may change, and through a proxy.
+    #[must_use]
+    pub fn client_with(&self, badge: &Badge, proxy: &Proxy) -> Client {
+        let mut config = self.through(proxy);
+        config.auth_info = AuthInfo::default();
+        ClientBuilder::try_from(config).unwrap().with_layer(badge).build()
+    }
+
+    /// Such a client that comes through a proxy.
+    #[must_use]
+    pub fn client_through(&self, proxy: &Proxy) -> Client {
+        Client::try_from(self.through(proxy)).unwrap()
+    }
+
+    /// A proxy that leads here.
+    pub async fn proxy(&self, seed: u64) -> Proxy {
+        Proxy::start(self.config.cluster_url.authority().unwrap().as_str().parse().unwrap(), seed).await
+    }
+
+    fn through(&self, proxy: &Proxy) -> Config {
+        let mut config = self.config.clone();
+        config.cluster_url = format!("https://{}", proxy.address()).parse().unwrap();
+        config
+    }
+
+    /// A new namespace, for one test.
+    pub async fn namespace(&self) -> String {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.clone());
+        Api::all(self.client()).create(&PostParams::default(), &namespace).await.unwrap();
+        name
+    }
+
+    /// Forgets history: versions before the present one have expired.
+    ///
+    /// A real server feels it at once where it has no watch cache, which is so for secrets.
+    pub async fn forget_history(&self) {
+        match self.alone() {
+            Kind::Dev(server) => server.compact(),
+            Kind::Real(program) => drop(program.tell("compact".into()).await),
+        }
+    }
+
+    /// Kills the server and starts it again with the same data.
+    pub async fn restart(&self) {
+        match self.alone() {
+            Kind::Dev(server) => server.restart(Versions::Kept),
+            Kind::Real(program) => drop(program.tell("restart kube-apiserver".into()).await),
+        }
+    }
+
+    /// Kills what keeps the data, below the server, and starts it again; the devserver has nothing below it, and loses its
+    /// watches.
+    pub async fn restart_data(&self) {
+        match self.alone() {
+            Kind::Dev(server) => server.cut_watches(),
+            Kind::Real(program) => drop(program.tell("restart etcd".into()).await),
+        }
+    }
+
+    /// Stops what keeps the data, in the middle of what it is doing.
+    pub async fn pause(&self) -> Paused<'_> {
+        let stalled = match self.alone() {
+            Kind::Dev(server) => Some(server.faults().inject(Fault::stall_until_withdrawn())),
+            Kind::Real(program) => {
+                program.tell("pause etcd".into()).await;
+                None
+            }
+        };
+        Paused { stalled, server: self }
+    }
+
+    /// A token of a service account for so long; nothing for the devserver, which knows no accounts.
+    pub async fn token(&self, account: &ServiceAccount, life: Duration) -> Option<String> {
+        let Kind::Real(program) = &self.kind else { return None };
+        let word = |word: &Option<String>| word.clone().unwrap();
+        let metadata = &account.metadata;
+        let (namespace, name, uid) = (word(&metadata.namespace), word(&metadata.name), word(&metadata.uid));
+        let command = format!("token {namespace} {name} {uid} {}", life.as_secs());
+        let answer = program.tell(command).await;
+        Some(answer["token"].as_str().unwrap().to_owned())
+    }
+
+    /// Which Kubernetes it is.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        match &self.kind {
+            Kind::Dev(_) => "devserver",
+            Kind::Real(program) => &program.ready.version,
+        }
+    }
+
+    /// The kind, for what others would feel.
+    fn alone(&self) -> &Kind {
+        let is_alone = match self._turn {
+            Turn::Own | Turn::Alone { .. } => true,
+            Turn::Shared { .. } => false,
+        };
+        assert!(is_alone, "others use this server: list the test under `alone`");
+        &self.kind
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        if let Some(stalled) = &self.stalled {
+            stalled.withdraw();
+        }
+        if let Kind::Real(program) = self.server.kind {
+            // It takes no time, and has to be done also when a test fails.
+            program.say("resume etcd");
+        }
+    }
+}
+
+fn turns() -> Arc<RwLock<()>> {
+    static TURNS: LazyLock<Arc<RwLock<()>>> = LazyLock::new(Arc::default);
+    Arc::clone(&TURNS)
+}
+
+async fn config(kubeconfig: &str) -> Config {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    config.default_retry = false;
+    config
+}

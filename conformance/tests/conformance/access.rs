@@ -1,0 +1,238 @@
+//! Who may do what: 403 until the right is granted, 401 until the token is renewed, 429 until there is room.
+
+use crate::maps::Maps;
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, ServiceAccount},
+    flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration},
+    rbac::v1::{Role, RoleBinding},
+};
+use kube::{
+    Client,
+    api::{Api, DeleteParams, ListParams, PostParams},
+};
+use kube_conformance::{Badge, Follower, Proxy, Server, eventually, on_both, strategies};
+use kube_devserver::{Fault, Verb};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::{fmt::Debug, time::Duration};
+
+on_both! {
+    shared: [
+        the_moment_a_right_is_granted_the_cache_fills,
+        a_token_that_has_expired_is_refused_until_it_is_renewed,
+        a_server_that_has_no_room_is_asked_again_and_not_for_a_list,
+    ],
+    alone: [],
+}
+
+/// Somebody who is known to the server, and the way they come.
+struct Visitor {
+    maps: Maps<ConfigMap>,
+    account: Option<ServiceAccount>,
+    badge: Badge,
+    proxy: Proxy,
+    client: Client,
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+impl Visitor {
+    async fn new(server: &Server, life: Duration) -> Self {
+        let (maps, proxy) = (Maps::<ConfigMap>::new(server).await, server.proxy(1).await);
+        let (account, badge) = if server.is_real() {
+            let accounts: Api<ServiceAccount> = Api::namespaced(server.client(), &maps.namespace);
+            let account = make(&accounts, json!({ "metadata": { "name": "visitor" } })).await;
+            let token = server.token(&account, life).await.unwrap();
+            (Some(account), Badge::new(token))
+        } else {
+            (None, Badge::new("secret"))
+        };
+        let client = server.client_with(&badge, &proxy);
+        Self { maps, account, badge, proxy, client }
+    }
+
+    fn follow(&self) -> Follower<ConfigMap> {
+        Follower::start(self.maps.source_through(self.client.clone()), strategies()[0].clone())
+    }
+
+    /// Lets them read the config maps of the namespace.
+    async fn grant(&self) {
+        let roles: Api<Role> = Api::namespaced(self.maps.client.clone(), &self.maps.namespace);
+        let rule = json!({ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"] });
+        make(&roles, json!({ "metadata": { "name": "reader" }, "rules": [rule] })).await;
+        let bindings: Api<RoleBinding> = Api::namespaced(self.maps.client.clone(), &self.maps.namespace);
+        let binding = json!({
+            "metadata": { "name": "reader" },
+            "subjects": [self.subject()],
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader" },
+        });
+        make(&bindings, binding).await;
+    }
+
+    fn subject(&self) -> Value {
+        json!({ "kind": "ServiceAccount", "name": "visitor", "namespace": self.maps.namespace })
+    }
+
+    /// What the server says to them.
+    async fn code(&self) -> u16 {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.maps.namespace);
+        match api.list(&ListParams::default()).await {
+            Ok(_) => 200,
+            Err(kube::Error::Api(status)) => status.code,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    async fn hears(&self, code: u16) {
+        eventually("another answer", async || match self.code().await {
+            answer if answer == code => Ok(()),
+            answer => Err(answer.to_string()),
+        })
+        .await;
+    }
+}
+
+async fn make<K>(api: &Api<K>, object: Value) -> K
+where
+    K: Clone + Debug + DeserializeOwned + Serialize,
+{
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap()
+}
+
+async fn the_moment_a_right_is_granted_the_cache_fills(server: &Server) {
+    let visitor = Visitor::new(server, LONG).await;
+    visitor.maps.create("secretive").await;
+    let refusal = server.as_dev().map(|server| server.faults().inject(Fault::answer(403).of("configmaps")));
+    let follower = visitor.follow();
+    follower.failed_with("forbidden").await;
+    assert!(follower.store.is_empty());
+    match &refusal {
+        Some(refusal) => refusal.withdraw(),
+        None => visitor.grant().await,
+    }
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    assert_eq!(follower.store.len(), 1);
+    assert_eq!(follower.counts().replaces, 1);
+    follower.stop().await;
+}
+
+async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server) {
+    let visitor = Visitor::new(server, Duration::from_secs(8)).await;
+    if server.is_real() {
+        visitor.grant().await;
+        visitor.hears(200).await;
+    }
+    let follower = visitor.follow();
+    visitor.maps.create("one").await;
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    if server.as_dev().is_some() {
+        visitor.badge.renew("outdated");
+    }
+    // A watch that is open stays open; the token is looked at when the next one is opened.
+    visitor.hears(401).await;
+    visitor.maps.create("two").await;
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    visitor.proxy.cut();
+    follower.failed_with("unauthorized").await;
+    visitor.maps.create("three").await;
+    visitor.badge.renew(match &visitor.account {
+        Some(account) => server.token(account, LONG).await.unwrap(),
+        None => "secret".to_owned(),
+    });
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    assert!(follower.counts().replaces <= 2, "{:#?}", follower.reports());
+    follower.stop().await;
+}
+
+/// R30: too many requests is no reason to list.
+async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Server) {
+    let visitor = Visitor::new(server, LONG).await;
+    if server.is_real() {
+        visitor.grant().await;
+        visitor.hears(200).await;
+    }
+    let follower = visitor.follow();
+    follower.synced().await;
+    visitor.maps.create("before").await;
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    let levels: Api<PriorityLevelConfiguration> = Api::all(server.client());
+    let schemas: Api<FlowSchema> = Api::all(server.client());
+    let name = format!("no-room-{}", visitor.maps.namespace);
+    let mut crowd = Vec::new();
+    let refusal = match server.as_dev() {
+        Some(server) => Some(server.faults().inject(Fault::answer(429).on(Verb::Watch).of("configmaps"))),
+        None => {
+            make(&levels, no_room(&name)).await;
+            make(&schemas, schema(&name, &visitor)).await;
+            crowd.extend((0..8).map(|_| Crowd::enter(&visitor)));
+            visitor.hears(429).await;
+            None
+        }
+    };
+    visitor.proxy.cut();
+    visitor.maps.create("meanwhile").await;
+    follower.failed_with("too_many_requests").await;
+    match &refusal {
+        Some(refusal) => refusal.withdraw(),
+        None => {
+            crowd.clear();
+            schemas.delete(&name, &DeleteParams::default()).await.unwrap();
+            levels.delete(&name, &DeleteParams::default()).await.unwrap();
+        }
+    }
+    follower.settled(&visitor.maps.api, &ListParams::default()).await;
+    assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
+    follower.stop().await;
+}
+
+/// Requests that take the only seat, one after the other: each waits some seconds for a version that does not come.
+struct Crowd(tokio::task::JoinHandle<()>);
+
+impl Crowd {
+    fn enter(visitor: &Visitor) -> Self {
+        let api: Api<ConfigMap> = Api::namespaced(visitor.client.clone(), &visitor.maps.namespace);
+        Self(tokio::spawn(async move {
+            let mut pace = tokio::time::interval(Duration::from_millis(5));
+            loop {
+                // Most of them are turned away, too.
+                let _ = api.list(&ListParams::default().at(&u32::MAX.to_string())).await;
+                pace.tick().await;
+            }
+        }))
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A level of priority with no more seats than the one that there always is, which turns everybody else away.
+fn no_room(name: &str) -> Value {
+    let limited = json!({
+        "nominalConcurrencyShares": 0,
+        "lendablePercent": 0,
+        "borrowingLimitPercent": 0,
+        "limitResponse": { "type": "Reject" },
+    });
+    json!({ "metadata": { "name": name }, "spec": { "type": "Limited", "limited": limited } })
+}
+
+/// Sends everything that the visitor asks for there.
+fn schema(name: &str, visitor: &Visitor) -> Value {
+    let account = json!({ "name": "visitor", "namespace": visitor.maps.namespace });
+    let rule = json!({
+        "subjects": [{ "kind": "ServiceAccount", "serviceAccount": account }],
+        "resourceRules": [{ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"] }],
+    });
+    json!({
+        "metadata": { "name": name },
+        "spec": {
+            "priorityLevelConfiguration": { "name": name },
+            "matchingPrecedence": 2,
+            "distinguisherMethod": { "type": "ByUser" },
+            "rules": [rule],
+        },
+    })
+}

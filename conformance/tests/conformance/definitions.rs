@@ -1,0 +1,76 @@
+//! Custom resources: defined while a cache is waiting for them, and taken away under it.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
+    core::PartialObjectMeta,
+};
+use kube_conformance::{Follower, Server, eventually, on_both, strategies};
+use kube_informer::list_watch::ListWatch;
+use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+on_both! {
+    shared: [a_kind_that_is_defined_later_is_followed_from_then_on],
+    alone: [],
+}
+
+/// A definition under a name that no other test has.
+fn definition() -> (CustomResourceDefinition, ApiResource) {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let (plural, kind) = (format!("widgets{number}"), format!("Widget{number}"));
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let definition = json!({
+        "metadata": { "name": format!("{plural}.example.com") },
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": { "plural": plural, "singular": kind.to_lowercase(), "kind": kind },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }],
+        },
+    });
+    let kind = GroupVersionKind::gvk("example.com", "v1", &kind);
+    (serde_json::from_value(definition).unwrap(), ApiResource::from_gvk_with_plural(&kind, &plural))
+}
+
+async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) {
+    let (namespace, client) = (server.namespace().await, server.client());
+    let (definition, resource) = definition();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let widgets: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource);
+    let followers = strategies().map(|config| {
+        let source = ListWatch::<DynamicObject>::dynamic(client.clone(), Some(&namespace), &resource);
+        Follower::start(source, config)
+    });
+    let source =
+        ListWatch::<PartialObjectMeta<DynamicObject>>::dynamic(client.clone(), Some(&namespace), &resource);
+    let metadata = Follower::start(source, strategies()[0].clone());
+    for follower in &followers {
+        follower.failed_with("not_found").await;
+    }
+    let made = definitions.create(&PostParams::default(), &definition).await.unwrap();
+    let widget = DynamicObject::new("first", &resource).data(json!({ "spec": { "size": 1 } }));
+    // A definition is served a moment after it is made.
+    eventually("a widget", async || {
+        widgets.create(&PostParams::default(), &widget).await.map_err(|error| error.to_string())
+    })
+    .await;
+    for follower in &followers {
+        follower.settled(&widgets, &ListParams::default()).await;
+        assert_eq!(follower.store.list()[0].data["spec"]["size"], 1);
+    }
+    metadata.until("the metadata", |store| store.len() == 1).await;
+    let name = made.metadata.name.unwrap();
+    definitions.delete(&name, &DeleteParams::default()).await.unwrap();
+    // What is no longer defined is no longer there, or can no longer be asked for; it is not taken for something else.
+    for follower in followers {
+        follower
+            .until("the end of the widgets", |store| {
+                store.is_empty() || follower.reports().iter().any(|report| report.contains("not_found"))
+            })
+            .await;
+        follower.stop().await;
+    }
+    metadata.stop().await;
+}

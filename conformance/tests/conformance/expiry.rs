@@ -1,0 +1,43 @@
+//! Versions that a server has forgotten, by real compaction.
+
+use crate::maps::Maps;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ListParams;
+use kube_conformance::{Follower, Server, on_both, strategies};
+
+on_both! {
+    shared: [],
+    alone: [a_watch_that_was_away_for_too_long_begins_again],
+}
+
+/// R29: one list more, and what went unseen is told as such.
+async fn a_watch_that_was_away_for_too_long_begins_again(server: &Server) {
+    let secrets = Maps::<Secret>::new(server).await;
+    for name in ["stays", "changes", "goes"] {
+        secrets.create(name).await;
+    }
+    for config in strategies() {
+        let proxy = server.proxy(1).await;
+        let source = secrets.source_through(server.client_through(&proxy));
+        let follower = Follower::start(source, config);
+        follower.synced().await;
+        // A watch that ends without an event may be too short to be continued, and this one is to expire.
+        secrets.change("stays", &proxy.address().to_string()).await;
+        follower.settled(&secrets.api, &ListParams::default()).await;
+        assert_eq!(follower.counts().replaces, 1);
+        proxy.stall();
+        secrets.change("changes", &proxy.address().to_string()).await;
+        secrets.delete("goes").await;
+        secrets.create("comes").await;
+        server.forget_history().await;
+        proxy.cut();
+        proxy.flow();
+        follower.settled(&secrets.api, &ListParams::default()).await;
+        follower.failed_with("expired").await;
+        assert_eq!(follower.unseen_deletions(), [format!("{}/goes", secrets.namespace)]);
+        assert_eq!(follower.counts().replaces, 2, "{:#?}", follower.reports());
+        follower.stop().await;
+        secrets.delete("comes").await;
+        secrets.create("goes").await;
+    }
+}

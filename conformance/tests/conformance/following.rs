@@ -1,0 +1,132 @@
+//! A cache follows what is written, whatever the order and the number.
+
+use crate::maps::Maps;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube_conformance::{Follower, Random, Server, on_both, strategies};
+use kube_informer::wire::{FieldSelector, LabelSelector};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+on_both! {
+    shared: [
+        thousands_of_concurrent_writes_are_followed,
+        objects_enter_and_leave_a_cache_of_a_selection,
+        an_object_with_a_finalizer_stays_until_it_is_let_go,
+        an_object_that_is_made_anew_is_another_one,
+    ],
+    alone: [],
+}
+
+/// Writers, and writes of each.
+const WRITERS: u64 = 8;
+const WRITES: u64 = 300;
+
+async fn thousands_of_concurrent_writes_are_followed(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let followers = strategies().map(|config| Follower::start(maps.source(), config));
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        writers.spawn(write(maps.api.clone(), writer));
+    }
+    while let Some(ended) = writers.join_next().await {
+        ended.unwrap();
+    }
+    for follower in followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(follower.asked(), 1, "the state was asked for once: {:#?}", follower.reports());
+        assert_eq!(follower.unseen_deletions(), [""; 0]);
+        follower.stop().await;
+    }
+}
+
+async fn objects_enter_and_leave_a_cache_of_a_selection(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create_with("first", json!({ "labels": { "colour": "red" } })).await;
+    maps.create("other").await;
+    let (labels, fields) = ("colour=red", "metadata.name!=never");
+    let selected = ListParams::default().labels(labels).fields(fields);
+    let followers = strategies().map(|config| {
+        let (labels, fields): (LabelSelector, FieldSelector) =
+            (labels.parse().unwrap(), fields.parse().unwrap());
+        Follower::start(maps.source().labels(labels).fields(fields), config)
+    });
+    for follower in &followers {
+        follower.settled(&maps.api, &selected).await;
+    }
+    maps.label("other", "colour", Some("red")).await;
+    maps.label("first", "colour", None).await;
+    maps.create_with("never", json!({ "labels": { "colour": "red" } })).await;
+    maps.label("first", "colour", Some("red")).await;
+    maps.delete("first").await;
+    let expected = ["added first", "added other", "deleted first", "added first", "deleted first"];
+    for follower in followers {
+        follower.until("the last event", |_| follower.events().len() >= expected.len()).await;
+        assert_eq!(follower.events(), expected);
+        follower.settled(&maps.api, &selected).await;
+        assert_eq!(follower.asked(), 1);
+        follower.stop().await;
+    }
+}
+
+async fn an_object_with_a_finalizer_stays_until_it_is_let_go(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create_with("held", json!({ "finalizers": ["example.com/hold"] })).await;
+    let followers = strategies().map(|config| Follower::start(maps.source(), config));
+    for follower in &followers {
+        follower.settled(&maps.api, &ListParams::default()).await;
+    }
+    maps.delete("held").await;
+    for follower in &followers {
+        let is_going = |map: &ConfigMap| map.metadata.deletion_timestamp.is_some();
+        follower.until("its end in sight", |store| store.list().iter().any(|map| is_going(map))).await;
+        assert_eq!(follower.events(), ["added held", "updated held"]);
+    }
+    maps.patch("held", json!({ "metadata": { "finalizers": null } })).await;
+    for follower in followers {
+        follower.until("its end", |store| store.is_empty()).await;
+        follower.settled(&maps.api, &ListParams::default()).await;
+        assert_eq!(follower.events(), ["added held", "updated held", "deleted held"]);
+        follower.stop().await;
+    }
+}
+
+async fn an_object_that_is_made_anew_is_another_one(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let follower = Follower::start(maps.source(), strategies()[0].clone());
+    for _ in 0..3 {
+        maps.create("phoenix").await;
+        maps.delete("phoenix").await;
+    }
+    maps.create("phoenix").await;
+    follower.settled(&maps.api, &ListParams::default()).await;
+    let cached = follower.store.list();
+    let uid = maps.api.get("phoenix").await.unwrap().metadata.uid;
+    assert_eq!(cached[0].metadata.uid, uid);
+    follower.stop().await;
+}
+
+/// Creates, changes and deletes a few objects many times.
+async fn write(maps: Api<ConfigMap>, writer: u64) {
+    let (mut random, mut alive) = (Random::new(writer), [false; 10]);
+    for turn in 0..WRITES {
+        let number = random.below(10) as usize;
+        let name = format!("map-{writer}-{number}");
+        match (alive[number], random.below(4)) {
+            (false, _) => {
+                let mut map = ConfigMap::default();
+                map.metadata.name = Some(name);
+                maps.create(&PostParams::default(), &map).await.unwrap();
+                alive[number] = true;
+            }
+            (true, 0) => {
+                maps.delete(&name, &DeleteParams::default()).await.unwrap();
+                alive[number] = false;
+            }
+            (true, _) => {
+                let patch = Patch::Merge(json!({ "data": { "turn": turn.to_string() } }));
+                maps.patch(&name, &PatchParams::default(), &patch).await.unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! One object of every built-in kind, read back through a cache: typed, dynamic, and its metadata alone.
+
+mod typed;
+
+use kube::{
+    Client, Resource,
+    api::{ApiResource, DynamicObject, PartialObjectMeta},
+    discovery::{Discovery, Scope},
+};
+use kube_conformance::{Server, eventually, on_both};
+use kube_informer::{list_watch::ListWatch, reflector::Reflector, store::Store};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::{collections::BTreeMap, fmt::Debug};
+use tokio_util::sync::CancellationToken;
+
+on_both! {
+    shared: [every_kind_is_cached_as_the_server_has_it],
+    alone: [],
+}
+
+/// The objects, with as many fields as the API server lets pass; those of the rarer kinds are from Kubernetes' own tests. A
+/// pod template is `like` the pod among them.
+const OBJECTS: &str = include_str!("objects.json");
+
+/// Served in an older version by the API server, and not known to k8s-openapi any more.
+const UNTYPED: [(&str, &str); 3] = [
+    ("networking.k8s.io/v1beta1", "IPAddress"),
+    ("networking.k8s.io/v1beta1", "ServiceCIDR"),
+    ("storage.k8s.io/v1beta1", "VolumeAttributesClass"),
+];
+
+/// What of the server's object is to be in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    /// All of it.
+    Whole,
+    /// What is left when the type has read it: the devserver does not fill in fields that have to be there.
+    Decoded,
+    /// What the server shows as its metadata. That is not always what it shows in the whole object: daemon sets have an
+    /// annotation there that they lack here.
+    Metadata,
+}
+
+/// `apps/v1` and `Deployment`.
+type Kind = (String, String);
+
+/// An object that was made, and where it is.
+struct Made {
+    client: Client,
+    resource: ApiResource,
+    namespace: Option<String>,
+    name: String,
+}
+
+async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
+    let (client, namespace) = (server.client(), server.namespace().await);
+    let served = served(&client).await;
+    let mut made = BTreeMap::new();
+    for object in objects(&namespace) {
+        let kind = kind(&object);
+        // The devserver knows most kinds, and not all.
+        if let Some((resource, scope)) = served.get(&kind) {
+            let namespace = (*scope == Scope::Namespaced).then(|| namespace.clone());
+            made.insert(kind, Made::new(client.clone(), (resource.clone(), namespace), &object).await);
+        }
+    }
+    let left_out: Vec<_> = served.keys().filter(|kind| !made.contains_key(*kind)).collect();
+    assert!(left_out.is_empty(), "there is no object of {left_out:?}");
+    for made in made.values() {
+        made.check::<DynamicObject>(&made.resource, View::Whole).await;
+        made.check::<PartialObjectMeta<DynamicObject>>(&made.resource, View::Metadata).await;
+    }
+    let typed = typed::check_each(&made, if server.is_real() { View::Whole } else { View::Decoded }).await;
+    let untyped: Vec<_> = made.keys().filter(|kind| !typed.contains(kind)).collect();
+    let expected = UNTYPED.map(|(version, kind)| (version.to_owned(), kind.to_owned()));
+    assert!(untyped.iter().all(|kind| expected.contains(kind)), "{untyped:?}");
+}
+
+fn kind(object: &Value) -> Kind {
+    let text = |name: &str| object[name].as_str().unwrap().to_owned();
+    (text("apiVersion"), text("kind"))
+}
+
+/// What can be made, listed and watched.
+async fn served(client: &Client) -> BTreeMap<Kind, (ApiResource, Scope)> {
+    let discovery = Discovery::new(client.clone()).run().await.unwrap();
+    let mut served = BTreeMap::new();
+    for group in discovery.groups() {
+        for version in group.versions() {
+            for (resource, capabilities) in group.versioned_resources(version) {
+                if ["create", "list", "watch"].iter().all(|verb| capabilities.supports_operation(verb)) {
+                    let kind = (resource.api_version.clone(), resource.kind.clone());
+                    served.insert(kind, (resource, capabilities.scope));
+                }
+            }
+        }
+    }
+    // Whatever other tests define is not built in.
+    served.retain(|(version, _), _| !version.starts_with("example.com/"));
+    served
+}
+
+fn objects(namespace: &str) -> Vec<Value> {
+    let mut objects: Vec<Value> = serde_json::from_str(&OBJECTS.replace("NAMESPACE", namespace)).unwrap();
+    let pod = objects.iter().find(|object| object["kind"] == "Pod").unwrap()["spec"].clone();
+    objects.iter_mut().for_each(|object| fill(object, &pod));
+    objects
+}
+
+/// Puts the pod where something is like it.
+fn fill(value: &mut Value, pod: &Value) {
+    if value.get("like").is_some() {
+        let mut spec = pod.clone();
+        spec["restartPolicy"] = value["restartPolicy"].take();
+        *value = spec;
+    } else if let Value::Object(fields) = value {
+        fields.values_mut().for_each(|value| fill(value, pod));
+    } else if let Value::Array(items) = value {
+        items.iter_mut().for_each(|value| fill(value, pod));
+    }
+}
+
+impl Made {
+    async fn new(client: Client, place: (ApiResource, Option<String>), object: &Value) -> Self {
+        let (resource, namespace) = place;
+        let path = DynamicObject::url_path(&resource, namespace.as_deref());
+        let body = serde_json::to_vec(object).unwrap();
+        let request =
+            http::Request::post(path).header("content-type", "application/json").body(body).unwrap();
+        let answer: Value = client.request(request).await.unwrap_or_else(|error| {
+            panic!("{} {}: {error:?}", object["apiVersion"], object["kind"]);
+        });
+        let name = answer["metadata"]["name"].as_str().unwrap().to_owned();
+        Self { client, resource, namespace, name }
+    }
+
+    /// What the server says of it.
+    async fn current(&self, view: View) -> Value {
+        let path = DynamicObject::url_path(&self.resource, self.namespace.as_deref());
+        let accept = match view {
+            View::Whole | View::Decoded => "application/json",
+            View::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        };
+        let request = http::Request::get(format!("{path}/{}", self.name)).header("accept", accept);
+        self.client.request(request.body(Vec::new()).unwrap()).await.unwrap()
+    }
+
+    /// Holds a cache of `K` against the server.
+    async fn check<K>(&self, kind: &K::DynamicType, view: View)
+    where
+        K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
+    {
+        let source = ListWatch::<K>::dynamic(self.client.clone(), self.namespace.as_deref(), kind);
+        let (store, writer) = Store::<K>::builder().build().unwrap();
+        let cancel = CancellationToken::new();
+        let task = tokio::spawn(Reflector::new(source, writer).run(cancel.clone()));
+        let what = format!("{} {} in the cache", self.resource.api_version, self.resource.kind);
+        eventually(&what, async || {
+            let is_it = |object: &&std::sync::Arc<K>| object.meta().name.as_deref() == Some(&self.name);
+            let list = store.list();
+            let cached = list.iter().find(is_it).ok_or("it is not there")?;
+            let cached = serde_json::to_value(&**cached).unwrap();
+            let mut server = self.current(view).await;
+            if view == View::Decoded {
+                let decoded: K = serde_json::from_value(server).unwrap();
+                server = serde_json::to_value(decoded).unwrap();
+            }
+            let mut differences = Vec::new();
+            compare("", &plain(server), &plain(cached), &mut differences);
+            if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+        })
+        .await;
+        cancel.cancel();
+        task.await.unwrap();
+    }
+}
+
+/// Without what says nothing, and without the type, which the items of a list do not carry.
+fn plain(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    pruned(value)
+}
+
+fn pruned(value: Value) -> Value {
+    let says_nothing = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    match value {
+        Value::Array(items) => items.into_iter().map(pruned).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, pruned(value)));
+            fields.filter(|(_, value)| !says_nothing(value)).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+/// Where two values differ.
+fn compare(path: &str, server: &Value, cached: &Value, differences: &mut Vec<String>) {
+    match (server, cached) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names: std::collections::BTreeSet<_> = one.keys().chain(other.keys()).collect();
+            for name in names {
+                compare(&format!("{path}/{name}"), &server[name], &cached[name], differences);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (number, (one, other)) in one.iter().zip(other).enumerate() {
+                compare(&format!("{path}/{number}"), one, other, differences);
+            }
+        }
+        // A number is a number, whether a type holds it as 9 or as 9.0.
+        (Value::Number(one), Value::Number(other)) if one.as_f64() == other.as_f64() => {}
+        _ if server == cached => {}
+        _ => differences.push(format!("{path}: {server} on the server, {cached} in the cache")),
+    }
+}

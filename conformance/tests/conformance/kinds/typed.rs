@@ -1,0 +1,70 @@
+//! Every kind that k8s-openapi has a type for.
+
+use super::{Kind, Made, View};
+use k8s_openapi::{
+    Resource,
+    api::{
+        admissionregistration, apiserverinternal, apps, autoscaling, batch, certificates, coordination, core,
+        discovery, events, flowcontrol, networking, node, policy, rbac, resource, scheduling, storage,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions,
+    kube_aggregator::pkg::apis::apiregistration,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Holds a cache of each type against the server, and says which kinds these were.
+macro_rules! check_each {
+    ($made:ident, $view:ident, $($module:ident::$version:ident: [$($kind:ident),* $(,)?],)*) => {{
+        let mut checked = BTreeSet::new();
+        $($({
+            type Checked = $module::$version::$kind;
+            let kind = (Checked::API_VERSION.to_owned(), Checked::KIND.to_owned());
+            if let Some(made) = $made.get(&kind) {
+                made.check::<Checked>(&(), $view).await;
+                checked.insert(kind);
+            }
+        })*)*
+        checked
+    }};
+}
+
+pub(super) async fn check_each(made: &BTreeMap<Kind, Made>, view: View) -> BTreeSet<Kind> {
+    check_each! { made, view,
+        core::v1: [
+            ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+            PodTemplate, ReplicationController, ResourceQuota, Secret, Service, ServiceAccount,
+        ],
+        admissionregistration::v1: [
+            MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration,
+            ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+        ],
+        admissionregistration::v1alpha1: [MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding],
+        admissionregistration::v1beta1: [MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding],
+        apiextensions::v1: [CustomResourceDefinition],
+        apiregistration::v1: [APIService],
+        apiserverinternal::v1alpha1: [StorageVersion],
+        apps::v1: [ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet],
+        autoscaling::v1: [HorizontalPodAutoscaler],
+        autoscaling::v2: [HorizontalPodAutoscaler],
+        batch::v1: [CronJob, Job],
+        certificates::v1: [CertificateSigningRequest],
+        coordination::v1: [Lease],
+        coordination::v1alpha2: [LeaseCandidate],
+        coordination::v1beta1: [LeaseCandidate],
+        discovery::v1: [EndpointSlice],
+        events::v1: [Event],
+        flowcontrol::v1: [FlowSchema, PriorityLevelConfiguration],
+        networking::v1: [IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR],
+        node::v1: [RuntimeClass],
+        policy::v1: [PodDisruptionBudget],
+        rbac::v1: [ClusterRole, ClusterRoleBinding, Role, RoleBinding],
+        resource::v1: [DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
+        resource::v1alpha3: [DeviceTaintRule, ResourcePoolStatusRequest],
+        resource::v1beta1: [DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
+        resource::v1beta2: [DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
+        scheduling::v1: [PriorityClass],
+        storage::v1: [
+            CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass,
+        ],
+    }
+}

@@ -1,0 +1,102 @@
+//! The config maps, or secrets, of one test, in a namespace of their own.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{
+    Client, Resource,
+    api::{Api, DeleteParams, Patch, PatchParams, PostParams},
+};
+use kube_conformance::Server;
+use kube_informer::{
+    list_watch::{Error, ListWatch, ListerWatcher},
+    wire::{ListMeta, ListOptions, ResourceVersion},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::fmt::Debug;
+
+/// Objects that can be made out of a name.
+pub(crate) trait Plain:
+    Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Serialize
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl Plain for ConfigMap {}
+
+/// A real server has no watch cache for these, and feels at once what etcd forgets.
+impl Plain for Secret {}
+
+/// All objects of a kind in a namespace, and how they are changed.
+pub(crate) struct Maps<K> {
+    pub(crate) namespace: String,
+    pub(crate) api: Api<K>,
+    pub(crate) client: Client,
+}
+
+impl<K: Plain> Maps<K> {
+    pub(crate) async fn new(server: &Server) -> Self {
+        let (namespace, client) = (server.namespace().await, server.client());
+        Self { api: Api::namespaced(client.clone(), &namespace), client, namespace }
+    }
+
+    pub(crate) fn source(&self) -> ListWatch<K> {
+        self.source_through(self.client.clone())
+    }
+
+    pub(crate) fn source_through(&self, client: Client) -> ListWatch<K> {
+        ListWatch::namespaced(client, &self.namespace)
+    }
+
+    /// Makes an object and says its version.
+    pub(crate) async fn create(&self, name: &str) -> ResourceVersion {
+        self.create_with(name, json!({})).await
+    }
+
+    pub(crate) async fn create_with(&self, name: &str, mut metadata: Value) -> ResourceVersion {
+        metadata["name"] = name.into();
+        let object = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+        version(&self.api.create(&PostParams::default(), &object).await.unwrap())
+    }
+
+    pub(crate) async fn label(&self, name: &str, key: &str, value: Option<&str>) -> ResourceVersion {
+        self.patch(name, json!({ "metadata": { "labels": { key: value } } })).await
+    }
+
+    pub(crate) async fn change(&self, name: &str, value: &str) -> ResourceVersion {
+        self.patch(name, json!({ "metadata": { "annotations": { "value": value } } })).await
+    }
+
+    pub(crate) async fn patch(&self, name: &str, patch: Value) -> ResourceVersion {
+        version(&self.api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap())
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        self.api.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// The version of the whole, now.
+    pub(crate) async fn version(&self) -> ResourceVersion {
+        page(&self.source(), &ListOptions::default()).await.unwrap().1.version.unwrap()
+    }
+}
+
+pub(crate) fn version(object: &impl Resource) -> ResourceVersion {
+    object.meta().resource_version.as_deref().unwrap().parse().unwrap()
+}
+
+/// The names on one page, and what it says of itself.
+pub(crate) async fn page<K: Plain>(
+    source: &ListWatch<K>,
+    options: &ListOptions,
+) -> Result<(Vec<String>, ListMeta), Error> {
+    let mut names = Vec::new();
+    let mut take = |item: Result<K, _>| names.push(item.unwrap().meta().name.clone().unwrap());
+    let meta = source.list(options, &mut take).await?;
+    Ok((names, meta))
+}

@@ -1,0 +1,106 @@
+//! Objects as they are written and read, down to the JSON.
+
+use crate::maps::Maps;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube_conformance::{Server, on_both};
+use serde_json::{Value, json};
+
+on_both! {
+    shared: [
+        what_is_empty_is_left_out_of_the_metadata,
+        a_dry_run_is_answered_and_changes_nothing,
+        refusals_have_a_code_and_a_reason,
+        an_empty_list_of_metadata_has_no_items_at_all,
+        the_part_that_a_list_shows_is_told_in_one_spelling,
+    ],
+    alone: [],
+}
+
+async fn what_is_empty_is_left_out_of_the_metadata(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let empty = json!({ "labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": [] });
+    maps.create_with("bare", empty).await;
+    let map = maps.api.get("bare").await.unwrap().metadata;
+    assert_eq!((map.labels, map.annotations, map.finalizers, map.owner_references), (None, None, None, None));
+    maps.label("bare", "colour", Some("red")).await;
+    maps.label("bare", "colour", None).await;
+    assert_eq!(maps.api.get("bare").await.unwrap().metadata.labels, None);
+}
+
+/// The path of the config maps of a namespace, with what comes after it.
+fn path(maps: &Maps<ConfigMap>, rest: &str) -> String {
+    format!("/api/v1/namespaces/{}/configmaps{rest}", maps.namespace)
+}
+
+/// What the server answers, be it what was asked for or a refusal.
+async fn ask(client: &Client, request: http::request::Builder, body: Value) -> Value {
+    let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(&body).unwrap() };
+    let request = request.header("content-type", "application/json").body(body).unwrap();
+    match client.request(request).await {
+        Ok(answer) => answer,
+        Err(kube::Error::Api(status)) => serde_json::to_value(status).unwrap(),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+async fn a_dry_run_is_answered_and_changes_nothing(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let create = http::Request::post(path(&maps, "?dryRun=All"));
+    let made = ask(&maps.client, create, json!({ "metadata": { "name": "dry" } })).await;
+    assert_eq!((&made["kind"], made["metadata"]["uid"].is_string()), (&json!("ConfigMap"), true));
+    assert!(maps.api.get_opt("dry").await.unwrap().is_none());
+    maps.create("wet").await;
+    let deleted = ask(&maps.client, http::Request::delete(path(&maps, "/wet?dryRun=All")), Value::Null).await;
+    assert_eq!((&deleted["kind"], &deleted["status"]), (&json!("Status"), &json!("Success")));
+    assert!(maps.api.get_opt("wet").await.unwrap().is_some());
+}
+
+async fn refusals_have_a_code_and_a_reason(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("a").await;
+    let named = |name: &str| json!({ "metadata": { "name": name } });
+    let at = |name: &str, version: &str| json!({ "metadata": { "name": name, "resourceVersion": version } });
+    let cases = [
+        (http::Request::post(path(&maps, "")), named("a"), 409, "AlreadyExists"),
+        (http::Request::post(path(&maps, "")), named("A_b"), 422, "Invalid"),
+        (http::Request::post(path(&maps, "")), json!({ "metadata": {} }), 422, "Invalid"),
+        (http::Request::post(path(&maps, "")), at("b", "5"), 500, ""),
+        (http::Request::put(path(&maps, "/a")), at("a", "1"), 409, "Conflict"),
+        (http::Request::put(path(&maps, "/a")), named("b"), 400, "BadRequest"),
+        (http::Request::put(path(&maps, "/z")), at("z", "1"), 404, "NotFound"),
+        (http::Request::get(path(&maps, "/z")), Value::Null, 404, "NotFound"),
+        (http::Request::delete(path(&maps, "/z")), Value::Null, 404, "NotFound"),
+        (http::Request::get(path(&maps, "?continue=nonsense")), Value::Null, 400, "BadRequest"),
+        (http::Request::get(path(&maps, "?fieldSelector=data.x%3D1")), Value::Null, 400, "BadRequest"),
+        (http::Request::get(path(&maps, "?labelSelector=%3D%3D")), Value::Null, 400, "BadRequest"),
+        (http::Request::get(path(&maps, "?limit=x")), Value::Null, 400, "BadRequest"),
+        (http::Request::get(path(&maps, "?resourceVersion=x")), Value::Null, 400, "BadRequest"),
+        (http::Request::get(path(&maps, "?resourceVersion=x&watch=true")), Value::Null, 500, ""),
+        (http::Request::get(path(&maps, "?shardSelector=x")), Value::Null, 500, ""),
+    ];
+    for (request, body, code, reason) in cases {
+        let case = format!("{request:?} {body}");
+        let answer = ask(&maps.client, request, body).await;
+        let is_right = answer["code"] == code && (reason.is_empty() || answer["reason"] == reason);
+        assert!(is_right, "{case}: {answer}");
+    }
+}
+
+async fn an_empty_list_of_metadata_has_no_items_at_all(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let list = http::Request::get(path(&maps, "")).header("accept", accept);
+    let list = ask(&maps.client, list, Value::Null).await;
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert_eq!(list.get("items"), Some(&Value::Null));
+}
+
+async fn the_part_that_a_list_shows_is_told_in_one_spelling(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let selector = "shardRange(object.metadata.uid,%20%270x0000000000000000%27,%270x8000000000000000%27)";
+    let list = http::Request::get(path(&maps, &format!("?shardSelector={selector}")));
+    let list = ask(&maps.client, list, Value::Null).await;
+    let told = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')";
+    assert_eq!(list["metadata"]["shardInfo"]["selector"], told);
+}

@@ -1,0 +1,74 @@
+//! Sharded lists and watches: every object is in exactly one part.
+
+use crate::maps::{Maps, page};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ListParams;
+use kube_conformance::{Follower, Server, eventually, on_both, strategies, versions};
+use kube_informer::{list_watch::ListWatch, wire::ListOptions, wire::ShardSelector};
+use std::collections::BTreeSet;
+
+on_both! {
+    shared: [parts_are_disjoint_and_add_up, caches_of_parts_follow_their_part],
+    alone: [],
+}
+
+/// The resource, cut in two by the hash of the uid.
+fn halves(maps: &Maps<ConfigMap>) -> [ListWatch<ConfigMap>; 2] {
+    ["'0x0000000000000000', '0x8000000000000000'", "'0x8000000000000000', '0x10000000000000000'"].map(
+        |range| {
+            let shard: ShardSelector = format!("shardRange(object.metadata.uid, {range})").parse().unwrap();
+            let of_watch = shard.clone();
+            let source =
+                maps.source().modify_list(move |options| options.shard_selector = Some(shard.clone()));
+            source.modify_watch(move |options| options.shard_selector = Some(of_watch.clone()))
+        },
+    )
+}
+
+async fn parts_are_disjoint_and_add_up(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    for number in 0..40 {
+        maps.create(&format!("m{number:02}")).await;
+    }
+    let mut all = BTreeSet::new();
+    for half in halves(&maps) {
+        let (names, _) = page(&half, &ListOptions::default()).await.unwrap();
+        assert!((5..=35).contains(&names.len()), "{} of 40 are in one half", names.len());
+        for name in names {
+            assert!(all.insert(name.clone()), "{name} is in both halves");
+        }
+    }
+    assert_eq!(all.len(), 40);
+}
+
+async fn caches_of_parts_follow_their_part(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    for config in strategies() {
+        let followers = halves(&maps).map(|half| Follower::start(half, config.clone()));
+        for number in 0..20 {
+            maps.create(&format!("m{number:02}")).await;
+        }
+        for number in 0..20 {
+            let name = format!("m{number:02}");
+            if number % 3 == 0 { maps.delete(&name).await } else { drop(maps.change(&name, "1").await) }
+        }
+        let listed = versions(&maps.api.list(&ListParams::default()).await.unwrap().items);
+        eventually("the union of both caches", async || {
+            let mut union = std::collections::BTreeMap::new();
+            for follower in &followers {
+                for (key, version) in versions(follower.store.list().iter().map(|map| &**map)) {
+                    assert_eq!(union.insert(key.clone(), version), None, "{key} is in both");
+                }
+            }
+            if union == listed { Ok(()) } else { Err(format!("{union:?}")) }
+        })
+        .await;
+        for follower in followers {
+            assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
+            follower.stop().await;
+        }
+        for name in listed.keys().map(|key| key.rsplit('/').next().unwrap()) {
+            maps.delete(name).await;
+        }
+    }
+}
