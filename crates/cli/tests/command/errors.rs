@@ -3,7 +3,7 @@
 use crate::folder::folder;
 use crate::program::{Ended, end, informer, run};
 use crate::server::Cluster;
-use kube_devserver::{DevServer, Fault};
+use kube_devserver::{DevServer, Fault, corpus::Widgets};
 use std::net::TcpListener;
 
 fn check(ended: &Ended, code: i32, words: &[&str]) {
@@ -158,9 +158,10 @@ async fn an_address_that_is_none_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_encoding_that_the_server_lacks_is_told() {
     let cluster = Cluster::start().await;
+    cluster.create(Widgets::definition()).await;
     let ended =
-        run(&["watch", "pods", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
-    check(&ended, 1, &["cannot follow pods: the server answered 406"]);
+        run(&["watch", "widgets", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
+    check(&ended, 1, &["cannot follow widgets.", "the server answered 406"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

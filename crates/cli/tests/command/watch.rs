@@ -191,6 +191,7 @@ async fn a_list_and_small_pages_lead_to_the_same_state() {
         &["pods", "-A", "--strategy", "list", "--page-size", "1"][..],
         &["pods", "-A", "--strategy", "stream", "--no-managed-fields"],
         &["pods", "-A", "--encoding", "json"],
+        &["pods", "-A", "--encoding", "protobuf"],
     ] {
         assert_eq!(names(&cluster, arguments).await, all);
     }
