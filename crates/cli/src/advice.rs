@@ -1,0 +1,190 @@
+//! What errors of a cluster mean, and what to do about them.
+
+use crate::change::clean;
+use crate::kinds::Kind;
+use crate::trouble::{Class, Trouble, chain};
+use kube_client::Error as ClientError;
+use kube_core::Status;
+use kube_informer::informer::SyncError;
+use kube_informer_wire::StatusExt;
+use rustls::{AlertDescription, CertificateError, Error as TlsError};
+use std::{error::Error, io};
+
+/// Why a server at `server` did not answer as it should.
+pub(crate) fn of_client(error: &ClientError, server: &str) -> Trouble {
+    match error {
+        ClientError::Api(status) => of_status(status, server),
+        ClientError::Auth(cause) => {
+            let what = format!("cannot get credentials for {server}: {}", chain(cause));
+            Trouble::new(Class::Config, what).advise(
+                "the kubeconfig names how to get them: a token file, a certificate, or an exec plugin to run",
+            )
+        }
+        ClientError::SerdeError(cause) => {
+            let what =
+                format!("what answers at {server} does not speak like a Kubernetes API server: {cause}");
+            Trouble::new(Class::Unreachable, what)
+        }
+        error => of_transport(error, server),
+    }
+}
+
+/// Why the way to a server is closed.
+pub(crate) fn of_transport(error: &(dyn Error + 'static), server: &str) -> Trouble {
+    if let Some(tls) = within::<TlsError>(error) {
+        return of_tls(tls, server);
+    }
+    let trouble = Trouble::new(Class::Unreachable, format!("cannot reach {server}: {}", deepest(error)));
+    match within::<io::Error>(error).map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            trouble.advise("nothing listens there: is the cluster running, and is this the right context?")
+        }
+        Some(io::ErrorKind::TimedOut) => trouble.advise("is there a VPN or a firewall in between?"),
+        _ => trouble,
+    }
+}
+
+fn of_tls(error: &TlsError, server: &str) -> Trouble {
+    let trouble = |what: &str| Trouble::new(Class::Unreachable, format!("{server}: {what} ({error})"));
+    let trust = "the kubeconfig's certificate-authority must be the one that signed it; \
+                 --insecure-skip-tls-verify looks away";
+    match error {
+        TlsError::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            trouble("the server's certificate has expired")
+                .advise("renew it, and look at this machine's clock")
+        }
+        TlsError::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => trouble("the server's certificate is for other names")
+            .advise("use one of its names in --server, or set tls-server-name in the kubeconfig"),
+        TlsError::InvalidCertificate(_) => trouble("the server's certificate is not trusted").advise(trust),
+        TlsError::AlertReceived(
+            AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateUnknown,
+        ) => trouble("the server does not accept the client certificate")
+            .advise("that in the kubeconfig may have expired: get a new kubeconfig"),
+        TlsError::InvalidMessage(_) => trouble("the server does not speak TLS")
+            .advise("is its address one with http:// rather than https://?"),
+        _ => trouble("TLS failed"),
+    }
+}
+
+fn of_status(status: &Status, server: &str) -> Trouble {
+    let said = format!("{server} answered {}: {}", status.code, said(status));
+    if status.says_unauthorized() {
+        return unauthorized(said);
+    }
+    if status.says_forbidden() {
+        return Trouble::new(Class::Refused, said).advise("the credentials are known, and lack this right");
+    }
+    Trouble::new(Class::Other, said)
+}
+
+fn unauthorized(what: String) -> Trouble {
+    Trouble::new(Class::Refused, what).advise(
+        "the credentials are missing, wrong or expired: log in again, or get a new kubeconfig or token",
+    )
+}
+
+/// Why a cache did not become complete.
+pub(crate) fn of_sync(error: &SyncError, kind: &Kind) -> Trouble {
+    let SyncError::Refused { namespace, status, .. } = error else {
+        return Trouble::new(Class::Other, chain(error));
+    };
+    let resource = kind.resource();
+    let place = namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
+    if error.is_forbidden() {
+        let place = if kind.has_namespaces { format!(" in {place}") } else { String::new() };
+        let what = format!("you may not list and watch {resource}{place}: {}", said(status));
+        let trouble = Trouble::new(Class::Refused, what).advise(format!(
+            "this grants it, bound to whoever you are:\n{}",
+            rule(kind, namespace.as_deref())
+        ));
+        return if kind.has_namespaces && namespace.is_none() {
+            trouble.advise("or name namespaces that you may read, with -n")
+        } else {
+            trouble
+        };
+    }
+    if error.is_unauthorized() {
+        return unauthorized(format!("cannot follow {resource}: the server answered 401: {}", said(status)));
+    }
+    let what = format!("cannot follow {resource}: the server answered {}: {}", status.code, said(status));
+    Trouble::new(if error.is_not_found() { Class::Kind } else { Class::Other }, what)
+}
+
+/// The RBAC rule that lets one follow a kind.
+fn rule(kind: &Kind, namespace: Option<&str>) -> String {
+    let name = format!("informer-{}", kind.plural);
+    let (role, metadata) = match namespace {
+        Some(namespace) => ("Role", format!("{{name: {name}, namespace: {namespace}}}")),
+        None => ("ClusterRole", format!("{{name: {name}}}")),
+    };
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {role}\nmetadata: {metadata}\nrules:\n\
+         - apiGroups: [\"{}\"]\n  resources: [\"{}\"]\n  verbs: [\"list\", \"watch\"]",
+        kind.group, kind.plural
+    )
+}
+
+fn said(status: &Status) -> String {
+    let text = [&status.message, &status.reason].into_iter().find(|text| !text.is_empty());
+    text.map_or("nothing more".to_owned(), |text| clean(text))
+}
+
+/// The error of this type among the causes of another, also where an `io::Error` wraps it.
+fn within<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = wrapped.map(|wrapped| wrapped as _).or_else(|| error.source());
+    }
+    None
+}
+
+/// The last of the causes, which says most.
+fn deepest<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
+    let mut deepest = error;
+    while let Some(cause) = deepest.source() {
+        deepest = cause;
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tls(error: TlsError) -> String {
+        let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
+        of_transport(&error, "https://there").to_string()
+    }
+
+    #[test]
+    fn certificates_are_told_apart() {
+        let expired = tls(TlsError::InvalidCertificate(CertificateError::Expired));
+        assert!(expired.starts_with("https://there: the server's certificate has expired"), "{expired}");
+        let unknown = tls(TlsError::InvalidCertificate(CertificateError::UnknownIssuer));
+        assert!(
+            unknown.contains("is not trusted") && unknown.contains("--insecure-skip-tls-verify"),
+            "{unknown}"
+        );
+        let client = tls(TlsError::AlertReceived(AlertDescription::CertificateExpired));
+        assert!(client.contains("does not accept the client certificate"), "{client}");
+    }
+
+    #[test]
+    fn a_rule_grants_what_is_missing() {
+        let kind = Kind { group: "apps".into(), plural: "deployments".into(), ..Kind::default() };
+        let expected = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n\
+                        metadata: {name: informer-deployments, namespace: web}\nrules:\n- apiGroups: [\"apps\"]\n  \
+                        resources: [\"deployments\"]\n  verbs: [\"list\", \"watch\"]";
+        assert_eq!(rule(&kind, Some("web")), expected);
+    }
+}

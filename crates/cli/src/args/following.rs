@@ -1,0 +1,69 @@
+//! What is followed, and how.
+
+use super::duration::duration;
+use clap::{Args, ValueEnum};
+use std::time::Duration;
+
+/// What is followed, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Following {
+    /// A namespace to follow; may be repeated
+    #[arg(short, long = "namespace", value_name = "NS", value_delimiter = ',')]
+    pub(crate) namespaces: Vec<String>,
+
+    /// Follows all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespaces")]
+    pub(crate) all_namespaces: bool,
+
+    /// Only objects with these labels, such as 'tier=front,env in (a, b)'
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub(crate) selector: Option<String>,
+
+    /// Only objects with these fields, such as spec.nodeName=node-17
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) field_selector: Option<String>,
+
+    /// How the initial state is asked for
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
+    pub(crate) strategy: Approach,
+
+    /// How objects travel
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
+    pub(crate) encoding: Encoding,
+
+    /// How many objects a page of a list has [default: left to the reflector]
+    #[arg(long, value_name = "OBJECTS", help_heading = "Tuning")]
+    pub(crate) page_size: Option<u64>,
+
+    /// Tells everything known again, this often
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Tuning")]
+    pub(crate) resync: Option<Duration>,
+
+    /// Drops metadata.managedFields, about half of most objects, before they are kept
+    #[arg(long, help_heading = "Tuning")]
+    pub(crate) no_managed_fields: bool,
+}
+
+/// How the initial state is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approach {
+    /// As a stream, and by a list where the server has no streams
+    #[default]
+    Auto,
+    /// The same: a server that refuses streams is listed
+    Stream,
+    /// By a list
+    List,
+}
+
+/// How objects travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Encoding {
+    /// As JSON, in which every field has a name, also those that are newer than this command
+    #[default]
+    Auto,
+    /// As JSON
+    Json,
+    /// As protobuf or not at all; custom resources have none
+    Protobuf,
+}

@@ -1,0 +1,16 @@
+//! The command line, as clap reads it.
+
+mod duration;
+mod cluster;
+mod following;
+mod watch;
+mod top;
+mod devserver;
+mod command;
+
+pub(crate) use cluster::Cluster;
+pub(crate) use command::{Cli, Command};
+pub(crate) use devserver::Devserver;
+pub(crate) use following::{Approach, Encoding, Following};
+pub(crate) use top::{Demo, Top};
+pub(crate) use watch::{Colour, Output, Watch};

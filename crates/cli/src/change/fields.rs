@@ -1,0 +1,158 @@
+//! Which fields differ between two states of an object.
+
+use super::path::Path;
+use kube_core::DynamicObject;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// A field that is not what it was.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FieldChange {
+    pub(crate) path: Path,
+    /// What it was; nothing where it was not there.
+    pub(crate) old: Option<Value>,
+    pub(crate) new: Option<Value>,
+}
+
+/// The fields that differ, down to single values. Those by which the server keeps its books (`managedFields`,
+/// `resourceVersion`, `generation`) are left out.
+pub(crate) fn changes(old: &DynamicObject, new: &DynamicObject) -> Vec<FieldChange> {
+    let mut found = Vec::new();
+    compare(&Path::default().field("metadata"), Some(&metadata(old)), Some(&metadata(new)), &mut found);
+    compare(&Path::default(), Some(&old.data), Some(&new.data), &mut found);
+    found
+}
+
+/// The metadata that people change.
+fn metadata(object: &DynamicObject) -> Value {
+    let meta = &object.metadata;
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| {
+        if !value.is_null() {
+            fields.insert(name.to_owned(), value);
+        }
+    };
+    put("labels", json!(meta.labels));
+    put("annotations", json!(meta.annotations));
+    put("finalizers", json!(meta.finalizers));
+    put("ownerReferences", json!(meta.owner_references));
+    put("deletionTimestamp", json!(meta.deletion_timestamp));
+    Value::Object(fields)
+}
+
+fn compare(path: &Path, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<FieldChange>) {
+    if old == new {
+        return;
+    }
+    match (old, new) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => objects(path, old, new, found),
+        (Some(Value::Array(old)), Some(Value::Array(new))) => arrays(path, old, new, found),
+        // What comes or goes as a whole is told value by value.
+        (None, Some(Value::Object(new))) if !new.is_empty() => objects(path, &Map::new(), new, found),
+        (Some(Value::Object(old)), None) if !old.is_empty() => objects(path, old, &Map::new(), found),
+        (None, Some(Value::Array(new))) if !new.is_empty() => arrays(path, &[], new, found),
+        (Some(Value::Array(old)), None) if !old.is_empty() => arrays(path, old, &[], found),
+        (old, new) => {
+            found.push(FieldChange { path: path.clone(), old: old.cloned(), new: new.cloned() });
+        }
+    }
+}
+
+fn objects(path: &Path, old: &Map<String, Value>, new: &Map<String, Value>, found: &mut Vec<FieldChange>) {
+    let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        if old.get(name) != new.get(name) {
+            compare(&path.field(name), old.get(name), new.get(name), found);
+        }
+    }
+}
+
+fn arrays(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<FieldChange>) {
+    let Some(field) = naming_field(old, new) else {
+        for at in 0..old.len().max(new.len()) {
+            compare(&path.item(&at.to_string()), old.get(at), new.get(at), found);
+        }
+        return;
+    };
+    let find = |items: &'_ [Value], name: &str| -> Option<usize> {
+        items.iter().position(|item| name_of(item, field).as_deref() == Some(name))
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in old.iter().chain(new).filter_map(|item| name_of(item, field)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let (old, new) = (find(old, &name).map(|at| &old[at]), find(new, &name).map(|at| &new[at]));
+        compare(&path.item(&name), old, new, found);
+    }
+}
+
+/// The field that tells the items of a list apart, if there is one.
+fn naming_field(old: &[Value], new: &[Value]) -> Option<&'static str> {
+    let tells_apart = |field: &str, items: &[Value]| {
+        let mut seen = BTreeSet::new();
+        items.iter().all(|item| name_of(item, field).is_some_and(|name| seen.insert(name)))
+    };
+    ["name", "type", "key", "uid", "containerPort", "port", "ip", "mountPath", "path"]
+        .into_iter()
+        .find(|field| tells_apart(field, old) && tells_apart(field, new))
+}
+
+fn name_of(item: &Value, field: &str) -> Option<String> {
+    match item.get(field)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(old: Value, new: Value) -> Vec<String> {
+        let object = |mut value: Value| {
+            value["metadata"] = value["metadata"].take();
+            if value["metadata"].is_null() {
+                value["metadata"] = json!({});
+            }
+            serde_json::from_value(value).unwrap()
+        };
+        let show = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
+        let found = changes(&object(old), &object(new));
+        found
+            .iter()
+            .map(|change| format!("{}: {} {}", change.path, show(&change.old), show(&change.new)))
+            .collect()
+    }
+
+    #[test]
+    fn values_are_compared_one_by_one() {
+        let old = json!({"spec": {"replicas": 2, "paused": true}, "status": {"phase": "Pending"}});
+        let new = json!({"spec": {"replicas": 3}, "status": {"phase": "Pending", "extra": {"a": [1]}}});
+        let expected = ["spec.paused: true nothing", "spec.replicas: 2 3", "status.extra.a[0]: nothing 1"];
+        assert_eq!(told(old, new), expected);
+    }
+
+    #[test]
+    fn items_are_known_by_name() {
+        let old = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}, {"type": "Up", "status": "True"}]}});
+        let new = json!({"status": {"conditions": [{"type": "Up", "status": "True"}, {"type": "Ready", "status": "True"}]}});
+        assert_eq!(told(old, new), ["status.conditions[Ready].status: \"False\" \"True\""]);
+    }
+
+    #[test]
+    fn what_the_server_keeps_for_itself_is_left_out() {
+        let old = json!({"metadata": {"resourceVersion": "1", "generation": 1, "labels": {"a.b/c": "d"}}});
+        let new = json!({"metadata": {"resourceVersion": "2", "generation": 2, "labels": {"a.b/c": "e"},
+                         "managedFields": [{"manager": "m"}]}});
+        assert_eq!(told(old, new), ["metadata.labels[a.b/c]: \"d\" \"e\""]);
+    }
+
+    #[test]
+    fn an_empty_object_is_a_value() {
+        assert_eq!(told(json!({}), json!({"spec": {}})), ["spec: nothing {}"]);
+    }
+}

@@ -1,0 +1,17 @@
+//! What changed from one state of an object to the next, as fields, as words and as lines.
+
+mod scalar;
+mod path;
+mod fields;
+mod words;
+mod summary;
+mod lines;
+mod telling;
+mod yaml;
+
+pub(crate) use fields::{FieldChange, changes};
+pub(crate) use lines::{Line, diff};
+pub(crate) use scalar::clean;
+pub(crate) use summary::summary;
+pub(crate) use telling::{key, told, verb};
+pub(crate) use yaml::yaml;

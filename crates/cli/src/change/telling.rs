@@ -1,0 +1,46 @@
+//! An event, told in few words.
+
+use super::{fields::changes, scalar::clean, summary::summary, words::words};
+use crate::paint::Tone;
+use kube_core::DynamicObject;
+use kube_informer::Event;
+
+/// So many phrases of one change are told.
+const PHRASES: usize = 4;
+
+/// What happened, in a word.
+pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
+    match event {
+        Event::Added { initial: true, .. } => ("there", Tone::Quiet),
+        Event::Added { initial: false, .. } => ("added", Tone::Came),
+        Event::Updated { .. } if event.is_sync() => ("resynced", Tone::Quiet),
+        Event::Updated { .. } => ("updated", Tone::Changed),
+        Event::Deleted { .. } => ("deleted", Tone::Went),
+    }
+}
+
+/// What changed, or how the object fares that came or went.
+pub(crate) fn told(event: &Event<DynamicObject>) -> String {
+    match event {
+        Event::Updated { .. } if event.is_sync() => String::new(),
+        Event::Updated { old, new } => phrases(&words(&changes(old, new))),
+        Event::Added { object, .. } => summary(object),
+        Event::Deleted { last_known, observed: true, .. } => summary(last_known),
+        Event::Deleted { .. } => "found missing, its end was not seen".to_owned(),
+    }
+}
+
+/// `namespace/name`, or the name of what has no namespace.
+pub(crate) fn key(object: &DynamicObject) -> String {
+    let name = clean(object.metadata.name.as_deref().unwrap_or_default());
+    let namespace = object.metadata.namespace.as_deref();
+    namespace.map_or(name.clone(), |namespace| format!("{}/{name}", clean(namespace)))
+}
+
+fn phrases(words: &[String]) -> String {
+    let told = words.iter().take(PHRASES).cloned().collect::<Vec<_>>().join(", ");
+    match words.len().saturating_sub(PHRASES) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}

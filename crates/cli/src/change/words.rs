@@ -1,0 +1,240 @@
+//! What changed, in words.
+
+use super::{fields::FieldChange, scalar::scalar};
+use serde_json::Value;
+
+/// Values longer than this are not shown.
+const LONG: usize = 40;
+
+/// Fields that move along with everything else and say nothing by themselves.
+const FIELDS_OF_TIME: [&str; 12] = [
+    "lastProbeTime",
+    "lastTransitionTime",
+    "lastHeartbeatTime",
+    "lastUpdateTime",
+    "renewTime",
+    "startedAt",
+    "finishedAt",
+    "observedGeneration",
+    "containerID",
+    "imageID",
+    "startTime",
+    "completionTime",
+];
+
+/// What changed, in short phrases, the most telling first.
+pub(crate) fn words(changes: &[FieldChange]) -> Vec<String> {
+    let mut phrases: Vec<(u8, String)> = Vec::new();
+    for change in changes {
+        if let Some(phrase) = phrase(change, changes).filter(|phrase| !phrases.contains(phrase)) {
+            phrases.push(phrase);
+        }
+    }
+    if phrases.is_empty() {
+        return vec![quiet(changes)];
+    }
+    phrases.sort_by_key(|(rank, _)| *rank);
+    phrases.into_iter().map(|(_, phrase)| phrase).collect()
+}
+
+/// A change of nothing that has a phrase.
+fn quiet(changes: &[FieldChange]) -> String {
+    let mut names: Vec<_> = changes.iter().filter_map(|change| change.path.names().last().copied()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() { "no field that shows".to_owned() } else { names.join(", ") }
+}
+
+/// A phrase for a change, with how much it tells.
+fn phrase(change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
+    let names = change.path.names();
+    let last = *names.last()?;
+    let said = match names.as_slice() {
+        ["metadata", "deletionTimestamp"] => (0, "deletion requested".to_owned()),
+        ["metadata", "labels", name] => (5, entry("label", name, change)),
+        ["metadata", "annotations", name] => (7, entry("annotation", name, change)),
+        ["metadata", "finalizers", ..] => (4, finalizer(change)),
+        ["metadata", "ownerReferences", ..] => (4, "owners".to_owned()),
+        ["status", "phase"] => (1, step("phase", change)),
+        ["spec", "nodeName"] if change.old.is_none() => {
+            (1, format!("scheduled to {}", shown(change.new.as_ref())))
+        }
+        ["spec", "replicas"] => (1, step("replicas", change)),
+        ["status", "replicas"] => (3, step("current", change)),
+        ["status", name] if name.ends_with("Replicas") => {
+            (2, step(name.trim_end_matches("Replicas"), change))
+        }
+        ["status", "conditions", name, "status"] => (2, step(name, change)),
+        ["status", "conditions", name, "reason" | "message"] => return reason(name, change, all),
+        ["status", "containerStatuses" | "initContainerStatuses", name, rest @ ..] => {
+            return container(name, rest, change, all);
+        }
+        [.., "containers" | "initContainers", name, "image"] => (1, step(&format!("{name} image"), change)),
+        ["data" | "binaryData" | "stringData", name] => (2, datum(name, change)),
+        _ if FIELDS_OF_TIME.contains(&last) => return None,
+        _ => (6, step(&change.path.to_string(), change)),
+    };
+    Some(said)
+}
+
+/// `name old -> new`, or as much of it as there is.
+fn step(name: &str, change: &FieldChange) -> String {
+    match (&change.old, &change.new) {
+        (None, new) => format!("{name} {}", shown(new.as_ref())),
+        (Some(_), None) => format!("{name} removed"),
+        (old, new) => format!("{name} {} -> {}", shown(old.as_ref()), shown(new.as_ref())),
+    }
+}
+
+fn entry(what: &str, name: &str, change: &FieldChange) -> String {
+    match (&change.old, &change.new) {
+        (None, new) => format!("{what} {name}={}", shown(new.as_ref())),
+        (Some(_), None) => format!("{what} {name} removed"),
+        (old, new) => format!("{what} {name} {} -> {}", shown(old.as_ref()), shown(new.as_ref())),
+    }
+}
+
+fn finalizer(change: &FieldChange) -> String {
+    match (&change.old, &change.new) {
+        (old, None) => format!("finalizer {} removed", shown(old.as_ref())),
+        (_, new) => format!("finalizer {}", shown(new.as_ref())),
+    }
+}
+
+/// The values of configuration stay where they are: some are secrets.
+fn datum(name: &str, change: &FieldChange) -> String {
+    match (&change.old, &change.new) {
+        (None, _) => format!("data {name} added"),
+        (_, None) => format!("data {name} removed"),
+        _ => format!("data {name} changed"),
+    }
+}
+
+/// Why a condition is what it is, unless that it changed says enough.
+fn reason(name: &str, change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
+    let has_flipped = all.iter().any(|other| other.path.names() == ["status", "conditions", name, "status"]);
+    let is_reason = change.path.names().last() == Some(&"reason");
+    (!has_flipped && is_reason).then(|| (3, step(&format!("{name} because"), change)))
+}
+
+fn container(name: &str, rest: &[&str], change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
+    match rest {
+        ["restartCount"] => Some((1, step(&format!("{name} restarts"), change))),
+        ["ready"] => {
+            let is_ready = change.new.as_ref().and_then(Value::as_bool).unwrap_or(false);
+            Some((2, format!("{name} {}", if is_ready { "ready" } else { "not ready" })))
+        }
+        ["state", ..] => state(name, all).map(|phrase| (1, phrase)),
+        ["image"] => Some((3, step(&format!("{name} runs image"), change))),
+        _ => None,
+    }
+}
+
+/// `front waiting (CrashLoopBackOff) -> running`, of all that changed below a container's state.
+fn state(container: &str, all: &[FieldChange]) -> Option<String> {
+    let read = |side: fn(&FieldChange) -> &Option<Value>| {
+        let mut found: Option<(String, Option<String>)> = None;
+        for change in all {
+            let names = change.path.names();
+            let ["status", _, name, "state", state, rest @ ..] = names.as_slice() else { continue };
+            let Some(value) = side(change).as_ref().filter(|_| *name == container) else { continue };
+            let (_, why) = found.get_or_insert_with(|| ((*state).to_owned(), None));
+            if rest == ["reason"] {
+                *why = Some(scalar(value));
+            }
+        }
+        found.map(|(state, why)| why.map_or(state.clone(), |why| format!("{state} ({why})")))
+    };
+    match (read(|change| &change.old), read(|change| &change.new)) {
+        (Some(old), Some(new)) if old == new => None,
+        (Some(old), Some(new)) => Some(format!("{container} {old} -> {new}")),
+        (None, Some(new)) => Some(format!("{container} {new}")),
+        (_, None) => None,
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    let text = value.map(scalar).unwrap_or_default();
+    if text.chars().count() <= LONG {
+        return text;
+    }
+    text.chars().take(LONG - 2).chain("..".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::changes;
+    use serde_json::json;
+
+    fn told(old: Value, new: Value) -> String {
+        let object = |mut value: Value| {
+            let meta = value["metadata"].take();
+            value["metadata"] = if meta.is_null() { json!({}) } else { meta };
+            serde_json::from_value(value).unwrap()
+        };
+        words(&changes(&object(old), &object(new))).join(", ")
+    }
+
+    #[test]
+    fn what_people_look_for_has_words() {
+        let table = [
+            (
+                json!({"status": {"phase": "Pending"}}),
+                json!({"status": {"phase": "Running"}}),
+                "phase Pending -> Running",
+            ),
+            (json!({"spec": {"replicas": 2}}), json!({"spec": {"replicas": 3}}), "replicas 2 -> 3"),
+            (
+                json!({"status": {"readyReplicas": 2}}),
+                json!({"status": {"readyReplicas": 3}}),
+                "ready 2 -> 3",
+            ),
+            (json!({"spec": {}}), json!({"spec": {"nodeName": "node-7"}}), "scheduled to node-7"),
+            (json!({"data": {"password": "a"}}), json!({"data": {"password": "b"}}), "data password changed"),
+            (
+                json!({}),
+                json!({"metadata": {"deletionTimestamp": "2026-07-01T00:00:00Z"}}),
+                "deletion requested",
+            ),
+            (
+                json!({"metadata": {"labels": {"a": "x"}}}),
+                json!({"metadata": {"labels": {"a": "y"}}}),
+                "label a x -> y",
+            ),
+            (
+                json!({"spec": {"any": {"thing": 1}}}),
+                json!({"spec": {"any": {"thing": 2}}}),
+                "spec.any.thing 1 -> 2",
+            ),
+        ];
+        for (old, new, expected) in table {
+            assert_eq!(told(old, new), expected);
+        }
+    }
+
+    #[test]
+    fn a_condition_speaks_once() {
+        let condition = |status: &str, reason: &str, time: &str| json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": reason, "lastTransitionTime": time}]}});
+        assert_eq!(
+            told(condition("False", "A", "1"), condition("True", "B", "2")),
+            "Ready \"False\" -> \"True\"".replace('"', "")
+        );
+        assert_eq!(told(condition("False", "A", "1"), condition("False", "B", "2")), "Ready because A -> B");
+        assert_eq!(told(condition("False", "A", "1"), condition("False", "A", "2")), "lastTransitionTime");
+    }
+
+    #[test]
+    fn a_container_tells_its_state() {
+        let pod = |state: Value, restarts: u64| json!({"status": {"containerStatuses": [{"name": "front", "restartCount": restarts, "state": state}]}});
+        let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}});
+        let running = json!({"running": {"startedAt": "2026-07-01T00:00:00Z"}});
+        let expected = "front restarts 1 -> 2, front waiting (CrashLoopBackOff) -> running";
+        assert_eq!(told(pod(waiting, 1), pod(running, 2)), expected);
+    }
+
+    #[test]
+    fn a_change_that_does_not_show_is_told_too() {
+        assert_eq!(told(json!({}), json!({})), "no field that shows");
+    }
+}

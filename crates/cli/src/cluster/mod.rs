@@ -1,0 +1,9 @@
+//! Which cluster the command talks to.
+
+mod choice;
+mod config;
+mod embedded;
+mod connection;
+
+pub(crate) use connection::{Connection, connect};
+pub(crate) use embedded::Embedded;

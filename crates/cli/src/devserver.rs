@@ -1,0 +1,77 @@
+//! `informer devserver`: a Kubernetes API server without a cluster.
+
+use crate::args::Devserver;
+use crate::seed;
+use crate::signal::interruption;
+use crate::trouble::{Class, Trouble, chain};
+use anyhow::Context;
+use kube_devserver::{Churn, DevServer, Fault};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+/// Runs the server until it is interrupted.
+pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
+    let interrupted = interruption();
+    let mut builder = DevServer::builder().listen(&asked.listen).history(history(asked.churn));
+    if asked.tls {
+        builder = builder.tls(&asked.tls_name);
+    }
+    if let Some(token) = &asked.token {
+        builder = builder.token(token);
+    }
+    if asked.control {
+        builder = builder.control();
+    }
+    let faults = asked.faults.as_deref().map(read_faults).transpose()?.unwrap_or_default();
+    let server = builder.start().await.map_err(|error| Trouble::new(Class::Other, chain(&error)))?;
+    let pods = asked.seed.0.get("pods").copied().unwrap_or(0);
+    let churning = (pods > 0).then(|| server.churn(Churn::pods(pods).rate(asked.churn)));
+    for (plural, count) in asked.seed.0.iter().filter(|(plural, _)| *plural != "pods") {
+        seed::plant(&server.client(), plural, *count).await?;
+    }
+    for fault in faults {
+        server.faults().inject(fault);
+    }
+    if let (Some(path), Some(kubeconfig)) = (&asked.write_kubeconfig, server.kubeconfig()) {
+        write_privately(path, &kubeconfig).with_context(|| format!("cannot write {}", path.display()))?;
+        writeln!(io::stdout(), "kubeconfig {}", path.display())?;
+    }
+    writeln!(io::stdout(), "listening on {}", server.url().unwrap_or_default())?;
+    interrupted.await;
+    if let Some(churning) = churning {
+        churning.stop().await;
+    }
+    server.stop().await;
+    Ok(())
+}
+
+/// How many events are remembered: half a minute of them, so that a client has the time to read what there is.
+fn history(churn: f64) -> usize {
+    const LEAST: usize = 16_384;
+    ((churn * 30.0) as usize).max(LEAST)
+}
+
+/// One fault, or an array of them.
+fn read_faults(path: &Path) -> anyhow::Result<Vec<Fault>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let wrong = |error: serde_json::Error| {
+        Trouble::new(Class::Usage, format!("{} is no list of faults: {error}", path.display())).advise(
+            r#"write them as [{"fault":"answer","code":503,"verb":"list","resource":"pods","times":2}, ..]"#,
+        )
+    };
+    if text.trim_start().starts_with('[') {
+        return Ok(serde_json::from_str(&text).map_err(wrong)?);
+    }
+    Ok(vec![serde_json::from_str(&text).map_err(wrong)?])
+}
+
+/// A kubeconfig may hold a token, so only its owner can read it.
+fn write_privately(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}

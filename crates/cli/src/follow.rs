@@ -1,0 +1,165 @@
+//! Informers for what the command line names.
+
+use crate::args::{Approach, Encoding, Following};
+use crate::cluster::Connection;
+use crate::kinds::Kind;
+use crate::trouble::{Class, Trouble, chain};
+use futures_util::{Stream, StreamExt, stream};
+use kube_core::DynamicObject;
+use kube_informer::{
+    Event, Informer, list_watch,
+    reflector::{self, Backoff, Report, Strategy},
+    subscription::{Policy, Subscribe},
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// A kind that is followed.
+#[derive(Clone, Debug)]
+pub(crate) struct Followed {
+    pub(crate) kind: Kind,
+    pub(crate) informer: Informer<DynamicObject>,
+    /// How many objects came over the wire, also those that the cache does not show yet.
+    pub(crate) arrived: Arc<AtomicU64>,
+}
+
+/// By what objects can be found, beside their keys and namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Indexing {
+    Nothing,
+    /// Those who look around: by node and by owner.
+    Browsing,
+}
+
+/// The index of pods by the node that they run on.
+pub(crate) const NODE: &str = "node";
+/// The index of objects by their owners.
+pub(crate) const OWNER: &str = "owner";
+
+/// Hears of failures.
+pub(crate) type Hear = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
+
+/// How a kind is followed, apart from what a person can ask for.
+#[derive(Clone)]
+pub(crate) struct Manner {
+    pub(crate) indexing: Indexing,
+    pub(crate) backoff: Backoff,
+    pub(crate) hear: Hear,
+}
+
+/// Which namespaces are meant; nothing means all.
+pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec<String>> {
+    match asked.namespaces.as_slice() {
+        _ if asked.all_namespaces => None,
+        [] => default.map(|namespace| vec![namespace.to_owned()]),
+        named => Some(named.to_vec()),
+    }
+}
+
+/// Starts to follow a kind, in these namespaces or in all.
+pub(crate) fn follow(
+    connection: &Connection,
+    kind: &Kind,
+    (namespaces, asked): (Option<&[String]>, &Following),
+    manner: Manner,
+) -> Result<Followed, Trouble> {
+    let arrived = Arc::new(AtomicU64::new(0));
+    let (counter, hear) = (Arc::clone(&arrived), manner.hear);
+    let mut config = reflector::Config::default();
+    config.backoff = manner.backoff;
+    let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
+        .named(kind.resource())
+        .config(config)
+        .strategy(match asked.strategy {
+            Approach::Auto | Approach::Stream => Strategy::Stream,
+            Approach::List => Strategy::List,
+        })
+        .encoding(match asked.encoding {
+            Encoding::Auto => list_watch::Encoding::Auto,
+            Encoding::Json => list_watch::Encoding::Json,
+            Encoding::Protobuf => list_watch::Encoding::Protobuf,
+        })
+        .page_size(asked.page_size.unwrap_or(0))
+        .resync(asked.resync.unwrap_or_default())
+        .on_error(move |report| hear(report))
+        .transform(move |object| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(object)
+        });
+    if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
+        informer = informer.namespaces(namespaces);
+    }
+    if let Some(selector) = &asked.selector {
+        informer = informer.labels(selector);
+    }
+    if let Some(selector) = &asked.field_selector {
+        informer = informer.fields(selector);
+    }
+    if asked.no_managed_fields {
+        informer = informer.without_managed_fields();
+    }
+    if manner.indexing == Indexing::Browsing {
+        informer = informer.index(NODE, node).index(OWNER, owners);
+    }
+    let informer = informer.start().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;
+    Ok(Followed { kind: kind.clone(), informer, arrived })
+}
+
+fn node(object: &DynamicObject) -> Option<String> {
+    object.data.pointer("/spec/nodeName")?.as_str().map(str::to_owned)
+}
+
+fn owners(object: &DynamicObject) -> Vec<String> {
+    let owners = object.metadata.owner_references.iter().flatten();
+    owners.map(|owner| format!("{}/{}", owner.kind, owner.name)).collect()
+}
+
+/// How far a reader of events may fall behind before the informers wait for it.
+const PATIENCE: usize = 16_384;
+
+/// How events are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// None is left out: a slow reader makes the informers wait.
+    Every,
+    /// A slow reader is told the last state of each object.
+    Latest,
+}
+
+/// The events of all, each with the place of its kind.
+pub(crate) fn events(
+    followed: &[Followed],
+    pace: Pace,
+) -> impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin + use<> {
+    let streams = followed.iter().enumerate().map(|(at, followed)| {
+        let asked = Subscribe::new().named("informer").policy(match pace {
+            Pace::Every => Policy::block(PATIENCE),
+            Pace::Latest => Policy::coalesce(PATIENCE),
+        });
+        followed.informer.subscribe_with(asked).map(move |event| (at, event)).boxed()
+    });
+    stream::select_all(streams.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    fn asked(line: &str) -> Option<Vec<String>> {
+        let words = ["informer", "watch", "pods"].into_iter().chain(line.split_whitespace());
+        let Some(Command::Watch(watch)) = Cli::parse_from(words).command else { panic!("it is a watch") };
+        namespaces(&watch.following, Some("mine"))
+    }
+
+    #[test]
+    fn namespaces_are_those_of_kubectl() {
+        let named = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(asked(""), named(&["mine"]));
+        assert_eq!(asked("-A"), None);
+        assert_eq!(asked("-n web -n batch,db"), named(&["web", "batch", "db"]));
+    }
+}

@@ -1,0 +1,58 @@
+//! How much two words are alike, to guess what was meant.
+
+/// How many letters must be added, dropped, changed or swapped with their neighbour to make one word the other.
+pub(super) fn distance(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<_>, Vec<_>) = (one.chars().collect(), other.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, letter) in one.iter().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, theirs) in other.iter().enumerate() {
+            let changed = row[j] + usize::from(letter != theirs);
+            let mut best = changed.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && one[i - 1] == *theirs && other[j - 1] == *letter {
+                best = best.min(before[j - 1] + 1);
+            }
+            next.push(best);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[other.len()]
+}
+
+/// The words most like `word`, best first, and only those that may be meant.
+pub(super) fn alike<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
+    let limit = (word.chars().count() / 3).clamp(1, 3);
+    let mut close: Vec<_> = known.map(|known| (distance(word, known), known)).collect();
+    close.retain(|(distance, known)| *distance <= limit || word.len() >= 3 && known.starts_with(word));
+    close.sort_unstable();
+    close.dedup();
+    close.into_iter().take(3).map(|(_, known)| known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_letters() {
+        let table = [
+            ("pods", "pods", 0),
+            ("pdos", "pods", 1),
+            ("pod", "pods", 1),
+            ("nodes", "pods", 2),
+            ("", "ab", 2),
+        ];
+        for (one, other, expected) in table {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_named_and_what_is_far_is_not() {
+        let known = ["pods", "nodes", "podtemplates", "services"];
+        assert_eq!(alike("pdos", known.into_iter()), ["pods"]);
+        assert_eq!(alike("podt", known.into_iter()), ["pods", "podtemplates"]);
+        assert_eq!(alike("zebra", known.into_iter()), [""; 0]);
+    }
+}

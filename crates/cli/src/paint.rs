@@ -1,0 +1,65 @@
+//! Colours, where they are wanted.
+
+use crate::args::Colour;
+use std::io::IsTerminal;
+
+/// Whether text is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Plain,
+    Coloured,
+}
+
+/// What a colour says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Came,
+    Changed,
+    Went,
+    Quiet,
+    Strong,
+}
+
+impl Paint {
+    /// What suits what stdout is.
+    pub(crate) fn of_stdout(wish: Colour) -> Self {
+        let is_wanted = match wish {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => std::io::stdout().is_terminal() && allows_colour(),
+        };
+        if is_wanted { Self::Coloured } else { Self::Plain }
+    }
+
+    /// The text in a colour.
+    pub(crate) fn tint(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Came => 32,
+            Tone::Changed => 33,
+            Tone::Went => 31,
+            Tone::Quiet => 2,
+            Tone::Strong => 1,
+        };
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Coloured => format!("\x1b[{code}m{text}\x1b[0m"),
+        }
+    }
+}
+
+/// Whether the environment has nothing against colours: <https://no-color.org>.
+pub(crate) fn allows_colour() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_stays_plain() {
+        assert_eq!(Paint::Plain.tint(Tone::Went, "gone"), "gone");
+        assert_eq!(Paint::Coloured.tint(Tone::Went, "gone"), "\x1b[31mgone\x1b[0m");
+    }
+}

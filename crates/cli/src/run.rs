@@ -1,0 +1,51 @@
+//! From the command line to the subcommand, and from its outcome to the exit code.
+
+use crate::args::{Cli, Command, Demo};
+use crate::{demo, devserver, shell, top, trouble, watch};
+use clap::{CommandFactory, FromArgMatches, Parser};
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+    process::ExitCode,
+};
+
+/// The name under which kubectl finds plugins: `kubectl informer ..` runs it.
+const PLUGIN: &str = "kubectl-informer";
+
+pub(crate) fn main() -> ExitCode {
+    let name = called();
+    let cli = if name == PLUGIN { as_plugin() } else { Cli::parse() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    trouble::end(runtime.map_err(Into::into).and_then(|runtime| {
+        let outcome = runtime.block_on(perform(cli, &name));
+        // What still waits for a server is not waited for.
+        runtime.shutdown_background();
+        outcome
+    }))
+}
+
+async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
+    match cli.command {
+        Some(Command::Watch(asked)) => watch::run(*asked).await,
+        Some(Command::Top(asked)) => top::run(*asked).await,
+        Some(Command::Demo(asked)) => demo::run(&asked).await,
+        Some(Command::Devserver(asked)) => devserver::run(*asked).await,
+        Some(Command::Completions { shell }) => Ok(shell::completions(shell, name)?),
+        Some(Command::Man) => Ok(shell::man()?),
+        None if io::stdout().is_terminal() && io::stdin().is_terminal() => demo::run(&Demo::default()).await,
+        None => watch::glimpse().await,
+    }
+}
+
+/// The name under which the command was called, without its folder.
+fn called() -> String {
+    let path = std::env::args_os().next().unwrap_or_default();
+    Path::new(&path).file_stem().map_or("informer".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Help and errors speak of the command as a plugin's user types it.
+fn as_plugin() -> Cli {
+    let command = Cli::command().bin_name("kubectl informer");
+    let matches = command.get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}

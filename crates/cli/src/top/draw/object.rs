@@ -1,0 +1,13 @@
+//! One object, as much of it as fits.
+
+use super::theme::Theme;
+use crate::top::object::Object;
+use ratatui::{Frame, layout::Rect, text::Line, widgets::Paragraph};
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, object: &Object, theme: Theme) {
+    let lines = object.lines[object.window.range(object.lines.len())].iter().map(|(tone, text)| {
+        let line = Line::raw(text.as_str());
+        tone.map_or(line.clone(), |tone| line.style(theme.of(tone)))
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+}

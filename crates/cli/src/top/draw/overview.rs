@@ -1,0 +1,122 @@
+//! Every kind, what is known of the chosen one, and what changes.
+
+use super::theme::Theme;
+use crate::number::{age, bytes, grouped, short};
+use crate::paint::Tone;
+use crate::top::{
+    overview::Overview,
+    reading::{Phase, Reading, told},
+};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::{Line, Span},
+    widgets::{Cell, Paragraph, Row, Table},
+};
+use std::time::Duration;
+
+const HEAD: [&str; 9] = ["KIND", "PHASE", "OBJECTS", "VERSION", "EV/S", "LAG", "LISTS", "RELISTS", "ERRORS"];
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme: Theme) {
+    let rows = overview.window.range(overview.kinds.len());
+    let heights = [
+        Constraint::Length(rows.len() as u16 + 1),
+        Constraint::Length(1),
+        Constraint::Length(2),
+        Constraint::Length(1),
+        Constraint::Min(0),
+    ];
+    let [table, _, details, _, feed] = Layout::vertical(heights).areas(area);
+    let shown = overview.kinds[rows.clone()].iter().enumerate().map(|(at, kind)| {
+        let is_chosen = rows.start + at == overview.window.chosen;
+        let row = row(kind, theme);
+        if is_chosen { row.style(Theme::chosen()) } else { row }
+    });
+    let widths = [
+        Constraint::Min(14),
+        Constraint::Length(8),
+        Constraint::Length(9),
+        Constraint::Length(10),
+        Constraint::Length(5),
+        Constraint::Length(6),
+        Constraint::Length(5),
+        Constraint::Length(7),
+        Constraint::Length(6),
+    ];
+    let head = Row::new(HEAD.iter().enumerate().map(|(at, name)| aligned(at, (*name).to_owned())));
+    frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Tone::Quiet))), table);
+    if let Some(kind) = overview.chosen() {
+        frame.render_widget(Paragraph::new(about(kind, theme)), details);
+    }
+    let lines = overview.feed.iter().take(usize::from(feed.height)).map(|line| {
+        Line::from(vec![
+            Span::styled(format!("{} ", line.time), theme.of(Tone::Quiet)),
+            Span::styled(format!("{:<8} ", line.verb), theme.of(line.tone)),
+            Span::styled(shortened(&line.what, usize::from(feed.width) / 2), theme.of(Tone::Strong)),
+            Span::raw(format!("  {}", line.words)),
+        ])
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), feed);
+}
+
+fn row(kind: &Reading, theme: Theme) -> Row<'static> {
+    let sum = |counts: &std::collections::BTreeMap<String, u64>| counts.values().sum::<u64>().to_string();
+    let cells = [
+        kind.resource.clone(),
+        kind.phase.name().to_owned(),
+        grouped(kind.objects),
+        kind.version.clone(),
+        short(kind.rate),
+        lag(kind.lag),
+        kind.lists.to_string(),
+        sum(&kind.relists),
+        sum(&kind.errors),
+    ];
+    let tone = match kind.phase {
+        Phase::Watching => Some(Tone::Came),
+        Phase::Starting | Phase::Listing => Some(Tone::Changed),
+        Phase::Waiting | Phase::Stopped => Some(Tone::Went),
+    };
+    Row::new(cells.into_iter().enumerate().map(move |(at, text)| {
+        let cell = aligned(at, text);
+        match tone.filter(|_| at == 1) {
+            Some(tone) => cell.style(theme.of(tone)),
+            None => cell,
+        }
+    }))
+}
+
+/// Names begin at the left, numbers end at the right.
+fn aligned(column: usize, text: String) -> Cell<'static> {
+    let line = Line::raw(text);
+    Cell::from(if column < 2 { line } else { line.right_aligned() })
+}
+
+/// A text that is too long, without its middle: names tell most at their ends.
+fn shortened(text: &str, width: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= width || width < 12 {
+        return text.to_owned();
+    }
+    let (head, tail) = (width - 9, letters.len() - 7);
+    letters[..head].iter().chain(&['.', '.']).chain(&letters[tail..]).collect()
+}
+
+fn lag(lag: Duration) -> String {
+    match lag.as_millis() {
+        millis @ 0..1000 => format!("{millis}ms"),
+        _ => format!("{:.1}s", lag.as_secs_f64()),
+    }
+}
+
+/// What is known of a kind beyond its row.
+fn about(kind: &Reading, theme: Theme) -> Vec<Line<'static>> {
+    let mut parts = vec![format!("{} read", bytes(kind.bytes))];
+    parts.extend(kind.heard.map(|heard| format!("heard {} ago", age(heard))));
+    let reasons = [("relists", &kind.relists), ("errors", &kind.errors)];
+    let reasons = reasons.into_iter().filter(|(_, counts)| !counts.is_empty());
+    parts.extend(reasons.map(|(name, counts)| format!("{name}: {}", told(counts))));
+    let known = Line::raw(format!("{}: {}", kind.resource, parts.join("; ")));
+    let trouble = kind.trouble.iter().map(|trouble| Line::styled(trouble.clone(), theme.of(Tone::Went)));
+    std::iter::once(known).chain(trouble).collect()
+}

@@ -1,0 +1,32 @@
+//! What colours and weights mean.
+
+use crate::paint::Tone;
+use ratatui::style::{Color, Modifier, Style};
+
+/// Whether there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::top) enum Theme {
+    Plain,
+    Coloured,
+}
+
+impl Theme {
+    pub(super) fn of(self, tone: Tone) -> Style {
+        let colour = match tone {
+            Tone::Came => Color::Green,
+            Tone::Changed => Color::Yellow,
+            Tone::Went => Color::Red,
+            Tone::Quiet => return Style::new().add_modifier(Modifier::DIM),
+            Tone::Strong => return Style::new().add_modifier(Modifier::BOLD),
+        };
+        match self {
+            Self::Plain => Style::new(),
+            Self::Coloured => Style::new().fg(colour),
+        }
+    }
+
+    /// The row that is chosen; it shows without colours too.
+    pub(super) fn chosen() -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+}

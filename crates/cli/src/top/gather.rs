@@ -1,0 +1,180 @@
+//! Reads from the informers what the screen shows.
+
+use super::{
+    history::{Change, History},
+    object::{Object, Shown, Tab},
+    objects::{Objects, Row},
+    overview::FeedLine,
+    reading::{Machine, Phase, Reading},
+};
+use crate::change::{Line, changes, clean, diff, summary, told, verb, yaml};
+use crate::follow::Followed;
+use crate::kinds::whole;
+use crate::meter::{Tally, Usage};
+use crate::number::age;
+use crate::paint::Tone;
+use jiff::Timestamp;
+use kube_core::DynamicObject;
+use kube_informer::{
+    Event, informer,
+    reflector::{
+        self,
+        metrics::{BYTES, ERRORS, RELISTS},
+    },
+    subscription::metrics::HANDLER_LAG,
+};
+use kube_informer_wire::Key;
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// Over how long changes are counted.
+const SPAN: Duration = Duration::from_secs(3);
+
+/// Reads what is there, and remembers what is needed to tell how fast it changes.
+#[derive(Debug)]
+pub(super) struct Gatherer {
+    began: Instant,
+    counts: Vec<VecDeque<(Instant, u64)>>,
+    cpu: VecDeque<(Instant, f64)>,
+}
+
+impl Gatherer {
+    pub(super) fn new(kinds: usize) -> Self {
+        Self { began: Instant::now(), counts: vec![VecDeque::new(); kinds], cpu: VecDeque::new() }
+    }
+
+    /// Where every kind stands.
+    pub(super) fn kinds(&mut self, followed: &[Followed], tally: &Tally) -> Vec<Reading> {
+        let now = Instant::now();
+        let one = |(followed, counts): (&Followed, &mut VecDeque<_>)| {
+            let (status, name) = (followed.informer.status(), followed.informer.name());
+            counts.push_back((now, status.counts.events));
+            Reading {
+                resource: followed.kind.resource(),
+                phase: phase(&status),
+                objects: status.objects as u64,
+                version: status.version.as_ref().map(ToString::to_string).unwrap_or_default(),
+                rate: rate(counts, now, |later, earlier| later.saturating_sub(earlier) as f64),
+                lag: Duration::try_from_secs_f64(tally.highest(HANDLER_LAG, name).unwrap_or(0.0))
+                    .unwrap_or_default(),
+                lists: status.counts.lists + status.counts.streams,
+                relists: tally.by(RELISTS, name, "reason"),
+                errors: tally.by(ERRORS, name, "kind"),
+                bytes: tally.total(BYTES, name),
+                trouble: status.last_error.as_deref().map(clean),
+                heard: status.times.heard.map(|heard| heard.elapsed()),
+            }
+        };
+        followed.iter().zip(&mut self.counts).map(one).collect()
+    }
+
+    /// What the process uses.
+    pub(super) fn machine(&mut self) -> Machine {
+        let (now, usage) = (Instant::now(), Usage::now());
+        self.cpu.extend(usage.cpu_seconds.map(|seconds| (now, seconds)));
+        let percent =
+            usage.cpu_seconds.map(|_| 100.0 * rate(&mut self.cpu, now, |later, earlier| later - earlier));
+        Machine { uptime: self.began.elapsed(), rss_bytes: usage.rss_bytes, cpu_percent: percent }
+    }
+}
+
+/// How fast something grew over the last seconds.
+fn rate<N: Copy>(counts: &mut VecDeque<(Instant, N)>, now: Instant, grown: fn(N, N) -> f64) -> f64 {
+    while counts.len() > 2 && counts.front().is_some_and(|(then, _)| now - *then > SPAN) {
+        counts.pop_front();
+    }
+    let (Some((first, from)), Some((last, to))) = (counts.front(), counts.back()) else { return 0.0 };
+    let time = (*last - *first).as_secs_f64();
+    if time > 0.0 { grown(*to, *from) / time } else { 0.0 }
+}
+
+fn phase(status: &informer::Status) -> Phase {
+    let is = |phase| status.sources.iter().any(|source| source.status.phase == phase);
+    match status.phase {
+        informer::Phase::Stopped => Phase::Stopped,
+        _ if is(reflector::Phase::Waiting) => Phase::Waiting,
+        _ if is(reflector::Phase::Listing) => Phase::Listing,
+        informer::Phase::Synced => Phase::Watching,
+        _ => Phase::Starting,
+    }
+}
+
+/// The last changes, in words.
+pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Vec<FeedLine> {
+    let line = |change: &Change| {
+        let (verb, tone) = verb(&change.event);
+        let prefix = followed[change.at].kind.prefix();
+        FeedLine {
+            time: change.time.strftime("%H:%M:%S").to_string(),
+            verb,
+            tone,
+            what: format!("{prefix} {}", clean(change.key.as_str())),
+            words: told(&change.event),
+        }
+    };
+    history.latest(count).iter().map(line).collect()
+}
+
+/// The objects in sight.
+pub(super) fn rows(objects: &Objects, followed: &Followed) -> Vec<Row> {
+    let now = Timestamp::now();
+    let row = |key: &Key| {
+        let object = followed.informer.get(key);
+        Row {
+            namespace: key.namespace().map(clean).unwrap_or_default(),
+            name: clean(key.name()),
+            age: object.as_ref().map(|object| age_of(object, now)).unwrap_or_default(),
+            status: object.map_or_else(|| "gone".to_owned(), |object| summary(&object)),
+        }
+    };
+    objects.in_sight().iter().map(row).collect()
+}
+
+fn age_of(object: &DynamicObject, now: Timestamp) -> String {
+    let Some(created) = &object.metadata.creation_timestamp else { return String::new() };
+    age(Duration::try_from(now.duration_since(created.0)).unwrap_or_default())
+}
+
+/// Writes an object anew, if it is not what the page shows.
+pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History) {
+    let object = followed.informer.get(&page.key);
+    let version = object.as_ref().and_then(|object| object.metadata.resource_version.clone());
+    let history = history.of(page.at, &page.key);
+    let last_change = history.first().map(|change| change.number);
+    let wanted = Shown { tab: page.tab, version, last_change };
+    if page.shown.as_ref() == Some(&wanted) {
+        return;
+    }
+    page.lines = match page.tab {
+        Tab::Yaml => match object {
+            Some(object) => {
+                yaml(&whole(&followed.kind, &object)).into_iter().map(|line| (None, line)).collect()
+            }
+            None => vec![(Some(Tone::Went), "it is gone; tab shows its last changes".to_owned())],
+        },
+        Tab::Changes => last_changes(&history, &followed.kind.kind),
+    };
+    let last = page.lines.len().saturating_sub(page.window.height);
+    page.window.first = page.window.first.min(last);
+    page.shown = Some(wanted);
+}
+
+fn last_changes(history: &[Change], kind: &str) -> Vec<(Option<Tone>, String)> {
+    if history.is_empty() {
+        return vec![(Some(Tone::Quiet), "nothing has changed since this began".to_owned())];
+    }
+    let mut lines = Vec::new();
+    for change in history {
+        let (verb, _) = verb(&change.event);
+        lines.push((Some(Tone::Strong), format!("{}  {verb}", change.time.strftime("%H:%M:%S%.3f"))));
+        if let Event::Updated { old, new } = &change.event {
+            lines.extend(diff(&changes(old, new), kind).into_iter().map(|line| match line {
+                Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
+                Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),
+            }));
+        }
+    }
+    lines
+}

@@ -1,0 +1,111 @@
+//! The second page: the objects of a kind.
+
+use super::{
+    query::{Filter, Index, Query},
+    window::{Step, Window},
+};
+use crossterm::event::KeyCode;
+use kube_informer_wire::Key;
+use std::sync::Arc;
+
+/// The objects of a kind, as many as fit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Objects {
+    /// The place of the kind.
+    pub(super) at: usize,
+    pub(super) query: Query,
+    /// All that are meant, in order, as of the last answer.
+    pub(super) keys: Arc<Vec<Key>>,
+    pub(super) window: Window,
+    /// What is in sight.
+    pub(super) rows: Vec<Row>,
+    pub(super) is_typing: bool,
+    pub(super) picker: Option<Picker>,
+    /// The query that `keys` answers.
+    pub(super) answered: Option<Query>,
+}
+
+/// What is shown of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) age: String,
+    pub(super) status: String,
+}
+
+/// The values of an index, to choose from.
+#[derive(Clone, Debug)]
+pub(super) struct Picker {
+    pub(super) index: Index,
+    /// Nothing until they were looked up.
+    pub(super) values: Option<Vec<String>>,
+    pub(super) window: Window,
+}
+
+impl Objects {
+    pub(super) fn of(at: usize) -> Self {
+        Self { at, ..Self::default() }
+    }
+
+    /// Takes an answer; the chosen object stays chosen if it is still there.
+    pub(super) fn answered(&mut self, query: Query, keys: Vec<Key>) {
+        let chosen = self.chosen().filter(|_| self.answered.as_ref() == Some(&query)).cloned();
+        self.keys = Arc::new(keys);
+        self.answered = Some(query);
+        if let Some(at) = chosen.and_then(|chosen| self.keys.iter().position(|key| *key == chosen)) {
+            self.window.chosen = at;
+        }
+        self.window.fit(self.keys.len());
+    }
+
+    pub(super) fn chosen(&self) -> Option<&Key> {
+        self.keys.get(self.window.chosen)
+    }
+
+    /// The keys of what is in sight.
+    pub(super) fn in_sight(&self) -> &[Key] {
+        &self.keys[self.window.range(self.keys.len())]
+    }
+
+    pub(super) fn step(&mut self, step: Step) {
+        self.window.step(step, self.keys.len());
+    }
+
+    /// A key while a search is typed.
+    pub(super) fn typed(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Char(letter) => self.query.search.push(letter),
+            KeyCode::Backspace => drop(self.query.search.pop()),
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.query.search.clear();
+            }
+            _ => return,
+        }
+        self.window = Window { height: self.window.height, ..Window::default() };
+    }
+
+    /// Asks for a value of an index to filter by.
+    pub(super) fn pick(&mut self, index: Index) {
+        self.picker = Some(Picker { index, values: None, window: Window::default() });
+    }
+
+    /// The value that was chosen; an empty one takes the filter away.
+    pub(super) fn picked(&mut self) {
+        let Some(picker) = self.picker.take() else { return };
+        let value = picker.values.and_then(|values| values.get(picker.window.chosen).cloned());
+        if let Some(value) = value {
+            let filter = Filter { index: picker.index, value };
+            self.query.filter = Some(filter).filter(|filter| !filter.value.is_empty());
+            self.window = Window { height: self.window.height, ..Window::default() };
+        }
+    }
+}
+
+impl Picker {
+    pub(super) fn step(&mut self, step: Step) {
+        self.window.step(step, self.values.as_ref().map_or(0, Vec::len));
+    }
+}

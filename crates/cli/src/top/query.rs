@@ -1,0 +1,100 @@
+//! Which objects of a kind are shown, in which order.
+
+use crate::follow::{NODE, OWNER};
+use kube_core::DynamicObject;
+use kube_informer::store::{NAMESPACE, Snapshot};
+use kube_informer_wire::Key;
+use std::cmp::Reverse;
+
+/// Which objects of a kind are shown, in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// What the key must contain.
+    pub(super) search: String,
+    pub(super) filter: Option<Filter>,
+    pub(super) order: Order,
+}
+
+/// Only objects that stand under a value of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Filter {
+    pub(super) index: Index,
+    pub(super) value: String,
+}
+
+/// The indexes that one can filter by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Index {
+    Namespace,
+    Node,
+    Owner,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Order {
+    #[default]
+    Name,
+    /// Newest first.
+    Age,
+    /// Changed last first.
+    Change,
+}
+
+impl Index {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Namespace => NAMESPACE,
+            Self::Node => NODE,
+            Self::Owner => OWNER,
+        }
+    }
+}
+
+impl Order {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Age => "age",
+            Self::Change => "change",
+        }
+    }
+
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::Name => Self::Age,
+            Self::Age => Self::Change,
+            Self::Change => Self::Name,
+        }
+    }
+}
+
+impl Query {
+    /// The keys of what is meant, in order. This looks at everything, so it is not for the thread that draws.
+    pub(super) fn answer(&self, snapshot: &Snapshot<DynamicObject>) -> Vec<Key> {
+        let keys = match &self.filter {
+            Some(Filter { index, value }) => snapshot.index_keys(index.name(), value).unwrap_or_default(),
+            None => snapshot.keys(),
+        };
+        let mut keys: Vec<_> = keys
+            .into_iter()
+            .filter(|key| self.search.is_empty() || key.as_str().contains(&self.search))
+            .collect();
+        match self.order {
+            Order::Name => keys.sort_unstable(),
+            Order::Age => keys.sort_by_cached_key(|key| {
+                let object = snapshot.get(key);
+                let created =
+                    object.and_then(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
+                (Reverse(created), key.clone())
+            }),
+            Order::Change => keys.sort_by_cached_key(|key| {
+                let object = snapshot.get(key);
+                let version =
+                    object.and_then(|object| object.metadata.resource_version.as_ref()?.parse::<u64>().ok());
+                (Reverse(version), key.clone())
+            }),
+        }
+        keys
+    }
+}

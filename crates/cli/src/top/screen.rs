@@ -1,0 +1,146 @@
+//! All that is on the screen, and what keys do to it.
+
+use super::{
+    object::Object, objects::Objects, overview::Overview, query::Index, reading::Machine, window::Step,
+};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// All that is on the screen: pages lie on top of one another, and keys go to the topmost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Screen {
+    /// Which cluster this is.
+    pub(super) server: String,
+    pub(super) machine: Machine,
+    /// What is done to the cluster, where something is.
+    pub(super) notice: Option<String>,
+    pub(super) overview: Overview,
+    pub(super) objects: Option<Objects>,
+    pub(super) object: Option<Object>,
+    pub(super) has_help: bool,
+}
+
+/// What follows a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    GoOn,
+    Quit,
+}
+
+/// Lines above and below the body of a page.
+const FRAME: u16 = 4;
+
+impl Screen {
+    /// Takes note of how much room there is.
+    pub(super) fn resized(&mut self, height: u16) {
+        let body = usize::from(height.saturating_sub(FRAME));
+        // The overview shares its body with details and the feed.
+        self.overview.window.height = overview_rows(height, self.overview.kinds.len());
+        self.overview.window.fit(self.overview.kinds.len());
+        if let Some(objects) = &mut self.objects {
+            objects.window.height = body;
+            objects.window.fit(objects.keys.len());
+            if let Some(picker) = &mut objects.picker {
+                picker.window.height = body;
+            }
+        }
+        if let Some(object) = &mut self.object {
+            object.window.height = body;
+        }
+    }
+
+    /// Does what a key says.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Flow {
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return Flow::Quit;
+        }
+        if self.has_help {
+            self.has_help = false;
+            return Flow::GoOn;
+        }
+        let is_typing = self.objects.as_ref().is_some_and(|objects| objects.is_typing);
+        if let Some(objects) = self.objects.as_mut().filter(|_| is_typing && self.object.is_none()) {
+            objects.typed(key.code);
+            return Flow::GoOn;
+        }
+        match key.code {
+            KeyCode::Char('q') => return Flow::Quit,
+            KeyCode::Char('?') => self.has_help = true,
+            code => self.page_key(code),
+        }
+        Flow::GoOn
+    }
+
+    fn page_key(&mut self, code: KeyCode) {
+        match (&mut self.object, &mut self.objects) {
+            (Some(object), _) => match code {
+                KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => self.object = None,
+                KeyCode::Tab => object.turn(),
+                code => {
+                    let rows = object.lines.len();
+                    step(code).into_iter().for_each(|step| object.window.scroll(step, rows));
+                }
+            },
+            (None, Some(objects)) if objects.picker.is_some() => picker_key(objects, code),
+            (None, Some(objects)) => match code {
+                KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => leave(&mut self.objects),
+                KeyCode::Enter | KeyCode::Right => {
+                    let (at, chosen) = (objects.at, objects.chosen().cloned());
+                    self.object = chosen.map(|key| Object::of(at, key));
+                }
+                code => objects_key(objects, code),
+            },
+            (None, None) => match code {
+                KeyCode::Enter | KeyCode::Right if self.overview.chosen().is_some() => {
+                    self.objects = Some(Objects::of(self.overview.window.chosen));
+                }
+                code => step(code).into_iter().for_each(|step| self.overview.step(step)),
+            },
+        }
+    }
+}
+
+/// How many kinds are in sight: half of the screen at most.
+pub(super) fn overview_rows(height: u16, kinds: usize) -> usize {
+    kinds.min(usize::from(height.saturating_sub(FRAME) / 2)).max(1)
+}
+
+/// Takes the narrowing of a list away, or else leaves the list.
+fn leave(page: &mut Option<Objects>) {
+    match page {
+        Some(objects) if !objects.query.search.is_empty() => objects.query.search.clear(),
+        Some(objects) if objects.query.filter.is_some() => objects.query.filter = None,
+        page => *page = None,
+    }
+}
+
+fn objects_key(objects: &mut Objects, code: KeyCode) {
+    match code {
+        KeyCode::Char('/') => objects.is_typing = true,
+        KeyCode::Char('s') => objects.query.order = objects.query.order.next(),
+        KeyCode::Char('n') => objects.pick(Index::Namespace),
+        KeyCode::Char('o') => objects.pick(Index::Owner),
+        KeyCode::Char('m') => objects.pick(Index::Node),
+        code => step(code).into_iter().for_each(|step| objects.step(step)),
+    }
+}
+
+fn picker_key(objects: &mut Objects, code: KeyCode) {
+    match (code, &mut objects.picker) {
+        (KeyCode::Enter, _) => objects.picked(),
+        (KeyCode::Esc | KeyCode::Backspace | KeyCode::Left, picker) => *picker = None,
+        (code, Some(picker)) => step(code).into_iter().for_each(|step| picker.step(step)),
+        (_, None) => {}
+    }
+}
+
+fn step(code: KeyCode) -> Option<Step> {
+    Some(match code {
+        KeyCode::Up | KeyCode::Char('k') => Step::Up,
+        KeyCode::Down | KeyCode::Char('j') => Step::Down,
+        KeyCode::PageUp => Step::PageUp,
+        KeyCode::PageDown | KeyCode::Char(' ') => Step::PageDown,
+        KeyCode::Home | KeyCode::Char('g') => Step::Top,
+        KeyCode::End | KeyCode::Char('G') => Step::Bottom,
+        _ => return None,
+    })
+}

@@ -1,0 +1,241 @@
+//! The loop: keys and changes in, pictures out.
+
+use super::{
+    draw::{Theme, draw},
+    gather::{Gatherer, feed, refresh, rows},
+    history::{Happened, History},
+    query::Query,
+    screen::{Flow, Screen},
+};
+use crate::args::{Following, Top};
+use crate::cluster::{Connection, connect};
+use crate::follow::{Followed, Indexing, Manner, Pace, events, follow, namespaces};
+use crate::kinds::Kind;
+use crate::meter::Tally;
+use crate::paint::allows_colour;
+use crate::signal::interruption;
+use crate::trouble::{Class, Trouble};
+use crossterm::{
+    event::{Event as Input, EventStream, KeyEventKind},
+    terminal::{Clear, ClearType},
+};
+use futures_util::StreamExt;
+use kube_informer::{Event, reflector::Backoff};
+use kube_informer_wire::Key;
+use ratatui::DefaultTerminal;
+use std::{io::IsTerminal, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+
+/// How often the screen is drawn while no key is pressed.
+const FRAME: Duration = Duration::from_millis(200);
+/// How often a list of objects is put in order anew while it changes.
+const ORDER: Duration = Duration::from_millis(700);
+
+/// What is followed where nothing is named: what most clusters have, as far as this one does.
+const USUAL: [&str; 10] = [
+    "pods",
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "jobs.batch",
+    "services",
+    "configmaps",
+    "nodes",
+    "namespaces",
+];
+
+/// Shows the cluster that is asked for.
+pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
+    if !is_terminal() {
+        let trouble = Trouble::new(Class::Usage, "`top` draws on a terminal, and this is none");
+        return Err(trouble.advise("`informer watch` prints to files and pipes").into());
+    }
+    let connection = connect(&asked.cluster).await?;
+    let catalog = connection.catalog().await?;
+    let kinds = match asked.resources.as_slice() {
+        [] => catalog.known(&USUAL),
+        named => catalog.resolve(named)?,
+    };
+    let (_, notices) = watch::channel(None);
+    show(Stage {
+        connection: &connection,
+        kinds,
+        following: asked.following,
+        backoff: Backoff::default(),
+        notices,
+    })
+    .await
+}
+
+/// Whether there is a terminal to draw on and to read keys from.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
+}
+
+/// What is shown.
+pub(crate) struct Stage<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) following: Following,
+    pub(crate) backoff: Backoff,
+    /// What is done to the cluster meanwhile.
+    pub(crate) notices: watch::Receiver<Option<String>>,
+}
+
+/// Follows all kinds, and draws until someone has seen enough.
+pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
+    let tally = Tally::install()?;
+    // Half of the memory, and nobody reads them here.
+    let following = Following { no_managed_fields: true, ..stage.following };
+    let places = namespaces(&following, None);
+    let manner = Manner { indexing: Indexing::Browsing, backoff: stage.backoff, hear: Arc::new(|_| {}) };
+    let one = |kind| {
+        let what = (places.as_deref(), &following);
+        follow(stage.connection, kind, what, manner.clone())
+    };
+    let followed: Vec<Followed> = stage.kinds.iter().map(one).collect::<Result<_, _>>()?;
+    let history = Arc::new(History::default());
+    let recorder = tokio::spawn(record(followed.clone(), Arc::clone(&history)));
+    let (answers, answered) = mpsc::channel(1);
+    let session = Session {
+        screen: Screen { server: stage.connection.server.clone(), ..Screen::default() },
+        theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
+        gatherer: Gatherer::new(followed.len()),
+        followed,
+        history,
+        tally,
+        notices: stage.notices,
+        answers,
+        is_asking: false,
+        asked: tokio::time::Instant::now(),
+    };
+    let mut terminal = ratatui::try_init()?;
+    let _restored = Restored(recorder);
+    // Some terminals have no second screen, and show what was there.
+    crossterm::execute!(std::io::stdout(), Clear(ClearType::All))?;
+    session.run(&mut terminal, answered).await
+}
+
+/// Gives the terminal back and ends the recorder, however the session ends.
+struct Restored(JoinHandle<()>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        self.0.abort();
+        ratatui::restore();
+    }
+}
+
+/// Writes down what changes.
+async fn record(followed: Vec<Followed>, history: Arc<History>) {
+    let mut events = events(&followed, Pace::Latest);
+    while let Some((at, event)) = events.next().await {
+        let is_change = !event.is_sync() && !matches!(event, Event::Added { initial: true, .. });
+        if let Some(key) = is_change.then(|| Key::of(&**event.object()).ok()).flatten() {
+            history.push(Happened { at, key, event });
+        }
+    }
+}
+
+/// An answer to a query of a kind.
+type Answer = (usize, Query, Vec<Key>);
+
+struct Session {
+    screen: Screen,
+    theme: Theme,
+    gatherer: Gatherer,
+    followed: Vec<Followed>,
+    history: Arc<History>,
+    tally: Tally,
+    notices: watch::Receiver<Option<String>>,
+    answers: mpsc::Sender<Answer>,
+    /// Whether a query is being answered.
+    is_asking: bool,
+    asked: tokio::time::Instant,
+}
+
+impl Session {
+    async fn run(
+        mut self,
+        terminal: &mut DefaultTerminal,
+        mut answered: mpsc::Receiver<Answer>,
+    ) -> anyhow::Result<()> {
+        let (mut keys, mut frames) = (EventStream::new(), tokio::time::interval(FRAME));
+        frames.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut interrupted = pin!(interruption());
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut interrupted => return Ok(()),
+                input = keys.next() => match input {
+                    Some(Ok(Input::Key(key))) if key.kind != KeyEventKind::Release => {
+                        if self.screen.key(key) == Flow::Quit {
+                            return Ok(());
+                        }
+                    }
+                    Some(Ok(_)) => {}
+                    // A terminal that is gone has nobody before it.
+                    Some(Err(_)) | None => return Ok(()),
+                },
+                Some((at, query, keys)) = answered.recv() => self.answered(at, query, keys),
+                _ = frames.tick() => self.read(),
+            }
+            self.screen.resized(terminal.size()?.height);
+            self.fill();
+            terminal.draw(|frame| draw(frame, &self.screen, self.theme))?;
+        }
+    }
+
+    /// Reads what changes by itself.
+    fn read(&mut self) {
+        self.screen.machine = self.gatherer.machine();
+        self.screen.overview.kinds = self.gatherer.kinds(&self.followed, &self.tally);
+        self.screen.overview.feed = feed(&self.history, &self.followed, 40);
+        self.screen.notice = self.notices.borrow().clone();
+    }
+
+    /// Looks up what the page in sight shows.
+    fn fill(&mut self) {
+        self.ask();
+        if let Some(objects) = &mut self.screen.objects {
+            let followed = &self.followed[objects.at];
+            objects.rows = rows(objects, followed);
+            if let Some(picker) = objects.picker.as_mut().filter(|picker| picker.values.is_none()) {
+                let values = followed.informer.index_values(picker.index.name()).unwrap_or_default();
+                let values = values.iter().map(|value| value.to_string());
+                picker.values = Some(std::iter::once(String::new()).chain(values).collect());
+            }
+        }
+        if let Some(object) = &mut self.screen.object {
+            refresh(object, &self.followed[object.at], &self.history);
+        }
+    }
+
+    /// Has a list put in order elsewhere, if it is time to, so that drawing never waits for it.
+    fn ask(&mut self) {
+        let Some(objects) = &self.screen.objects else { return };
+        let is_new = objects.answered.as_ref() != Some(&objects.query);
+        if self.is_asking || !is_new && self.asked.elapsed() < ORDER {
+            return;
+        }
+        (self.is_asking, self.asked) = (true, tokio::time::Instant::now());
+        let (at, query) = (objects.at, objects.query.clone());
+        let (snapshot, answers) = (self.followed[at].informer.snapshot(), self.answers.clone());
+        tokio::task::spawn_blocking(move || {
+            let keys = query.answer(&snapshot);
+            // Who is gone needs no answer.
+            let _ = answers.blocking_send((at, query, keys));
+        });
+    }
+
+    fn answered(&mut self, at: usize, query: Query, keys: Vec<Key>) {
+        self.is_asking = false;
+        if let Some(objects) = self.screen.objects.as_mut().filter(|objects| objects.at == at) {
+            objects.answered(query, keys);
+        }
+    }
+}

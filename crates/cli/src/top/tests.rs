@@ -1,0 +1,228 @@
+//! Keys in, pictures out: each picture is a file beside this one.
+
+use super::{
+    draw::{Theme, draw},
+    object::{Object, Tab},
+    objects::{Objects, Row},
+    overview::FeedLine,
+    query::{Filter, Index, Order, Query},
+    reading::{Machine, Phase, Reading},
+    screen::{Flow, Screen},
+};
+use crate::paint::Tone;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use kube_informer_wire::Key;
+use ratatui::{Terminal, backend::TestBackend};
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+/// What an 80x24 terminal shows.
+fn picture(screen: &mut Screen) -> String {
+    screen.resized(24);
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| draw(frame, screen, Theme::Coloured)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let line = |y| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned() + "\n";
+    (0..24).map(line).collect()
+}
+
+/// Holds a picture against the file of this name; `UPDATE_SCREENS=1` writes the file.
+fn check(name: &str, screen: &mut Screen) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/top/screens").join(format!("{name}.txt"));
+    let picture = picture(screen);
+    if std::env::var_os("UPDATE_SCREENS").is_some() {
+        std::fs::write(&path, &picture).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(picture == expected, "{name} is not {}:\n{picture}", path.display());
+}
+
+fn press(screen: &mut Screen, codes: &[KeyCode]) {
+    for code in codes {
+        assert_eq!(screen.key(KeyEvent::new(*code, KeyModifiers::NONE)), Flow::GoOn);
+        screen.resized(24);
+    }
+}
+
+fn counts(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+}
+
+fn screen() -> Screen {
+    let pods = Reading {
+        resource: "pods".into(),
+        phase: Phase::Watching,
+        objects: 123_456,
+        version: "9876543".into(),
+        rate: 4_987.0,
+        lag: Duration::from_millis(12),
+        lists: 3,
+        relists: counts(&[("expired", 1), ("transport", 1)]),
+        errors: counts(&[("expired", 1), ("transport", 4)]),
+        bytes: 1_234_567_890,
+        trouble: None,
+        heard: Some(Duration::from_secs(1)),
+    };
+    let deployments = Reading {
+        resource: "deployments.apps".into(),
+        phase: Phase::Waiting,
+        objects: 24,
+        version: "9876500".into(),
+        trouble: Some("server answered 403: deployments.apps is forbidden".into()),
+        errors: counts(&[("forbidden", 7)]),
+        ..Reading::default()
+    };
+    let feed = |verb, tone, what: &str, words: &str| FeedLine {
+        time: "12:00:00".into(),
+        verb,
+        tone,
+        what: what.into(),
+        words: words.into(),
+    };
+    let mut screen = Screen { server: "https://cluster.example:6443".into(), ..Screen::default() };
+    screen.machine =
+        Machine { uptime: Duration::from_secs(75), rss_bytes: Some(45_600_000), cpu_percent: Some(12.0) };
+    screen.overview.kinds = vec![pods, deployments];
+    screen.overview.feed = vec![
+        feed("updated", Tone::Changed, "deployment.apps shop/front", "replicas 2 -> 3"),
+        feed("added", Tone::Came, "pod shop/front-with-a-very-long-name-6b9f7-x2x4z", "Pending"),
+        feed("deleted", Tone::Went, "pod shop/cart-1", "Running, 1/1 ready"),
+    ];
+    screen
+}
+
+fn key(text: &str) -> Key {
+    text.parse().unwrap()
+}
+
+fn with_objects() -> Screen {
+    let mut screen = screen();
+    press(&mut screen, &[KeyCode::Enter]);
+    let keys: Vec<_> = (0..100_000).map(|number| key(&format!("shop/front-{number:05}"))).collect();
+    let objects = screen.objects.as_mut().unwrap();
+    objects.answered(Query::default(), keys);
+    fill(&mut screen);
+    screen
+}
+
+fn fill(screen: &mut Screen) {
+    let objects: &mut Objects = screen.objects.as_mut().unwrap();
+    let row = |key: &Key| Row {
+        namespace: "shop".into(),
+        name: key.name().into(),
+        age: "5d".into(),
+        status: "Running, 2/2 ready, on node-7".into(),
+    };
+    objects.rows = objects.in_sight().iter().map(row).collect();
+}
+
+#[test]
+fn the_overview_shows_every_kind() {
+    check("overview", &mut screen());
+    let mut second = screen();
+    press(&mut second, &[KeyCode::Down]);
+    check("overview_trouble", &mut second);
+}
+
+#[test]
+fn help_covers_the_page_and_any_key_closes_it() {
+    let mut screen = screen();
+    press(&mut screen, &[KeyCode::Char('?')]);
+    check("help", &mut screen);
+    press(&mut screen, &[KeyCode::Char('x')]);
+    check("overview", &mut screen);
+}
+
+#[test]
+fn only_objects_in_sight_have_rows() {
+    let mut screen = with_objects();
+    assert_eq!(screen.objects.as_ref().unwrap().rows.len(), 20);
+    check("objects", &mut screen);
+    press(&mut screen, &[KeyCode::End]);
+    fill(&mut screen);
+    check("objects_end", &mut screen);
+}
+
+#[test]
+fn the_chosen_object_stays_chosen_when_others_come() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Down, KeyCode::Down]);
+    let objects = screen.objects.as_mut().unwrap();
+    let chosen = objects.chosen().unwrap().clone();
+    let more = std::iter::once(key("a/first")).chain(objects.keys.iter().cloned()).collect();
+    objects.answered(Query::default(), more);
+    assert_eq!(objects.chosen(), Some(&chosen));
+}
+
+#[test]
+fn a_search_is_typed_and_taken_away() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Char('/'), KeyCode::Char('q'), KeyCode::Char('?')]);
+    let search = |screen: &Screen| screen.objects.as_ref().map(|objects| objects.query.search.clone());
+    assert_eq!(search(&screen).as_deref(), Some("q?"));
+    check("search", &mut screen);
+    press(&mut screen, &[KeyCode::Backspace, KeyCode::Enter, KeyCode::Esc]);
+    assert_eq!(search(&screen).as_deref(), Some(""));
+    press(&mut screen, &[KeyCode::Esc]);
+    assert!(screen.objects.is_none());
+}
+
+#[test]
+fn objects_are_sorted_and_filtered() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Char('s'), KeyCode::Char('n')]);
+    let objects = screen.objects.as_mut().unwrap();
+    assert_eq!(objects.query.order, Order::Age);
+    objects.picker.as_mut().unwrap().values = Some(["", "billing", "shop"].map(str::to_owned).to_vec());
+    check("picker", &mut screen);
+    press(&mut screen, &[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
+    let objects = screen.objects.as_ref().unwrap();
+    assert!(objects.picker.is_none());
+    assert_eq!(objects.query.filter, Some(Filter { index: Index::Namespace, value: "shop".into() }));
+    press(&mut screen, &[KeyCode::Esc]);
+    assert_eq!(screen.objects.as_ref().unwrap().query.filter, None);
+}
+
+#[test]
+fn an_object_shows_its_yaml_and_its_changes() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Enter]);
+    let object: &mut Object = screen.object.as_mut().unwrap();
+    assert_eq!((object.tab, object.key.as_str()), (Tab::Yaml, "shop/front-00000"));
+    object.lines = (0..50).map(|number| (None, format!("field{number}: value"))).collect();
+    press(&mut screen, &[KeyCode::PageDown, KeyCode::Down]);
+    check("object", &mut screen);
+    press(&mut screen, &[KeyCode::Tab]);
+    let object = screen.object.as_mut().unwrap();
+    assert_eq!((object.tab, object.window.first), (Tab::Changes, 0));
+    object.lines = vec![
+        (Some(Tone::Strong), "12:00:00.000  updated".into()),
+        (Some(Tone::Went), "  - spec.replicas: 2".into()),
+        (Some(Tone::Came), "  + spec.replicas: 3".into()),
+    ];
+    check("object_changes", &mut screen);
+    press(&mut screen, &[KeyCode::Esc]);
+    assert!(screen.object.is_none() && screen.objects.is_some());
+}
+
+#[test]
+fn q_and_ctrl_c_quit() {
+    let quits = |code, modifiers| screen().key(KeyEvent::new(code, modifiers)) == Flow::Quit;
+    assert!(quits(KeyCode::Char('q'), KeyModifiers::NONE));
+    assert!(quits(KeyCode::Char('c'), KeyModifiers::CONTROL));
+    assert!(!quits(KeyCode::Esc, KeyModifiers::NONE));
+}
+
+#[test]
+fn tiny_terminals_do_no_harm() {
+    for (width, height) in [(1, 1), (10, 3), (20, 5), (200, 60)] {
+        let mut screen = with_objects();
+        for page in 0..3 {
+            screen.resized(height);
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal.draw(|frame| draw(frame, &screen, Theme::Plain)).unwrap();
+            screen.has_help = page == 0;
+            screen.object = (page == 1).then(|| Object::of(0, key("shop/front-00000")));
+            screen.objects = screen.objects.filter(|_| page != 1);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! `informer watch`: every change of resources as it happens.
+
+mod table;
+mod json;
+mod printer;
+mod progress;
+mod told;
+mod stats;
+mod once;
+mod files;
+mod session;
+
+pub(crate) use session::{glimpse, run};

@@ -1,0 +1,58 @@
+//! Writes events to stdout, in the form asked for.
+
+use super::{
+    json::document,
+    table::{Look, diff_lines, line},
+};
+use crate::args::Output;
+use crate::kinds::Kind;
+use crate::paint::Paint;
+use jiff::{Timestamp, Zoned};
+use kube_core::DynamicObject;
+use kube_informer::Event;
+use std::io::{self, BufWriter, Stdout, Write};
+
+/// Writes events to stdout.
+#[derive(Debug)]
+pub(super) struct Printer {
+    out: BufWriter<Stdout>,
+    output: Output,
+    look: Look,
+    prefixes: Vec<String>,
+}
+
+impl Printer {
+    pub(super) fn new(output: Output, paint: Paint, kinds: &[Kind]) -> Self {
+        let prefixes: Vec<_> = kinds.iter().map(Kind::prefix).collect();
+        let width = prefixes.iter().map(String::len).max().filter(|_| prefixes.len() > 1);
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+        Self { out, output, look: Look { paint, kinds: width }, prefixes }
+    }
+
+    /// Writes an event of the kind at this place.
+    pub(super) fn event(
+        &mut self,
+        (at, kind): (usize, &Kind),
+        event: &Event<DynamicObject>,
+    ) -> io::Result<()> {
+        match self.output {
+            Output::Table => writeln!(self.out, "{}", line(self.look, kind, event, &Zoned::now())),
+            Output::Diff => writeln!(self.out, "{}", diff_lines(self.look, kind, event, &Zoned::now())),
+            Output::Json => writeln!(self.out, "{}", document(kind, event, Timestamp::now())),
+            Output::Name => {
+                let name = event.object().metadata.name.as_deref().unwrap_or_default();
+                writeln!(self.out, "{}/{name}", self.prefixes[at])
+            }
+        }
+    }
+
+    /// Writes text that is ready.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// Lets the reader see what was written.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

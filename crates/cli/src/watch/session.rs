@@ -1,0 +1,225 @@
+//! From the options to the last line.
+
+use super::{files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
+use crate::advice;
+use crate::args::{Cli, Command, Output, Watch};
+use crate::change::clean;
+use crate::cluster::{Connection, Embedded, connect};
+use crate::follow::{Followed, Hear, Indexing, Manner, Pace, events, follow, namespaces};
+use crate::kinds::Kind;
+use crate::meter::Tally;
+use crate::notice::say;
+use crate::number::count;
+use crate::paint::Paint;
+use crate::signal::interruption;
+use crate::trouble::{Class, Trouble};
+use clap::Parser;
+use futures_util::{FutureExt, StreamExt, future::try_join_all};
+use kube_core::DynamicObject;
+use kube_informer::{
+    Event,
+    informer::SyncError,
+    reflector::{Backoff, Outlook, Report},
+};
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How often a person is told how far things have come.
+const TICK: Duration = Duration::from_millis(100);
+/// How many events are printed before the reader sees them, and before an interruption is looked for.
+const BATCH: usize = 256;
+
+/// Follows what is asked for, on the cluster that is asked for.
+pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
+    if asked.once && asked.output == Output::Diff {
+        let trouble = Trouble::new(Class::Usage, "--once shows one state, of which there is no difference");
+        return Err(trouble.advise("leave --once out, or choose another -o").into());
+    }
+    let connection = connect(&asked.cluster).await?;
+    on(connection, asked, Clock::SinceStart).await
+}
+
+/// A look at the server within this process, which ends by itself.
+pub(crate) async fn glimpse() -> anyhow::Result<()> {
+    say("a glimpse of `informer watch pods` on a server within this process; --help tells more");
+    let words = ["informer", "watch", "pods", "--for", "3s"];
+    let Some(Command::Watch(asked)) = Cli::parse_from(words).command else { return Ok(()) };
+    on(Connection::embed(Embedded::start(500, 20.0).await?), *asked, Clock::SinceComplete).await
+}
+
+/// From when on the period of `--for` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    SinceStart,
+    SinceComplete,
+}
+
+async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Result<()> {
+    let (began, tally) = (Instant::now(), Tally::install()?);
+    let kinds = connection.catalog().await?.resolve(&asked.resources)?;
+    let mut session = Session {
+        printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
+        followed: start(&connection, &kinds, &asked)?,
+        progress: Progress::new(!asked.quiet),
+        told: Told::default(),
+        asked,
+    };
+    let ending = session.follow(clock).await?;
+    session.printer.flush()?;
+    session.finish(ending, began, &tally)
+}
+
+/// Why it ends well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// All that was asked for is done.
+    Done,
+    /// Someone had seen enough, or time is up.
+    Stopped,
+}
+
+struct Session {
+    asked: Watch,
+    followed: Vec<Followed>,
+    printer: Printer,
+    progress: Progress,
+    told: Told,
+}
+
+impl Session {
+    async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
+        let mut interrupted = pin!(interruption());
+        let mut over = pin!(over(self.asked.period.filter(|_| clock == Clock::SinceStart)));
+        let mut synced = pin!(synced(self.followed.clone()).fuse());
+        let mut ticks = tokio::time::interval(TICK);
+        let mut has_synced = false;
+        // Who wants one state needs no events.
+        let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
+        let mut events = events(followed, Pace::Every);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut interrupted => return Ok(Ending::Stopped),
+                () = &mut over => {
+                    return if self.asked.once { Err(self.late().into()) } else { Ok(Ending::Stopped) };
+                }
+                outcome = &mut synced, if !has_synced => {
+                    has_synced = true;
+                    self.progress.clear();
+                    self.unreadable(&outcome?);
+                    if self.asked.once {
+                        once::print(&mut self.printer, self.asked.output, &self.followed)?;
+                        return Ok(Ending::Done);
+                    }
+                    self.progress.done(&self.followed);
+                    if clock == Clock::SinceComplete {
+                        over.set(self::over(self.asked.period));
+                    }
+                }
+                next = events.next(), if !self.asked.once => {
+                    let Some((at, event)) = next else { anyhow::bail!("every informer has broken down") };
+                    self.event(at, &event)?;
+                    let more = std::iter::from_fn(|| events.next().now_or_never().flatten());
+                    for (at, event) in more.take(BATCH) {
+                        self.event(at, &event)?;
+                    }
+                    self.printer.flush()?;
+                }
+                _ = ticks.tick(), if !has_synced => self.progress.draw(&self.followed),
+            }
+        }
+    }
+
+    fn event(&mut self, at: usize, event: &Event<DynamicObject>) -> std::io::Result<()> {
+        self.told.count(event);
+        let is_initial = matches!(event, Event::Added { initial: true, .. });
+        if is_initial && !self.asked.initial {
+            return Ok(());
+        }
+        self.printer.event((at, &self.followed[at].kind), event)
+    }
+
+    /// Who asked for everything has got nothing in time.
+    fn late(&self) -> Trouble {
+        let late = self.followed.iter().filter(|followed| !followed.informer.has_synced());
+        let names: Vec<_> = late.clone().map(|followed| followed.kind.resource()).collect();
+        let trouble = Trouble::new(Class::Other, format!("not complete in time: {}", names.join(", ")));
+        let errors = late.filter_map(|followed| followed.informer.status().last_error);
+        errors.fold(trouble, |trouble, error| trouble.advise(clean(&error)))
+    }
+
+    /// Tells of objects that could not be read; all others are there.
+    fn unreadable(&self, errors: &[SyncError]) {
+        for error in errors.iter().filter(|_| !self.asked.quiet) {
+            say(error.to_string());
+        }
+    }
+
+    fn finish(&self, ending: Ending, began: Instant, tally: &Tally) -> anyhow::Result<()> {
+        if let Some(path) = &self.asked.dump {
+            files::dump(path, &self.followed)?;
+        }
+        if let Some(path) = &self.asked.stats {
+            let encoding = self.asked.following.encoding;
+            files::stats(path, &Stats::of(&self.followed, encoding, self.told, tally))?;
+        }
+        if ending == Ending::Stopped && !self.asked.quiet {
+            let objects = self.followed.iter().map(|followed| followed.informer.len() as u64).sum();
+            let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
+            self.progress.clear();
+            say(self.told.summary(objects, began.elapsed(), errors));
+            let late = self.followed.iter().filter(|followed| !followed.informer.has_synced()).count();
+            if late > 0 {
+                say(format!("{} had not become complete", count(late as u64, "cache")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts an informer for each kind.
+fn start(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
+    let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
+    let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
+    let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear };
+    let one = |kind| {
+        let what = (namespaces.as_deref(), &asked.following);
+        follow(connection, kind, what, manner.clone())
+    };
+    kinds.iter().map(one).collect()
+}
+
+/// Tells of a failure, and what happens next.
+fn tell(report: &Report<'_>) {
+    let next = match report.outlook {
+        Outlook::GoesOn => "it is left out".to_owned(),
+        Outlook::TriesAnotherWay => "another way is tried".to_owned(),
+        Outlook::WatchesAgain(wait) => format!("the watch goes on in {:.1} s", wait.as_secs_f64()),
+        Outlook::BeginsAgain(wait) => format!("the whole state is asked for in {:.1} s", wait.as_secs_f64()),
+        _ => "it goes on".to_owned(),
+    };
+    say(clean(&format!("{}: {}; {next}", report.name, report.cause)));
+}
+
+/// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end.
+async fn synced(followed: Vec<Followed>) -> Result<Vec<SyncError>, Trouble> {
+    let all = followed.iter().map(|followed| async {
+        match followed.informer.synced().await {
+            Ok(()) => Ok(None),
+            Err(error) if error.is_unreadable() => Ok(Some(error)),
+            Err(error) => Err(advice::of_sync(&error, &followed.kind)),
+        }
+    });
+    Ok(try_join_all(all).await?.into_iter().flatten().collect())
+}
+
+/// Waits until time is up.
+async fn over(period: Option<Duration>) {
+    match period {
+        Some(period) => tokio::time::sleep(period).await,
+        None => std::future::pending().await,
+    }
+}

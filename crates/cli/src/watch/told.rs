@@ -1,0 +1,47 @@
+//! How many events of which type were told.
+
+use crate::number::{count, grouped};
+use kube_core::DynamicObject;
+use kube_informer::Event;
+use serde::Serialize;
+use std::time::Duration;
+
+/// How many events of which type were told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Told {
+    pub(super) initial: u64,
+    pub(super) added: u64,
+    pub(super) updated: u64,
+    pub(super) deleted: u64,
+    pub(super) resynced: u64,
+}
+
+impl Told {
+    pub(super) fn count(&mut self, event: &Event<DynamicObject>) {
+        let counter = match event {
+            Event::Added { initial: true, .. } => &mut self.initial,
+            Event::Added { initial: false, .. } => &mut self.added,
+            Event::Updated { .. } if event.is_sync() => &mut self.resynced,
+            Event::Updated { .. } => &mut self.updated,
+            Event::Deleted { .. } => &mut self.deleted,
+        };
+        *counter += 1;
+    }
+
+    /// All in one line.
+    pub(super) fn summary(&self, objects: u64, took: Duration, errors: u64) -> String {
+        let Self { added, updated, deleted, .. } = self;
+        let mut text = format!("{} at the end; ", count(objects, "object"));
+        text += &format!(
+            "{} added, {} updated, {} deleted",
+            grouped(*added),
+            grouped(*updated),
+            grouped(*deleted)
+        );
+        text += &format!(" in {:.1} s", took.as_secs_f64());
+        if errors > 0 {
+            text += &format!("; {}", count(errors, "error"));
+        }
+        text
+    }
+}

@@ -1,0 +1,41 @@
+//! `devserver`, and `watch` on it.
+
+use crate::folder::folder;
+use crate::program::{Running, run};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_devserver_is_seeded_guarded_and_misbehaves() {
+    let folder = folder();
+    let (kubeconfig, faults) = (folder.join("kubeconfig"), folder.join("faults"));
+    std::fs::write(&faults, r#"[{"fault":"answer","code":503,"verb":"watch","resource":"nodes","times":1}]"#)
+        .unwrap();
+    let (path, faults) = (kubeconfig.to_str().unwrap(), faults.to_str().unwrap());
+    let guard = ["--tls", "--token", "secret", "--write-kubeconfig", path, "--faults", faults];
+    let seeds = ["devserver", "--listen", "127.0.0.1:0", "--seed", "pods=5,nodes=2,widgets=1"];
+    let mut server = Running::start(&[&seeds[..], &guard].concat());
+    assert_eq!(server.line().await, format!("kubeconfig {path}"));
+    assert!(server.line().await.starts_with("listening on https://127.0.0.1:"));
+    let ended = run(&["watch", "po,no,widgets", "-A", "--once", "-o", "name", "--kubeconfig", path]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let count = |prefix: &str| ended.lines().iter().filter(|line| line.starts_with(prefix)).count();
+    assert_eq!((count("pod/"), count("node/"), count("widget.")), (5, 2, 1), "{}", ended.stdout);
+    assert!(ended.stderr.contains("nodes: server answered 503"), "{}", ended.stderr);
+    server.signal("INT").await;
+    assert_eq!(server.end().await.code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_address_needs_a_guard() {
+    let ended = run(&["devserver", "--listen", "0.0.0.0:0"]).await;
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("that needs TLS and a token"), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_that_are_none_are_told() {
+    let path = folder().join("faults");
+    std::fs::write(&path, "[{\"fault\":\"naps\"}]").unwrap();
+    let ended = run(&["devserver", "--listen", "127.0.0.1:0", "--faults", path.to_str().unwrap()]).await;
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("is no list of faults"), "{}", ended.stderr);
+}

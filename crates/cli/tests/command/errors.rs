@@ -1,0 +1,173 @@
+//! What a person is told when something is wrong, and the exit code that says so.
+
+use crate::folder::folder;
+use crate::program::{Ended, end, informer, run};
+use crate::server::Cluster;
+use kube_devserver::{DevServer, Fault, corpus::Widgets};
+use std::net::TcpListener;
+
+fn check(ended: &Ended, code: i32, words: &[&str]) {
+    assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+    for words in words {
+        assert!(ended.stderr.contains(words), "no {words:?} in:\n{}", ended.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_kind_leads_to_the_right_one() {
+    let cluster = Cluster::start().await;
+    let ended = run(&["watch", "deploymnets", "--kubeconfig", cluster.config()]).await;
+    check(&ended, 3, &["the server has no resource \"deploymnets\"", "did you mean deployments.apps?"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_right_comes_with_the_rule_that_grants_it() {
+    let cluster = Cluster::start().await;
+    cluster.server.faults().inject(Fault::answer(403).of("deployments"));
+    let ended = run(&["watch", "deploy", "-q", "-n", "shop", "--kubeconfig", cluster.config()]).await;
+    let words = [
+        "you may not list and watch deployments.apps in namespace shop",
+        "kind: Role\n",
+        "namespace: shop",
+        "apiGroups: [\"apps\"]",
+        "resources: [\"deployments\"]",
+        "verbs: [\"list\", \"watch\"]",
+    ];
+    check(&ended, 5, &words);
+    let ended = run(&["watch", "deploy", "-A", "--once", "--kubeconfig", cluster.config()]).await;
+    check(
+        &ended,
+        5,
+        &["in all namespaces", "kind: ClusterRole\n", "name namespaces that you may read, with -n"],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_credentials_are_told() {
+    let cluster = Cluster::of(DevServer::builder().token("right")).await;
+    let ended = run(&["watch", "pods", "--server", &cluster.url(), "--token", "wrong"]).await;
+    check(&ended, 5, &["answered 401", "credentials are missing, wrong or expired"]);
+    let ended = run(&["watch", "pods", "--once", "--server", &cluster.url(), "--token", "right"]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let ended = run(&["watch", "pods", "--server", &url]).await;
+    check(&ended, 6, &[&format!("cannot reach {url}"), "refused", "nothing listens there"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_not_trusted_is_told() {
+    let cluster = Cluster::of(DevServer::builder().tls([""; 0]).token("t")).await;
+    let ended = run(&["watch", "pods", "--server", &cluster.url(), "--token", "t"]).await;
+    check(&ended, 6, &["certificate is not trusted", "--insecure-skip-tls-verify"]);
+    let looks_away =
+        ["watch", "pods", "--once", "--server", &cluster.url(), "--token", "t", "--insecure-skip-tls-verify"];
+    assert_eq!(run(&looks_away).await.code, Some(0));
+    let trusts = run(&["watch", "pods", "--once", "--kubeconfig", cluster.config()]).await;
+    assert_eq!(trusts.code, Some(0), "{}", trusts.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_tls_is_told() {
+    let cluster = Cluster::start().await;
+    let url = cluster.url().replace("http:", "https:");
+    let ended = run(&["watch", "pods", "--server", &url]).await;
+    check(&ended, 6, &["the server does not speak TLS", "http://"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
+    let folder = folder();
+    let (garbage, empty) = (folder.join("garbage"), folder.join("empty"));
+    std::fs::write(&garbage, "token: sesame\nclusters: [\n").unwrap();
+    std::fs::write(&empty, "apiVersion: v1\nkind: Config\n").unwrap();
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let table = [
+        (text(&folder.join("missing")), "cannot be read: No such file"),
+        (text(&garbage), "cannot be read: "),
+        (text(&empty), "names no current context"),
+    ];
+    for (path, words) in table {
+        check(&run(&["watch", "pods", "--kubeconfig", &path]).await, 4, &[&path, words]);
+        let mut command = informer(&["watch", "pods"]);
+        command.env("KUBECONFIG", &path);
+        let ended = end(command).await;
+        check(&ended, 4, &[&path, words]);
+        assert!(!ended.stderr.contains("within this process"));
+        assert!(!ended.stderr.contains("sesame"), "secrets stay in the file: {}", ended.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_context_comes_with_those_there_are() {
+    let cluster = Cluster::start().await;
+    let ended = run(&["watch", "pods", "--kubeconfig", cluster.config(), "--context", "prod"]).await;
+    check(&ended, 4, &["has no context \"prod\"", "it has the contexts devserver"]);
+    let ended = run(&["watch", "pods", "--context", "prod"]).await;
+    check(&ended, 4, &["no kubeconfig in which to look for the context \"prod\""]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kubeconfig_at_home_and_in_the_environment_are_found() {
+    let cluster = Cluster::start().await;
+    let home = folder();
+    std::fs::create_dir(home.join(".kube")).unwrap();
+    std::fs::copy(&cluster.kubeconfig, home.join(".kube/config")).unwrap();
+    let mut at_home = informer(&["watch", "namespaces", "--once", "-o", "name"]);
+    at_home.env("HOME", &home);
+    let mut named = informer(&["watch", "namespaces", "--once", "-o", "name"]);
+    named.env("KUBECONFIG", &cluster.kubeconfig);
+    for command in [at_home, named] {
+        let ended = end(command).await;
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        assert_eq!(ended.lines()[0], "namespace/default");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_arguments_are_told() {
+    let cluster = Cluster::start().await;
+    let table = [
+        (&["watch", "pods", "--once", "-o", "diff"][..], "--once shows one state"),
+        (&["watch", "pods", "-l", "a in b"], "label selector \"a in b\" is not valid"),
+        (&["watch", "pods", "-n", "No_Such"], "\"No_Such\" is not a name of a namespace"),
+        (&["watch"], "<RESOURCE>"),
+        (&["watch", "pods", "--for", "soon"], "\"soon\" is no duration"),
+        (&["top"], "`top` draws on a terminal"),
+        (&["demo"], "`demo` draws on a terminal"),
+    ];
+    for (arguments, words) in table {
+        let is_watch = arguments[0] == "watch";
+        let more = if is_watch { vec!["--kubeconfig", cluster.config()] } else { Vec::new() };
+        check(&run(&[arguments, &more].concat()).await, 2, &[words]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_none_is_told() {
+    let ended = run(&["watch", "pods", "--server", "cluster.example:6443"]).await;
+    check(&ended, 4, &["is no address of a server", "https://host:port"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_encoding_that_the_server_lacks_is_told() {
+    let cluster = Cluster::start().await;
+    cluster.create(Widgets::definition()).await;
+    let ended =
+        run(&["watch", "widgets", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
+    check(&ended, 1, &["cannot follow widgets.", "the server answered 406"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_is_not_there_in_time_is_told() {
+    let cluster = Cluster::start().await;
+    cluster.server.faults().inject(Fault::stall_until_withdrawn().of("pods"));
+    let ended = run(&["watch", "pods", "--once", "--for", "300ms", "--kubeconfig", cluster.config()]).await;
+    check(&ended, 1, &["not complete in time: pods"]);
+}

@@ -1,0 +1,15 @@
+//! The command as a person runs it: the program itself, against a server on loopback.
+
+#![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+
+mod folder;
+mod server;
+mod program;
+mod terminal;
+mod watch;
+mod files;
+mod errors;
+mod endings;
+mod devserver;
+mod shell;
+mod top;
