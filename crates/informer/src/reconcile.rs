@@ -6,7 +6,10 @@ use crate::{
     list_watch::BoxFuture,
     subscription::AddError,
 };
-use futures_util::{FutureExt, future::select_all};
+use futures_util::{
+    FutureExt,
+    future::{join_all, select_all},
+};
 use kube_core::Resource;
 use kube_informer_wire::Key;
 use kube_workqueue::{Priority, Queue, limiter};
@@ -163,9 +166,8 @@ impl Reconciler {
         stop.cancel();
         self.queue.shut_down();
         while workers.join_next().await.is_some() {}
-        for place in &places {
-            (place.remove)().await;
-        }
+        let removed: Vec<_> = places.iter().map(|place| (place.remove)()).collect();
+        join_all(removed).await;
         outcome
     }
 }

@@ -111,7 +111,8 @@ impl<K> Seat<K> {
     pub(super) fn leave(&self) {
         self.has_left.store(true, Ordering::Release);
         self.reader().end();
-        (self.metrics.depth.set(0.0), self.metrics.lag.set(0.0));
+        self.metrics.depth.set(0.0);
+        self.metrics.lag.set(0.0);
         self.leaving.notify_waiters();
         self.nudge();
     }

@@ -197,7 +197,6 @@ async fn one_that_panics_is_told_everything_and_hurts_nobody() {
 struct Hasty(Notebook);
 
 impl EventHandler<ConfigMap> for Hasty {
-    #[expect(clippy::manual_async_fn, reason = "what panics is not in the future")]
     fn handle(&mut self, event: &Event<ConfigMap>) -> impl Future<Output = ()> + Send {
         self.0.write(event);
         assert!(self.0.read().len() > 1, "at the first");
