@@ -1,18 +1,27 @@
 //! Deltas meet the store: what handlers are told, rule by rule.
 
-use super::{Event, apply};
+use super::{Controller, Event, apply};
 use crate::{
-    fifo::DeltaFifo,
+    fifo::{Batch, DeltaFifo},
+    list_watch::{FromFns, Page, Watch},
+    reflector::Config,
     store::{Store, Writer},
     testing::{PodBuilder, now, pod, rv, say, version_of},
 };
+use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
+use kube_informer_wire::WatchEvent;
 use proptest::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroUsize,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 /// A queue, a store, and what handlers were told.
 struct Pipeline {
@@ -60,6 +69,31 @@ impl Pipeline {
         }
         events
     }
+}
+
+#[tokio::test]
+async fn a_source_that_always_has_something_does_not_keep_it_from_being_applied() {
+    let list = |_| async { Ok(Page { items: Vec::new(), version: Some(rv(1)), continue_token: None }) };
+    let watch = |_| async {
+        let events =
+            (2..20_000).map(|version| Ok(WatchEvent::Modified(pod(&format!("p{version}")).version(version))));
+        Ok(Watch::new(stream::iter(events).chain(stream::pending())))
+    };
+    let source = FromFns::new(list, watch).without_streaming_lists();
+    let (cancel, largest) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+    let (done, most) = (cancel.clone(), Arc::clone(&largest));
+    let process = move |batch: Batch<Pod>| {
+        most.fetch_max(batch.entries.len(), Ordering::Relaxed);
+        if batch.version == Some(rv(19_999)) {
+            done.cancel();
+        }
+        Ok(())
+    };
+    let running =
+        Controller::new(source, DeltaFifo::builder().build(), Config::default(), process).run(cancel);
+    tokio::time::timeout(Duration::from_secs(60), running).await.unwrap().unwrap();
+    let largest = largest.load(Ordering::Relaxed);
+    assert!((1..=512).contains(&largest), "{largest}");
 }
 
 // R79, R113

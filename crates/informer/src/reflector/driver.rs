@@ -145,6 +145,8 @@ where
 
     /// Does what the cursor says.
     async fn step(&mut self) {
+        // A source that always has something must not keep the task from whoever else is in it.
+        tokio::task::coop::consume_budget().await;
         let step = self.cursor.next(Instant::now());
         self.speaker.begins(&step, self.cursor.version(), self.events);
         match step {
