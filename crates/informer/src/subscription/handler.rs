@@ -1,6 +1,6 @@
 //! Following an informer with a callback.
 
-use super::follower::Follower;
+use super::{follower::Follower, seat::Seat};
 use crate::controller::Event;
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
@@ -50,17 +50,11 @@ pub(super) async fn drive<K: Send + Sync + 'static>(
     mut handler: impl EventHandler<K>,
 ) {
     while let Some(chunk) = follower.next().await {
-        for (number, event) in chunk.events().iter().enumerate() {
-            follower.seat.holds(chunk.events().len() - number - 1);
-            if follower.seat.has_left() {
-                return;
-            }
-            let tell = async {
-                if let Some(event) = follower.seat.filter.view(event) {
-                    handler.handle(&event).await;
-                }
-            };
-            if AssertUnwindSafe(tell).catch_unwind().await.is_err() {
+        let mut told = 0;
+        while told < chunk.events().len() && !follower.seat.has_left() {
+            // Caught around a run of events rather than each: what panicked is passed over, and the run goes on behind it.
+            let run = tell(&follower.seat, &mut handler, chunk.events(), &mut told);
+            if AssertUnwindSafe(run).catch_unwind().await.is_err() {
                 follower.seat.panicked();
                 tracing::error!(
                     handler = follower.seat.name,
@@ -69,8 +63,33 @@ pub(super) async fn drive<K: Send + Sync + 'static>(
                 follower.seat.pause(PAUSE).await;
             }
         }
+        if follower.seat.has_left() {
+            return;
+        }
         follower.handled(&chunk);
         // A backlog must not keep the thread from others.
         tokio::task::yield_now().await;
+    }
+}
+
+/// So often is it noted how many events are left.
+const NOTE: usize = 32;
+
+/// Tells the events from number `told` on, and counts them there.
+async fn tell<K>(seat: &Seat<K>, handler: &mut impl EventHandler<K>, events: &[Event<K>], told: &mut usize) {
+    let begin = *told;
+    for (number, event) in events.iter().enumerate().skip(begin) {
+        if seat.has_left() {
+            return;
+        }
+        *told = number + 1;
+        if number % NOTE == 0 || number + 1 == events.len() {
+            seat.holds(events.len() - number - 1);
+        }
+        if seat.filter.is_none() {
+            handler.handle(event).await;
+        } else if let Some(event) = seat.filter.view(event) {
+            handler.handle(&event).await;
+        }
     }
 }

@@ -83,6 +83,11 @@ impl<K: Resource + 'static> Subscribe<K> {
 }
 
 impl<K> Filter<K> {
+    /// Whether everything passes.
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The event as the follower sees it.
     pub(super) fn view<'e>(&self, event: &'e Event<K>) -> Option<Cow<'e, Event<K>>> {
         match &self.0 {
