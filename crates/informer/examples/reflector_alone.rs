@@ -21,7 +21,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source = ListWatch::<ConfigMap>::namespaced(server.client(), "default");
     let reflecting = tokio::spawn(Reflector::new(source, queue.clone()).run(cancel.clone()));
     show(&queue).await;
-
     maps.create(&PostParams::default(), &named("settings")).await?;
     // The watch is cut twice in what follows; nobody notices.
     server.faults().inject(Fault::cut_after_events(1).on(Verb::Watch).times(2));

@@ -3,7 +3,9 @@
 use crate::cluster::{Cluster, Versions, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::Versions as Restart;
-use kube_informer::{Informer, informer::Builder, list_watch::ListWatch, wire::ResourceVersion};
+use kube_informer::{
+    Informer, informer::Builder, list_watch::ListWatch, reflector::Strategy, wire::ResourceVersion,
+};
 
 /// One that asks for a part, of a server that sends it alone or of one that does not know how.
 fn begin(cluster: &Cluster, is_known: bool) -> Builder<ConfigMap> {
@@ -31,13 +33,15 @@ async fn union(parts: &[Informer<ConfigMap>], version: &ResourceVersion) -> Vers
 
 #[tokio::test(start_paused = true)]
 async fn the_parts_are_the_whole_and_do_not_overlap() {
-    for is_known in [true, false] {
+    for (is_known, strategy) in
+        [(true, Strategy::Stream), (true, Strategy::List), (false, Strategy::Stream), (false, Strategy::List)]
+    {
         let cluster = Cluster::new();
         for number in 0..60 {
             cluster.create(&format!("m{number}")).await;
         }
         for of in [1, 3, 4] {
-            let part = |index| begin(&cluster, is_known).shard(index, of).start().unwrap();
+            let part = |index| begin(&cluster, is_known).strategy(strategy).shard(index, of).start().unwrap();
             let parts: Vec<_> = (0..of).map(part).collect();
             for part in &parts {
                 part.synced().await.unwrap();
