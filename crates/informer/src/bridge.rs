@@ -50,15 +50,15 @@ impl<K: Clone> Bridge<K> {
     fn tell(&mut self, event: Event<K>) {
         match event {
             Event::Added { object, initial: true } if self.synced.is_some() => {
-                self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(object)));
+                self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(object.into())));
             }
             Event::Added { object: new, .. } | Event::Updated { new, .. } => {
                 self.initial_state_ends();
-                self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new)));
+                self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new.into())));
             }
             Event::Deleted { last_known, .. } => {
                 self.initial_state_ends();
-                self.ready.push_back(watcher::Event::Delete(Arc::unwrap_or_clone(last_known)));
+                self.ready.push_back(watcher::Event::Delete(Arc::unwrap_or_clone(last_known.into())));
             }
         }
     }

@@ -4,10 +4,13 @@
 
 mod chaos;
 mod cluster;
+mod compact;
 mod controllers;
 mod crowd;
 mod cuts;
 mod followers;
+#[path = "followers.rs"]
+mod followers_compact;
 mod handlers;
 mod informers;
 mod kinds;
