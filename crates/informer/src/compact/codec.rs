@@ -1,13 +1,13 @@
 //! Compresses and expands bytes, with a dictionary as soon as there is one.
 
 use super::{
-    dictionary::{Dictionary, LEVEL, Packing, made_of},
+    dictionary::{Book, Dictionary, LEVEL},
     sample::{Ratio, Sample},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zstd_safe::{CCtx, DCtx};
 
-/// Compresses the objects of one cache.
+/// Compresses the objects of one cache, for several threads at once.
 ///
 /// Sampling -> Packing -> Sampling, when objects come to look different -> Packing. Packing goes on while it samples, with the
 /// dictionary there is, if there is one.
@@ -16,29 +16,31 @@ pub(super) struct Codec {
 }
 
 struct State {
-    context: CCtx<'static>,
-    dictionary: Option<(Arc<Dictionary>, Packing)>,
+    book: Option<Book>,
     /// What the next dictionary is made of, if there is to be one.
     sample: Option<Sample>,
     ratio: Ratio,
+}
+
+/// What it takes to compress, and where the outcome goes.
+struct Press {
+    context: CCtx<'static>,
     buffer: Vec<u8>,
 }
 
-/// What it takes to expand. They are large, so whoever reads borrows one.
+/// What it takes to compress and to expand is large, so whoever does borrows one.
+static PRESSES: Mutex<Vec<Press>> = Mutex::new(Vec::new());
 static EXPANDERS: Mutex<Vec<DCtx<'static>>> = Mutex::new(Vec::new());
 
-/// So many are kept for the next who reads.
+/// So many are kept for the next who needs one.
 const SPARE: usize = 8;
+
+/// A buffer that a large object made longer than this is given back.
+const LONG: usize = 1 << 20;
 
 impl Codec {
     pub(super) fn new() -> Self {
-        let state = State {
-            context: CCtx::create(),
-            dictionary: None,
-            sample: Some(Sample::new()),
-            ratio: Ratio::default(),
-            buffer: Vec::new(),
-        };
+        let state = State { book: None, sample: Some(Sample::new()), ratio: Ratio::default() };
         Self { state: Mutex::new(state) }
     }
 
@@ -48,26 +50,23 @@ impl Codec {
         bytes: &[u8],
         take: impl FnOnce(&[u8], Option<&Arc<Dictionary>>) -> R,
     ) -> R {
-        let mut state = self.state();
-        state.sample(bytes);
-        state.compress(bytes);
-        let State { dictionary, ratio, buffer, sample, .. } = &mut *state;
-        if dictionary.is_some() && ratio.count(bytes.len(), buffer.len()) && sample.is_none() {
-            *sample = Some(Sample::new());
-        }
-        take(buffer, dictionary.as_ref().map(|(dictionary, _)| dictionary))
+        let book = self.state().sampled(bytes);
+        compress(bytes, book.as_ref(), |compressed| {
+            if book.is_some() {
+                self.state().count(bytes.len(), compressed.len());
+            }
+            take(compressed, book.as_ref().map(|book| &book.dictionary))
+        })
     }
 
     /// All objects there are have come, so that there is nothing to wait for: what there is makes the dictionary. Says
     /// whether there is one.
     pub(super) fn list_ended(&self) -> bool {
         let mut state = self.state();
-        if state.dictionary.is_none() && state.sample.as_ref().is_some_and(Sample::suffices) {
+        if state.book.is_none() && state.sample.as_ref().is_some_and(Sample::suffices) {
             state.settle();
         }
-        // What a large object took is given back.
-        state.buffer = Vec::new();
-        state.dictionary.is_some()
+        state.book.is_some()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -76,33 +75,54 @@ impl Codec {
 }
 
 impl State {
-    fn sample(&mut self, bytes: &[u8]) {
-        let Some(sample) = &mut self.sample else { return };
-        sample.add(bytes);
-        if sample.is_full() {
-            self.settle();
+    /// Takes an object into the sample, if there is one, and gives the dictionary to pack it with.
+    fn sampled(&mut self, bytes: &[u8]) -> Option<Book> {
+        if let Some(sample) = &mut self.sample {
+            sample.add(bytes);
+            if sample.is_full() {
+                self.settle();
+            }
         }
+        self.book.clone()
     }
 
-    /// Makes a dictionary of the sample, which takes a millisecond.
+    /// Makes a dictionary of the sample.
     fn settle(&mut self) {
         let Some(sample) = self.sample.take() else { return };
-        if let Some((dictionary, packing)) = made_of(&sample.content()) {
-            self.dictionary = Some((Arc::new(dictionary), packing));
-            self.ratio = Ratio::default();
+        if let Some(book) = Book::of(&sample) {
+            (self.book, self.ratio) = (Some(book), Ratio::default());
         }
     }
 
-    /// Compresses into the buffer.
-    fn compress(&mut self, bytes: &[u8]) {
-        self.buffer.clear();
-        self.buffer.reserve(zstd_safe::compress_bound(bytes.len()));
-        let compressed = match &self.dictionary {
-            Some((_, packing)) => self.context.compress_using_cdict(&mut self.buffer, bytes, packing),
-            None => self.context.compress(&mut self.buffer, bytes, LEVEL),
-        };
-        compressed.expect("there is room for whatever comes out");
+    fn count(&mut self, before: usize, after: usize) {
+        if self.ratio.count(before, after) && self.sample.is_none() {
+            self.sample = Some(Sample::new());
+        }
     }
+}
+
+/// Compresses `bytes`, and hands the outcome to `take`.
+fn compress<R>(bytes: &[u8], book: Option<&Book>, take: impl FnOnce(&[u8]) -> R) -> R {
+    let spare = || PRESSES.lock().unwrap_or_else(PoisonError::into_inner);
+    let borrowed = spare().pop();
+    let mut press = borrowed.unwrap_or_else(|| Press { context: CCtx::create(), buffer: Vec::new() });
+    let Press { context, buffer } = &mut press;
+    buffer.clear();
+    buffer.reserve(zstd_safe::compress_bound(bytes.len()));
+    let compressed = match book {
+        Some(book) => context.compress_using_cdict(buffer, bytes, &book.packing),
+        None => context.compress(buffer, bytes, LEVEL),
+    };
+    compressed.expect("there is room for whatever comes out");
+    let taken = take(buffer);
+    if buffer.capacity() > LONG {
+        *buffer = Vec::new();
+    }
+    let mut spare = spare();
+    if spare.len() < SPARE {
+        spare.push(press);
+    }
+    taken
 }
 
 /// Expands what was compressed of so many bytes.

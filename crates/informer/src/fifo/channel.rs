@@ -10,7 +10,7 @@ use crate::{
     list_watch::Item,
     listing::Listing,
     object::Object,
-    reflector::LeftOut,
+    reflector::Collected,
     sync::{Mutex, MutexGuard},
     waiters::{Ticket, Waiters, wake},
 };
@@ -113,7 +113,7 @@ impl<K: Resource> DeltaFifo<K> {
     }
 
     /// Transforms an object of a list, or finds the known one that is the same.
-    pub(super) fn collect(&self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
+    pub(super) fn collect(&self, item: Item<K>) -> Collected<K> {
         self.shared.gate.admit_listed(item)
     }
 

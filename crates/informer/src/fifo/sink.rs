@@ -4,16 +4,16 @@ use super::{channel::DeltaFifo, delta::Delta};
 use crate::{
     list_watch::{BoxError, Item},
     listing::Listing,
-    object::Object,
-    reflector::{LeftOut, Sink},
+    reflector::{Collector, Sink},
 };
 use kube_core::Resource;
-use kube_informer_wire::{Key, ResourceVersion};
+use kube_informer_wire::ResourceVersion;
 
 /// Fails only once the queue is closed.
 impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
-    fn collect(&mut self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
-        Self::collect(self, item)
+    fn collector(&self) -> Collector<K> {
+        let fifo = self.clone();
+        Collector::new(move |item| fifo.collect(item))
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {

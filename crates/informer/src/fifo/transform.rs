@@ -6,7 +6,7 @@ use crate::{
     list_watch::{BoxError, Item, ItemError},
     listing::Listing,
     object::{Keep, Object},
-    reflector::LeftOut,
+    reflector::{Collected, LeftOut},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyError};
@@ -74,7 +74,7 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
 impl<K: Resource> Gate<K> {
     /// Lets an object in. What cannot be decoded is not reported here.
-    pub(super) fn admit(&self, item: Item<K>, look: Look) -> Result<(Key, Object<K>), LeftOut> {
+    pub(super) fn admit(&self, item: Item<K>, look: Look) -> Collected<K> {
         let (object, wire) = item.into_parts().map_err(LeftOut::Undecodable)?;
         let outcome = match &self.transform {
             None => Ok(object),
@@ -100,7 +100,7 @@ impl<K: Resource> Gate<K> {
     }
 
     /// Lets an object of a list in, as the known one where that is the same, and then without decoding it.
-    pub(super) fn admit_listed(&self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
+    pub(super) fn admit_listed(&self, item: Item<K>) -> Collected<K> {
         if let Some(reuse) = &self.reuse
             && let Some(identity) = item.identity()
             && let Some(known) = reuse(&identity)

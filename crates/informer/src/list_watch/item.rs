@@ -77,6 +77,14 @@ impl<K> Item<K> {
         Self(Form::Wire(Wire { raw, decoder }, None))
     }
 
+    /// How many bytes it came in; none where it is an object.
+    pub(crate) fn len(&self) -> usize {
+        match &self.0 {
+            Form::Object(_) => 0,
+            Form::Wire(wire, _) => wire.raw.bytes().len(),
+        }
+    }
+
     /// The object, if it is decoded.
     #[must_use]
     pub fn object(&self) -> Option<&K> {

@@ -6,12 +6,13 @@ use super::{
     cursor::Cursor,
     dice::Dice,
     failure::Failure,
+    intake::{Intake, Presence, Taken},
     inventory::Inventory,
     journal::Journal,
     live::Live,
     report::{Activity, Cause, Outlook, Report, Status},
     resync::Resync,
-    sink::{LeftOut, Sink},
+    sink::{Collector, LeftOut, Sink},
     speaker::Speaker,
     step::{Page, Reading, Step, Then, Via},
 };
@@ -35,6 +36,8 @@ pub struct Reflector<K, L, S> {
     pub(super) sink: S,
     pub(super) cursor: Cursor,
     watch: Option<Live<K>>,
+    pub(super) collector: Collector<K>,
+    pub(super) intake: Intake<K>,
     pub(super) collection: Collection<K>,
     pub(super) journal: Journal,
     resync: Resync,
@@ -74,6 +77,8 @@ where
         Self {
             speaker: Speaker::new(format!("{}:{}", caller.file(), caller.line()), source.describe()),
             source,
+            collector: sink.collector(),
+            intake: Intake::new(),
             sink,
             consistency: config.consistency,
             resync: Resync::every(config.resync),
@@ -152,8 +157,7 @@ where
         match step {
             Step::List(options, page) => self.list(&options, page).await,
             Step::Stream(options, until) => {
-                self.collection.clear();
-                self.journal = Journal::new(Via::Stream, Instant::now());
+                self.begin(Via::Stream);
                 self.open(Reading::Collect, &options, until).await;
             }
             Step::Watch(options, until) => self.open(Reading::Deliver, &options, until).await,
@@ -172,23 +176,43 @@ where
 
     async fn list(&mut self, options: &ListOptions, page: Page) {
         if page == Page::First {
-            self.collection.clear();
-            self.journal = Journal::new(Via::List, Instant::now());
+            self.begin(Via::List);
         }
         self.watch = None;
         self.journal.page_asked();
         let mut left_out = Vec::new();
-        let (collection, sink, journal) = (&mut self.collection, &mut self.sink, &mut self.journal);
+        let (collection, intake, journal) = (&mut self.collection, &mut self.intake, &mut self.journal);
+        let collector = &self.collector;
+        let mut take = |taken: Vec<Taken<K>>| {
+            for taken in taken {
+                match taken.collected {
+                    Ok((key, object)) => collection.push(key, object),
+                    Err(LeftOut::Rejected(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
+                    Err(LeftOut::Undecodable(error)) => left_out.push(error),
+                }
+            }
+        };
         let mut each = |item: Result<Item<K>, ItemError>| {
             journal.item_came();
-            match item.map_err(LeftOut::Undecodable).and_then(|item| sink.collect(item)) {
-                Ok((key, object)) => collection.push(key, object),
-                Err(LeftOut::Rejected(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
-                Err(LeftOut::Undecodable(error)) => left_out.push(error),
+            match item {
+                Ok(item) => intake.push(Presence::Here, item, collector),
+                Err(error) => take(vec![Taken {
+                    presence: Presence::Here,
+                    collected: Err(LeftOut::Undecodable(error)),
+                }]),
+            }
+            while let Some(done) = intake.next_done() {
+                take(done);
             }
         };
         let span = self.speaker.list_span(options);
         let listed = self.source.list(options, &mut each).instrument(span).await;
+        if matches!(&listed, Ok(meta) if meta.continue_token.is_none()) {
+            intake.complete(collector);
+            while let Some(done) = intake.next().await {
+                take(done);
+            }
+        }
         self.count_bytes();
         for error in left_out {
             self.leave_out(Activity::List, &error);
@@ -200,6 +224,13 @@ where
                 self.fail(Activity::List, Cause::Source(&error));
             }
         }
+    }
+
+    /// Begins to collect the whole state.
+    fn begin(&mut self, via: Via) {
+        self.intake.clear();
+        self.collection.clear();
+        self.journal = Journal::new(via, Instant::now());
     }
 
     async fn open(&mut self, reading: Reading, options: &WatchOptions, until: Instant) {
@@ -241,6 +272,11 @@ where
                 }
             }
         }
+    }
+
+    /// Whether there is a watch, and it has not failed.
+    pub(super) fn is_open(&self) -> bool {
+        self.watch.is_some()
     }
 
     fn count_bytes(&mut self) {

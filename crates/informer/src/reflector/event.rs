@@ -2,6 +2,7 @@
 
 use super::{
     driver::{Reflector, activity},
+    intake::{Presence, Taken},
     report::Activity,
     sink::{LeftOut, Sink},
     step::{Reading, Seen},
@@ -26,7 +27,10 @@ where
         match event {
             Ok(WatchEvent::Error(status)) => self.watch_failed(activity, &Error::status(*status)),
             Ok(WatchEvent::Bookmark { version, initial_events_end: true }) => {
-                self.cursor.initial_state_complete(version, Instant::now());
+                self.complete(reading).await;
+                if self.is_open() {
+                    self.cursor.initial_state_complete(version, Instant::now());
+                }
             }
             Ok(event) => match reading {
                 Reading::Collect => self.collect(event),
@@ -63,22 +67,43 @@ where
         match event {
             WatchEvent::Added(item) | WatchEvent::Modified(item) => {
                 self.journal.item_came();
-                match self.sink.collect(item) {
-                    Ok((key, object)) => self.collection.put(key, object),
-                    Err(LeftOut::Rejected(key)) => {
-                        key.into_iter().for_each(|key| self.collection.unreadable(key))
-                    }
-                    Err(LeftOut::Undecodable(error)) => return self.undecodable(Activity::Stream, error),
-                }
+                self.intake.push(Presence::Here, item, &self.collector);
             }
-            WatchEvent::Deleted(item) => match self.sink.collect(item) {
-                Ok((key, _)) | Err(LeftOut::Rejected(Some(key))) => self.collection.remove(&key),
-                Err(LeftOut::Rejected(None)) => {}
-                Err(LeftOut::Undecodable(error)) => return self.undecodable(Activity::Stream, error),
-            },
+            WatchEvent::Deleted(item) => self.intake.push(Presence::Gone, item, &self.collector),
             _ => {}
         }
         self.cursor.event_seen(Seen::Happened, None, now);
+        while let Some(done) = self.intake.next_done() {
+            self.take_in(done);
+        }
+    }
+
+    /// All of the initial state has come, and is taken in.
+    async fn complete(&mut self, reading: Reading) {
+        if reading == Reading::Collect {
+            self.intake.complete(&self.collector);
+            while let Some(done) = self.intake.next().await {
+                self.take_in(done);
+            }
+        }
+    }
+
+    /// Takes in what has been decoded of the initial state; what is left over once the watch has failed is nothing any more.
+    fn take_in(&mut self, done: Vec<Taken<K>>) {
+        for Taken { presence, collected } in done {
+            match (presence, collected) {
+                _ if !self.is_open() => return,
+                (Presence::Here, Ok((key, object))) => self.collection.put(key, object),
+                (Presence::Here, Err(LeftOut::Rejected(key))) => {
+                    key.into_iter().for_each(|key| self.collection.unreadable(key));
+                }
+                (Presence::Gone, Ok((key, _)) | Err(LeftOut::Rejected(Some(key)))) => {
+                    self.collection.remove(&key);
+                }
+                (Presence::Gone, Err(LeftOut::Rejected(None))) => {}
+                (_, Err(LeftOut::Undecodable(error))) => self.undecodable(Activity::Stream, error),
+            }
+        }
     }
 
     /// Hands an event on.

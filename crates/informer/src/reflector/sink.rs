@@ -6,6 +6,7 @@ use crate::{
     object::Object,
 };
 use kube_informer_wire::{Key, ResourceVersion};
+use std::{fmt, sync::Arc};
 
 /// Why a sink does not take an object of a list in.
 #[derive(Debug)]
@@ -17,18 +18,51 @@ pub enum LeftOut {
     Rejected(Option<Key>),
 }
 
+/// An object of a list as a sink takes it, under its key; or why it does not.
+pub type Collected<K> = Result<(Key, Object<K>), LeftOut>;
+
+/// Gives the objects of a list the form in which [`Sink::replace`] takes them. It is used by several threads at once.
+pub struct Collector<K>(Arc<Collect<K>>);
+
+type Collect<K> = dyn Fn(Item<K>) -> Collected<K> + Send + Sync;
+
+impl<K> Collector<K> {
+    /// Does what this function does.
+    pub fn new(collect: impl Fn(Item<K>) -> Collected<K> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(collect))
+    }
+
+    /// Gives an object its form.
+    ///
+    /// # Errors
+    /// [`LeftOut`] says why it is left out.
+    pub fn collect(&self, item: Item<K>) -> Collected<K> {
+        (self.0)(item)
+    }
+}
+
+impl<K> Clone for Collector<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K> fmt::Debug for Collector<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Collector")
+    }
+}
+
 /// Takes what a reflector sees.
 ///
 /// [`DeltaFifo`](crate::fifo::DeltaFifo) is one, and a [`Writer`](crate::store::Writer) of a store is another. When a method
 /// returns an error, the reflector takes the cache for behind, backs off and begins again with the whole state.
 pub trait Sink<K>: Send {
-    /// Takes an object of a list that is being collected, and gives it the form in which
-    /// [`replace`](Self::replace) takes it: transformed, under its key, shared with what is known where it is the same, which
-    /// can be told [without decoding it](Item::identity).
+    /// What gives the objects of a list the form in which [`replace`](Self::replace) takes them: transformed, under their
+    /// keys, shared with what is known where they are the same, which can be told [without decoding them](Item::identity).
     ///
-    /// # Errors
-    /// [`LeftOut`] says why it is left out.
-    fn collect(&mut self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut>;
+    /// It is asked for once; a reflector takes the objects of a long list through it on all cores.
+    fn collector(&self) -> Collector<K>;
 
     /// Takes all there is.
     fn replace(&mut self, listing: Listing<K>) -> impl Future<Output = Result<(), BoxError>> + Send;

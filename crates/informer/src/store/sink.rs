@@ -4,8 +4,7 @@ use super::writer::Writer;
 use crate::{
     list_watch::{BoxError, Item},
     listing::Listing,
-    object::Object,
-    reflector::{LeftOut, Sink},
+    reflector::{Collector, LeftOut, Sink},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
@@ -15,15 +14,18 @@ use std::sync::Arc;
 ///
 /// Nobody is told of changes, so a resync does nothing.
 impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
-    fn collect(&mut self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
-        if let Some(identity) = item.identity()
-            && let Some(known) = self.same(&identity)
-        {
-            return Ok(known);
-        }
-        let object = item.into_object().map_err(LeftOut::Undecodable)?;
-        let key = Key::of(&object).map_err(|_| LeftOut::Rejected(None))?;
-        Ok((key, Arc::new(object).into()))
+    fn collector(&self) -> Collector<K> {
+        let known = self.known();
+        Collector::new(move |item: Item<K>| {
+            if let Some(identity) = item.identity()
+                && let Some(known) = known(&identity)
+            {
+                return Ok(known);
+            }
+            let object = item.into_object().map_err(LeftOut::Undecodable)?;
+            let key = Key::of(&object).map_err(|_| LeftOut::Rejected(None))?;
+            Ok((key, Arc::new(object).into()))
+        })
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {

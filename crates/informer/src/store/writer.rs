@@ -63,9 +63,10 @@ impl<K> Writer<K> {
 }
 
 impl<K: Resource> Writer<K> {
-    /// The stored object and its key, if it is the very state that is meant.
-    pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
-        self.cell.peek().same(identity)
+    /// What finds the stored object and its key, if it is the very state that is meant.
+    pub(super) fn known(&self) -> impl Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + use<K> {
+        let cell = Arc::clone(&self.cell);
+        move |identity| cell.peek().same(identity)
     }
 }
 

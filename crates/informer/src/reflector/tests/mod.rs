@@ -7,11 +7,10 @@ mod lifecycle;
 mod consistency;
 mod observe;
 
-use super::{Config, LeftOut, Reflector, Report, Sink, Status, Strategy};
+use super::{Collector, Config, LeftOut, Reflector, Report, Sink, Status, Strategy};
 use crate::{
     list_watch::{BoxError, Error, Item, Scene, Script},
     listing::Listing,
-    object::Object,
     testing::{brief, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -53,9 +52,11 @@ impl Recorder {
 }
 
 impl Sink<Pod> for Recorder {
-    fn collect(&mut self, item: Item<Pod>) -> Result<(Key, Object<Pod>), LeftOut> {
-        let object = item.into_object().map_err(LeftOut::Undecodable)?;
-        Ok((Key::of(&object).unwrap(), Arc::new(object).into()))
+    fn collector(&self) -> Collector<Pod> {
+        Collector::new(|item: Item<Pod>| {
+            let object = item.into_object().map_err(LeftOut::Undecodable)?;
+            Ok((Key::of(&object).unwrap(), Arc::new(object).into()))
+        })
     }
 
     async fn replace(&mut self, listing: Listing<Pod>) -> Result<(), BoxError> {
