@@ -108,6 +108,17 @@ impl<K> Item<K> {
         })
     }
 
+    /// The same item, decoded if it can be.
+    pub(crate) fn decoded_or_not(self) -> Self {
+        Self(match self.0 {
+            Form::Wire(wire, None) => {
+                let object = wire.decoder.decode(&wire.raw).ok();
+                Form::Wire(wire, object)
+            }
+            form => form,
+        })
+    }
+
     /// The object.
     ///
     /// # Errors

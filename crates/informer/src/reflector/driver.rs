@@ -1,6 +1,7 @@
 //! The loop that does what the cursor says.
 
 use super::{
+    arrival::gather,
     collection::Collection,
     config::{Config, Consistency, Strategy},
     cursor::Cursor,
@@ -256,9 +257,14 @@ where
         tokio::select! {
             biased;
             event = live.watch.next() => {
+                // What comes behind the end of the initial state is news, and not to be taken together with it.
+                let arrived = event.map(|event| match reading {
+                    Reading::Collect => vec![event],
+                    Reading::Deliver => gather(event, &mut live.watch),
+                });
                 self.count_bytes();
-                match event {
-                    Some(event) => self.event(reading, event).await,
+                match arrived {
+                    Some(arrived) => self.events(reading, arrived).await,
                     None => self.closed(reading),
                 }
             }

@@ -1,6 +1,7 @@
 //! What becomes of the events of a watch.
 
 use super::{
+    arrival::{Arrived, decoded},
     driver::{Reflector, activity},
     intake::{Presence, Taken},
     report::Activity,
@@ -10,7 +11,7 @@ use super::{
 use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
 use kube_informer_wire::{DecodeError, ResourceVersion, WatchEvent};
-use tokio::time::Instant;
+use tokio::{task::coop, time::Instant};
 
 impl<K, L, S> Reflector<K, L, S>
 where
@@ -18,8 +19,19 @@ where
     L: ListerWatcher<K>,
     S: Sink<K>,
 {
+    /// Takes what arrived together, up to where something fails.
+    pub(super) async fn events(&mut self, reading: Reading, arrived: Vec<Arrived<K>>) {
+        let arrived = if arrived.len() > 1 { decoded(arrived).await } else { arrived };
+        for event in arrived {
+            if self.is_open() && self.cursor.waiting().is_none() {
+                coop::consume_budget().await;
+                self.event(reading, event).await;
+            }
+        }
+    }
+
     /// Takes an event, or what came in its place.
-    pub(super) async fn event(&mut self, reading: Reading, event: Result<WatchEvent<Item<K>>, Error>) {
+    async fn event(&mut self, reading: Reading, event: Result<WatchEvent<Item<K>>, Error>) {
         let activity = activity(reading);
         if let Ok(event) = &event {
             self.speaker.metrics.event(event);

@@ -17,6 +17,7 @@ mod resync;
 mod journal;
 pub mod metrics;
 mod live;
+mod arrival;
 mod speaker;
 mod driver;
 mod event;

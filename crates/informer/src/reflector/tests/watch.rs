@@ -208,6 +208,19 @@ async fn a_change_that_the_sink_does_not_take_begins_again() {
     assert_eq!(run.errors(), ["Deliver: refused"]);
 }
 
+// R38
+#[tokio::test(start_paused = true)]
+async fn nothing_is_handed_on_behind_a_change_that_was_not_taken() {
+    let sink = Recorder::default();
+    sink.refuses.lock().unwrap().push("add b@13");
+    let events = [("a", 12), ("b", 13), ("c", 14)].map(|(name, version)| added(pod(name).version(version)));
+    let all = [("a", 12), ("b", 13), ("c", 14)].map(|(name, version)| pod(name).version(version));
+    let script = listed().watch(Scene::open(events)).list(all, 14).watch(silence());
+    let mut run = start_into(script, listing(), sink);
+    assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(12, 0)", "WATCH(14)"]);
+    assert_eq!(run.sink.given()[1..], ["add a@12", "replace 14 [a@12 b@13 c@14]"]);
+}
+
 // R39
 #[tokio::test(start_paused = true)]
 async fn an_unknown_type_of_event_moves_the_version() {
