@@ -13,7 +13,7 @@ use kube::{
 use kube_devserver::{Churn, DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Keep,
-    list_watch::{FromFns, Page, Watch},
+    list_watch::{Encoding, FromFns, Page, Watch},
     reflector::Strategy,
     wire::{Key, ResourceVersion},
 };
@@ -63,11 +63,18 @@ async fn reads_are_what_a_cache_of_whole_objects_gives() {
     let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
     for strategy in STRATEGIES {
         for without in [false, true] {
-            let [whole, compact] = KEEPS.map(|keep| {
-                let builder = Informer::<Pod>::new(server.client()).keep(keep).strategy(strategy);
-                let builder = if without { builder.without_managed_fields() } else { builder };
-                builder.index("node", node).start().unwrap()
-            });
+            // The whole objects are those of JSON, and the small ones come in protobuf one time and in JSON the next.
+            let encoding =
+                if without == (strategy == Strategy::List) { Encoding::Protobuf } else { Encoding::Json };
+            let [whole, compact] =
+                [(Keep::Whole, Encoding::Json), (Keep::Compact, encoding)].map(|(keep, encoding)| {
+                    let builder = Informer::<Pod>::new(server.client())
+                        .keep(keep)
+                        .encoding(encoding)
+                        .strategy(strategy);
+                    let builder = if without { builder.without_managed_fields() } else { builder };
+                    builder.index("node", node).start().unwrap()
+                });
             for pods in [&whole, &compact] {
                 pods.synced().await.unwrap();
             }
