@@ -28,8 +28,11 @@ pub(super) struct Method<K> {
     pub(super) decoder: Decoder<K>,
     pub(super) transform: Option<Transform<K>>,
     /// The cache of decoded objects holds packed ones, which hold this.
-    pub(super) hot: Weak<Hot<K>>,
+    pub(super) hot: Weak<HotObjects<K>>,
 }
+
+/// The decoded objects of one cache.
+pub(super) type HotObjects<K> = Hot<Packed<K>, K>;
 
 pub(super) type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
@@ -84,7 +87,7 @@ impl<K> Packed<K> {
     /// The object, which is likely to be asked for again, by the hash of its key.
     pub(crate) fn decode_again(&self, digest: u64) -> Arc<K> {
         let Some(hot) = self.method().hot.upgrade() else { return self.decode() };
-        hot.find(digest, self).unwrap_or_else(|| {
+        hot.find(digest, |packed| packed.ptr_eq(self)).unwrap_or_else(|| {
             let object = self.decode();
             hot.put(digest, self.clone(), Arc::clone(&object));
             object

@@ -4,7 +4,7 @@ use super::{
     codec::Codec,
     dictionary::Dictionary,
     hot::Hot,
-    packed::{Method, Packed, Transform},
+    packed::{HotObjects, Method, Packed, Transform},
     stamp::Stamp,
 };
 use crate::list_watch::{Decoder, Wire};
@@ -18,7 +18,7 @@ pub(crate) struct Packer<K> {
 
 struct Shared<K> {
     codec: Codec,
-    hot: Arc<Hot<K>>,
+    hot: Arc<HotObjects<K>>,
     /// The few ways that are in use: one for each source and format, with the dictionary of the day.
     methods: Mutex<Vec<Arc<Method<K>>>>,
 }
