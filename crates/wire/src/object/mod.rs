@@ -11,7 +11,7 @@ mod error;
 mod decode;
 
 pub use decode::decode_object;
-pub(crate) use decode::decode_tracked;
+pub(crate) use decode::decode_json;
 pub use error::ObjectError;
 pub use identity::Identity;
 pub use raw::{Format, ManagedFields, Raw, open_protobuf};

@@ -9,7 +9,7 @@ use super::{
 
 /// What a message with a form of its own is in JSON.
 #[derive(Debug)]
-pub(super) enum Form<'a> {
+pub(crate) enum Form<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -25,7 +25,7 @@ pub(super) enum Form<'a> {
 
 impl<'a> Form<'a> {
     /// Reads the message of a value that is no plain one.
-    pub(super) fn read(value: Value, reader: Reader<'a>) -> Result<Self, ProtobufError> {
+    pub(crate) fn read(value: Value, reader: Reader<'a>) -> Result<Self, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime if reader.is_empty() => Ok(Self::Null),
             Value::Time => TimeText::read(reader, Precision::Seconds).map(Self::Time),

@@ -12,7 +12,7 @@ pub(super) struct Kind {
 
 /// A protobuf message.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The Go type, as `k8s.io/api/core/v1.Pod`.
     pub(super) name: &'static str,
     /// The field with number 1, and so on; vacant where there is none.
@@ -23,11 +23,13 @@ pub(super) struct Message {
 
 /// A field of a message.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(crate) struct Field {
     /// Its name in JSON.
     pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    pub(super) value: Value,
+    pub(crate) shape: Shape,
+    pub(crate) value: Value,
+    /// How it is written.
+    pub(super) wire: Wire,
     /// Whether JSON leaves out the zero value, which protobuf writes.
     pub(super) is_omitted: bool,
     /// Whether JSON says `null` where protobuf has nothing.
@@ -36,7 +38,7 @@ pub(super) struct Field {
 
 /// How often a field is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// No field has this number.
     Vacant,
     /// Always written to protobuf, also when zero: no pointer in Go.
@@ -53,7 +55,7 @@ pub(super) enum Shape {
 
 /// What a field, an element of a list or a value of a map is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Bool,
     /// 32 or 64 bits, signed.
     Int,
@@ -91,7 +93,7 @@ impl Message {
 impl Value {
     /// How it is written.
     #[inline]
-    pub(super) fn wire(self) -> Wire {
+    pub(crate) const fn wire(self) -> Wire {
         match self {
             Self::Bool | Self::Int => Wire::Varint,
             Self::Double => Wire::Fixed64,
@@ -125,7 +127,7 @@ impl Field {
     }
 
     const fn new(name: &'static str, shape: Shape, value: Value) -> Self {
-        Self { name, shape, value, is_omitted: false, is_null: false }
+        Self { name, shape, value, wire: value.wire(), is_omitted: false, is_null: false }
     }
 }
 

@@ -1,0 +1,130 @@
+//! Where a value stands in protobuf, and what it is.
+
+use super::{
+    error::{Cause, ProtobufError},
+    forms::Form,
+    reader::{Reader, Tag},
+    schema::Schema,
+    table::{Field, Message, Shape, Value},
+};
+
+/// No Kubernetes object is nested this deep but for schemas, and the JSON decoder takes no more either.
+const MAX_DEPTH: u8 = 100;
+
+/// A value that is to be read, and what follows it in its message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'de> {
+    pub(crate) reader: Reader<'de>,
+    pub(crate) next: Next<'de>,
+    /// What is passed over inside of the value.
+    pub(crate) skip: Skip,
+    /// How many messages it is in.
+    pub(crate) depth: u8,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next<'de> {
+    Null,
+    /// A text that is not in the message itself.
+    Text(&'de str),
+    /// An object that is not in a message itself.
+    Object(&'de Object<'de>),
+    /// A field, whose tag has been read.
+    Field(&'static Field, Tag),
+    /// An element of a list, or what stands under a key of a map.
+    Element(Value),
+}
+
+/// A message that is an object in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object<'de> {
+    pub(super) reader: Reader<'de>,
+    pub(super) message: &'static Message,
+    /// Whose version and kind it tells, which are not in the message itself.
+    pub(super) types: Option<Schema>,
+    pub(super) skip: Skip,
+    pub(super) depth: u8,
+}
+
+impl<'de> Object<'de> {
+    /// An object of this kind that does not say so.
+    pub(crate) fn of(schema: Schema, reader: Reader<'de>) -> Self {
+        Self { reader, message: schema.message(), types: None, skip: Skip::Nothing, depth: 0 }
+    }
+
+    /// The object with its version and kind.
+    pub(crate) fn with_types(mut self, schema: Schema) -> Self {
+        self.types = Some(schema);
+        self
+    }
+
+    /// The object as if it had no managed fields.
+    pub(crate) fn without_managed_fields(mut self) -> Self {
+        self.skip = Skip::InObject;
+        self
+    }
+
+    /// One that is the value at this place.
+    #[inline]
+    pub(crate) fn inside(
+        place: &Place<'de>,
+        reader: Reader<'de>,
+        message: &'static Message,
+    ) -> Result<Self, ProtobufError> {
+        match place.depth {
+            MAX_DEPTH.. => Err(reader.error(Cause::Deep(MAX_DEPTH))),
+            depth => Ok(Self { reader, message, types: None, skip: place.skip, depth: depth + 1 }),
+        }
+    }
+}
+
+/// Where the managed fields are that are passed over as if they were not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skip {
+    Nothing,
+    /// In the metadata of what is read.
+    InObject,
+    /// In what is read.
+    InMetadata,
+}
+
+impl<'de> Place<'de> {
+    /// A value that is in no message.
+    pub(crate) fn of(next: Next<'de>) -> Self {
+        Self { reader: Reader::new(&[]), next, skip: Skip::Nothing, depth: 0 }
+    }
+
+    /// Takes a value that may be null, if it is.
+    #[inline]
+    pub(crate) fn take_null(&mut self) -> Result<bool, ProtobufError> {
+        let value = match self.next {
+            Next::Null => return Ok(true),
+            Next::Text(_) | Next::Object(_) => return Ok(false),
+            Next::Field(Field { shape: Shape::Many | Shape::Map, .. }, _) => return Ok(false),
+            Next::Field(field, _) => field.value,
+            Next::Element(value) => value,
+        };
+        if !Form::is_nullable(value) {
+            return Ok(false);
+        }
+        let mut ahead = self.reader;
+        let is_null = Form::is_null(value, ahead.message()?)?;
+        if is_null {
+            self.reader = ahead;
+        }
+        Ok(is_null)
+    }
+
+    /// Passes over the value.
+    pub(crate) fn pass(&mut self) -> Result<(), ProtobufError> {
+        match self.next {
+            Next::Null | Next::Text(_) | Next::Object(_) => Ok(()),
+            Next::Field(Field { shape: Shape::Many | Shape::Map, .. }, tag) => {
+                self.reader.skip_run(tag).map(drop)
+            }
+            Next::Field(_, tag) => self.reader.skip(tag.wire),
+            Next::Element(value) => self.reader.skip(value.wire()),
+        }
+    }
+}
