@@ -16,5 +16,8 @@ mod node;
 
 mod object;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use error::Error;
 pub(crate) use object::{from_json, from_protobuf};

@@ -11,7 +11,7 @@ use super::{
 use crate::json::Number;
 use serde::{
     Deserializer,
-    de::{Error as _, Visitor, value::StrDeserializer},
+    de::{Error as _, IgnoredAny, Visitor, value::StrDeserializer},
 };
 
 /// The name under which serde_json asks for a value as it is written.
@@ -172,7 +172,9 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     ) -> Result<V::Value, Error> {
         match self {
             Node::Json(text) if name == RAW_VALUE => {
-                let mut within = Within::entry(RAW_VALUE, text.reader.skip()?);
+                let raw = text.reader.skip()?;
+                serde_json::from_str::<IgnoredAny>(raw).map_err(Error::custom)?;
+                let mut within = Within::entry(RAW_VALUE, raw);
                 visitor.visit_map(Members(&mut within))
             }
             node => visitor.visit_newtype_struct(node),
@@ -208,7 +210,11 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         visitor.visit_unit()
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         self.deserialize_unit(visitor)
     }
 

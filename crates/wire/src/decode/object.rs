@@ -1,10 +1,6 @@
 //! Decodes a whole object.
 
-use super::{
-    error::Error,
-    text::Text,
-    within::Node,
-};
+use super::{error::Error, text::Text, within::Node};
 use crate::protobuf::{Next, Object, Place, Skip};
 use serde::de::DeserializeOwned;
 

@@ -73,6 +73,11 @@ impl<'de> Brackets<'de> {
         self.count.saturating_sub(1)
     }
 
+    /// How many elements there are, if they are worth the counting: room for more of them would be wasted.
+    pub(super) fn size_hint(&self) -> Option<usize> {
+        (self.bracket == b']' && self.count == 0).then(|| self.text.reader.count_objects()).flatten()
+    }
+
     /// Goes on to the next member, if there is one.
     pub(super) fn next_member(&mut self) -> Result<bool, JsonError> {
         loop {

@@ -14,7 +14,11 @@ pub(super) enum Within<'de> {
     Entries(Entries<'de>),
     Elements(Elements<'de>),
     /// One member.
-    Entry { name: &'static str, place: Place<'de>, is_told: bool },
+    Entry {
+        name: &'static str,
+        place: Place<'de>,
+        is_told: bool,
+    },
 }
 
 /// A value.
@@ -83,7 +87,8 @@ impl<'de> Within<'de> {
     /// How many there are yet to come, if that is known.
     pub(super) fn left(&self) -> Option<usize> {
         match self {
-            Self::Json(_) | Self::Message(_) | Self::Entry { .. } => None,
+            Self::Json(brackets) => brackets.size_hint(),
+            Self::Message(_) | Self::Entry { .. } => None,
             Self::Entries(entries) => Some(entries.left()),
             Self::Elements(elements) => Some(elements.left()),
         }

@@ -1,6 +1,6 @@
 //! Reads JSON text from value to value.
 
-use super::scan::{plain_end, skip, string_end};
+use super::scan::{count, plain_end, skip, string_end};
 use std::borrow::Cow;
 
 /// JSON up to where it has been read. What is skipped may be malformed inside.
@@ -137,6 +137,12 @@ impl<'a> JsonReader<'a> {
         let begin = self.place;
         self.place = skip(self.text.as_bytes(), begin).ok_or(self.error("a value does not end"))?;
         Ok(&self.text[begin..self.place])
+    }
+
+    /// How many objects an array has, of which the bracket has been passed; nothing if it has others than objects,
+    /// which are too small to be worth the counting.
+    pub(crate) fn count_objects(mut self) -> Option<usize> {
+        (self.peek() == Some(b'{')).then(|| count(self.text.as_bytes(), self.place))
     }
 
     /// Sees that nothing follows.

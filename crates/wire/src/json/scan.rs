@@ -6,7 +6,8 @@ pub(crate) fn skip(text: &[u8], place: usize) -> Option<usize> {
         b'"' => string_end(text, place + 1).map(|end| end + 1),
         b'{' | b'[' => nested_end(text, place),
         _ => {
-            let is_behind = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\n' | b'\r' | b'\t');
+            let is_behind =
+                |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\n' | b'\r' | b'\t');
             let length = text[place..].iter().position(is_behind).unwrap_or(text.len() - place);
             (length > 0).then_some(place + length)
         }
@@ -27,6 +28,23 @@ fn nested_end(text: &[u8], mut place: usize) -> Option<usize> {
             return Some(place);
         }
     }
+}
+
+/// How many elements an array has, of which the bracket has been passed. Of what is no array it is any number.
+pub(super) fn count(text: &[u8], mut place: usize) -> usize {
+    let (mut depth, mut count) = (1_usize, 1);
+    while let Some(byte) = text.get(place) {
+        match *byte {
+            b'"' => place = string_end(text, place + 1).unwrap_or(text.len()),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => break,
+            b'}' | b']' => depth -= 1,
+            b',' if depth == 1 => count += 1,
+            _ => {}
+        }
+        place += 1;
+    }
+    count
 }
 
 /// Where the quote is that ends a string, eight bytes at a time: most strings are too short for anything wider to pay.
