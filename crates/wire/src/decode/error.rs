@@ -21,6 +21,9 @@ enum Cause {
     Protobuf(ProtobufError),
     #[error(transparent)]
     Json(JsonError),
+    /// JSON that is not read here.
+    #[error(transparent)]
+    Tree(serde_json::Error),
     #[error("text is no UTF-8 at byte {0}")]
     Text(usize),
     /// What the type that is decoded says.
@@ -83,6 +86,12 @@ impl From<ProtobufError> for Error {
 impl From<JsonError> for Error {
     fn from(error: JsonError) -> Self {
         Self::new(Cause::Json(error))
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(Cause::Tree(error))
     }
 }
 

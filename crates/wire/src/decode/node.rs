@@ -11,11 +11,8 @@ use super::{
 use crate::json::Number;
 use serde::{
     Deserializer,
-    de::{Error as _, IgnoredAny, Visitor, value::StrDeserializer},
+    de::{Error as _, Visitor, value::StrDeserializer},
 };
-
-/// The name under which serde_json asks for a value as it is written.
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 impl<'de> Node<'_, 'de> {
     #[inline]
@@ -90,6 +87,9 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        if let Some(text) = self.take_text()? {
+            return visitor.visit_borrowed_str(text);
+        }
         match self.token() {
             Err(error) => Err(error),
             Ok(Token::Text(text)) => visitor.visit_borrowed_str(text),
@@ -166,19 +166,15 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
+        mut self,
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self {
-            Node::Json(text) if name == RAW_VALUE => {
-                let raw = text.reader.skip()?;
-                serde_json::from_str::<IgnoredAny>(raw).map_err(Error::custom)?;
-                let mut within = Within::entry(RAW_VALUE, raw);
-                visitor.visit_map(Members(&mut within))
-            }
-            node => visitor.visit_newtype_struct(node),
-        }
+        let Some(json) = self.take_json(name)? else { return visitor.visit_newtype_struct(self) };
+        let mut json = serde_json::Deserializer::from_str(json);
+        let value = json.deserialize_newtype_struct(name, visitor)?;
+        json.end()?;
+        Ok(value)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

@@ -79,6 +79,7 @@ impl<'de> Brackets<'de> {
     }
 
     /// Goes on to the next member, if there is one.
+    #[inline]
     pub(super) fn next_member(&mut self) -> Result<bool, JsonError> {
         loop {
             if !self.next_element()? {

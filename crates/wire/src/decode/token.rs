@@ -13,6 +13,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::de::{Error as _, Expected, Unexpected};
 use std::borrow::Cow;
 
+/// The name under which serde_json asks for a value as it is written, which it alone knows how to give.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
 /// A value, or what is inside of it. It is not moved, since what is inside may be a lot.
 #[derive(Debug)]
 pub(super) enum Token<'de> {
@@ -36,6 +39,15 @@ impl<'de> Node<'_, 'de> {
         }
     }
 
+    /// Takes the value if it is a text that stands there as it is, which most values are.
+    #[inline(never)]
+    pub(super) fn take_text(&mut self) -> Result<Option<&'de str>, Error> {
+        match self {
+            Self::Json(text) => Ok(text.reader.take_plain()),
+            Self::Protobuf(place) => Ok(place.take_text()?),
+        }
+    }
+
     /// Takes the value if it is null.
     #[inline(never)]
     pub(super) fn take_null(&mut self) -> Result<bool, Error> {
@@ -48,6 +60,20 @@ impl<'de> Node<'_, 'de> {
                 Ok(is_null)
             }
             Self::Protobuf(place) => Ok(place.take_null()?),
+        }
+    }
+
+    /// Takes the JSON of a value that serde_json is to read: what a type of this name wants as it is written, and what
+    /// stands alone in protobuf, which are mostly trees.
+    #[inline(never)]
+    pub(super) fn take_json(&mut self, name: &'static str) -> Result<Option<&'de str>, Error> {
+        match self {
+            Self::Json(text) if name == RAW_VALUE => Ok(Some(text.reader.skip()?)),
+            Self::Json(_) => Ok(None),
+            Self::Protobuf(place) => match place.take_json()? {
+                Some(json) => std::str::from_utf8(json).map(Some).map_err(Error::custom),
+                None => Ok(None),
+            },
         }
     }
 
@@ -87,6 +113,7 @@ impl Token<'_> {
     }
 }
 
+#[inline]
 fn json<'de>(text: &mut Text<'de>) -> Result<Token<'de>, Error> {
     let reader = &mut text.reader;
     match reader.peek() {
@@ -111,6 +138,7 @@ fn json<'de>(text: &mut Text<'de>) -> Result<Token<'de>, Error> {
     }
 }
 
+#[inline]
 fn protobuf<'de>(place: &mut Place<'de>) -> Result<Token<'de>, Error> {
     let value = match place.next {
         Next::Element(value) => value,

@@ -13,12 +13,8 @@ pub(super) enum Within<'de> {
     Message(Walk<'de>),
     Entries(Entries<'de>),
     Elements(Elements<'de>),
-    /// One member.
-    Entry {
-        name: &'static str,
-        place: Place<'de>,
-        is_told: bool,
-    },
+    /// None.
+    Nothing(Place<'de>),
 }
 
 /// A value.
@@ -29,14 +25,9 @@ pub(super) enum Node<'n, 'de> {
 }
 
 impl<'de> Within<'de> {
-    /// One member with a text.
-    pub(super) fn entry(name: &'static str, text: &'de str) -> Self {
-        Self::Entry { name, place: Place::of(Next::Text(text)), is_told: false }
-    }
-
     /// Nothing at all.
     pub(super) fn nothing() -> Self {
-        Self::Entry { name: "", place: Place::of(Next::Null), is_told: true }
+        Self::Nothing(Place::of(Next::Null))
     }
 
     /// Goes on to the next member, if there is one.
@@ -47,7 +38,7 @@ impl<'de> Within<'de> {
             Self::Message(walk) => Ok(walk.advance()?),
             Self::Entries(entries) => Ok(entries.advance()?),
             Self::Elements(elements) => Ok(elements.advance()?),
-            Self::Entry { is_told, .. } => Ok(!std::mem::replace(is_told, true)),
+            Self::Nothing(_) => Ok(false),
         }
     }
 
@@ -67,8 +58,7 @@ impl<'de> Within<'de> {
             Self::Json(brackets) => brackets.name(),
             Self::Message(walk) => walk.name(),
             Self::Entries(entries) => entries.key(),
-            Self::Entry { name, .. } => name,
-            Self::Elements(_) => "",
+            Self::Elements(_) | Self::Nothing(_) => "",
         }
     }
 
@@ -80,7 +70,7 @@ impl<'de> Within<'de> {
             Self::Message(walk) => Node::Protobuf(walk.place()),
             Self::Entries(entries) => Node::Protobuf(entries.place()),
             Self::Elements(elements) => Node::Protobuf(elements.place()),
-            Self::Entry { place, .. } => Node::Protobuf(place),
+            Self::Nothing(place) => Node::Protobuf(place),
         }
     }
 
@@ -88,7 +78,7 @@ impl<'de> Within<'de> {
     pub(super) fn left(&self) -> Option<usize> {
         match self {
             Self::Json(brackets) => brackets.size_hint(),
-            Self::Message(_) | Self::Entry { .. } => None,
+            Self::Message(_) | Self::Nothing(_) => None,
             Self::Entries(entries) => Some(entries.left()),
             Self::Elements(elements) => Some(elements.left()),
         }
@@ -108,7 +98,7 @@ impl<'de> Within<'de> {
         error.within_element(match self {
             Self::Json(brackets) => brackets.index(),
             Self::Elements(elements) => elements.index(),
-            Self::Message(_) | Self::Entries(_) | Self::Entry { .. } => 0,
+            Self::Message(_) | Self::Entries(_) | Self::Nothing(_) => 0,
         });
     }
 }

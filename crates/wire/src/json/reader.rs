@@ -71,14 +71,26 @@ impl<'a> JsonReader<'a> {
     /// A string, of which the quote has been seen.
     #[inline]
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
-        let (text, begin) = (self.text, self.place + 1);
-        match plain_end(text.as_bytes(), begin) {
-            Some(end) if text.as_bytes()[end] == b'"' => {
-                self.place = end + 1;
-                Ok(Cow::Borrowed(&text[begin..end]))
-            }
-            _ => self.escaped().map(Cow::Owned),
+        match self.plain() {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => self.escaped().map(Cow::Owned),
         }
+    }
+
+    /// Takes a string if one comes next that stands for itself.
+    #[inline]
+    pub(crate) fn take_plain(&mut self) -> Option<&'a str> {
+        (self.peek() == Some(b'"')).then(|| self.plain()).flatten()
+    }
+
+    #[inline]
+    fn plain(&mut self) -> Option<&'a str> {
+        let begin = self.place + 1;
+        let end = plain_end(self.text.as_bytes(), begin)?;
+        (self.text.as_bytes()[end] == b'"').then(|| {
+            self.place = end + 1;
+            &self.text[begin..end]
+        })
     }
 
     #[inline(never)]

@@ -30,9 +30,14 @@ fn nested_end(text: &[u8], mut place: usize) -> Option<usize> {
     }
 }
 
-/// How many elements an array has, of which the bracket has been passed. Of what is no array it is any number.
+/// So far is an array looked through to count its elements; the time it takes to go on is worth more than the room.
+const COUNT_WITHIN: usize = 1024;
+
+/// How many elements an array has, of which the bracket has been passed, or how many there are at least if it is a long
+/// one. Of what is no array it is any number.
 pub(super) fn count(text: &[u8], mut place: usize) -> usize {
     let (mut depth, mut count) = (1_usize, 1);
+    let text = &text[..text.len().min(place + COUNT_WITHIN)];
     while let Some(byte) = text.get(place) {
         match *byte {
             b'"' => place = string_end(text, place + 1).unwrap_or(text.len()),

@@ -63,19 +63,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether JSON may say `null` for the message of a value.
-    #[inline]
-    pub(super) fn is_nullable(value: Value) -> bool {
-        match value {
-            Value::Time | Value::MicroTime | Value::Json => true,
-            Value::SchemaOrArray(_) | Value::SchemaOrTexts(_) => true,
-            Value::Bool | Value::Int | Value::Double | Value::Text | Value::Bytes => false,
-            Value::Message(_) | Value::Texts | Value::Quantity => false,
-            Value::IntOrString | Value::SchemaOrBool(_) => false,
-        }
-    }
-
-    /// Whether it does.
+    /// Whether JSON says `null` for the message of a value.
     pub(super) fn is_null(value: Value, reader: Reader<'_>) -> Result<bool, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime => Ok(reader.is_empty()),

@@ -98,22 +98,46 @@ impl<'de> Place<'de> {
     /// Takes a value that may be null, if it is.
     #[inline]
     pub(crate) fn take_null(&mut self) -> Result<bool, ProtobufError> {
-        let value = match self.next {
-            Next::Null => return Ok(true),
-            Next::Text(_) | Next::Object(_) => return Ok(false),
-            Next::Field(Field { shape: Shape::Many | Shape::Map, .. }, _) => return Ok(false),
-            Next::Field(field, _) => field.value,
-            Next::Element(value) => value,
-        };
-        if !Form::is_nullable(value) {
-            return Ok(false);
+        match self.next {
+            Next::Field(Field { is_nullable: false, .. }, _) => Ok(false),
+            Next::Field(field, _) => self.take_null_form(field.value),
+            Next::Element(value) => Ok(value.is_nullable() && self.take_null_form(value)?),
+            Next::Text(_) | Next::Object(_) => Ok(false),
+            Next::Null => Ok(true),
         }
+    }
+
+    fn take_null_form(&mut self, value: Value) -> Result<bool, ProtobufError> {
         let mut ahead = self.reader;
         let is_null = Form::is_null(value, ahead.message()?)?;
         if is_null {
             self.reader = ahead;
         }
         Ok(is_null)
+    }
+
+    /// Takes a value that is a text.
+    #[inline]
+    pub(crate) fn take_text(&mut self) -> Result<Option<&'de str>, ProtobufError> {
+        match self.next {
+            Next::Field(Field { value: Value::Text, shape: Shape::One | Shape::Maybe, .. }, _)
+            | Next::Element(Value::Text) => self.reader.text().map(Some),
+            Next::Text(text) => Ok(Some(text)),
+            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Null => Ok(None),
+        }
+    }
+
+    /// Takes a value that is JSON itself, if it is and is not null.
+    pub(crate) fn take_json(&mut self) -> Result<Option<&'de [u8]>, ProtobufError> {
+        let (Next::Field(Field { value: Value::Json, shape: Shape::One | Shape::Maybe, .. }, _)
+        | Next::Element(Value::Json)) = self.next
+        else {
+            return Ok(None);
+        };
+        let mut ahead = self.reader;
+        let Form::Json(json) = Form::read(Value::Json, ahead.message()?)? else { return Ok(None) };
+        self.reader = ahead;
+        Ok(Some(json))
     }
 
     /// Passes over the value.

@@ -34,6 +34,8 @@ pub(crate) struct Field {
     pub(super) is_omitted: bool,
     /// Whether JSON says `null` where protobuf has nothing.
     pub(super) is_null: bool,
+    /// Whether JSON may say `null` for what protobuf has.
+    pub(super) is_nullable: bool,
 }
 
 /// How often a field is there.
@@ -91,6 +93,17 @@ impl Message {
 }
 
 impl Value {
+    /// Whether JSON may say `null` for its message.
+    pub(super) const fn is_nullable(self) -> bool {
+        match self {
+            Self::Time | Self::MicroTime | Self::Json => true,
+            Self::SchemaOrArray(_) | Self::SchemaOrTexts(_) => true,
+            Self::Bool | Self::Int | Self::Double | Self::Text | Self::Bytes => false,
+            Self::Message(_) | Self::Texts | Self::Quantity => false,
+            Self::IntOrString | Self::SchemaOrBool(_) => false,
+        }
+    }
+
     /// How it is written.
     #[inline]
     pub(crate) const fn wire(self) -> Wire {
@@ -127,7 +140,8 @@ impl Field {
     }
 
     const fn new(name: &'static str, shape: Shape, value: Value) -> Self {
-        Self { name, shape, value, wire: value.wire(), is_omitted: false, is_null: false }
+        let is_nullable = !matches!(shape, Shape::Many | Shape::Map) && value.is_nullable();
+        Self { name, shape, value, wire: value.wire(), is_omitted: false, is_null: false, is_nullable }
     }
 }
 

@@ -62,6 +62,7 @@ impl<'de> Walk<'de> {
     }
 
     /// Goes on to the next field that JSON would have, if there is one.
+    #[inline]
     pub(crate) fn advance(&mut self) -> Result<bool, Error> {
         if !matches!(self.types, Types::Told) {
             return Ok(self.tell_type());
