@@ -170,10 +170,10 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let Some(json) = self.take_json(name)? else { return visitor.visit_newtype_struct(self) };
+        let Some(json) = self.tree(name)? else { return visitor.visit_newtype_struct(self) };
         let mut json = serde_json::Deserializer::from_str(json);
         let value = json.deserialize_newtype_struct(name, visitor)?;
-        json.end()?;
+        self.leave_tree(json)?;
         Ok(value)
     }
 

@@ -95,7 +95,7 @@ impl<'de> Brackets<'de> {
             }
             match self.skip {
                 Skip::Nothing => return Ok(true),
-                Skip::InMetadata if self.name == "managedFields" => drop(reader.skip()?),
+                Skip::InMetadata if self.name == "managedFields" => reader.skip()?,
                 Skip::InObject if self.name == "metadata" => {
                     self.text.skip = Skip::InMetadata;
                     return Ok(true);

@@ -10,11 +10,12 @@ use crate::{
     protobuf::{Elements, Entries, Form, Next, Object, Place, Shape, Skip, TimeText, Value, Walk},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde::de::{Error as _, Expected, Unexpected};
+use serde::de::{Error as _, Expected, IgnoredAny, Unexpected};
+use serde_json::de::{Deserializer, StrRead};
 use std::borrow::Cow;
 
-/// The name under which serde_json asks for a value as it is written, which it alone knows how to give.
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
+/// Types that keep JSON as a tree, of k8s-openapi, or as it is written, which serde_json alone knows how to give.
+const TREES: [&str; 4] = ["FieldsV1", "RawExtension", "JSON", "$serde_json::private::RawValue"];
 
 /// A value, or what is inside of it. It is not moved, since what is inside may be a lot.
 #[derive(Debug)]
@@ -63,13 +64,12 @@ impl<'de> Node<'_, 'de> {
         }
     }
 
-    /// Takes the JSON of a value that serde_json is to read: what a type of this name wants as it is written, and what
-    /// stands alone in protobuf, which are mostly trees.
+    /// The JSON that begins with a value which serde_json is to read: what a type of this name wants, and what stands
+    /// alone in protobuf.
     #[inline(never)]
-    pub(super) fn take_json(&mut self, name: &'static str) -> Result<Option<&'de str>, Error> {
+    pub(super) fn tree(&mut self, name: &'static str) -> Result<Option<&'de str>, Error> {
         match self {
-            Self::Json(text) if name == RAW_VALUE => Ok(Some(text.reader.skip()?)),
-            Self::Json(_) => Ok(None),
+            Self::Json(text) => Ok(TREES.contains(&name).then(|| text.reader.rest())),
             Self::Protobuf(place) => match place.take_json()? {
                 Some(json) => std::str::from_utf8(json).map(Some).map_err(Error::custom),
                 None => Ok(None),
@@ -77,11 +77,21 @@ impl<'de> Node<'_, 'de> {
         }
     }
 
+    /// Goes on behind what serde_json has read.
+    #[inline(never)]
+    pub(super) fn leave_tree(&mut self, mut read: Deserializer<StrRead<'de>>) -> Result<(), Error> {
+        match self {
+            Self::Json(text) => text.reader.pass(read.into_iter::<IgnoredAny>().byte_offset())?,
+            Self::Protobuf(_) => read.end()?,
+        }
+        Ok(())
+    }
+
     /// Passes over the value.
     #[inline(never)]
     pub(super) fn pass(&mut self) -> Result<(), Error> {
         match self {
-            Self::Json(text) => _ = text.reader.skip()?,
+            Self::Json(text) => text.reader.skip()?,
             Self::Protobuf(place) => place.pass()?,
         }
         Ok(())

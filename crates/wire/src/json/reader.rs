@@ -143,12 +143,26 @@ impl<'a> JsonReader<'a> {
         Ok(number)
     }
 
-    /// Passes over a value, and says how it is written.
-    pub(crate) fn skip(&mut self) -> Result<&'a str, JsonError> {
+    /// Passes over a value.
+    pub(crate) fn skip(&mut self) -> Result<(), JsonError> {
         self.peek();
-        let begin = self.place;
-        self.place = skip(self.text.as_bytes(), begin).ok_or(self.error("a value does not end"))?;
-        Ok(&self.text[begin..self.place])
+        self.place = skip(self.text.as_bytes(), self.place).ok_or(self.error("a value does not end"))?;
+        Ok(())
+    }
+
+    /// What has not been read.
+    pub(crate) fn rest(&self) -> &'a str {
+        &self.text[self.place..]
+    }
+
+    /// Passes over so many bytes of what has not been read.
+    pub(crate) fn pass(&mut self, length: usize) -> Result<(), JsonError> {
+        let place = self.place + length;
+        if !self.text.is_char_boundary(place) {
+            return Err(self.error("a value does not end"));
+        }
+        self.place = place;
+        Ok(())
     }
 
     /// How many objects an array has, of which the bracket has been passed; nothing if it has others than objects,
