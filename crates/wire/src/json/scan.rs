@@ -31,7 +31,7 @@ fn nested_end(text: &[u8], mut place: usize) -> Option<usize> {
 }
 
 /// So far is an array looked through to count its elements; the time it takes to go on is worth more than the room.
-const COUNT_WITHIN: usize = 4096;
+const COUNT_WITHIN: usize = 1024;
 
 /// How many elements an array has, of which the bracket has been passed, or how many there are at least if it is a long
 /// one. Of what is no array it is any number.
