@@ -46,6 +46,10 @@ mod options;
 
 mod protobuf;
 
+mod json;
+
+mod decode;
+
 mod status;
 
 mod pieces;

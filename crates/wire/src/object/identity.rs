@@ -61,7 +61,7 @@ impl<'a> Identity<'a> {
     }
 
     /// Reads the metadata until all four have come.
-    pub(super) fn of_json(object: &'a [u8]) -> Option<Self> {
+    pub(crate) fn of_json(object: &'a [u8]) -> Option<Self> {
         let mut text = Text::metadata(object)?;
         let (mut identity, mut missing) = (Self::default(), 4);
         while let Some(entry) = text.entry()? {

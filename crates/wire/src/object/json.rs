@@ -1,5 +1,6 @@
 //! Finds the metadata in the JSON of an object without decoding the rest.
 
+use crate::json::{skip, string_end};
 use std::{borrow::Cow, ops::Range};
 
 /// JSON up to where it has been read. What is not looked at may be malformed; whoever decodes it finds out.
@@ -76,32 +77,9 @@ impl<'a> Text<'a> {
 
     /// Passes over a value.
     pub(super) fn skip(&mut self) -> Option<()> {
-        match self.peek()? {
-            b'"' => self.string().map(drop),
-            b'{' | b'[' => self.skip_nested(),
-            _ => {
-                let rest = &self.whole[self.place..];
-                self.place += rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?;
-                Some(())
-            }
-        }
-    }
-
-    fn skip_nested(&mut self) -> Option<()> {
-        let (mut depth, mut place) = (0_usize, self.place);
-        loop {
-            match *self.whole.get(place)? {
-                b'"' => place = string_end(self.whole, place + 1)?,
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            place += 1;
-            if depth == 0 {
-                self.place = place;
-                return Some(());
-            }
-        }
+        self.peek()?;
+        self.place = skip(self.whole, self.place)?;
+        Some(())
     }
 
     /// Passes over a string, and says what is between its quotes.
@@ -125,38 +103,6 @@ impl<'a> Text<'a> {
     fn open(&mut self, sign: u8) -> Option<()> {
         (self.peek()? == sign).then(|| self.place += 1)
     }
-}
-
-/// Where the quote is that ends a string, eight bytes at a time: most strings are too short for anything wider to pay.
-fn string_end(text: &[u8], mut place: usize) -> Option<usize> {
-    while let Some(chunk) = text.get(place..).and_then(|rest| rest.first_chunk::<8>()) {
-        let chunk = u64::from_le_bytes(*chunk);
-        let found = bytes_equal(chunk, b'"') | bytes_equal(chunk, b'\\');
-        if found == 0 {
-            place += 8;
-            continue;
-        }
-        place += found.trailing_zeros() as usize / 8;
-        match text[place] {
-            b'"' => return Some(place),
-            _ => place += 2,
-        }
-    }
-    loop {
-        match *text.get(place)? {
-            b'"' => return Some(place),
-            b'\\' => place += 2,
-            _ => place += 1,
-        }
-    }
-}
-
-/// The highest bit of each byte that equals `byte`; bytes above the lowest such one may be marked wrongly.
-fn bytes_equal(chunk: u64, byte: u8) -> u64 {
-    const LOW: u64 = u64::from_le_bytes([0x01; 8]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let differs = chunk ^ (LOW * u64::from(byte));
-    differs.wrapping_sub(LOW) & !differs & HIGH
 }
 
 /// The object without its managed fields; nothing if none were found.

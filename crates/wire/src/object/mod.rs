@@ -10,8 +10,8 @@ mod error;
 
 mod decode;
 
+pub(crate) use decode::decode_json;
 pub use decode::decode_object;
-pub(crate) use decode::decode_tracked;
 pub use error::ObjectError;
 pub use identity::Identity;
 pub use raw::{Format, ManagedFields, Raw, open_protobuf};

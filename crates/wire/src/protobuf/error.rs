@@ -10,8 +10,6 @@ pub struct ProtobufError(Box<Inner>);
 struct Inner {
     /// Counted from the first byte of the object, or of the body of a list.
     offset: Option<usize>,
-    /// The fields that it lies in, the innermost first, as `.name` or `[0]`.
-    path: Vec<String>,
     cause: Cause,
 }
 
@@ -44,44 +42,17 @@ pub(crate) enum Cause {
     Encoding(String),
     #[error("{api_version} {kind} has no protobuf form that is known")]
     Kind { api_version: String, kind: String },
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// What the type that is decoded says.
-    #[error("{0}")]
-    Other(String),
+    #[error("a list is not where it was")]
+    Astray,
 }
 
 impl ProtobufError {
     pub(crate) fn at(offset: usize, cause: Cause) -> Self {
-        Self(Box::new(Inner { offset: Some(offset), path: Vec::new(), cause }))
+        Self(Box::new(Inner { offset: Some(offset), cause }))
     }
 
     pub(crate) fn anywhere(cause: Cause) -> Self {
-        Self(Box::new(Inner { offset: None, path: Vec::new(), cause }))
-    }
-
-    /// The same, in a field of this name, or under this key of a map.
-    #[cold]
-    pub(crate) fn within(mut self, name: &str) -> Self {
-        self.0.path.push(format!(".{name}"));
-        self
-    }
-
-    /// The same, in this element of a list.
-    #[cold]
-    pub(crate) fn within_element(mut self, index: usize) -> Self {
-        self.0.path.push(format!("[{index}]"));
-        self
-    }
-
-    /// The field that is wrong, `spec.containers[0].name` for one; a dot if it is the object itself.
-    #[must_use]
-    pub fn path(&self) -> String {
-        let path: String = self.0.path.iter().rev().map(String::as_str).collect();
-        match path.strip_prefix('.').unwrap_or(&path) {
-            "" => ".".to_owned(),
-            path => path.to_owned(),
-        }
+        Self(Box::new(Inner { offset: None, cause }))
     }
 
     /// The same, for bytes that begin so far into others.
@@ -112,15 +83,3 @@ impl fmt::Display for ProtobufError {
 }
 
 impl std::error::Error for ProtobufError {}
-
-impl From<serde_json::Error> for ProtobufError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::anywhere(Cause::Json(error))
-    }
-}
-
-impl serde::de::Error for ProtobufError {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::anywhere(Cause::Other(message.to_string()))
-    }
-}

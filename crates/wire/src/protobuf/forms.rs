@@ -9,7 +9,7 @@ use super::{
 
 /// What a message with a form of its own is in JSON.
 #[derive(Debug)]
-pub(super) enum Form<'a> {
+pub(crate) enum Form<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -25,7 +25,7 @@ pub(super) enum Form<'a> {
 
 impl<'a> Form<'a> {
     /// Reads the message of a value that is no plain one.
-    pub(super) fn read(value: Value, reader: Reader<'a>) -> Result<Self, ProtobufError> {
+    pub(crate) fn read(value: Value, reader: Reader<'a>) -> Result<Self, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime if reader.is_empty() => Ok(Self::Null),
             Value::Time => TimeText::read(reader, Precision::Seconds).map(Self::Time),
@@ -63,19 +63,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether JSON may say `null` for the message of a value.
-    #[inline]
-    pub(super) fn is_nullable(value: Value) -> bool {
-        match value {
-            Value::Time | Value::MicroTime | Value::Json => true,
-            Value::SchemaOrArray(_) | Value::SchemaOrTexts(_) => true,
-            Value::Bool | Value::Int | Value::Double | Value::Text | Value::Bytes => false,
-            Value::Message(_) | Value::Texts | Value::Quantity => false,
-            Value::IntOrString | Value::SchemaOrBool(_) => false,
-        }
-    }
-
-    /// Whether it does.
+    /// Whether JSON says `null` for the message of a value.
     pub(super) fn is_null(value: Value, reader: Reader<'_>) -> Result<bool, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime => Ok(reader.is_empty()),

@@ -20,24 +20,28 @@ mod time;
 
 mod forms;
 
+mod place;
+
+mod run;
 mod walk;
-
-mod leaf;
-
-mod decode;
 
 mod encode;
 
 mod body;
 
 pub use body::join_protobuf_list;
-pub(crate) use decode::Object;
 pub use encode::EncodeError;
 pub(crate) use envelope::{Envelope, MAGIC, TypesOf, not_encoded};
 pub(crate) use error::Cause;
 pub use error::ProtobufError;
+pub(crate) use forms::Form;
 pub(crate) use identity::Names;
+pub(crate) use place::{Next, Object, Place, Skip};
 pub(crate) use reader::{Reader, Tag, Wire};
+pub(crate) use run::{Elements, Entries};
 pub use schema::Schema;
 pub(crate) use strip::without_managed_fields;
 pub use strip::{protobuf_at_version, protobuf_metadata};
+pub(crate) use table::{Shape, Value};
+pub(crate) use time::TimeText;
+pub(crate) use walk::Walk;

@@ -12,7 +12,7 @@ pub(super) struct Kind {
 
 /// A protobuf message.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The Go type, as `k8s.io/api/core/v1.Pod`.
     pub(super) name: &'static str,
     /// The field with number 1, and so on; vacant where there is none.
@@ -23,20 +23,24 @@ pub(super) struct Message {
 
 /// A field of a message.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(crate) struct Field {
     /// Its name in JSON.
     pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    pub(super) value: Value,
+    pub(crate) shape: Shape,
+    pub(crate) value: Value,
+    /// How it is written.
+    pub(super) wire: Wire,
     /// Whether JSON leaves out the zero value, which protobuf writes.
     pub(super) is_omitted: bool,
     /// Whether JSON says `null` where protobuf has nothing.
     pub(super) is_null: bool,
+    /// Whether JSON may say `null` for what protobuf has.
+    pub(super) is_nullable: bool,
 }
 
 /// How often a field is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// No field has this number.
     Vacant,
     /// Always written to protobuf, also when zero: no pointer in Go.
@@ -53,7 +57,7 @@ pub(super) enum Shape {
 
 /// What a field, an element of a list or a value of a map is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Bool,
     /// 32 or 64 bits, signed.
     Int,
@@ -89,9 +93,20 @@ impl Message {
 }
 
 impl Value {
+    /// Whether JSON may say `null` for its message.
+    pub(super) const fn is_nullable(self) -> bool {
+        match self {
+            Self::Time | Self::MicroTime | Self::Json => true,
+            Self::SchemaOrArray(_) | Self::SchemaOrTexts(_) => true,
+            Self::Bool | Self::Int | Self::Double | Self::Text | Self::Bytes => false,
+            Self::Message(_) | Self::Texts | Self::Quantity => false,
+            Self::IntOrString | Self::SchemaOrBool(_) => false,
+        }
+    }
+
     /// How it is written.
     #[inline]
-    pub(super) fn wire(self) -> Wire {
+    pub(crate) const fn wire(self) -> Wire {
         match self {
             Self::Bool | Self::Int => Wire::Varint,
             Self::Double => Wire::Fixed64,
@@ -125,7 +140,8 @@ impl Field {
     }
 
     const fn new(name: &'static str, shape: Shape, value: Value) -> Self {
-        Self { name, shape, value, is_omitted: false, is_null: false }
+        let is_nullable = !matches!(shape, Shape::Many | Shape::Map) && value.is_nullable();
+        Self { name, shape, value, wire: value.wire(), is_omitted: false, is_null: false, is_nullable }
     }
 }
 

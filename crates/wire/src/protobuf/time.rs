@@ -14,7 +14,7 @@ pub(super) enum Precision {
 
 /// `2026-10-21T07:28:00.000000Z` at most.
 #[derive(Debug)]
-pub(super) struct TimeText {
+pub(crate) struct TimeText {
     text: [u8; 27],
     length: usize,
 }
@@ -62,7 +62,7 @@ impl TimeText {
         }
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.text[..self.length]).expect("digits and signs are ASCII")
     }
 }

@@ -2,120 +2,130 @@
 
 use super::{
     error::{Cause, ProtobufError as Error},
+    identity::{MANAGED_FIELDS, METADATA},
+    place::{Next, Object, Place, Skip},
     reader::{Reader, Tag, Wire},
+    schema::Schema,
     table::{Field, Message, Shape, Value},
 };
 
 /// The fields of an object, by their names in JSON.
 #[derive(Debug)]
-pub(super) struct Walk<'de> {
-    within: Level<'de>,
+pub(crate) struct Walk<'de> {
+    /// The value of the field that was come to last, and the message behind it.
+    place: Place<'de>,
+    name: &'static str,
+    message: &'static Message,
+    /// A bit for each number that has come.
+    seen: u64,
     /// The messages that this one is inlined in, the outer one first. The tables hold none that is deeper inside.
     around: [Option<Level<'de>>; 2],
     types: Types,
     skip: Skip,
-    /// What the value is to the name that was given last.
-    next: Option<Next>,
 }
 
-/// A message, or one that is inlined in it, up to where it has been read.
+/// A message that another is inlined in, up to where it has been read.
 #[derive(Clone, Copy, Debug)]
 struct Level<'de> {
     reader: Reader<'de>,
     message: &'static Message,
-    /// A bit for each number that has come.
     seen: u64,
-}
-
-/// What the value is to a name.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Next {
-    Null,
-    Text(&'static str),
-    Field(&'static Field, Tag),
 }
 
 /// How much of its version and kind an object has yet to tell.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Types {
-    Version(&'static str, &'static str),
-    Kind(&'static str),
+enum Types {
+    Version(Schema),
+    Kind(Schema),
     Told,
-}
-
-/// What is passed over although JSON has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Skip {
-    Nothing,
-    /// The field with this number.
-    Field(u64),
-    /// A field of the message that is the field `of`.
-    Inside {
-        of: u64,
-        field: u64,
-    },
 }
 
 impl<'de> Walk<'de> {
     #[inline]
-    pub(super) fn new(reader: Reader<'de>, message: &'static Message, types: Types, skip: Skip) -> Self {
-        Self { within: Level { reader, message, seen: 0 }, around: [None, None], types, skip, next: None }
+    pub(crate) fn new(object: Object<'de>) -> Self {
+        let Object { reader, message, types, skip, depth } = object;
+        let place = Place { reader, next: Next::Null, skip: Skip::Nothing, depth };
+        let types = types.map_or(Types::Told, Types::Version);
+        Self { place, name: "", message, seen: 0, around: [None, None], types, skip }
     }
 
-    /// Goes on to the next field that JSON would have, and says its name.
-    pub(super) fn advance(&mut self) -> Result<Option<&'static str>, Error> {
-        match self.types {
-            Types::Told => {}
-            Types::Version(version, kind) => {
-                self.types = Types::Kind(kind);
-                self.next = Some(Next::Text(version));
-                return Ok(Some("apiVersion"));
-            }
-            Types::Kind(kind) => {
-                self.types = Types::Told;
-                self.next = Some(Next::Text(kind));
-                return Ok(Some("kind"));
-            }
+    /// The name of the field that was come to last.
+    #[inline]
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The value of the field that was come to last.
+    #[inline]
+    pub(crate) fn place(&mut self) -> &mut Place<'de> {
+        &mut self.place
+    }
+
+    /// Goes on to the next field that JSON would have, if there is one.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
+        if !matches!(self.types, Types::Told) {
+            return Ok(self.tell_type());
         }
         loop {
-            let Some(tag) = self.within.reader.tag()? else {
+            let Some(tag) = self.place.reader.tag()? else {
                 match self.ended() {
-                    Some(name) => {
-                        self.next = Some(Next::Null);
-                        return Ok(Some(name));
-                    }
+                    Some(name) => return Ok(self.come_to(name, Next::Null)),
                     None if self.leave() => continue,
-                    None => return Ok(None),
+                    None => return Ok(false),
                 }
             };
-            let Some(field) = self.within.message.field(tag.number) else {
-                self.within.reader.skip(tag.wire)?;
+            let Some(field) = self.message.field(tag.number) else {
+                self.place.reader.skip(tag.wire)?;
                 continue;
             };
-            if tag.wire != field.value.wire() {
-                return Err(self.within.reader.error(Cause::OtherWire { name: field.name }));
+            if tag.wire != field.wire {
+                return Err(self.place.reader.error(Cause::OtherWire { name: field.name }));
             }
             let bit = 1 << tag.number;
-            if self.within.seen & bit != 0 {
-                return Err(self.within.reader.error(Cause::Twice { name: field.name }));
+            if self.seen & bit != 0 {
+                return Err(self.place.reader.error(Cause::Twice { name: field.name }));
             }
-            self.within.seen |= bit;
+            self.seen |= bit;
             if let (Shape::Inline, Value::Message(message)) = (field.shape, field.value) {
                 self.enter(message)?;
-            } else if self.is_passed_over(tag, field)? {
-                continue;
-            } else {
-                self.next = Some(Next::Field(field, tag));
-                return Ok(Some(field.name));
+            } else if !self.is_passed_over(tag, field)? {
+                return Ok(self.come_to(field.name, Next::Field(field, tag)));
             }
         }
     }
 
+    #[inline]
+    fn come_to(&mut self, name: &'static str, next: Next<'de>) -> bool {
+        (self.name, self.place.next) = (name, next);
+        true
+    }
+
+    #[cold]
+    fn tell_type(&mut self) -> bool {
+        match self.types {
+            Types::Told => false,
+            Types::Version(schema) => {
+                self.types = Types::Kind(schema);
+                self.come_to("apiVersion", Next::Text(schema.api_version()))
+            }
+            Types::Kind(schema) => {
+                self.types = Types::Told;
+                self.come_to("kind", Next::Text(schema.kind()))
+            }
+        }
+    }
+
+    #[inline]
     fn is_passed_over(&mut self, tag: Tag, field: &Field) -> Result<bool, Error> {
-        let reader = &mut self.within.reader;
-        if self.skip == Skip::Field(tag.number) {
-            reader.skip_run(tag)?;
-            return Ok(true);
+        let reader = &mut self.place.reader;
+        if self.skip != Skip::Nothing {
+            if self.skip == Skip::InMetadata && tag.number == MANAGED_FIELDS {
+                reader.skip_run(tag)?;
+                return Ok(true);
+            }
+            let is_metadata = self.skip == Skip::InObject && tag.number == METADATA;
+            self.place.skip = if is_metadata { Skip::InMetadata } else { Skip::Nothing };
         }
         let is_zero = field.is_omitted
             && match tag.wire {
@@ -129,46 +139,28 @@ impl<'de> Walk<'de> {
     }
 
     fn enter(&mut self, message: &'static Message) -> Result<(), Error> {
-        let reader = self.within.reader.message()?;
-        let inside = Level { reader, message, seen: 0 };
-        let around = std::mem::replace(&mut self.within, inside);
+        let inside = self.place.reader.message()?;
+        let around = Level { reader: self.place.reader, message: self.message, seen: self.seen };
         let free = self.around.iter_mut().find(|level| level.is_none());
         *free.expect("the tables inline no deeper") = Some(around);
+        (self.place.reader, self.message, self.seen) = (inside, message, 0);
         Ok(())
     }
 
+    #[inline]
     fn leave(&mut self) -> bool {
-        let around = self.around.iter_mut().rev().find_map(Option::take);
-        around.map(|level| self.within = level).is_some()
+        let Some(around) = self.around.iter_mut().rev().find_map(Option::take) else { return false };
+        (self.place.reader, self.message, self.seen) = (around.reader, around.message, around.seen);
+        true
     }
 
     /// A field that has not come, and of which JSON says so.
+    #[inline]
     fn ended(&mut self) -> Option<&'static str> {
-        let missing = self.within.message.nulls & !self.within.seen;
+        let missing = self.message.nulls & !self.seen;
         let number = u64::from(missing.trailing_zeros());
-        let field = self.within.message.field(number)?;
-        self.within.seen |= 1 << number;
+        let field = self.message.field(number)?;
+        self.seen |= 1 << number;
         Some(field.name)
-    }
-
-    /// What the value is to the name that was given last; nothing once it has been asked for.
-    #[inline]
-    pub(super) fn take(&mut self) -> Option<Next> {
-        self.next.take()
-    }
-
-    /// The rest of the message, from the value of the field on that was come to last.
-    #[inline]
-    pub(super) fn reader(&mut self) -> &mut Reader<'de> {
-        &mut self.within.reader
-    }
-
-    /// What is passed over in the message that is the field with this number.
-    #[inline]
-    pub(super) fn skip_inside(&self, number: u64) -> Skip {
-        match self.skip {
-            Skip::Inside { of, field } if of == number => Skip::Field(field),
-            _ => Skip::Nothing,
-        }
     }
 }

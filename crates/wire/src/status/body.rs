@@ -1,6 +1,9 @@
 //! A status as the body of an HTTP response, whatever the body turns out to be.
 
-use crate::protobuf::{Envelope, MAGIC, Object, Reader};
+use crate::{
+    decode::from_protobuf,
+    protobuf::{Envelope, MAGIC, Object, Reader},
+};
 use kube_core::{
     Status,
     response::{StatusCause, StatusDetails, StatusSummary, reason},
@@ -78,7 +81,7 @@ fn parse(body: &[u8]) -> Option<Status> {
 fn parse_protobuf(body: &[u8]) -> Option<Status> {
     let envelope = Envelope::open(Reader::new(body)).ok()?;
     let schema = envelope.types.schema().ok().filter(|schema| schema.kind() == "Status")?;
-    let json = Value::deserialize(Object::of(schema, envelope.object).with_types(schema)).ok()?;
+    let json: Value = from_protobuf(Object::of(schema, envelope.object).with_types(schema)).ok()?;
     // A refusal is rare, and reading it as JSON is to read it in one way.
     parse(&serde_json::to_vec(&json).ok()?)
 }

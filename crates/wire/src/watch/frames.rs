@@ -76,16 +76,11 @@ impl Frame {
         &self,
         managed_fields: ManagedFields,
     ) -> Result<WatchEvent<K>, DecodeError> {
-        let decoded = match (&self.0, managed_fields) {
-            (Encoded::Json(frame), ManagedFields::Keep) => return WatchEvent::decode(frame),
-            (Encoded::Json(_) | Encoded::Protobuf(_), _) => {
-                self.split()?.try_map(|raw| raw.decode::<K>(managed_fields))
+        match &self.0 {
+            Encoded::Json(frame) => json::decode(frame, managed_fields),
+            Encoded::Protobuf(frame) => {
+                protobuf::split(frame)?.try_map(|raw| raw.decode::<K>(managed_fields))
             }
-        };
-        match (&self.0, decoded) {
-            // The object may have been taken for more than it is, for which the way that is slow is not needed often.
-            (Encoded::Json(frame), Err(_)) => WatchEvent::decode(frame),
-            (_, decoded) => decoded,
         }
     }
 

@@ -72,6 +72,15 @@ fn types_of_every_sort_are_fed() {
     assert_eq!(Some(slim.metadata.name.unwrap_or_default()), identity_name("Pod"));
 }
 
+#[test]
+fn lists_and_texts_have_no_room_to_spare() {
+    let pod: Pod = both("Pod").1.decode(ManagedFields::Keep).unwrap();
+    let (name, spec) = (pod.metadata.name.unwrap(), pod.spec.unwrap());
+    assert_eq!((name.capacity(), spec.containers.capacity()), (name.len(), spec.containers.len()));
+    let owners = pod.metadata.owner_references.unwrap_or_default();
+    assert_eq!(owners.capacity(), owners.len());
+}
+
 fn identity_name(kind: &str) -> Option<String> {
     both(kind).1.identity().map(|identity| identity.name.into_owned())
 }

@@ -1,0 +1,102 @@
+//! What can be wrong with an object, and in which of its fields.
+
+use crate::{json::JsonError, protobuf::ProtobufError};
+use std::fmt;
+
+/// Why bytes are not the object that was expected.
+#[derive(Debug)]
+pub(crate) struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// The fields that it lies in, the innermost first, as `.name` or `[0]`.
+    path: Vec<String>,
+    cause: Cause,
+}
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error(transparent)]
+    Protobuf(ProtobufError),
+    #[error(transparent)]
+    Json(JsonError),
+    /// JSON that is not read here.
+    #[error(transparent)]
+    Tree(serde_json::Error),
+    #[error("text is no UTF-8 at byte {0}")]
+    Text(usize),
+    /// What the type that is decoded says.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Error {
+    #[cold]
+    fn new(cause: Cause) -> Self {
+        Self(Box::new(Inner { path: Vec::new(), cause }))
+    }
+
+    pub(super) fn no_text(error: std::str::Utf8Error) -> Self {
+        Self::new(Cause::Text(error.valid_up_to()))
+    }
+
+    /// It lies in a field of this name, or under this key of a map.
+    #[cold]
+    pub(super) fn within(&mut self, name: &str) {
+        self.0.path.push(format!(".{name}"));
+    }
+
+    /// It lies in this element of a list.
+    #[cold]
+    pub(super) fn within_element(&mut self, index: usize) {
+        self.0.path.push(format!("[{index}]"));
+    }
+
+    /// It lies behind the object.
+    pub(super) fn at_the_end(mut self) -> Self {
+        self.0.path.push("its end".to_owned());
+        self
+    }
+
+    /// The field that is wrong, `spec.containers[0].name` for one; a dot if it is the object itself.
+    pub(crate) fn path(&self) -> String {
+        let path: String = self.0.path.iter().rev().map(String::as_str).collect();
+        match path.strip_prefix('.').unwrap_or(&path) {
+            "" => ".".to_owned(),
+            path => path.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.cause.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ProtobufError> for Error {
+    fn from(error: ProtobufError) -> Self {
+        Self::new(Cause::Protobuf(error))
+    }
+}
+
+impl From<JsonError> for Error {
+    fn from(error: JsonError) -> Self {
+        Self::new(Cause::Json(error))
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(Cause::Tree(error))
+    }
+}
+
+impl serde::de::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Cause::Other(message.to_string()))
+    }
+}

@@ -1,0 +1,260 @@
+//! JSON is read as serde_json reads it, which is what everybody else reads it with.
+
+use super::from_json;
+use crate::protobuf::Skip;
+use k8s_openapi::api::core::v1::Pod;
+use proptest::prelude::*;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
+use std::{collections::BTreeMap, fmt::Debug};
+
+/// Reads a text with both, and says whether it could be read.
+fn same<T: DeserializeOwned + Debug>(json: &str) -> bool {
+    let (theirs, ours) = (serde_json::from_str::<T>(json), from_json::<T>(json.as_bytes(), Skip::Nothing));
+    match (theirs, ours) {
+        (Ok(theirs), Ok(ours)) => {
+            assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "{json}");
+            true
+        }
+        (Err(_), Err(_)) => false,
+        (theirs, ours) => panic!("{json}: {theirs:?} and {ours:?}"),
+    }
+}
+
+#[test]
+fn numbers_are_read_alike() {
+    for number in [
+        "0",
+        "7",
+        "-7",
+        "-0",
+        "0.0",
+        "-0.0",
+        "1.5",
+        "-1.5e3",
+        "1E+2",
+        "1e-2",
+        "999999999999999999",
+        "1000000000000000000",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775808",
+        "-9223372036854775809",
+        "123456789012345678901234567890",
+        " 5 ",
+    ] {
+        assert!(same::<Value>(number), "{number}");
+        assert!(same::<f64>(number), "{number}");
+        same::<i64>(number);
+        same::<u8>(number);
+    }
+    for wrong in ["01", "-01", "1.", ".5", "-", "+1", "1e", "1e400", "0x1", "1 2", "1-2", "NaN", "--1", ""] {
+        assert!(!same::<Value>(wrong), "{wrong}");
+    }
+}
+
+#[test]
+fn texts_are_read_alike() {
+    for text in [
+        r#""""#,
+        r#""a""#,
+        r#""\"\\\/\b\f\n\r\t""#,
+        r#""\u0041b""#,
+        r#""\ud83d\ude00""#,
+        r#""ü€😀""#,
+        r#""k:{\"type\":\"Ready\"}""#,
+        r#""a long one, with an escape \n near its end""#,
+        "\"\u{7f}\"",
+    ] {
+        assert!(same::<Value>(text) && same::<String>(text), "{text}");
+    }
+    for wrong in [
+        r#"""#,
+        r#""a"#,
+        r#""\"#,
+        r#""\"x"#,
+        r#""\x""#,
+        r#""\u00""#,
+        r#""\ud83d""#,
+        r#""\ud83d\u0041""#,
+        "\"\n\"",
+        "\"a long text with a\ttab\"",
+        "\"\\n\n\"",
+    ] {
+        assert!(!same::<Value>(wrong), "{wrong}");
+    }
+}
+
+#[test]
+fn brackets_are_read_alike() {
+    for json in [
+        "[]",
+        "{}",
+        " [ 1 , 2 ] ",
+        r#" { "a" : [ { } ] , "b" : null } "#,
+        r#"{"a":1,"a":2}"#,
+        "[[],[[]]]",
+        "true",
+        "null",
+    ] {
+        assert!(same::<Value>(json), "{json}");
+    }
+    for wrong in [
+        "[",
+        "{",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "[1}",
+        "{]",
+        "]",
+        r#"{"a"}"#,
+        r#"{"a":}"#,
+        r#"{"a":1,}"#,
+        r#"{,"a":1}"#,
+        r#"{"a" 1}"#,
+        "{1:2}",
+        "[] []",
+        "[]]",
+        "tru",
+        "nul",
+        "truefalse",
+        "[tru]",
+        "[truex]",
+        "// no",
+    ] {
+        assert!(!same::<Value>(wrong), "{wrong}");
+    }
+    assert!(same::<Value>(&format!("{}{}", "[".repeat(127), "]".repeat(127))));
+    assert!(!same::<Value>(&format!("{}{}", "[".repeat(128), "]".repeat(128))));
+}
+
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "its Debug is compared")]
+struct Everything {
+    nothing: (),
+    marker: Marker,
+    pair: (u8, String),
+    wrapped: Wrapped,
+    choices: Vec<Choice>,
+    #[serde(default)]
+    by_number: BTreeMap<u16, bool>,
+    #[serde(default)]
+    by_choice: BTreeMap<Choice, i8>,
+    letter: Option<char>,
+    raw: Option<Box<RawValue>>,
+    loose: Vec<Loose>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Marker;
+
+#[derive(Debug, Deserialize)]
+#[expect(dead_code, reason = "its Debug is compared")]
+struct Wrapped(Option<i64>);
+
+#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+enum Choice {
+    Alone,
+    Of(u8),
+    Two(u8, u8),
+    Named { a: u8 },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "its Debug is compared")]
+enum Loose {
+    Number(f64),
+    Text(String),
+    Many(Vec<Loose>),
+}
+
+const EVERYTHING: &str = r#"{"nothing":null,"marker":null,"pair":[1,"two"],"wrapped":-3,
+    "choices":["Alone",{"Alone":null},{"Of":1},{"Two":[1,2]},{"Named":{"a":1}},"Al\u006fne"],"by_number":{"1":true,"65535":false},
+    "by_choice":{"Alone":-1},"letter":"ü","raw": {"a" : [1, "}"]} ,"loose":[1,"a\n",[2,["b"]]],"more":{"a":null},"even\u0020more":[1.5]}"#;
+
+#[test]
+fn types_of_every_sort_are_fed_alike() {
+    assert!(same::<Everything>(EVERYTHING));
+    let array = r#"[null,null,[1,"a"],null,[],{},{},null,null,[]]"#;
+    assert!(!same::<Everything>(array));
+    for wrong in [
+        r#""Other""#,
+        r#"{"Alone":1}"#,
+        r#"{"Of":null}"#,
+        r#"{"Two":[1]}"#,
+        r#"{"Two":[1,2,3]}"#,
+        r#"{"Of":1,"Two":[1,2]}"#,
+        "{}",
+        r#""Of""#,
+        "5",
+    ] {
+        assert!(!same::<Choice>(wrong), "{wrong}");
+    }
+    assert!(same::<(u8, u8)>("[1,2]") && !same::<(u8, u8)>("[1,2,3]") && !same::<(u8, u8)>("[1]"));
+    assert!(same::<BTreeMap<i8, i8>>(r#"{"-1":1}"#) && !same::<BTreeMap<i8, i8>>(r#"{"200":1}"#));
+    assert!(same::<Pod>(r#"{"metadata":{"name":"a"},"status":null}"#) && !same::<Pod>(r#"{"metadata":[]}"#));
+}
+
+#[test]
+fn lists_of_objects_have_no_room_to_spare() {
+    let object = r#"{"name":"a,[\"","value":"{"}"#;
+    for count in [1, 2, 3, 5, 9] {
+        let list = vec![object; count].join(" , ");
+        let json =
+            format!(r#"{{"metadata":{{}},"spec":{{"containers":[ {{"name":"a","env":[{list}]}} ]}}}}"#);
+        let pod: Pod = from_json(json.as_bytes(), Skip::Nothing).unwrap();
+        let containers = pod.spec.unwrap().containers;
+        let env = containers[0].env.as_ref().unwrap();
+        assert_eq!((containers.capacity(), env.len(), env.capacity()), (1, count, count));
+    }
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,20}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map(".{0,12}", inner, 0..6).prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+/// A text with some of its bytes replaced by such as mean something in JSON.
+fn changed(json: &str, changes: &[(prop::sample::Index, prop::sample::Index)]) -> String {
+    const SIGNS: &[u8] = b"\"\\{}[],:0-.etn \n\x01u";
+    let mut bytes = json.as_bytes().to_vec();
+    for (place, sign) in changes {
+        let place = place.index(bytes.len());
+        bytes[place] = SIGNS[sign.index(SIGNS.len())];
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+proptest! {
+    #[test]
+    fn any_value_is_read_alike(value in any_value()) {
+        prop_assert!(same::<Value>(&value.to_string()));
+        prop_assert!(same::<Value>(&serde_json::to_string_pretty(&value).unwrap()));
+    }
+
+    #[test]
+    fn any_change_is_read_alike(
+        value in any_value(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
+    ) {
+        same::<Value>(&changed(&value.to_string(), &changes));
+        same::<Everything>(&changed(EVERYTHING, &changes));
+    }
+}

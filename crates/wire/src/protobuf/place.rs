@@ -1,0 +1,154 @@
+//! Where a value stands in protobuf, and what it is.
+
+use super::{
+    error::{Cause, ProtobufError},
+    forms::Form,
+    reader::{Reader, Tag},
+    schema::Schema,
+    table::{Field, Message, Shape, Value},
+};
+
+/// No Kubernetes object is nested this deep but for schemas, and the JSON decoder takes no more either.
+const MAX_DEPTH: u8 = 100;
+
+/// A value that is to be read, and what follows it in its message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'de> {
+    pub(crate) reader: Reader<'de>,
+    pub(crate) next: Next<'de>,
+    /// What is passed over inside of the value.
+    pub(crate) skip: Skip,
+    /// How many messages it is in.
+    pub(crate) depth: u8,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next<'de> {
+    Null,
+    /// A text that is not in the message itself.
+    Text(&'de str),
+    /// An object that is not in a message itself.
+    Object(&'de Object<'de>),
+    /// A field, whose tag has been read.
+    Field(&'static Field, Tag),
+    /// An element of a list, or what stands under a key of a map.
+    Element(Value),
+}
+
+/// A message that is an object in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object<'de> {
+    pub(super) reader: Reader<'de>,
+    pub(super) message: &'static Message,
+    /// Whose version and kind it tells, which are not in the message itself.
+    pub(super) types: Option<Schema>,
+    pub(super) skip: Skip,
+    pub(super) depth: u8,
+}
+
+impl<'de> Object<'de> {
+    /// An object of this kind that does not say so.
+    pub(crate) fn of(schema: Schema, reader: Reader<'de>) -> Self {
+        Self { reader, message: schema.message(), types: None, skip: Skip::Nothing, depth: 0 }
+    }
+
+    /// The object with its version and kind.
+    pub(crate) fn with_types(mut self, schema: Schema) -> Self {
+        self.types = Some(schema);
+        self
+    }
+
+    /// The object as if it had no managed fields.
+    pub(crate) fn without_managed_fields(mut self) -> Self {
+        self.skip = Skip::InObject;
+        self
+    }
+
+    /// One that is the value at this place.
+    #[inline]
+    pub(crate) fn inside(
+        place: &Place<'de>,
+        reader: Reader<'de>,
+        message: &'static Message,
+    ) -> Result<Self, ProtobufError> {
+        match place.depth {
+            MAX_DEPTH.. => Err(reader.error(Cause::Deep(MAX_DEPTH))),
+            depth => Ok(Self { reader, message, types: None, skip: place.skip, depth: depth + 1 }),
+        }
+    }
+}
+
+/// Where the managed fields are that are passed over as if they were not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skip {
+    Nothing,
+    /// In the metadata of what is read.
+    InObject,
+    /// In what is read.
+    InMetadata,
+}
+
+impl<'de> Place<'de> {
+    /// A value that is in no message.
+    pub(crate) fn of(next: Next<'de>) -> Self {
+        Self { reader: Reader::new(&[]), next, skip: Skip::Nothing, depth: 0 }
+    }
+
+    /// Takes a value that may be null, if it is.
+    #[inline]
+    pub(crate) fn take_null(&mut self) -> Result<bool, ProtobufError> {
+        match self.next {
+            Next::Field(Field { is_nullable: false, .. }, _) => Ok(false),
+            Next::Field(field, _) => self.take_null_form(field.value),
+            Next::Element(value) => Ok(value.is_nullable() && self.take_null_form(value)?),
+            Next::Text(_) | Next::Object(_) => Ok(false),
+            Next::Null => Ok(true),
+        }
+    }
+
+    fn take_null_form(&mut self, value: Value) -> Result<bool, ProtobufError> {
+        let mut ahead = self.reader;
+        let is_null = Form::is_null(value, ahead.message()?)?;
+        if is_null {
+            self.reader = ahead;
+        }
+        Ok(is_null)
+    }
+
+    /// Takes a value that is a text.
+    #[inline]
+    pub(crate) fn take_text(&mut self) -> Result<Option<&'de str>, ProtobufError> {
+        match self.next {
+            Next::Field(Field { value: Value::Text, shape: Shape::One | Shape::Maybe, .. }, _)
+            | Next::Element(Value::Text) => self.reader.text().map(Some),
+            Next::Text(text) => Ok(Some(text)),
+            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Null => Ok(None),
+        }
+    }
+
+    /// Takes a value that is JSON itself, if it is and is not null.
+    pub(crate) fn take_json(&mut self) -> Result<Option<&'de [u8]>, ProtobufError> {
+        let (Next::Field(Field { value: Value::Json, shape: Shape::One | Shape::Maybe, .. }, _)
+        | Next::Element(Value::Json)) = self.next
+        else {
+            return Ok(None);
+        };
+        let mut ahead = self.reader;
+        let Form::Json(json) = Form::read(Value::Json, ahead.message()?)? else { return Ok(None) };
+        self.reader = ahead;
+        Ok(Some(json))
+    }
+
+    /// Passes over the value.
+    pub(crate) fn pass(&mut self) -> Result<(), ProtobufError> {
+        match self.next {
+            Next::Null | Next::Text(_) | Next::Object(_) => Ok(()),
+            Next::Field(Field { shape: Shape::Many | Shape::Map, .. }, tag) => {
+                self.reader.skip_run(tag).map(drop)
+            }
+            Next::Field(_, tag) => self.reader.skip(tag.wire),
+            Next::Element(value) => self.reader.skip(value.wire()),
+        }
+    }
+}
