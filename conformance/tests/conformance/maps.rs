@@ -7,7 +7,7 @@ use kube::{
 };
 use kube_conformance::Server;
 use kube_informer::{
-    list_watch::{Error, ListWatch, ListerWatcher},
+    list_watch::{Error, Item, ListWatch, ListerWatcher},
     wire::{ListMeta, ListOptions, ResourceVersion},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -96,7 +96,9 @@ pub(crate) async fn page<K: Plain>(
     options: &ListOptions,
 ) -> Result<(Vec<String>, ListMeta), Error> {
     let mut names = Vec::new();
-    let mut take = |item: Result<K, _>| names.push(item.unwrap().meta().name.clone().unwrap());
+    let mut take = |item: Result<Item<K>, _>| {
+        names.push(item.unwrap().into_object().unwrap().meta().name.clone().unwrap());
+    };
     let meta = source.list(options, &mut take).await?;
     Ok((names, meta))
 }

@@ -114,6 +114,7 @@ async fn a_watch_from_before_a_restart_is_complete_or_expired(server: &Server) {
         WatchEvent::Error(status) => assert!(server.is_real() && Error::status(*status).is_expired()),
         WatchEvent::Added(map) => {
             assert!(!server.is_real());
+            let map = map.into_object().unwrap();
             assert_eq!(map.metadata.name.as_deref(), Some("b"));
         }
         other => panic!("{other:?}"),

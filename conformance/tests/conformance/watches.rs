@@ -4,7 +4,7 @@ use crate::maps::Maps;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_conformance::{Server, in_time, on_both};
 use kube_informer::{
-    list_watch::{Error, ListerWatcher, Watch},
+    list_watch::{Error, Item, ListerWatcher, Watch},
     wire::{FieldSelector, LabelSelector, ResourceVersion, VersionMatch, WatchEvent, WatchOptions},
 };
 use serde_json::json;
@@ -25,8 +25,9 @@ on_both! {
 }
 
 /// An event as `added name`, with its version.
-fn said(event: &WatchEvent<ConfigMap>) -> (String, u64) {
-    let of = |word: &str, map: &ConfigMap| {
+fn said(event: WatchEvent<Item<ConfigMap>>) -> (String, u64) {
+    let of = |word: &str, map: Item<ConfigMap>| {
+        let map = map.into_object().unwrap();
         let version = map.metadata.resource_version.as_deref().unwrap().parse().unwrap();
         (format!("{word} {}", map.metadata.name.as_deref().unwrap()), version)
     };
@@ -35,7 +36,7 @@ fn said(event: &WatchEvent<ConfigMap>) -> (String, u64) {
         WatchEvent::Modified(map) => of("modified", map),
         WatchEvent::Deleted(map) => of("deleted", map),
         WatchEvent::Bookmark { version, initial_events_end } => {
-            let word = if *initial_events_end { "end" } else { "bookmark" };
+            let word = if initial_events_end { "end" } else { "bookmark" };
             (word.into(), version.to_number().unwrap())
         }
         other => panic!("{other:?}"),
@@ -44,7 +45,7 @@ fn said(event: &WatchEvent<ConfigMap>) -> (String, u64) {
 
 /// The next event.
 async fn next(watch: &mut Watch<ConfigMap>) -> (String, u64) {
-    said(&in_time("an event", watch.next()).await.expect("the watch goes on").unwrap())
+    said(in_time("an event", watch.next()).await.expect("the watch goes on").unwrap())
 }
 
 /// The next events without their versions, which rise.

@@ -33,7 +33,7 @@ fn events() -> Vec<Event<Pod>> {
         pod.metadata.name = Some(format!("pod-{number}"));
         Arc::new(pod)
     };
-    (0..BATCH).map(|number| Event::Updated { old: pod(number), new: pod(number) }).collect()
+    (0..BATCH).map(|number| Event::Updated { old: pod(number).into(), new: pod(number).into() }).collect()
 }
 
 /// Waits until every handler has counted all.

@@ -4,7 +4,7 @@ use crate::{controller::Event, subscription::Subscription};
 use futures_core::Stream;
 use futures_util::{FutureExt, future::BoxFuture, stream};
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyMap};
+use kube_informer_wire::KeyMap;
 use kube_runtime::watcher;
 use std::{collections::VecDeque, sync::Arc};
 
@@ -56,22 +56,22 @@ impl<K: Resource + Clone> Bridge<K> {
         let is_initial = self.synced.is_some();
         match event {
             Event::Added { object: new, .. } | Event::Updated { new, .. } if is_initial => {
-                if let Ok(key) = Key::of(&*new) {
+                if let Ok(key) = new.key() {
                     self.gone.remove(&key);
                 }
-                self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(new)));
+                self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(new.into())));
             }
             // Kube's words have no deletion within the initial state.
             Event::Deleted { last_known, .. } if is_initial => {
-                if let Ok(key) = Key::of(&*last_known) {
-                    self.gone.insert(key, Arc::unwrap_or_clone(last_known));
+                if let Ok(key) = last_known.key() {
+                    self.gone.insert(key, Arc::unwrap_or_clone(last_known.into()));
                 }
             }
             Event::Added { object: new, .. } | Event::Updated { new, .. } => {
-                self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new)));
+                self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new.into())));
             }
             Event::Deleted { last_known, .. } => {
-                self.ready.push_back(watcher::Event::Delete(Arc::unwrap_or_clone(last_known)));
+                self.ready.push_back(watcher::Event::Delete(Arc::unwrap_or_clone(last_known.into())));
             }
         }
     }

@@ -35,6 +35,9 @@
 mod sync;
 mod waiters;
 pub mod list_watch;
+#[cfg(feature = "compact")]
+mod compact;
+mod object;
 mod listing;
 pub mod reflector;
 pub mod fifo;
@@ -53,6 +56,7 @@ pub use controller::Event;
 pub use informer::{Informer, Informers};
 pub use kube_informer_wire as wire;
 pub use listing::Listing;
+pub use object::{Keep, Object};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

@@ -1,5 +1,6 @@
 //! Everything there is of a resource at one version, as a list or a streamed list found it.
 
+use crate::object::Object;
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError, ResourceVersion};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Listing<K> {
     /// The objects with their keys, in the order of the list.
-    pub objects: Vec<(Key, Arc<K>)>,
+    pub objects: Vec<(Key, Object<K>)>,
     /// Objects that the list names but that could not be read. They exist, so whatever is known of them is kept.
     pub unreadable: Vec<Key>,
     /// The version of the list; nothing where the source has none.
@@ -32,7 +33,7 @@ impl<K: Resource> Listing<K> {
     where
         I: IntoIterator<Item = Arc<K>>,
     {
-        let with_key = |object: Arc<K>| Key::of(&*object).map(|key| (key, object));
+        let with_key = |object: Arc<K>| Key::of(&*object).map(|key| (key, object.into()));
         let objects = objects.into_iter().map(with_key).collect::<Result<_, _>>()?;
         Ok(Self { objects, unreadable: Vec::new(), version })
     }

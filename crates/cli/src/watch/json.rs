@@ -60,7 +60,7 @@ mod tests {
         };
         let kind =
             Kind { version: "v1".into(), kind: "Pod".into(), plural: "pods".into(), ..Kind::default() };
-        let event = Event::Updated { old: object("1", "Pending"), new: object("2", "Running") };
+        let event = Event::Updated { old: object("1", "Pending").into(), new: object("2", "Running").into() };
         let expected = json!({
             "time": "1970-01-01T00:00:00Z", "event": "updated", "initial": false, "resource": "pods",
             "namespace": "web", "name": "a", "uid": "u", "resourceVersion": "2",

@@ -32,7 +32,7 @@ pub(super) fn print(printer: &mut Printer, output: Output, followed: &[Followed]
             }
             Output::Name | Output::Json | Output::Diff => {
                 for (_, object) in objects {
-                    printer.event((at, &one.kind), &Event::Added { object, initial: true })?;
+                    printer.event((at, &one.kind), &Event::Added { object: object.into(), initial: true })?;
                 }
             }
         }

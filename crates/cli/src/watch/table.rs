@@ -48,6 +48,7 @@ fn head(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &Zoned) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube_informer::Object;
     use serde_json::{Value, json};
     use std::sync::Arc;
 
@@ -69,7 +70,7 @@ mod tests {
 
     fn update() -> Event<DynamicObject> {
         let spec = |replicas: u64| json!({"spec": {"replicas": replicas}});
-        Event::Updated { old: object(1, spec(2)), new: object(2, spec(3)) }
+        Event::Updated { old: object(1, spec(2)).into(), new: object(2, spec(3)).into() }
     }
 
     #[test]
@@ -89,8 +90,8 @@ mod tests {
 
     #[test]
     fn a_missing_object_says_that_its_end_was_not_seen() {
-        let gone = object(1, json!({}));
-        let event = Event::Deleted { old: Arc::clone(&gone), last_known: gone, observed: false };
+        let gone = Object::from(object(1, json!({})));
+        let event = Event::Deleted { old: gone.clone(), last_known: gone, observed: false };
         let expected = "12:00:00.000  deleted   web/front  found missing, its end was not seen";
         assert_eq!(shown(None, &event, line), expected);
     }

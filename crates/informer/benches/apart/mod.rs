@@ -1,5 +1,10 @@
 //! A server in a process of its own, so that figures of this one are of the client alone.
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    api::{Api, ListParams, Patch, PatchParams},
+    core::PartialObjectMeta,
+};
 use kube_devserver::{Churn, DevServer, Fault, Verb};
 use std::{
     env,
@@ -33,8 +38,19 @@ impl Apart {
     /// Cuts all watches, and says of the next one that its version has expired.
     #[allow(dead_code, reason = "each benchmark compiles this file for itself, and not all relist")]
     pub(crate) fn expire(&mut self) {
+        self.order("expire");
+    }
+
+    /// The same, and changes so many pods meanwhile.
+    #[allow(dead_code, reason = "each benchmark compiles this file for itself, and not all change something")]
+    pub(crate) fn expire_and_change(&mut self, pods: u64) {
+        self.order(&format!("expire and change {pods}"));
+    }
+
+    #[allow(dead_code, reason = "each benchmark compiles this file for itself, and not all give orders")]
+    fn order(&mut self, order: &str) {
         let orders = self.orders.as_mut().expect("it is open until the end");
-        writeln!(orders, "expire").expect("the server listens");
+        writeln!(orders, "{order}").expect("the server listens");
     }
 }
 
@@ -61,15 +77,34 @@ pub(crate) fn served() -> bool {
                 sender.blocking_send(order).expect("the server reads until the end");
             });
         });
-        while orders.recv().await.is_some() {
-            server.faults().inject(Fault::answer(410).on(Verb::Watch).times(1));
+        while let Some(order) = orders.recv().await {
+            let away = server.faults().inject(Fault::answer(503).on(Verb::Watch));
             server.cut_watches();
+            if let Some(count) = order.strip_prefix("expire and change ") {
+                change(server.client(), count.parse().expect("a number of pods")).await;
+            }
+            server.faults().inject(Fault::answer(410).on(Verb::Watch).times(1));
+            away.withdraw();
         }
         reader.join().expect("it only reads");
         drop(churning);
         server.stop().await;
     });
     true
+}
+
+/// Changes so many pods.
+async fn change(client: kube::Client, count: u32) {
+    let pods = Api::<PartialObjectMeta<Pod>>::all(client.clone());
+    let some = pods.list_metadata(&ListParams::default().limit(count)).await.expect("there are pods");
+    for pod in some {
+        let metadata = pod.metadata;
+        let pods = Api::<Pod>::namespaced(client.clone(), metadata.namespace.as_deref().unwrap_or_default());
+        let version = metadata.resource_version;
+        let patch = Patch::Merge(serde_json::json!({ "metadata": { "labels": { "changed-at": version } } }));
+        let name = metadata.name.unwrap_or_default();
+        pods.patch(&name, &PatchParams::default(), &patch).await.expect("a pod has labels");
+    }
 }
 
 /// A client that does not hide failures by retrying by itself.

@@ -3,10 +3,9 @@
 use super::event::Event;
 use crate::{
     fifo::{Applied, Batch, Delta, Deltas, Entry},
-    store::{Change, Edit, Replacement, Writer, is_same_state},
+    store::{Change, Edit, Replacement, Writer},
 };
 use kube_core::Resource;
-use std::sync::Arc;
 
 /// Applies a batch to the store in one step, and appends what handlers are to be told, in order.
 ///
@@ -62,7 +61,7 @@ pub(crate) fn apply_within<K: Resource>(
                 };
                 tell_replacement(done, initial, told);
             }
-            Entry::Resync => edit.list().into_iter().for_each(|object| told.again(Event::sync(object))),
+            Entry::Resync => edit.objects().for_each(|object| told.again(Event::sync(object))),
             Entry::Bookmark => {}
         }
     }
@@ -83,7 +82,7 @@ fn apply_deltas<K: Resource>(deltas: Deltas<K>, edit: &mut Edit<'_, K>, told: &m
             Delta::Deleted(seen) => {
                 if let Some(old) = edit.remove(&key) {
                     let observed = seen.is_some();
-                    let last_known = seen.unwrap_or_else(|| Arc::clone(&old));
+                    let last_known = seen.unwrap_or_else(|| old.clone());
                     told.change(Event::Deleted { old, last_known, observed });
                 }
             }
@@ -93,7 +92,7 @@ fn apply_deltas<K: Resource>(deltas: Deltas<K>, edit: &mut Edit<'_, K>, told: &m
 
 fn tell_replacement<K: Resource>(done: Replacement<K>, initial: bool, told: &mut impl Tell<K>) {
     for object in done.removed {
-        told.change(Event::Deleted { old: Arc::clone(&object), last_known: object, observed: false });
+        told.change(Event::Deleted { old: object.clone(), last_known: object, observed: false });
     }
     done.changes.into_iter().for_each(|change| tell(change, initial, told));
 }
@@ -101,9 +100,7 @@ fn tell_replacement<K: Resource>(done: Replacement<K>, initial: bool, told: &mut
 fn tell<K: Resource>(change: Change<K>, initial: bool, told: &mut impl Tell<K>) {
     match change {
         Change::Added(object) => told.change(Event::Added { object, initial }),
-        Change::Updated { old, new } if is_same_state(&*old, &*new) => {
-            told.again(Event::Updated { old, new })
-        }
+        Change::Updated { old, new } if old.is_same_state(&new) => told.again(Event::Updated { old, new }),
         Change::Updated { old, new } => told.change(Event::Updated { old, new }),
         Change::Unchanged(object) => told.again(Event::sync(object)),
     }

@@ -1,32 +1,33 @@
 //! What a handler is told.
 
-use crate::store::is_same_state;
+use crate::object::Object;
 use kube_core::Resource;
-use std::sync::Arc;
 
 /// A change of the cache, as a handler sees it.
+///
+/// Its objects read like the `K` they stand for; see [`Object`] for where they are decoded by that.
 #[derive(Debug)]
 pub enum Event<K> {
     /// An object came to be.
     Added {
         /// The object.
-        object: Arc<K>,
+        object: Object<K>,
         /// Whether it was there from the start: part of the first list, not of a change.
         initial: bool,
     },
     /// An object changed, or is told again (see [`Event::is_sync`]).
     Updated {
         /// The state that handlers knew.
-        old: Arc<K>,
+        old: Object<K>,
         /// The state there is now.
-        new: Arc<K>,
+        new: Object<K>,
     },
     /// An object went away.
     Deleted {
         /// The state that handlers knew.
-        old: Arc<K>,
+        old: Object<K>,
         /// Its last state that is known; newer than what handlers knew, if its final state was seen.
-        last_known: Arc<K>,
+        last_known: Object<K>,
         /// Whether the deletion was seen, so that `last_known` is the final state. Otherwise the object was missing
         /// from a later list, and may have changed before it went: client-go's `DeletedFinalStateUnknown`.
         observed: bool,
@@ -36,8 +37,9 @@ pub enum Event<K> {
 impl<K> Event<K> {
     /// An update that only tells again what is known: from a resync, or a relist that found the same version.
     #[must_use]
-    pub fn sync(object: Arc<K>) -> Self {
-        Self::Updated { old: Arc::clone(&object), new: object }
+    pub fn sync(object: impl Into<Object<K>>) -> Self {
+        let object = object.into();
+        Self::Updated { old: object.clone(), new: object }
     }
 
     /// Whether this only tells again what is known: old and new are one state, by uid and version.
@@ -46,12 +48,12 @@ impl<K> Event<K> {
     where
         K: Resource,
     {
-        matches!(self, Self::Updated { old, new } if Arc::ptr_eq(old, new) || is_same_state(&**old, &**new))
+        matches!(self, Self::Updated { old, new } if old.ptr_eq(new) || old.is_same_state(new))
     }
 
     /// The object this is about, in its newest known state.
     #[must_use]
-    pub fn object(&self) -> &Arc<K> {
+    pub fn object(&self) -> &Object<K> {
         match self {
             Self::Added { object, .. } => object,
             Self::Updated { new, .. } => new,
@@ -71,7 +73,7 @@ impl<K> Event<K> {
             Self::Updated { old, new } => match (passes(&old), passes(&new)) {
                 (true, true) => Some(Self::Updated { old, new }),
                 (false, true) => Some(Self::Added { object: new, initial: false }),
-                (true, false) => Some(Self::Deleted { last_known: Arc::clone(&old), old, observed: true }),
+                (true, false) => Some(Self::Deleted { last_known: old.clone(), old, observed: true }),
                 (false, false) => None,
             },
         }
@@ -81,10 +83,10 @@ impl<K> Event<K> {
 impl<K> Clone for Event<K> {
     fn clone(&self) -> Self {
         match self {
-            Self::Added { object, initial } => Self::Added { object: Arc::clone(object), initial: *initial },
-            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Added { object, initial } => Self::Added { object: object.clone(), initial: *initial },
+            Self::Updated { old, new } => Self::Updated { old: old.clone(), new: new.clone() },
             Self::Deleted { old, last_known, observed } => {
-                let (old, last_known) = (Arc::clone(old), Arc::clone(last_known));
+                let (old, last_known) = (old.clone(), last_known.clone());
                 Self::Deleted { old, last_known, observed: *observed }
             }
         }

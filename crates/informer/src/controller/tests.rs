@@ -371,20 +371,20 @@ fn a_transform_that_drops_the_version_does_not_hide_it() {
 #[test]
 fn a_filter_turns_crossings_into_additions_and_deletions() {
     let update = |old: u64, new: u64| Event::Updated {
-        old: Arc::new(pod("a").version(old)),
-        new: Arc::new(pod("a").version(new)),
+        old: Arc::new(pod("a").version(old)).into(),
+        new: Arc::new(pod("a").version(new)).into(),
     };
     let even = |event: Event<Pod>| event.filtered(|pod| version_of(pod).is_multiple_of(2)).as_ref().map(say);
     assert_eq!(even(update(2, 4)).as_deref(), Some("a@2 -> a@4"));
     assert_eq!(even(update(1, 2)).as_deref(), Some("+a@2"));
     assert_eq!(even(update(2, 3)).as_deref(), Some("-a@2"));
     assert_eq!(even(update(1, 3)), None);
-    let added = |version| Event::Added { object: Arc::new(pod("a").version(version)), initial: true };
+    let added = |version| Event::Added { object: Arc::new(pod("a").version(version)).into(), initial: true };
     assert_eq!(even(added(2)).as_deref(), Some("+a@2 initial"));
     assert_eq!(even(added(1)), None);
     let deleted = |old, last| Event::Deleted {
-        old: Arc::new(pod("a").version(old)),
-        last_known: Arc::new(pod("a").version(last)),
+        old: Arc::new(pod("a").version(old)).into(),
+        last_known: Arc::new(pod("a").version(last)).into(),
         observed: true,
     };
     assert_eq!(even(deleted(2, 4)).as_deref(), Some("-a@4"));

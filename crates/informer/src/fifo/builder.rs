@@ -4,9 +4,12 @@ use super::{
     channel::DeltaFifo,
     transform::{Gate, Rejected},
 };
-use crate::list_watch::BoxError;
-use kube_informer_wire::Key;
-use std::{num::NonZeroUsize, sync::Arc};
+use crate::{
+    list_watch::BoxError,
+    object::{Keep, Object},
+};
+use kube_informer_wire::{Identity, Key};
+use std::num::NonZeroUsize;
 
 /// Makes a [`DeltaFifo`].
 #[derive(Debug)]
@@ -25,7 +28,7 @@ impl<K> Builder<K> {
 
     /// Changes every object before it is queued; several transforms run one after the other.
     ///
-    /// It runs once per object. An object for which it fails or panics is reported and left out: what is known of it stays,
+    /// It runs once per object, and again at each read where objects are kept [compact](Keep). An object for which it fails or panics is reported and left out: what is known of it stays,
     /// its version passes, and if it was the final state of a deleted object, the deletion goes on without it. Such an
     /// object is known by the key it came with, so a transform that changes keys must not fail.
     pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
@@ -39,9 +42,18 @@ impl<K> Builder<K> {
     /// Asks, for each object of a list, for the known one that is the very same state.
     ///
     /// A relist then holds what is known rather than a second copy of it:
-    /// [`Store::same`](crate::store::Store::same) is made for this. What is reused is not transformed again.
-    pub fn reuse(mut self, known: impl Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync + 'static) -> Self {
+    /// [`Store::same`](crate::store::Store::same) is made for this. What is reused is neither decoded nor transformed.
+    pub fn reuse<F>(mut self, known: F) -> Self
+    where
+        F: Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync + 'static,
+    {
         self.gate.reuse(known);
+        self
+    }
+
+    /// What is kept of objects: [`Keep::Whole`] unless told otherwise.
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.gate.keep(keep);
         self
     }
 

@@ -4,10 +4,13 @@ use super::{
     batch::{Applied, Batch},
     delta::Delta,
     queue::{Entry, Queue},
-    transform::Gate,
+    transform::{Gate, Look},
 };
 use crate::{
+    list_watch::Item,
     listing::Listing,
+    object::Object,
+    reflector::LeftOut,
     sync::{Mutex, MutexGuard},
     waiters::{Ticket, Waiters, wake},
 };
@@ -68,7 +71,7 @@ impl<K: Resource> DeltaFifo<K> {
     /// # Cancel safety
     /// Dropped while it waits, it has queued nothing.
     pub fn add(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        self.present(object, Delta::Added)
+        self.present(object.into(), Delta::Added)
     }
 
     /// Queues that an object changed; otherwise as [`add`](Self::add).
@@ -76,7 +79,7 @@ impl<K: Resource> DeltaFifo<K> {
     /// # Errors
     /// [`Closed`].
     pub fn update(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        self.present(object, Delta::Updated)
+        self.present(object.into(), Delta::Updated)
     }
 
     /// Queues that an object went away, with its final state; otherwise as [`add`](Self::add).
@@ -84,19 +87,7 @@ impl<K: Resource> DeltaFifo<K> {
     /// # Errors
     /// [`Closed`].
     pub fn delete(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        let version = version_of(&object);
-        let admitted = match self.shared.gate.admit(object) {
-            Ok((key, object)) => Some((key, Some(object))),
-            Err(key) => key.map(|key| (key, None)),
-        };
-        async move {
-            match admitted {
-                Some((key, object)) => {
-                    self.push(|queue| queue.delta(key, Delta::Deleted(object), version)).await
-                }
-                None => Ok(()),
-            }
-        }
+        self.present_gone(object.into())
     }
 
     /// Queues all there is, as a list found it.
@@ -113,34 +104,35 @@ impl<K: Resource> DeltaFifo<K> {
     {
         let mut listing = Listing::empty(version);
         for object in objects {
-            match self.collect(object) {
+            match self.collect(Item::from(object)) {
                 Ok(object) => listing.objects.push(object),
-                Err(key) => listing.unreadable.extend(key),
+                Err(left_out) => listing.unreadable.extend(self.shared.gate.report(left_out)),
             }
         }
         self.replace_with(listing)
     }
 
     /// Transforms an object of a list, or finds the known one that is the same.
-    pub(super) fn collect(&self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
-        self.shared.gate.admit_listed(object)
+    pub(super) fn collect(&self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
+        self.shared.gate.admit_listed(item)
     }
 
     /// Queues all there is, of objects that were collected before.
     pub(super) fn replace_with(
         &self,
-        listing: Listing<K>,
+        mut listing: Listing<K>,
     ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
+        self.shared.gate.settle(&mut listing);
         self.push(|queue| queue.replace(listing))
     }
 
-    fn present(
+    /// Queues that an object came to be or changed.
+    pub(super) fn present(
         &self,
-        object: K,
-        delta: fn(Arc<K>) -> Delta<K>,
+        item: Item<K>,
+        delta: fn(Object<K>) -> Delta<K>,
     ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        let version = version_of(&object);
-        let admitted = self.shared.gate.admit(object);
+        let (version, admitted) = self.admit(item);
         async move {
             match admitted {
                 Ok((key, object)) => self.push(|queue| queue.delta(key, delta(object), version)).await,
@@ -148,11 +140,40 @@ impl<K: Resource> DeltaFifo<K> {
             }
         }
     }
+
+    /// Queues that an object went away.
+    pub(super) fn present_gone(
+        &self,
+        item: Item<K>,
+    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
+        let (version, admitted) = self.admit(item);
+        let gone = match admitted {
+            Ok((key, object)) => Some((key, Some(object))),
+            Err(key) => key.map(|key| (key, None)),
+        };
+        async move {
+            match gone {
+                Some((key, object)) => {
+                    self.push(|queue| queue.delta(key, Delta::Deleted(object), version)).await
+                }
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Lets an object in, or tells the key of one that is not, if it has one; and the version of either.
+    fn admit(&self, item: Item<K>) -> (Option<ResourceVersion>, Admitted<K>) {
+        let version = item.identity().and_then(|identity| identity.version());
+        // A queue that is long has more that is about to be looked at than should be decoded at once.
+        let look = if self.load() < DECODED { Look::Soon } else { Look::Later };
+        (version, self.shared.gate.admit(item, look).map_err(|left_out| self.shared.gate.report(left_out)))
+    }
 }
 
-fn version_of<K: Resource>(object: &K) -> Option<ResourceVersion> {
-    object.meta().resource_version.as_deref()?.parse().ok()
-}
+type Admitted<K> = Result<(Key, Object<K>), Option<Key>>;
+
+/// So many objects that are kept in the small stand decoded in a queue, about.
+const DECODED: usize = 64;
 
 impl<K> DeltaFifo<K> {
     /// An empty queue that lets things in by this gate, up to this many deltas.

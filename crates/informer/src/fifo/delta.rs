@@ -1,17 +1,17 @@
 //! What happened to one key, in order.
 
+use crate::object::Object;
 use kube_informer_wire::Key;
-use std::sync::Arc;
 
 /// One thing that happened to an object.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delta<K> {
     /// It came to be, as far as the source knows.
-    Added(Arc<K>),
+    Added(Object<K>),
     /// It changed.
-    Updated(Arc<K>),
+    Updated(Object<K>),
     /// It went away; with its final state, where that was seen and could be read.
-    Deleted(Option<Arc<K>>),
+    Deleted(Option<Object<K>>),
 }
 
 /// All that happened to one key since it was last popped, oldest first; never empty.

@@ -1,31 +1,35 @@
 //! A queue is where a reflector can write to.
 
-use super::channel::DeltaFifo;
-use crate::{list_watch::BoxError, listing::Listing, reflector::Sink};
+use super::{channel::DeltaFifo, delta::Delta};
+use crate::{
+    list_watch::{BoxError, Item},
+    listing::Listing,
+    object::Object,
+    reflector::{LeftOut, Sink},
+};
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
-use std::sync::Arc;
 
 /// Fails only once the queue is closed.
 impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
-    fn collect(&mut self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
-        Self::collect(self, object)
+    fn collect(&mut self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
+        Self::collect(self, item)
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {
         Ok(self.replace_with(listing).await?)
     }
 
-    async fn add(&mut self, object: K) -> Result<(), BoxError> {
-        Ok(Self::add(self, object).await?)
+    async fn add(&mut self, item: Item<K>) -> Result<(), BoxError> {
+        Ok(self.present(item, Delta::Added).await?)
     }
 
-    async fn update(&mut self, object: K) -> Result<(), BoxError> {
-        Ok(Self::update(self, object).await?)
+    async fn update(&mut self, item: Item<K>) -> Result<(), BoxError> {
+        Ok(self.present(item, Delta::Updated).await?)
     }
 
-    async fn delete(&mut self, object: K) -> Result<(), BoxError> {
-        Ok(Self::delete(self, object).await?)
+    async fn delete(&mut self, item: Item<K>) -> Result<(), BoxError> {
+        Ok(self.present_gone(item).await?)
     }
 
     async fn bookmark(&mut self, version: ResourceVersion) -> Result<(), BoxError> {

@@ -1,8 +1,15 @@
 //! What is done to every object once, before anyone sees it.
 
-use crate::list_watch::BoxError;
+#[cfg(feature = "compact")]
+use crate::compact::Packer;
+use crate::{
+    list_watch::{BoxError, Item, ItemError},
+    listing::Listing,
+    object::{Keep, Object},
+    reflector::LeftOut,
+};
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyError};
+use kube_informer_wire::{Identity, Key, KeyError};
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -25,6 +32,13 @@ pub enum Rejected {
         #[source]
         cause: BoxError,
     },
+    /// It cannot be decoded.
+    #[error("object cannot be decoded")]
+    Undecodable {
+        /// What is wrong with it.
+        #[source]
+        cause: ItemError,
+    },
     /// The object has no key, before or after the transform.
     #[error("object has no key")]
     Keyless {
@@ -34,22 +48,34 @@ pub enum Rejected {
     },
 }
 
-/// Runs the transform, works out the key, and reports what fails.
+/// Decodes, runs the transform, works out the key, packs, and reports what fails.
 pub(super) struct Gate<K> {
     reuse: Option<Reuse<K>>,
     transform: Option<Transform<K>>,
+    #[cfg(feature = "compact")]
+    packer: Option<Packer<K>>,
     report: Arc<dyn Fn(Rejected) + Send + Sync>,
     rejected: AtomicU64,
 }
 
 /// Finds the known state of an object that is the very state given.
-type Reuse<K> = Arc<dyn Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync>;
+type Reuse<K> = Arc<dyn Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync>;
+
+/// Whether an object is about to be looked at, which matters where it is not kept decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// It is news, and followers will look: it stays decoded until they have.
+    Soon,
+    /// It is one of many, and may never be.
+    Later,
+}
 
 type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
 impl<K: Resource> Gate<K> {
-    /// Lets an object in, or tells the key of one that fails, if it has one.
-    pub(super) fn admit(&self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
+    /// Lets an object in. What cannot be decoded is not reported here.
+    pub(super) fn admit(&self, item: Item<K>, look: Look) -> Result<(Key, Object<K>), LeftOut> {
+        let (object, wire) = item.into_parts().map_err(LeftOut::Undecodable)?;
         let outcome = match &self.transform {
             None => Ok(object),
             Some(transform) => {
@@ -57,30 +83,63 @@ impl<K: Resource> Gate<K> {
                 run(transform, object).map_err(|cause| (key, cause))
             }
         };
-        match outcome {
-            Ok(object) => match Key::of(&object) {
-                Ok(key) => Ok((key, Arc::new(object))),
-                Err(cause) => Err(self.reject(None, Rejected::Keyless { cause })),
-            },
-            Err((key, cause)) => Err(self.reject(Some(key.clone()), Rejected::Transform { key, cause })),
-        }
-    }
-
-    /// Lets an object of a list in, as the known one where that is the same.
-    pub(super) fn admit_listed(&self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
-        if let Some(reuse) = &self.reuse
-            && let Ok(key) = Key::of(&object)
-            && let Some(known) = reuse(&key, &object)
+        let object = outcome
+            .map_err(|(key, cause)| self.reject(Some(key.clone()), Rejected::Transform { key, cause }))?;
+        let key = Key::of(&object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
+        let object = Arc::new(object);
+        #[cfg(feature = "compact")]
+        if let (Some(packer), Some(wire)) = (&self.packer, &wire)
+            && let Some(packed) = packer.pack(wire, &Identity::of(&*object), self.transform.as_ref())
         {
-            return Ok((key, known));
+            let decoded = (look == Look::Soon).then_some(object);
+            return Ok((key.clone(), Object::packed(key, packed, decoded)));
         }
-        self.admit(object)
+        #[cfg(not(feature = "compact"))]
+        let _ = (wire, look);
+        Ok((key, object.into()))
     }
 
-    fn reject(&self, key: Option<Key>, rejected: Rejected) -> Option<Key> {
+    /// Lets an object of a list in, as the known one where that is the same, and then without decoding it.
+    pub(super) fn admit_listed(&self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
+        if let Some(reuse) = &self.reuse
+            && let Some(identity) = item.identity()
+            && let Some(known) = reuse(&identity)
+        {
+            return Ok(known);
+        }
+        self.admit(item, Look::Later)
+    }
+
+    /// Makes the best of a list that is complete.
+    pub(super) fn settle(&self, listing: &mut Listing<K>) {
+        #[cfg(feature = "compact")]
+        if let Some(packer) = &self.packer
+            && packer.list_ended()
+        {
+            for (_, object) in &mut listing.objects {
+                object.repack(|packed| packer.repack(packed));
+            }
+        }
+        #[cfg(not(feature = "compact"))]
+        let _ = listing;
+    }
+
+    /// Reports what was not let in, and tells its key, if it has one.
+    pub(super) fn report(&self, left_out: LeftOut) -> Option<Key> {
+        match left_out {
+            LeftOut::Rejected(key) => key,
+            LeftOut::Undecodable(cause) => {
+                let key = cause.key().cloned();
+                self.reject(None, Rejected::Undecodable { cause });
+                key
+            }
+        }
+    }
+
+    fn reject(&self, key: Option<Key>, rejected: Rejected) -> LeftOut {
         self.rejected.fetch_add(1, Ordering::Relaxed);
         (self.report)(rejected);
-        key
+        LeftOut::Rejected(key)
     }
 }
 
@@ -108,8 +167,22 @@ impl<K> Gate<K> {
         });
     }
 
-    pub(super) fn reuse(&mut self, known: impl Fn(&Key, &K) -> Option<Arc<K>> + Send + Sync + 'static) {
+    pub(super) fn reuse<F>(&mut self, known: F)
+    where
+        F: Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync + 'static,
+    {
         self.reuse = Some(Arc::new(known));
+    }
+
+    pub(super) fn keep(&mut self, keep: Keep) {
+        match keep {
+            #[cfg(feature = "compact")]
+            Keep::Whole => self.packer = None,
+            #[cfg(feature = "compact")]
+            Keep::Compact => self.packer = Some(Packer::new()),
+            #[cfg(not(feature = "compact"))]
+            Keep::Whole => {}
+        }
     }
 
     pub(super) fn report_to(&mut self, report: impl Fn(Rejected) + Send + Sync + 'static) {
@@ -123,16 +196,28 @@ impl<K> Default for Gate<K> {
             let cause = std::error::Error::source(&rejected).map(ToString::to_string);
             tracing::warn!(%rejected, cause, "object left out");
         });
-        Self { reuse: None, transform: None, report, rejected: AtomicU64::new(0) }
+        Self {
+            reuse: None,
+            transform: None,
+            #[cfg(feature = "compact")]
+            packer: None,
+            report,
+            rejected: AtomicU64::new(0),
+        }
     }
 }
 
-/// Does the same, and has left nothing out yet.
+/// Does the same with what has been learned, and has left nothing out yet.
 impl<K> Clone for Gate<K> {
     fn clone(&self) -> Self {
-        let (reuse, transform, report) =
-            (self.reuse.clone(), self.transform.clone(), Arc::clone(&self.report));
-        Self { reuse, transform, report, rejected: AtomicU64::new(0) }
+        Self {
+            reuse: self.reuse.clone(),
+            transform: self.transform.clone(),
+            #[cfg(feature = "compact")]
+            packer: self.packer.clone(),
+            report: Arc::clone(&self.report),
+            rejected: AtomicU64::new(0),
+        }
     }
 }
 

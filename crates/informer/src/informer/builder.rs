@@ -9,6 +9,7 @@ use super::{
 use crate::{
     fifo::{self, DeltaFifo},
     list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, Sharded},
+    object::Keep,
     reflector::{self, Report},
     store::{self, Store},
     subscription::Hub,
@@ -176,6 +177,12 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
+    /// What is kept of objects: [`Keep::Whole`], decoded, unless told otherwise.
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.fifo = self.fifo.keep(keep);
+        self
+    }
+
     /// Leaves `metadata.managedFields` out, which is about half of most objects. They are passed over before anything is
     /// decoded; of a source of your own, they are dropped afterwards.
     pub fn without_managed_fields(mut self) -> Self {
@@ -264,7 +271,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         let hub = Hub::new(store.clone(), writer, &name, self.resync);
         self.config.resync = Duration::ZERO;
         let known = store.clone();
-        let fifo = self.fifo.reuse(move |key, object| known.same(key, object));
+        let fifo = self.fifo.reuse(move |identity| known.same(identity));
         let plan = Plan { feeds, fifo, config: self.config, on_error: self.on_error };
         Ok(Informer::new_handle(Arc::new(Body::new(store, hub, progress, (name, resource)).planned(plan))))
     }

@@ -2,7 +2,8 @@
 
 use super::{
     error::Error,
-    kind::{Expected, ItemError},
+    item::{Decoder, Item},
+    kind::Expected,
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
     negotiation::{Answer, Encoded, Encoding, Negotiation},
 };
@@ -12,15 +13,14 @@ use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use kube_core::Resource;
 use kube_informer_wire::{
-    FieldSelector, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, WatchEvent, WatchOptions,
+    FieldSelector, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, Raw, WatchOptions,
     parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
 use std::{
     fmt,
-    marker::PhantomData,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -46,7 +46,7 @@ pub struct ListWatch<K: Resource> {
     fields: FieldSelector,
     modify_list: Option<Modify<ListOptions>>,
     modify_watch: Option<Modify<WatchOptions>>,
-    kind: PhantomData<fn() -> K>,
+    decoder: OnceLock<Decoder<K>>,
 }
 
 /// Changes the options of a request.
@@ -85,7 +85,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             fields: FieldSelector::everything(),
             modify_list: None,
             modify_watch: None,
-            kind: PhantomData,
+            decoder: OnceLock::new(),
         }
     }
 
@@ -114,6 +114,7 @@ impl<K: Resource + 'static> ListWatch<K> {
     #[must_use]
     pub fn without_managed_fields(mut self) -> Self {
         self.managed_fields = ManagedFields::Drop;
+        self.decoder = OnceLock::new();
         self
     }
 
@@ -221,6 +222,24 @@ async fn piece(body: &mut Body, bytes: &AtomicU64) -> Result<Option<Bytes>, Erro
     Ok(None)
 }
 
+impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
+    /// What makes objects of its bytes, always the same.
+    fn decoder(&self) -> Decoder<K> {
+        let decoder = self.decoder.get_or_init(|| {
+            let (expected, managed_fields) = (self.expected.clone(), self.managed_fields);
+            let decode = move |raw: &Raw| {
+                let decoded = raw.decode(managed_fields).or_else(|error| match raw.alone() {
+                    Some(alone) => alone.decode(managed_fields),
+                    None => Err(error),
+                });
+                Ok(expected.check(decoded?)?)
+            };
+            Decoder::new(decode).managed_fields(managed_fields)
+        });
+        decoder.clone()
+    }
+}
+
 impl<K> ListerWatcher<K> for ListWatch<K>
 where
     K: Resource + DeserializeOwned + Send + 'static,
@@ -233,13 +252,12 @@ where
         Box::pin(async move {
             let query = self.list_query(options);
             let (mut body, encoded) = patiently(self.send(&query, Answer::List)).await?;
-            let (mut list, mut head) = (encoded.items(), Vec::new());
+            let (mut list, mut head, decoder) = (encoded.items(), Vec::new(), self.decoder());
             while let Some(piece) = patiently(piece(&mut body, &self.bytes)).await? {
                 head.extend_from_slice(&piece[..piece.len().min(HEAD.saturating_sub(head.len()))]);
                 list.push(piece);
                 while let Some(item) = list.next()? {
-                    let object = item.decode(self.managed_fields).map_err(ItemError::from);
-                    each(object.and_then(|object| Ok(self.expected.check(object)?)));
+                    each(Ok(Item::of_wire(item, decoder.clone())));
                 }
             }
             let meta = match list.finish() {
@@ -256,12 +274,12 @@ where
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
             let (body, encoded) = self.send(&self.watch_query(options), Answer::Object).await?;
-            let (expected, managed_fields) = (self.expected.clone(), self.managed_fields);
+            let decoder = self.decoder();
             let begin = (body, encoded.frames(), Arc::clone(&self.bytes));
             let events = stream::try_unfold(begin, move |(mut body, mut frames, bytes)| async move {
                 loop {
                     if let Some(frame) = frames.next()? {
-                        return Ok(Some((frame.decode(managed_fields), (body, frames, bytes))));
+                        return Ok(Some((frame.split(), (body, frames, bytes))));
                     }
                     match piece(&mut body, &bytes).await? {
                         Some(piece) => frames.push(piece),
@@ -271,7 +289,8 @@ where
                 }
             });
             // An event that cannot be decoded is an item of the stream, not its end.
-            Ok(Watch::new(events.map(move |event| check(&expected, event??))))
+            let item = move |raw| Item::of_wire(raw, decoder.clone());
+            Ok(Watch::of_items(events.map(move |event| Ok(event??.map(&item)))))
         })
     }
 
@@ -282,15 +301,6 @@ where
     fn bytes_read(&self) -> Option<u64> {
         Some(self.bytes.load(Ordering::Relaxed))
     }
-}
-
-fn check<K: Resource + 'static>(expected: &Expected, event: WatchEvent<K>) -> Result<WatchEvent<K>, Error> {
-    Ok(match event {
-        WatchEvent::Added(object) => WatchEvent::Added(expected.check(object)?),
-        WatchEvent::Modified(object) => WatchEvent::Modified(expected.check(object)?),
-        WatchEvent::Deleted(object) => WatchEvent::Deleted(expected.check(object)?),
-        other => other,
-    })
 }
 
 /// The versions of the API that have tables.

@@ -1,6 +1,6 @@
 //! Why a list or a watch failed, and the questions one asks of that.
 
-use super::kind::KindError;
+use super::kind::{ItemError, KindError};
 use kube_core::Status;
 use kube_informer_wire::{DecodeError, FrameError, ListError, StatusExt};
 use std::{error::Error as StdError, io, time::Duration};
@@ -34,6 +34,9 @@ pub enum Error {
     /// A frame of a watch, or the object in it, cannot be decoded.
     #[error("watch event cannot be decoded")]
     Event(#[from] DecodeError),
+    /// The object of a watch event is not even well-formed.
+    #[error("watch event cannot be decoded")]
+    Item(#[source] ItemError),
     /// The object of a watch event is of another kind.
     #[error("watch event is left out")]
     Kind(#[from] KindError),
@@ -134,7 +137,7 @@ impl Error {
             Self::Transport(_) if self.is_connection_refused() => "connection_refused",
             Self::Transport(_) => "transport",
             Self::List(_) | Self::Frame(_) => "body",
-            Self::Event(_) => "event",
+            Self::Event(_) | Self::Item(_) => "event",
             Self::Kind(_) => "kind",
             Self::Table { .. } => "table",
         }

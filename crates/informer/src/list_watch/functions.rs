@@ -78,7 +78,7 @@ where
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let page = (self.list)(options.clone()).await?;
-            page.items.into_iter().for_each(|item| each(Ok(item)));
+            page.items.into_iter().for_each(|item| each(Ok(item.into())));
             let mut meta = ListMeta::default();
             meta.version = page.version;
             meta.continue_token = page.continue_token;

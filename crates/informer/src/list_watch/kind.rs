@@ -39,6 +39,15 @@ impl ItemError {
         }
     }
 
+    /// Whether the item is not even well-formed.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        match self {
+            Self::Object(error) => error.is_malformed(),
+            Self::Kind(_) => false,
+        }
+    }
+
     /// The version of the item, if it could be read.
     #[must_use]
     pub fn version(&self) -> Option<&ResourceVersion> {

@@ -1,7 +1,8 @@
 //! What a reflector needs of a source: to list a page and to open a watch.
 
-use super::{error::Error, kind::ItemError};
+use super::{error::Error, item::Item, kind::ItemError};
 use futures_core::Stream;
+use futures_util::StreamExt;
 use kube_informer_wire::{ListMeta, ListOptions, WatchEvent, WatchOptions};
 use std::{
     fmt,
@@ -12,8 +13,8 @@ use std::{
 /// A future that a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Takes the items of a page one by one, as they are decoded. One that is left out comes as its error.
-pub type Each<'a, K> = &'a mut (dyn FnMut(Result<K, ItemError>) + Send);
+/// Takes the items of a page one by one, as they arrive. One that is left out comes as its error.
+pub type Each<'a, K> = &'a mut (dyn FnMut(Result<Item<K>, ItemError>) + Send);
 
 /// A source of objects that can be listed and watched.
 ///
@@ -53,11 +54,18 @@ pub trait ListerWatcher<K>: Send + Sync {
 }
 
 /// An open watch. Dropping it ends it.
-pub struct Watch<K>(Pin<Box<dyn Stream<Item = Result<WatchEvent<K>, Error>> + Send>>);
+pub struct Watch<K>(Pin<Box<dyn Stream<Item = Event<K>> + Send>>);
+
+type Event<K> = Result<WatchEvent<Item<K>>, Error>;
 
 impl<K> Watch<K> {
     /// A watch that gives what `events` gives.
     pub fn new(events: impl Stream<Item = Result<WatchEvent<K>, Error>> + Send + 'static) -> Self {
+        Self::of_items(events.map(|event| Ok(event?.map(Item::from))))
+    }
+
+    /// A watch that gives what `events` gives, of objects that need not be decoded yet.
+    pub fn of_items(events: impl Stream<Item = Result<WatchEvent<Item<K>>, Error>> + Send + 'static) -> Self {
         Self(Box::pin(events))
     }
 
@@ -65,13 +73,13 @@ impl<K> Watch<K> {
     ///
     /// # Cancel safety
     /// Dropped while it waits, it has lost no event.
-    pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
+    pub async fn next(&mut self) -> Option<Result<WatchEvent<Item<K>>, Error>> {
         std::future::poll_fn(|context| self.0.as_mut().poll_next(context)).await
     }
 }
 
 impl<K> Stream for Watch<K> {
-    type Item = Result<WatchEvent<K>, Error>;
+    type Item = Event<K>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.as_mut().poll_next(context)

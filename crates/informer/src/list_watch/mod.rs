@@ -2,6 +2,7 @@
 
 mod kind;
 mod error;
+mod item;
 mod lister_watcher;
 mod functions;
 mod paging;
@@ -18,6 +19,9 @@ mod tests;
 pub use client::ListWatch;
 pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
+#[cfg(feature = "compact")]
+pub(crate) use item::Wire;
+pub use item::{Decoder, Item};
 pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
 pub use negotiation::Encoding;

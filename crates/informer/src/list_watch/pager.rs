@@ -3,6 +3,7 @@
 use super::{
     error::Error,
     functions::Page,
+    item::Item,
     kind::ItemError,
     lister_watcher::ListerWatcher,
     paging::{Next, Paging},
@@ -104,8 +105,8 @@ impl<'l, L: ?Sized> Pager<'l, L> {
             Listed { items: Vec::new(), undecodable: Vec::new(), version: None, is_paged: false };
         loop {
             let request = paging.request();
-            let mut take = |item| match item {
-                Ok(item) => listed.items.push(item),
+            let mut take = |item| match object(item) {
+                Ok(object) => listed.items.push(object),
                 Err(error) => listed.undecodable.push(error),
             };
             match self.source.list(&request, &mut take).await {
@@ -140,6 +141,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         L: ListerWatcher<K>,
     {
         let (mut paging, mut version) = (self.paging(options), None);
+        let mut each = |item| each(object(item));
         loop {
             let ListMeta { version: page_version, continue_token, .. } =
                 self.source.list(&paging.request(), &mut each).await?;
@@ -190,7 +192,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         // A place for the page before the page: what is fetched ahead is then what the channel holds.
         while let Ok(place) = pages.reserve().await {
             let mut items = Vec::new();
-            let mut take = |item: Result<K, ItemError>| items.extend(item.ok());
+            let mut take = |item: Result<Item<K>, ItemError>| items.extend(object(item).ok());
             match self.source.list(&paging.request(), &mut take).await {
                 Ok(meta) => {
                     let token = meta.continue_token.clone();
@@ -207,4 +209,8 @@ impl<'l, L: ?Sized> Pager<'l, L> {
             }
         }
     }
+}
+
+fn object<K>(item: Result<Item<K>, ItemError>) -> Result<K, ItemError> {
+    item.and_then(Item::into_object)
 }

@@ -163,7 +163,7 @@ impl<K: Send + 'static> ListerWatcher<K> for Script<K> {
             };
             let Some(answer) = answer else { return std::future::pending().await };
             let page = answer?;
-            page.items.into_iter().for_each(|item| each(Ok(item)));
+            page.items.into_iter().for_each(|item| each(Ok(item.into())));
             let mut meta = ListMeta::default();
             (meta.version, meta.continue_token) = (page.version, page.continue_token);
             Ok(meta)

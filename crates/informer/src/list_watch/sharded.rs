@@ -2,6 +2,8 @@
 
 use super::{
     error::Error,
+    item::Item,
+    kind::ItemError,
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
 };
 use futures_util::StreamExt;
@@ -26,9 +28,12 @@ impl<L> Sharded<L> {
     }
 }
 
-fn is_meant<K: Resource>(shard: &ShardSelector, object: &K) -> bool {
-    let meta = object.meta();
-    shard.matches(meta.uid.as_deref().unwrap_or_default(), meta.namespace.as_deref().unwrap_or_default())
+/// Lets an item pass if it is meant.
+fn meant<K: Resource>(shard: &ShardSelector, item: Item<K>) -> Result<Option<Item<K>>, ItemError> {
+    // One that does not tell which it is has to be decoded for it.
+    let item = if item.identity().is_some() { item } else { item.decoded()? };
+    let identity = item.identity().unwrap_or_default();
+    Ok(shard.matches(&identity.uid, &identity.namespace).then_some(item))
 }
 
 impl<K, L> ListerWatcher<K> for Sharded<L>
@@ -43,11 +48,12 @@ where
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let options = ListOptions { shard_selector: Some(self.shard.clone()), ..options.clone() };
-            let mut meant = |item| match &item {
-                Ok(object) if !is_meant(&self.shard, object) => {}
-                _ => each(item),
+            let mut take = |item: Result<_, _>| match item.and_then(|item| meant(&self.shard, item)) {
+                Ok(None) => {}
+                Ok(Some(item)) => each(Ok(item)),
+                Err(error) => each(Err(error)),
             };
-            self.source.list(&options, &mut meant).await
+            self.source.list(&options, &mut take).await
         })
     }
 
@@ -55,14 +61,18 @@ where
         Box::pin(async move {
             let options = WatchOptions { shard_selector: Some(self.shard.clone()), ..options.clone() };
             let (events, shard) = (self.source.watch(&options).await?, self.shard.clone());
-            let meant = move |event: &Result<WatchEvent<K>, Error>| match event {
-                // A uid never changes, so nothing moves from one part to another.
-                Ok(
-                    WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object),
-                ) => is_meant(&shard, object),
-                _ => true,
+            // A uid never changes, so nothing moves from one part to another.
+            let pass = move |event: WatchEvent<Item<K>>| -> Result<Option<WatchEvent<Item<K>>>, Error> {
+                let (made, item): (fn(_) -> _, _) = match event {
+                    WatchEvent::Added(item) => (WatchEvent::Added, item),
+                    WatchEvent::Modified(item) => (WatchEvent::Modified, item),
+                    WatchEvent::Deleted(item) => (WatchEvent::Deleted, item),
+                    other => return Ok(Some(other)),
+                };
+                Ok(meant(&shard, item).map_err(Error::Item)?.map(made))
             };
-            Ok(Watch::new(events.filter(move |event| std::future::ready(meant(event)))))
+            let meant = events.filter_map(move |event| std::future::ready(event.and_then(&pass).transpose()));
+            Ok(Watch::of_items(meant))
         })
     }
 

@@ -1,8 +1,7 @@
 //! The initial state while it is being collected.
 
-use crate::listing::Listing;
+use crate::{listing::Listing, object::Object};
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
-use std::sync::Arc;
 
 /// Objects of a list or of the beginning of a watch, in order of arrival.
 ///
@@ -10,19 +9,19 @@ use std::sync::Arc;
 /// no map.
 #[derive(Debug)]
 pub(super) struct Collection<K> {
-    objects: Vec<Option<(Key, Arc<K>)>>,
+    objects: Vec<Option<(Key, Object<K>)>>,
     places: KeyMap<usize>,
     unreadable: Vec<Key>,
 }
 
 impl<K> Collection<K> {
     /// Adds an object of a list.
-    pub(super) fn push(&mut self, key: Key, object: Arc<K>) {
+    pub(super) fn push(&mut self, key: Key, object: Object<K>) {
         self.objects.push(Some((key, object)));
     }
 
     /// Adds an object of a stream, or puts it in the place of its older state.
-    pub(super) fn put(&mut self, key: Key, object: Arc<K>) {
+    pub(super) fn put(&mut self, key: Key, object: Object<K>) {
         if let Some(place) = self.places.get(&key) {
             self.objects[*place] = Some((key, object));
         } else {

@@ -11,11 +11,11 @@ use super::{
     live::Live,
     report::{Activity, Cause, Outlook, Report, Status},
     resync::Resync,
-    sink::Sink,
+    sink::{LeftOut, Sink},
     speaker::Speaker,
     step::{Page, Reading, Step, Then, Via},
 };
-use crate::list_watch::{BoxError, Error, ItemError, ListerWatcher};
+use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use std::{fmt, panic::Location, sync::Arc};
@@ -179,12 +179,12 @@ where
         self.journal.page_asked();
         let mut left_out = Vec::new();
         let (collection, sink, journal) = (&mut self.collection, &mut self.sink, &mut self.journal);
-        let mut each = |item: Result<K, ItemError>| {
+        let mut each = |item: Result<Item<K>, ItemError>| {
             journal.item_came();
-            match item.map(|object| sink.collect(object)) {
-                Ok(Ok((key, object))) => collection.push(key, object),
-                Ok(Err(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
-                Err(error) => left_out.push(error),
+            match item.map_err(LeftOut::Undecodable).and_then(|item| sink.collect(item)) {
+                Ok((key, object)) => collection.push(key, object),
+                Err(LeftOut::Rejected(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
+                Err(LeftOut::Undecodable(error)) => left_out.push(error),
             }
         };
         let span = self.speaker.list_span(options);

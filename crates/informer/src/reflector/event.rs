@@ -3,10 +3,10 @@
 use super::{
     driver::{Reflector, activity},
     report::Activity,
-    sink::Sink,
+    sink::{LeftOut, Sink},
     step::{Reading, Seen},
 };
-use crate::list_watch::{Error, ItemError, ListerWatcher};
+use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
 use kube_informer_wire::{DecodeError, ResourceVersion, WatchEvent};
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ where
     S: Sink<K>,
 {
     /// Takes an event, or what came in its place.
-    pub(super) async fn event(&mut self, reading: Reading, event: Result<WatchEvent<K>, Error>) {
+    pub(super) async fn event(&mut self, reading: Reading, event: Result<WatchEvent<Item<K>>, Error>) {
         let activity = activity(reading);
         if let Ok(event) = &event {
             self.speaker.metrics.event(event);
@@ -32,6 +32,7 @@ where
                 Reading::Collect => self.collect(event),
                 Reading::Deliver => self.deliver(event).await,
             },
+            Err(Error::Item(error)) => self.undecodable(activity, error),
             Err(Error::Event(DecodeError::Object { cause, .. })) => self.skip(activity, &cause.into()),
             Err(Error::Kind(error)) => self.skip(activity, &error.into()),
             // A connection that breaks is a watch that ends; what was on its way comes again.
@@ -46,47 +47,79 @@ where
         self.cursor.event_skipped(Instant::now());
     }
 
+    /// Leaves out an object that cannot be decoded, or gives up a watch that sends what is not even well-formed.
+    fn undecodable(&mut self, activity: Activity, error: ItemError) {
+        if error.is_malformed() {
+            self.watch_failed(activity, &Error::Item(error));
+        } else {
+            self.skip(activity, &error);
+        }
+    }
+
     /// Adds an event to the initial state.
-    fn collect(&mut self, event: WatchEvent<K>) {
+    fn collect(&mut self, event: WatchEvent<Item<K>>) {
         let now = Instant::now();
         self.journal.event_came(now);
         match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+            WatchEvent::Added(item) | WatchEvent::Modified(item) => {
                 self.journal.item_came();
-                match self.sink.collect(object) {
+                match self.sink.collect(item) {
                     Ok((key, object)) => self.collection.put(key, object),
-                    Err(key) => key.into_iter().for_each(|key| self.collection.unreadable(key)),
+                    Err(LeftOut::Rejected(key)) => {
+                        key.into_iter().for_each(|key| self.collection.unreadable(key))
+                    }
+                    Err(LeftOut::Undecodable(error)) => return self.undecodable(Activity::Stream, error),
                 }
             }
-            WatchEvent::Deleted(object) => {
-                if let Ok((key, _)) | Err(Some(key)) = self.sink.collect(object).map(|(key, _)| (key, ())) {
-                    self.collection.remove(&key);
-                }
-            }
+            WatchEvent::Deleted(item) => match self.sink.collect(item) {
+                Ok((key, _)) | Err(LeftOut::Rejected(Some(key))) => self.collection.remove(&key),
+                Err(LeftOut::Rejected(None)) => {}
+                Err(LeftOut::Undecodable(error)) => return self.undecodable(Activity::Stream, error),
+            },
             _ => {}
         }
         self.cursor.event_seen(Seen::Happened, None, now);
     }
 
     /// Hands an event on.
-    async fn deliver(&mut self, event: WatchEvent<K>) {
-        let (seen, version, handed) = match event {
-            WatchEvent::Added(object) => (Seen::Added, version_of(&object), self.sink.add(object).await),
-            WatchEvent::Modified(object) => {
-                (Seen::Happened, version_of(&object), self.sink.update(object).await)
-            }
-            WatchEvent::Deleted(object) => {
-                (Seen::Happened, version_of(&object), self.sink.delete(object).await)
-            }
+    async fn deliver(&mut self, event: WatchEvent<Item<K>>) {
+        let (change, item) = match event {
+            WatchEvent::Added(item) => (Change::Added, item),
+            WatchEvent::Modified(item) => (Change::Modified, item),
+            WatchEvent::Deleted(item) => (Change::Deleted, item),
             WatchEvent::Bookmark { version, .. } => {
-                (Seen::Happened, Some(version.clone()), self.sink.bookmark(version).await)
+                let handed = self.sink.bookmark(version.clone()).await;
+                return self.handed(handed, Seen::Happened, Some(version));
             }
             WatchEvent::Unknown { kind, version } => {
                 tracing::warn!(reflector = self.speaker.name, kind, "unknown type of event");
-                (Seen::Happened, version, Ok(()))
+                return self.handed(Ok(()), Seen::Happened, version);
             }
-            _ => (Seen::Happened, None, Ok(())),
+            _ => return self.handed(Ok(()), Seen::Happened, None),
         };
+        let item = match item.decoded() {
+            Ok(item) => item,
+            Err(error) => return self.undecodable(Activity::Watch, error),
+        };
+        let version = item.identity().and_then(|identity| identity.version());
+        match change {
+            Change::Added => {
+                let handed = self.sink.add(item).await;
+                self.handed(handed, Seen::Added, version);
+            }
+            Change::Modified => {
+                let handed = self.sink.update(item).await;
+                self.handed(handed, Seen::Happened, version);
+            }
+            Change::Deleted => {
+                let handed = self.sink.delete(item).await;
+                self.handed(handed, Seen::Happened, version);
+            }
+        }
+    }
+
+    /// Notes what the sink made of an event.
+    fn handed(&mut self, handed: Result<(), BoxError>, seen: Seen, version: Option<ResourceVersion>) {
         match handed {
             Ok(()) => {
                 self.events += 1;
@@ -97,6 +130,9 @@ where
     }
 }
 
-fn version_of<K: Resource>(object: &K) -> Option<ResourceVersion> {
-    object.meta().resource_version.as_deref()?.parse().ok()
+/// What an event says of its object.
+enum Change {
+    Added,
+    Modified,
+    Deleted,
 }

@@ -41,7 +41,7 @@ impl Inventory {
     /// What `listing` consists of; nothing if it has no version to list at.
     pub(super) fn of<K: Resource>(listing: &Listing<K>) -> Option<Self> {
         let version = listing.version.clone().filter(|version| !version.is_any())?;
-        let objects = listing.objects.iter().map(|(key, object)| (key.clone(), identity(&**object)));
+        let objects = listing.objects.iter().map(|(key, object)| (key.clone(), object.with(identity)));
         let unreadable = listing.unreadable.iter().cloned().collect();
         Some(Self { version, objects: objects.collect(), unreadable })
     }

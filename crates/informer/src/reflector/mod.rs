@@ -29,4 +29,4 @@ pub use config::{Config, Consistency, Strategy};
 pub use driver::{Reflector, RoundEnd};
 pub use inventory::Differences;
 pub use report::{Activity, Cause, Counts, Outlook, Phase, Report, Status};
-pub use sink::Sink;
+pub use sink::{LeftOut, Sink};

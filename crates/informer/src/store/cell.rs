@@ -5,6 +5,7 @@ use super::{
     index::{IndexConflict, Indexes, Panics},
     snapshot::Snapshot,
 };
+use crate::object::Object;
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
 use std::{
@@ -95,10 +96,14 @@ impl<K> Cell<K> {
 
 impl<K> Draft<'_, K> {
     /// Writes an object into the objects and the indexes, in the place of what was known under its key.
-    pub(super) fn enter(&mut self, known: Option<&Arc<Entry<K>>>, key: Key, object: Arc<K>) {
+    pub(super) fn enter(&mut self, known: Option<&Arc<Entry<K>>>, key: Key, object: &Object<K>) {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
-        let tags = indexes.tags_of(0..indexes.count(), (&key, &object), &self.cell.panics);
-        let entry = Arc::new(Entry::new(key, object, tags));
+        let tags = if indexes.have_functions() {
+            object.with(|object| indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics))
+        } else {
+            Vec::new()
+        };
+        let entry = Arc::new(Entry::new(key, object.kept(), tags));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
         objects.insert(entry);
     }
@@ -109,8 +114,8 @@ impl<K> Draft<'_, K> {
         let newest = indexes.count() - 1..indexes.count();
         for entry in objects.clone().iter() {
             let mut tags = entry.tags().to_vec();
-            tags.extend(indexes.tags_of(newest.clone(), (entry.key(), entry.peek()), &self.cell.panics));
-            let tagged = Arc::new(Entry::new(entry.key().clone(), entry.object(), tags));
+            tags.extend(indexes.tags_of(newest.clone(), (entry.key(), &entry.object()), &self.cell.panics));
+            let tagged = Arc::new(entry.retagged(tags));
             indexes.update(entry.key(), Some(entry), Some(&tagged));
             objects.insert(tagged);
         }

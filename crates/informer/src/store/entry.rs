@@ -1,15 +1,16 @@
 //! One object as the store keeps it: its key, itself, and the index values under which it stands.
 
 use super::trie::Hashed;
+use crate::object::{Kept, Object};
 use kube_core::Resource;
-use kube_informer_wire::Key;
+use kube_informer_wire::{Identity, Key};
 use std::sync::Arc;
 
 /// An object in a [`Snapshot`](super::Snapshot), with its key.
 #[derive(Debug)]
 pub struct Entry<K> {
     key: Key,
-    object: Arc<K>,
+    object: Kept<K>,
     /// In order, and each once.
     tags: Box<[Tag]>,
 }
@@ -22,8 +23,13 @@ pub(crate) struct Tag {
 }
 
 impl<K> Entry<K> {
-    pub(crate) fn new(key: Key, object: Arc<K>, tags: Vec<Tag>) -> Self {
+    pub(crate) fn new(key: Key, object: Kept<K>, tags: Vec<Tag>) -> Self {
         Self { key, object, tags: tags.into_boxed_slice() }
+    }
+
+    /// The same object, under other index values.
+    pub(crate) fn retagged(&self, tags: Vec<Tag>) -> Self {
+        Self::new(self.key.clone(), self.shared().kept(), tags)
     }
 
     /// The object's key.
@@ -32,13 +38,24 @@ impl<K> Entry<K> {
         &self.key
     }
 
-    /// The object.
+    /// The object. Where objects are kept [compact](crate::Keep), it is decoded for this call, and so can be dropped before
+    /// the next one is looked at.
     #[must_use]
     pub fn object(&self) -> Arc<K> {
-        Arc::clone(&self.object)
+        self.object.object()
     }
 
-    pub(crate) fn peek(&self) -> &K {
+    /// The object, which is likely to be asked for again.
+    pub(crate) fn object_again(&self) -> Arc<K> {
+        self.object.object_again(&self.key)
+    }
+
+    /// The object, to be handed on.
+    pub(crate) fn shared(&self) -> Object<K> {
+        self.object.share(&self.key)
+    }
+
+    pub(crate) fn kept(&self) -> &Kept<K> {
         &self.object
     }
 
@@ -49,16 +66,14 @@ impl<K> Entry<K> {
 
 impl<K: Resource> Entry<K> {
     /// Whether `other` is this very state of this very object, by uid and version.
-    pub(crate) fn is_unchanged(&self, other: &K) -> bool {
-        is_same_state(&*self.object, other)
+    pub(crate) fn is_unchanged(&self, other: &Object<K>) -> bool {
+        self.object.is_same_state(other)
     }
-}
 
-/// Whether both are the same state of the same object, by uid and version. Without a version nothing is known.
-pub(crate) fn is_same_state<K: Resource>(one: &K, other: &K) -> bool {
-    let (one, other) = (one.meta(), other.meta());
-    let has_version = one.resource_version.as_deref().is_some_and(|version| !matches!(version, "" | "0"));
-    has_version && one.resource_version == other.resource_version && one.uid == other.uid
+    /// Whether this is the state that is meant.
+    pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
+        self.object.is_state(identity)
+    }
 }
 
 impl<K> Hashed for Arc<Entry<K>> {

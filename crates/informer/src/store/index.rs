@@ -108,6 +108,11 @@ impl<K> Indexes<K> {
         self.0.len()
     }
 
+    /// Whether there are indexes for which an object has to be looked at.
+    pub(crate) fn have_functions(&self) -> bool {
+        self.0.iter().any(|index| matches!(index.source, Source::Function(_)))
+    }
+
     /// Works out under which values of these indexes `object` stands, in order and each once. An index whose function
     /// panics has none.
     pub(crate) fn tags_of(

@@ -27,7 +27,6 @@ mod expiring;
 mod tests;
 
 pub use entry::Entry;
-pub(crate) use entry::is_same_state;
 pub use expiring::ExpiringStore;
 pub use index::{IndexConflict, NAMESPACE, UnknownIndex};
 pub use lister::{Lister, NotFound};

@@ -8,8 +8,9 @@ use super::{
     snapshot::Snapshot,
     writer::Writer,
 };
+use crate::object::Object;
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
+use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
 
 /// A local, indexed copy of a resource. Cheap to clone; reads take no lock and hold up nobody.
@@ -214,9 +215,10 @@ impl<K> Store<K> {
 }
 
 impl<K: Resource> Store<K> {
-    /// The object with this key, if it is the very state given, by uid and version.
-    pub fn same(&self, key: &Key, object: &K) -> Option<Arc<K>> {
-        self.cell.peek().same(key, object)
+    /// The object that is meant and its key, if it is here in this very state, by uid and version. Nothing is decoded for it.
+    #[must_use]
+    pub fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
+        self.cell.peek().same(identity)
     }
 
     /// The objects whose labels match.

@@ -1,7 +1,12 @@
 //! A store is where a reflector can write to, without a queue between.
 
 use super::writer::Writer;
-use crate::{list_watch::BoxError, listing::Listing, reflector::Sink};
+use crate::{
+    list_watch::{BoxError, Item},
+    listing::Listing,
+    object::Object,
+    reflector::{LeftOut, Sink},
+};
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
 use std::sync::Arc;
@@ -10,10 +15,15 @@ use std::sync::Arc;
 ///
 /// Nobody is told of changes, so a resync does nothing.
 impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
-    fn collect(&mut self, object: K) -> Result<(Key, Arc<K>), Option<Key>> {
-        let key = Key::of(&object).map_err(|_| None)?;
-        let object = self.same(&key, &object).unwrap_or_else(|| Arc::new(object));
-        Ok((key, object))
+    fn collect(&mut self, item: Item<K>) -> Result<(Key, Object<K>), LeftOut> {
+        if let Some(identity) = item.identity()
+            && let Some(known) = self.same(&identity)
+        {
+            return Ok(known);
+        }
+        let object = item.into_object().map_err(LeftOut::Undecodable)?;
+        let key = Key::of(&object).map_err(|_| LeftOut::Rejected(None))?;
+        Ok((key, Arc::new(object).into()))
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {
@@ -21,16 +31,18 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
         Ok(())
     }
 
-    async fn add(&mut self, object: K) -> Result<(), BoxError> {
+    async fn add(&mut self, item: Item<K>) -> Result<(), BoxError> {
+        let object = item.into_object()?;
         self.edit().insert(Arc::new(object))?;
         Ok(())
     }
 
-    async fn update(&mut self, object: K) -> Result<(), BoxError> {
-        self.add(object).await
+    async fn update(&mut self, item: Item<K>) -> Result<(), BoxError> {
+        self.add(item).await
     }
 
-    async fn delete(&mut self, object: K) -> Result<(), BoxError> {
+    async fn delete(&mut self, item: Item<K>) -> Result<(), BoxError> {
+        let object = item.into_object()?;
         let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
         let mut edit = self.edit();
         edit.remove(&Key::of(&object)?);

@@ -5,8 +5,9 @@ use super::{
     index::{Indexes, NAMESPACE, UnknownIndex},
     trie::Trie,
 };
+use crate::object::Object;
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
+use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
 
 /// A point in time of a [`Store`](super::Store).
@@ -22,7 +23,7 @@ pub struct Snapshot<K> {
 impl<K> Snapshot<K> {
     /// The object with this key.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
-        self.entry(key.into()).map(Entry::object)
+        self.entry(key.into()).map(Entry::object_again)
     }
 
     /// Whether there is an object with this key.
@@ -42,7 +43,8 @@ impl<K> Snapshot<K> {
         self.objects.is_empty()
     }
 
-    /// Everything, in an order that means nothing. Copies no counter unless [`Entry::object`] is called.
+    /// Everything, in an order that means nothing, one by one: [`Entry::object`] decodes what is kept
+    /// [compact](crate::Keep), and nothing else does.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry<K>> {
         self.objects.iter().map(|entry| &**entry)
     }
@@ -93,6 +95,13 @@ impl<K> Snapshot<K> {
         Ok(values)
     }
 
+    /// How many bytes the objects take that are kept [compact](crate::Keep), without keys, indexes and dictionaries. Counted
+    /// one by one.
+    #[must_use]
+    pub fn compact_bytes(&self) -> usize {
+        self.iter().filter_map(|entry| entry.kept().size()).sum()
+    }
+
     /// Up to which version the server's changes are in here; nothing before the first.
     #[must_use]
     pub fn version(&self) -> Option<&ResourceVersion> {
@@ -115,9 +124,10 @@ impl<K> Snapshot<K> {
 }
 
 impl<K: Resource> Snapshot<K> {
-    /// The object with this key, if it is the very state given, by uid and version.
-    pub(super) fn same(&self, key: &Key, object: &K) -> Option<Arc<K>> {
-        self.entry(key.into()).filter(|entry| entry.is_unchanged(object)).map(Entry::object)
+    /// The object that is meant and its key, if it is here in this very state, by uid and version.
+    pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
+        let entry = self.entry((&*identity.namespace, &*identity.name).into())?;
+        entry.is_state(identity).then(|| (entry.key().clone(), entry.shared()))
     }
 
     /// The objects whose labels match.
@@ -135,8 +145,8 @@ pub(super) fn select<'a, K: Resource + 'a>(
     labels: &LabelSelector,
 ) -> Vec<Arc<K>> {
     let is_everything = labels.is_everything();
-    let matches = |entry: &&Entry<K>| is_everything || labels.matches(entry.peek().meta().labels.as_ref());
-    entries.filter(matches).map(Entry::object).collect()
+    let matches = |object: &Arc<K>| is_everything || labels.matches(object.meta().labels.as_ref());
+    entries.map(Entry::object).filter(matches).collect()
 }
 
 /// Says how much there is, not what: objects may hold secrets.

@@ -3,6 +3,7 @@
 use super::{Change, Entry, ExpiringStore, IndexConflict, NAMESPACE, Store, UnknownIndex, WaitError, Writer};
 use crate::{
     listing::Listing,
+    object::Object,
     testing::{PodBuilder, brief, pod, rv, version_of},
 };
 use k8s_openapi::{
@@ -111,7 +112,7 @@ fn what_a_list_names_but_could_not_read_is_kept() {
     let mut listing = Listing::empty(Some(rv(5)));
     listing.unreadable = vec!["known".parse().unwrap(), "never-seen".parse().unwrap()];
     let removed = writer.edit().replace(listing).removed;
-    assert_eq!(sorted(removed), ["gone@2"]);
+    assert_eq!(sorted(removed.iter().map(Object::arc)), ["gone@2"]);
     assert_eq!(sorted(store.list()), ["known@1"]);
     assert_eq!(names(&store, "users", "ernie"), ["known"]);
 }

@@ -6,9 +6,9 @@ use super::{
     snapshot::Snapshot,
     trie::Trie,
 };
-use crate::listing::Listing;
+use crate::{listing::Listing, object::Object};
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyError, KeyMap, KeyRef, ResourceVersion};
+use kube_informer_wire::{Identity, Key, KeyError, KeyMap, KeyRef, ResourceVersion};
 use std::{fmt, sync::Arc};
 
 /// Changes a [`Store`](super::Store). There is one per store, and dropping it closes the store to [`wait_for`].
@@ -30,23 +30,23 @@ pub struct Edit<'w, K> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Change<K> {
     /// The key was not there.
-    Added(Arc<K>),
+    Added(Object<K>),
     /// Another state was there.
     Updated {
         /// The state that was there.
-        old: Arc<K>,
+        old: Object<K>,
         /// The state that took its place.
-        new: Arc<K>,
+        new: Object<K>,
     },
     /// A list showed the very state that was there, by uid and version; the stored object stays.
-    Unchanged(Arc<K>),
+    Unchanged(Object<K>),
 }
 
 /// What replacing everything did.
 #[derive(Debug)]
 pub struct Replacement<K> {
     /// What was there and is not in the list.
-    pub removed: Vec<Arc<K>>,
+    pub removed: Vec<Object<K>>,
     /// What became of each object of the list, in its order.
     pub changes: Vec<Change<K>>,
 }
@@ -63,9 +63,9 @@ impl<K> Writer<K> {
 }
 
 impl<K: Resource> Writer<K> {
-    /// The stored object, if it is the very state given.
-    pub(super) fn same(&self, key: &Key, object: &K) -> Option<Arc<K>> {
-        self.cell.peek().same(key, object)
+    /// The stored object and its key, if it is the very state that is meant.
+    pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
+        self.cell.peek().same(identity)
     }
 }
 
@@ -99,13 +99,18 @@ impl<K> Edit<'_, K> {
         self.draft.state.list()
     }
 
+    /// Everything, as the changes so far leave it, and nothing of it decoded.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Object<K>> {
+        self.draft.state.iter().map(Entry::shared)
+    }
+
     /// Takes out the object with this key. The version stays as it is.
-    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
         let key = key.into();
         let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
         let old = objects.remove(key.digest(), |entry| key.is(entry.key()))?;
         indexes.update(old.key(), Some(&old), None);
-        Some(old.object())
+        Some(old.shared())
     }
 
     /// Says up to which version the server's changes are in.
@@ -122,7 +127,7 @@ impl<K: Resource> Edit<'_, K> {
     pub fn insert(&mut self, object: Arc<K>) -> Result<Change<K>, KeyError> {
         let key = Key::of(&*object)?;
         let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
-        let change = self.put(key, object);
+        let change = self.put(key, object.into());
         if let Some(version) = version {
             self.set_version(version);
         }
@@ -142,8 +147,8 @@ impl<K: Resource> Edit<'_, K> {
             let same = known.as_ref().filter(|known| known.is_unchanged(&object)).cloned();
             changes.push(match same {
                 Some(same) => {
-                    self.draft.state.objects.insert(Arc::clone(&same));
-                    Change::Unchanged(same.object())
+                    self.draft.state.objects.insert(staying(&same, &object));
+                    unchanged(&same, object)
                 }
                 None => self.settle(key, object, known.as_ref()),
             });
@@ -170,7 +175,12 @@ impl<K: Resource> Edit<'_, K> {
             stays.insert(key.clone(), ());
             let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
             changes.push(match known {
-                Some(known) if known.is_unchanged(&object) => Change::Unchanged(known.object()),
+                Some(known) if known.is_unchanged(&object) => {
+                    if known.kept().is_looser_than(&object) {
+                        self.draft.state.objects.insert(staying(&known, &object));
+                    }
+                    unchanged(&known, object)
+                }
                 known => self.settle(key, object, known.as_ref()),
             });
         }
@@ -179,30 +189,44 @@ impl<K: Resource> Edit<'_, K> {
     }
 
     /// Puts an object in under a key that is known already. The version stays as it is.
-    pub(crate) fn put(&mut self, key: Key, object: Arc<K>) -> Change<K> {
+    pub(crate) fn put(&mut self, key: Key, object: Object<K>) -> Change<K> {
         let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
         self.settle(key, object, known.as_ref())
     }
 
-    fn settle(&mut self, key: Key, object: Arc<K>, known: Option<&Arc<Entry<K>>>) -> Change<K> {
+    fn settle(&mut self, key: Key, object: Object<K>, known: Option<&Arc<Entry<K>>>) -> Change<K> {
         // The stored key rather than its equal: queue, store and indexes then share one text.
         let key = known.map_or(key, |known| known.key().clone());
-        self.draft.enter(known, key, Arc::clone(&object));
+        self.draft.enter(known, key, &object);
         match known {
-            Some(known) => Change::Updated { old: known.object(), new: object },
+            Some(known) => Change::Updated { old: known.shared(), new: object },
             None => Change::Added(object),
         }
     }
 
-    fn forget_vanished(&mut self, old: &Trie<Arc<Entry<K>>>) -> Vec<Arc<K>> {
+    fn forget_vanished(&mut self, old: &Trie<Arc<Entry<K>>>) -> Vec<Object<K>> {
         let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
         let mut removed = Vec::new();
         for entry in old.iter() {
             if objects.find(entry.key().digest(), |held| held.key() == entry.key()).is_none() {
                 indexes.update(entry.key(), Some(entry), None);
-                removed.push(entry.object());
+                removed.push(entry.shared());
             }
         }
         removed
     }
+}
+
+/// The entry that stays where a list shows the state that is stored: the stored one, unless the list has it in the smaller.
+fn staying<K>(stored: &Arc<Entry<K>>, listed: &Object<K>) -> Arc<Entry<K>> {
+    if stored.kept().is_looser_than(listed) {
+        Arc::new(Entry::new(stored.key().clone(), listed.kept(), stored.tags().to_vec()))
+    } else {
+        Arc::clone(stored)
+    }
+}
+
+/// What is told of a state that is stored: the stored object, which may be the one that was listed.
+fn unchanged<K>(stored: &Entry<K>, listed: Object<K>) -> Change<K> {
+    Change::Unchanged(if stored.kept().is(&listed) { listed } else { stored.shared() })
 }

@@ -3,7 +3,7 @@
 use crate::controller::Event;
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyMap};
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 use tokio::time::Instant;
 
 /// Events that have not been told, folded so that each key has two at most: the end of what the follower knew, and what
@@ -83,7 +83,7 @@ impl<K> Folded<K> {
 impl<K: Resource> Folded<K> {
     /// Adds what happened next.
     pub(super) fn fold(&mut self, event: &Event<K>, since: Since) {
-        let Ok(key) = Key::of(&**event.object()) else { return };
+        let Ok(key) = event.object().key() else { return };
         let Some(pair) = self.by_key.get_mut(&key) else {
             return self.put(key, since, event.clone());
         };
@@ -93,19 +93,19 @@ impl<K: Resource> Folded<K> {
                 Some(Event::Added { initial, .. }),
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
             ) => {
-                pair.now = Some(Event::Added { object: Arc::clone(new), initial });
+                pair.now = Some(Event::Added { object: new.clone(), initial });
             }
             (
                 Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
-            ) => pair.now = Some(Event::Updated { old, new: Arc::clone(new) }),
+            ) => pair.now = Some(Event::Updated { old, new: new.clone() }),
             // It was never told of, so its end is not either.
             (None | Some(Event::Added { .. }), Event::Deleted { .. }) => {}
             (
                 Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
                 Event::Deleted { last_known, observed, .. },
             ) => {
-                let last_known = Arc::clone(last_known);
+                let last_known = last_known.clone();
                 pair.gone = Some(Event::Deleted { old, last_known, observed: *observed });
             }
         }

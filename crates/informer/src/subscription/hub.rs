@@ -319,7 +319,7 @@ impl<K> Tell<K> for Tidings<K> {
             return;
         }
         match self.parts.last_mut() {
-            Some(Part::Changes(events)) => events.push(event),
+            Some(Part::Changes(events)) if events.len() < longest(&event) => events.push(event),
             _ => self.parts.push(Part::Changes(vec![event])),
         }
     }
@@ -329,8 +329,15 @@ impl<K> Tell<K> for Tidings<K> {
             return;
         }
         match self.parts.last_mut() {
-            Some(Part::Again(events)) => events.push(event),
+            Some(Part::Again(events)) if events.len() < longest(&event) => events.push(event),
             _ => self.parts.push(Part::Again(vec![event])),
         }
     }
+}
+
+/// How many events are written to the log in one, and so freed in one when all have read them.
+///
+/// One whose objects are decoded when they are looked at grows by that.
+fn longest<K>(event: &Event<K>) -> usize {
+    if event.object().is_packed() { 32 } else { 1024 }
 }

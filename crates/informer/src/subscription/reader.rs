@@ -63,6 +63,9 @@ enum Events<K> {
 /// So many events are handed out together at most.
 pub(super) const CHUNK: usize = 256;
 
+/// So many of objects that a look at them leaves decoded.
+const PACKED_CHUNK: usize = 32;
+
 impl<K> Reader<K> {
     /// Tells everything in `snapshot` first, which is the state at `cursor`.
     pub(super) fn new(number: u64, wants_again: bool, snapshot: Arc<Snapshot<K>>, cursor: Cursor<K>) -> Self {
@@ -111,11 +114,15 @@ impl<K> Reader<K> {
         let telling = self.told.as_mut()?;
         let why = telling.why;
         let event = |entry: Arc<Entry<K>>| match why {
-            Why::Joined => Event::Added { object: entry.object(), initial: true },
-            Why::Resync => Event::sync(entry.object()),
+            Why::Joined => Event::Added { object: entry.shared(), initial: true },
+            Why::Resync => Event::sync(entry.shared()),
         };
         let rest = telling.rest.open();
-        let events = rest.take(CHUNK).map(event).collect();
+        let chunk = rest.as_slice().first().map_or(CHUNK, |entry| match entry.kept().is_packed() {
+            true => PACKED_CHUNK,
+            false => CHUNK,
+        });
+        let events = rest.take(chunk).map(event).collect();
         if rest.len() == 0 {
             self.told = None;
         }
@@ -173,7 +180,7 @@ impl<K: Resource> Reader<K> {
                 }
                 Reading::Resync(part) => match part.resync() {
                     Some((snapshot, whom)) if whom.contains(&self.number) => {
-                        let again = |entry: &Entry<K>| self.folded.fold(&Event::sync(entry.object()), since);
+                        let again = |entry: &Entry<K>| self.folded.fold(&Event::sync(entry.shared()), since);
                         snapshot.iter().for_each(again);
                     }
                     Some(_) | None => {}

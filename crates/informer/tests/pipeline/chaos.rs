@@ -2,7 +2,7 @@
 
 use crate::world::{World, strategies};
 use kube_devserver::{DevServer, Fault, Verb, Versions};
-use kube_informer::reflector::Config;
+use kube_informer::{Keep, reflector::Config};
 use std::time::Duration;
 
 /// A small generator, so that a seed tells the whole story.
@@ -79,13 +79,24 @@ async fn a_minute_of_everything_ends_with_the_cache_equal_to_the_server() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn so_does_half_of_it_where_objects_are_kept_compact() {
+    for (seed, config) in strategies().into_iter().enumerate() {
+        endure(World::keeping(Keep::Compact, impatient(config)), Random(seed as u64 + 1), 3000).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn so_do_some_seconds_of_it_over_a_socket() {
     for (seed, config) in strategies().into_iter().enumerate() {
         let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
         let mut address = kube::Config::new(server.url().unwrap().parse().unwrap());
         address.default_retry = false;
-        let world = World::through(kube::Client::try_from(address).unwrap(), server, impatient(config));
+        let world = World::through(
+            kube::Client::try_from(address).unwrap(),
+            server,
+            (Keep::Whole, impatient(config)),
+        );
         endure(world, Random(seed as u64 + 7), 400).await;
     }
 }

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, Told, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::{Fault, Verb, Versions};
 use kube_informer::{
-    Informer,
+    Informer, Keep,
     reflector::{self, Config},
     subscription::{Policy, Subscribe, Subscription},
 };
@@ -68,13 +68,13 @@ impl One {
     }
 }
 
-async fn live(strategy: reflector::Strategy, acts: Vec<Act>) {
+async fn live(strategy: reflector::Strategy, keep: Keep, acts: Vec<Act>) {
     let cluster = Cluster::new();
     let mut config = Config::default();
     config.strategy = strategy;
     config.backoff.cap = Duration::from_secs(1);
-    let maps =
-        Informer::<ConfigMap>::new(cluster.server.client()).config(config).on_error(|_| {}).start().unwrap();
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).config(config).keep(keep);
+    let maps = maps.on_error(|_| {}).start().unwrap();
     let mut crowd = vec![One { events: maps.subscribe(), told: Told::default() }];
     let fault = |fault: Fault| drop(cluster.server.faults().inject(fault.of("configmaps").times(1)));
     for (turn, act) in acts.into_iter().enumerate() {
@@ -138,9 +138,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_each_is_told_adds_up_to_the_cache(acts in prop::collection::vec(act(), 1..150), streams: bool) {
+    fn what_each_is_told_adds_up_to_the_cache(
+        acts in prop::collection::vec(act(), 1..150),
+        streams: bool,
+        compact: bool,
+    ) {
         let strategy = if streams { reflector::Strategy::Stream } else { reflector::Strategy::List };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        runtime.block_on(live(strategy, acts));
+        let keep = if compact { Keep::Compact } else { Keep::Whole };
+        runtime.block_on(live(strategy, keep, acts));
     }
 }

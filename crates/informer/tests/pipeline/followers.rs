@@ -5,15 +5,24 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use kube_devserver::{Fault, Verb};
 use kube_informer::{
-    Event, Informer,
-    informer::Synced,
+    Event, Informer, Keep,
+    informer::{Builder, Synced},
     subscription::{Policy, Subscribe, Subscription},
 };
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::{Instant, timeout};
 
+/// This file is compiled twice, and is about a cache of either kind.
+fn keep() -> Keep {
+    if module_path!().ends_with("compact") { Keep::Compact } else { Keep::Whole }
+}
+
+fn begin(cluster: &Cluster) -> Builder<ConfigMap> {
+    Informer::new(cluster.server.client()).keep(keep())
+}
+
 fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
-    Informer::new(cluster.server.client()).start().unwrap()
+    begin(cluster).start().unwrap()
 }
 
 fn name(event: &Event<ConfigMap>) -> String {
@@ -47,7 +56,7 @@ async fn is_quiet(events: &mut Subscription<ConfigMap>, time: Duration) -> bool 
 async fn who_follows_before_the_start_and_after_is_told_everything_once() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).build().unwrap();
+    let maps = begin(&cluster).build().unwrap();
     let mut early = maps.subscribe();
     maps.start();
     maps.synced().await.unwrap();
@@ -82,8 +91,7 @@ async fn resyncs(mut events: Subscription<ConfigMap>, until: Duration) -> Vec<u6
 async fn each_follower_resyncs_in_its_own_time() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps =
-        Informer::<ConfigMap>::new(cluster.server.client()).resync(Duration::from_secs(5)).start().unwrap();
+    let maps = begin(&cluster).resync(Duration::from_secs(5)).start().unwrap();
     maps.synced().await.unwrap();
     let every = |time: Duration| maps.subscribe_with(Subscribe::new().resync(time));
     let until = Duration::from_millis(6_500);
@@ -117,7 +125,7 @@ async fn an_informer_resyncs_no_more_than_once_a_second() {
 async fn resyncs_are_counted_from_the_sync_and_wait_for_it() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).build().unwrap();
+    let maps = begin(&cluster).build().unwrap();
     let mut events = maps.subscribe_with(Subscribe::new().resync(Duration::from_secs(2)));
     assert!(is_quiet(&mut events, Duration::from_secs(60)).await);
     maps.start();
@@ -210,12 +218,7 @@ async fn a_transform_is_what_followers_and_readers_see() {
         map.data = Some(BTreeMap::from([("saw".to_owned(), map.metadata.name.clone().unwrap())]));
         Ok(map)
     };
-    let maps = Informer::<ConfigMap>::new(cluster.server.client())
-        .transform(rename)
-        .transform(note)
-        .without_managed_fields()
-        .start()
-        .unwrap();
+    let maps = begin(&cluster).transform(rename).transform(note).without_managed_fields().start().unwrap();
     maps.synced().await.unwrap();
     let mut events = maps.subscribe();
     assert_eq!(next(&mut events, 1).await, ["+A initial"]);
@@ -244,9 +247,8 @@ async fn selectors_narrow_what_is_followed() {
         map.metadata.labels = Some(BTreeMap::from([("tier".to_owned(), tier.to_owned())]));
         cluster.maps.create(&PostParams::default(), &map).await.unwrap();
     }
-    let begin = || Informer::<ConfigMap>::new(cluster.server.client());
-    let fronts = begin().labels("tier=front").start().unwrap();
-    let named_b = begin().fields("metadata.name=b").start().unwrap();
+    let fronts = begin(&cluster).labels("tier=front").start().unwrap();
+    let named_b = begin(&cluster).fields("metadata.name=b").start().unwrap();
     for (informer, expected) in [(fronts, "a"), (named_b, "b")] {
         informer.synced().await.unwrap();
         assert_eq!(informer.keys().iter().map(|key| key.name()).collect::<Vec<_>>(), [expected]);

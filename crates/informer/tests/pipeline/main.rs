@@ -1,13 +1,17 @@
 //! A reflector, a queue and a store against a real API: after whatever goes wrong, the cache is the server.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
+#![expect(clippy::duplicate_mod, reason = "what follows a cache is held against both ways to keep objects")]
 
 mod chaos;
 mod cluster;
+mod compact;
 mod controllers;
 mod crowd;
 mod cuts;
 mod followers;
+#[path = "followers.rs"]
+mod followers_compact;
 mod handlers;
 mod informers;
 mod kinds;

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, api::Api};
 use kube_devserver::DevServer;
 use kube_informer::{
+    Keep,
     controller::apply,
     fifo::DeltaFifo,
     list_watch::ListWatch,
@@ -47,18 +48,24 @@ impl World {
         Self::on(DevServer::start(), config)
     }
 
+    /// A world whose cache keeps objects so.
+    pub(crate) fn keeping(keep: Keep, config: Config) -> Self {
+        let server = DevServer::start();
+        Self::through(server.client(), server, (keep, config))
+    }
+
     pub(crate) fn on(server: DevServer, config: Config) -> Self {
         let client = server.client();
-        Self::through(client, server, config)
+        Self::through(client, server, (Keep::Whole, config))
     }
 
     /// Reaches the server through this client.
-    pub(crate) fn through(client: Client, server: DevServer, config: Config) -> Self {
+    pub(crate) fn through(client: Client, server: DevServer, (keep, config): (Keep, Config)) -> Self {
         let maps = Api::default_namespaced(client.clone());
         let cluster = Cluster { server, maps };
         let (store, mut writer) = Store::builder().build().unwrap();
         let known = store.clone();
-        let fifo = DeltaFifo::builder().reuse(move |key, object| known.same(key, object)).build();
+        let fifo = DeltaFifo::builder().reuse(move |identity| known.same(identity)).keep(keep).build();
         let told = Arc::new(Mutex::new(Told::default()));
         let reports = Arc::<Mutex<Vec<String>>>::default();
         let hears = Arc::clone(&reports);

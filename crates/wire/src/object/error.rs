@@ -37,6 +37,12 @@ impl ObjectError {
         self.version.as_ref()
     }
 
+    /// Whether it is not even well-formed, so that whoever sent it, or the way here, is broken.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        self.cause.downcast_ref::<serde_json::Error>().is_some_and(|cause| !cause.is_data())
+    }
+
     /// The field that is wrong, `spec.containers[0].name` for one.
     #[must_use]
     pub fn path(&self) -> &str {

@@ -6,6 +6,7 @@ use crate::{
     protobuf::Names,
     version::ResourceVersion,
 };
+use kube_core::Resource;
 use std::borrow::Cow;
 
 /// What tells which object it is, and which state of it; what it does not say is empty.
@@ -23,6 +24,18 @@ pub struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
+    /// The identity of an object that is decoded.
+    pub fn of<K: Resource>(object: &'a K) -> Self {
+        let meta = object.meta();
+        let text = |text: &'a Option<String>| Cow::Borrowed(text.as_deref().unwrap_or_default());
+        Self {
+            name: text(&meta.name),
+            namespace: text(&meta.namespace),
+            uid: text(&meta.uid),
+            version: text(&meta.resource_version),
+        }
+    }
+
     /// The key of the object.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::{identity::Identity, json};
 use crate::protobuf::{self, Envelope, ProtobufError, Reader, Schema};
 use bytes::Bytes;
+use serde_json::value::RawValue;
 
 /// One object as it came over the wire.
 ///
@@ -89,6 +90,16 @@ impl Raw {
             Format::Json => Identity::of_json(&self.bytes),
             Format::Protobuf(_) | Format::ProtobufItem(_) => Identity::of_protobuf(&self.bytes),
         }
+    }
+
+    /// The object without what stands behind it, as may be in a frame of a watch that has more in it; nothing if nothing does.
+    #[must_use]
+    pub fn alone(&self) -> Option<Self> {
+        let Format::Json = self.format else { return None };
+        let mut values = serde_json::Deserializer::from_slice(&self.bytes).into_iter::<&RawValue>();
+        let first = values.next()?.ok()?.get().as_bytes();
+        (first.len() < self.bytes.trim_ascii().len())
+            .then(|| Self::new(self.format, self.bytes.slice_ref(first)))
     }
 
     /// The object without its managed fields, in bytes of its own; as it is if it has none, or cannot be read.

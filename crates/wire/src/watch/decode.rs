@@ -68,6 +68,20 @@ impl<K: DeserializeOwned> WatchEvent<K> {
 }
 
 impl<T> WatchEvent<T> {
+    /// The same event with what `change` makes of its object.
+    pub fn map<K>(self, change: impl FnOnce(T) -> K) -> WatchEvent<K> {
+        match self {
+            Self::Added(object) => WatchEvent::Added(change(object)),
+            Self::Modified(object) => WatchEvent::Modified(change(object)),
+            Self::Deleted(object) => WatchEvent::Deleted(change(object)),
+            Self::Bookmark { version, initial_events_end } => {
+                WatchEvent::Bookmark { version, initial_events_end }
+            }
+            Self::Error(status) => WatchEvent::Error(status),
+            Self::Unknown { kind, version } => WatchEvent::Unknown { kind, version },
+        }
+    }
+
     /// The same event with its object decoded by `decode`.
     ///
     /// # Errors

@@ -219,7 +219,7 @@ async fn a_relist_shares_what_is_known() {
             counter.fetch_add(1, Ordering::Relaxed);
             Ok(pod)
         })
-        .reuse(move |key, pod| known.same(key, pod))
+        .reuse(move |identity| known.same(identity))
         .build();
     let script = Script::new()
         .list([pod("a").version(1), pod("b").version(2)], 2)
@@ -233,7 +233,7 @@ async fn a_relist_shares_what_is_known() {
     let before = store.get("a").unwrap();
     let batch = fifo.pop().await.unwrap();
     let crate::fifo::Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
-    assert!(Arc::ptr_eq(&listing.objects[0].1, &before));
+    assert!(Arc::ptr_eq(&listing.objects[0].1.arc(), &before));
     assert_eq!(transforms.load(Ordering::Relaxed), 3, "R52: once per object that is new");
     cancel.cancel();
     task.await.unwrap();

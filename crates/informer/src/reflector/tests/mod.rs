@@ -7,10 +7,11 @@ mod lifecycle;
 mod consistency;
 mod observe;
 
-use super::{Config, Reflector, Report, Sink, Status, Strategy};
+use super::{Config, LeftOut, Reflector, Report, Sink, Status, Strategy};
 use crate::{
-    list_watch::{BoxError, Error, Scene, Script},
+    list_watch::{BoxError, Error, Item, Scene, Script},
     listing::Listing,
+    object::Object,
     testing::{brief, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -52,8 +53,9 @@ impl Recorder {
 }
 
 impl Sink<Pod> for Recorder {
-    fn collect(&mut self, object: Pod) -> Result<(Key, Arc<Pod>), Option<Key>> {
-        Ok((Key::of(&object).unwrap(), Arc::new(object)))
+    fn collect(&mut self, item: Item<Pod>) -> Result<(Key, Object<Pod>), LeftOut> {
+        let object = item.into_object().map_err(LeftOut::Undecodable)?;
+        Ok((Key::of(&object).unwrap(), Arc::new(object).into()))
     }
 
     async fn replace(&mut self, listing: Listing<Pod>) -> Result<(), BoxError> {
@@ -62,16 +64,16 @@ impl Sink<Pod> for Recorder {
         self.note(format!("replace {version} [{}]", objects.join(" ")))
     }
 
-    async fn add(&mut self, object: Pod) -> Result<(), BoxError> {
-        self.note(format!("add {}", brief(&object)))
+    async fn add(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
+        self.note(format!("add {}", brief(&item.into_object()?)))
     }
 
-    async fn update(&mut self, object: Pod) -> Result<(), BoxError> {
-        self.note(format!("update {}", brief(&object)))
+    async fn update(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
+        self.note(format!("update {}", brief(&item.into_object()?)))
     }
 
-    async fn delete(&mut self, object: Pod) -> Result<(), BoxError> {
-        self.note(format!("delete {}", brief(&object)))
+    async fn delete(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
+        self.note(format!("delete {}", brief(&item.into_object()?)))
     }
 
     async fn bookmark(&mut self, version: ResourceVersion) -> Result<(), BoxError> {

@@ -1,0 +1,19 @@
+//! Objects in the small: the bytes that came over the wire, compressed against a dictionary made of others like them.
+//!
+//! What makes the difference is the dictionary, which is some objects that came first: a pod alone shrinks to a quarter, and
+//! to a fifteenth where what pods have in common need not be said again. Each object holds on to the dictionary it needs, so that one can take the place of
+//! another when objects come to look different.
+
+mod stamp;
+mod dictionary;
+mod sample;
+mod codec;
+mod hot;
+mod packed;
+mod packer;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use packed::Packed;
+pub(crate) use packer::Packer;

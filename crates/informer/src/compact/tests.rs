@@ -1,0 +1,153 @@
+//! What goes in comes out, whichever dictionary it went in with.
+
+use super::{
+    codec::{Codec, expand},
+    dictionary::Dictionary,
+    packed::Packed,
+    packer::Packer,
+};
+use crate::list_watch::{Decoder, Wire};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer_wire::{Format, Identity, ManagedFields, Raw};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// What one object became.
+struct Small {
+    bytes: Vec<u8>,
+    dictionary: Option<Arc<Dictionary>>,
+    length: usize,
+}
+
+fn compress(codec: &Codec, bytes: &[u8]) -> Small {
+    codec.compress(bytes, |compressed, dictionary| Small {
+        bytes: compressed.into(),
+        dictionary: dictionary.cloned(),
+        length: bytes.len(),
+    })
+}
+
+impl Small {
+    fn expand(&self) -> Vec<u8> {
+        expand(&self.bytes, self.dictionary.as_deref(), self.length)
+    }
+
+    /// Whether both took the same dictionary, or none.
+    fn is_like(&self, other: &Self) -> bool {
+        self.dictionary.as_ref().map(Arc::as_ptr) == other.dictionary.as_ref().map(Arc::as_ptr)
+    }
+}
+
+/// A kilobyte or so that says little new.
+fn text(kind: u64, number: u64) -> Vec<u8> {
+    let line = |line: u64| {
+        let noise = (kind + line).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        format!("{noise:016x}: {}\n", noise.rotate_left(29))
+    };
+    let lines: String = (0..32).map(line).collect();
+    format!("{number}\n{lines}").into_bytes()
+}
+
+#[test]
+fn the_first_256_make_a_dictionary() {
+    let codec = Codec::new();
+    let all: Vec<_> = (0..300).map(|number| compress(&codec, &text(1, number))).collect();
+    assert!(all[..255].iter().all(|small| small.dictionary.is_none()));
+    assert!(all[255..].iter().all(|small| small.is_like(&all[255]) && small.dictionary.is_some()));
+    assert!(all[299].bytes.len() * 5 < all[0].bytes.len());
+    assert!((0..300).all(|number| all[number].expand() == text(1, number as u64)));
+}
+
+#[test]
+fn so_do_fewer_if_that_is_all_there_are() {
+    let codec = Codec::new();
+    (0..15).for_each(|number| drop(compress(&codec, &text(1, number))));
+    assert!(!codec.list_ended(), "too few");
+    compress(&codec, &text(1, 15));
+    assert!(codec.list_ended());
+    let small = compress(&codec, &text(1, 16));
+    assert!(small.dictionary.is_some());
+    assert_eq!(small.expand(), text(1, 16));
+}
+
+#[test]
+fn objects_that_come_to_look_different_get_a_dictionary_of_their_own() {
+    let codec = Codec::new();
+    let first: Vec<_> = (0..3000).map(|number| compress(&codec, &text(1, number))).collect();
+    let then: Vec<_> = (0..7000).map(|number| compress(&codec, &text(1000, number))).collect();
+    let (old, new) = (&first[2999], &then[6999]);
+    assert!(!old.is_like(new));
+    assert!(new.bytes.len() < old.bytes.len() * 5 / 4, "{} and {}", old.bytes.len(), new.bytes.len());
+    let changes = then.windows(2).filter(|pair| !pair[0].is_like(&pair[1])).count();
+    assert_eq!(changes, 1, "and that is all it takes");
+    assert!((0..3000).step_by(97).all(|number| first[number].expand() == text(1, number as u64)));
+    assert!((0..7000).step_by(97).all(|number| then[number].expand() == text(1000, number as u64)));
+}
+
+#[test]
+fn a_dictionary_is_freed_with_the_last_object_that_needs_it() {
+    let codec = Codec::new();
+    (0..256).for_each(|number| drop(compress(&codec, &text(1, number))));
+    let small = compress(&codec, &text(1, 256));
+    let dictionary = small.dictionary.as_ref().map(Arc::downgrade).unwrap();
+    drop(codec);
+    assert_eq!(small.expand(), text(1, 256));
+    drop(small);
+    assert!(dictionary.upgrade().is_none());
+}
+
+fn decoder(managed_fields: ManagedFields) -> Decoder<ConfigMap> {
+    Decoder::new(move |raw| Ok(raw.decode(managed_fields)?)).managed_fields(managed_fields)
+}
+
+fn map(number: u64) -> Raw {
+    let json = format!(
+        r#"{{"metadata":{{"name":"m{number}","uid":"u","resourceVersion":"{number}","managedFields":[{{"manager":"{}"}}]}}}}"#,
+        "somebody ".repeat(40)
+    );
+    Raw::new(Format::Json, json.into())
+}
+
+fn pack(packer: &Packer<ConfigMap>, decoder: &Decoder<ConfigMap>, number: u64) -> Packed<ConfigMap> {
+    let wire = Wire { raw: map(number), decoder: decoder.clone() };
+    let object = decoder.decode(&wire.raw).unwrap();
+    packer.pack(&wire, &Identity::of(&object), None).unwrap()
+}
+
+#[test]
+fn managed_fields_that_nobody_decodes_are_not_kept() {
+    let packer = Packer::new();
+    let [kept, dropped] =
+        [ManagedFields::Keep, ManagedFields::Drop].map(|fields| pack(&packer, &decoder(fields), 7));
+    assert!(String::from_utf8(kept.bytes()).unwrap().contains("somebody"));
+    assert!(!String::from_utf8(dropped.bytes()).unwrap().contains("somebody"));
+    assert_eq!(dropped.decode().metadata.name.as_deref(), Some("m7"));
+    assert!(
+        kept.is_same_state(&dropped) && !kept.is_same_state(&pack(&packer, &decoder(ManagedFields::Drop), 8))
+    );
+}
+
+#[test]
+fn what_was_read_last_is_at_hand_and_nothing_else_is_taken_for_it() {
+    let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
+    let [one, other] = [1, 2].map(|number| pack(&packer, &decoder, number));
+    let object = one.decode_again(5);
+    assert!(Arc::ptr_eq(&object, &one.decode_again(5)));
+    assert_eq!(other.decode_again(5).metadata.name.as_deref(), Some("m2"));
+    assert!(!Arc::ptr_eq(&object, &one.decode_again(5)), "the place was taken");
+    drop(packer);
+    assert_eq!(one.decode_again(5), object, "without the cache it still can be read");
+}
+
+proptest! {
+    #[test]
+    fn whatever_goes_in_comes_out(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..400)) {
+        let codec = Codec::new();
+        let all: Vec<_> = objects.iter().map(|object| compress(&codec, object)).collect();
+        codec.list_ended();
+        for (object, small) in objects.iter().zip(&all) {
+            prop_assert_eq!(&small.expand(), object);
+            prop_assert_eq!(&compress(&codec, object).expand(), object);
+        }
+    }
+}

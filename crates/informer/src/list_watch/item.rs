@@ -1,0 +1,159 @@
+//! What a source hands over: an object, or its bytes with the way to decode them.
+
+use super::kind::ItemError;
+use kube_core::Resource;
+use kube_informer_wire::{Identity, ManagedFields, Raw};
+use std::{fmt, sync::Arc};
+
+/// An object of a list or a watch.
+///
+/// A source that has objects gives them as they are (`Item::from`). One that has bytes gives those, and they are decoded
+/// by whoever takes them in: an object that is known already, in the very same state, never is.
+pub struct Item<K>(Form<K>);
+
+enum Form<K> {
+    Object(K),
+    Wire(Wire<K>, Option<K>),
+}
+
+/// The bytes of an object, and the way to decode them.
+pub(crate) struct Wire<K> {
+    pub(crate) raw: Raw,
+    pub(crate) decoder: Decoder<K>,
+}
+
+/// How a source decodes its objects.
+///
+/// It is made once for a source. What it makes of the same bytes must always be the same: a cache that keeps the bytes
+/// ([`Keep`](crate::Keep)) decodes them at every read.
+pub struct Decoder<K> {
+    decode: Arc<Decode<K>>,
+    managed_fields: ManagedFields,
+}
+
+type Decode<K> = dyn Fn(&Raw) -> Result<K, ItemError> + Send + Sync;
+
+impl<K> Decoder<K> {
+    /// Decodes with this function.
+    pub fn new(decode: impl Fn(&Raw) -> Result<K, ItemError> + Send + Sync + 'static) -> Self {
+        Self { decode: Arc::new(decode), managed_fields: ManagedFields::Keep }
+    }
+
+    /// Says what the function makes of managed fields, so that bytes nobody will look at are not kept.
+    #[must_use]
+    pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
+        self.managed_fields = managed_fields;
+        self
+    }
+
+    /// Decodes an object.
+    ///
+    /// # Errors
+    /// [`ItemError`] says which object, and what is wrong with it.
+    pub fn decode(&self, raw: &Raw) -> Result<K, ItemError> {
+        (self.decode)(raw)
+    }
+
+    /// Those of the bytes that the function looks at.
+    #[cfg(feature = "compact")]
+    pub(crate) fn needed(&self, raw: &Raw) -> Raw {
+        match self.managed_fields {
+            ManagedFields::Keep => raw.clone(),
+            ManagedFields::Drop => raw.without_managed_fields(),
+        }
+    }
+
+    /// Whether both are one.
+    #[cfg(feature = "compact")]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.decode, &other.decode)
+    }
+}
+
+impl<K> Item<K> {
+    /// An object that `decoder` decodes when it is needed.
+    #[must_use]
+    pub fn of_wire(raw: Raw, decoder: Decoder<K>) -> Self {
+        Self(Form::Wire(Wire { raw, decoder }, None))
+    }
+
+    /// The object, if it is decoded.
+    #[must_use]
+    pub fn object(&self) -> Option<&K> {
+        match &self.0 {
+            Form::Object(object) => Some(object),
+            Form::Wire(_, object) => object.as_ref(),
+        }
+    }
+
+    /// The same item, decoded; its bytes stay beside it.
+    ///
+    /// # Errors
+    /// [`ItemError`] if it cannot be.
+    pub fn decoded(self) -> Result<Self, ItemError> {
+        Ok(match self.0 {
+            Form::Wire(wire, None) => {
+                let object = wire.decoder.decode(&wire.raw)?;
+                Self(Form::Wire(wire, Some(object)))
+            }
+            form => Self(form),
+        })
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// [`ItemError`] if it cannot be decoded.
+    pub fn into_object(self) -> Result<K, ItemError> {
+        Ok(self.into_parts()?.0)
+    }
+
+    /// The object, and its bytes where there are some.
+    pub(crate) fn into_parts(self) -> Result<(K, Option<Wire<K>>), ItemError> {
+        Ok(match self.0 {
+            Form::Object(object) => (object, None),
+            Form::Wire(wire, Some(object)) => (object, Some(wire)),
+            Form::Wire(wire, None) => (wire.decoder.decode(&wire.raw)?, Some(wire)),
+        })
+    }
+}
+
+impl<K: Resource> Item<K> {
+    /// Which object it is, without decoding it; nothing if that cannot be told.
+    #[must_use]
+    pub fn identity(&self) -> Option<Identity<'_>> {
+        match &self.0 {
+            Form::Object(object) | Form::Wire(_, Some(object)) => Some(Identity::of(object)),
+            Form::Wire(wire, None) => wire.raw.identity(),
+        }
+    }
+}
+
+impl<K> From<K> for Item<K> {
+    fn from(object: K) -> Self {
+        Self(Form::Object(object))
+    }
+}
+
+impl<K> Clone for Decoder<K> {
+    fn clone(&self) -> Self {
+        Self { decode: Arc::clone(&self.decode), managed_fields: self.managed_fields }
+    }
+}
+
+impl<K> fmt::Debug for Decoder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").field("managed_fields", &self.managed_fields).finish_non_exhaustive()
+    }
+}
+
+/// Says what there is of it, not what is in it: objects may hold secrets.
+impl<K> fmt::Debug for Item<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            Form::Object(_) => "Item(object)",
+            Form::Wire(_, None) => "Item(bytes)",
+            Form::Wire(_, Some(_)) => "Item(bytes and object)",
+        })
+    }
+}
