@@ -2,12 +2,14 @@
 
 mod replay;
 mod ours;
+mod micro;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--only json|protobuf]
        kube-informer-bench ours --kubeconfig FILE --n N [--encoding json|protobuf] [--keep whole|compact]
-                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS]";
+                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS]
+       kube-informer-bench micro fanout|readers|queue|fill NUMBER..";
 
 fn main() -> ExitCode {
     let began = ours::Began::now();
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.next().as_deref() {
         Some("replay") => replay::run(arguments),
         Some("ours") => ours::run(began, arguments),
+        Some("micro") => micro::run(arguments),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -33,7 +33,12 @@ impl Cache for Kept {
     }
 
     fn each(&self, show: &mut dyn FnMut(&Pod)) {
-        self.0.list().iter().for_each(|pod| show(pod));
+        self.0.snapshot().iter().for_each(|entry| show(&entry.object()));
+    }
+
+    fn index(&self) {
+        let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        self.0.add_index("node", node).expect("it is the first index of this name");
     }
 }
 
@@ -42,7 +47,7 @@ pub(crate) fn run(began: Began, arguments: impl Iterator<Item = String>) -> Resu
     let options = Options::parse(arguments)?;
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let seen = Arc::new(Seen::default());
-    seen.expect(Goal::Any(options.count));
+    seen.expect(Goal::Count(options.count));
     let informer = runtime.block_on(follow(&options, &seen)).map_err(|error| error.to_string())?;
     let outcome = session::run(&options, (began.0, began.1), &seen, &Kept(informer));
     runtime.shutdown_background();
@@ -56,9 +61,7 @@ async fn follow(
     let kubeconfig = Kubeconfig::read_from(&options.kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.read_timeout = None;
-    let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
     let builder = Informer::<Pod>::new(Client::try_from(config)?)
-        .index("node", node)
         .encoding(match options.encoding {
             Encoding::Json => list_watch::Encoding::Json,
             Encoding::Protobuf => list_watch::Encoding::Auto,
@@ -66,18 +69,18 @@ async fn follow(
         .strategy(match options.strategy {
             Strategy::List => reflector::Strategy::List,
             Strategy::Stream => reflector::Strategy::Stream,
+        })
+        .keep(match options.keep {
+            Keep::Whole => kube_informer::Keep::Whole,
+            Keep::Compact => kube_informer::Keep::Compact,
         });
-    let builder = match options.keep {
-        Keep::Whole => builder,
-        Keep::Compact => return Err("objects cannot be kept compact yet".into()),
-    };
     let builder = match options.managed_fields {
         ManagedFields::Keep => builder,
         ManagedFields::Drop => builder.without_managed_fields(),
     };
     let informer = builder.build()?;
     let seen = Arc::clone(seen);
-    informer.add_handler(move |event: &Event<Pod>| seen.told(event.object()))?;
+    informer.add_handler(move |event: &Event<Pod>| seen.told(|| event.object()))?;
     informer.start();
     Ok(informer)
 }

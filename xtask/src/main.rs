@@ -4,11 +4,12 @@ mod tally;
 mod process;
 mod metadata;
 mod step;
-mod arguments;
 mod paint;
+mod go;
+mod bench;
+mod arguments;
 mod outcome;
 mod examples;
-mod go;
 mod interop;
 mod tables;
 mod cluster;
@@ -56,6 +57,14 @@ fn perform(command: &Command) -> Result<ExitCode> {
         }
         Command::Tables => {
             tables::write(&metadata::load()?)?;
+            0
+        }
+        Command::BenchHelp => {
+            println!("{}", bench::help());
+            0
+        }
+        Command::Bench(options) => {
+            bench::run(&metadata::load()?, options, &bench::EVERYONE)?;
             0
         }
         Command::Tidy => tidy::print(root)?,

@@ -20,7 +20,9 @@ pub struct Seen {
 /// Which events are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// So many of any kind.
+    /// So many of any kind, at none of which the handler looks: it counts, as one that adds keys to a queue.
+    Count(u64),
+    /// So many of any kind, and of each the handler reads a field deep in it.
     Any(u64),
     /// So many with a version above.
     Newer(u64, u64),
@@ -56,7 +58,7 @@ impl Seen {
         let mut state = self.lock();
         let latencies = match goal {
             Goal::Timed(count) => Vec::with_capacity(count as usize),
-            Goal::Any(_) | Goal::Newer(..) => Vec::new(),
+            Goal::Count(_) | Goal::Any(_) | Goal::Newer(..) => Vec::new(),
         };
         *state = State {
             goal: Some(goal),
@@ -66,12 +68,10 @@ impl Seen {
         };
     }
 
-    /// A handler was told of a pod. It reads a field deep in it, so that nobody gets by without decoding.
-    pub fn told(&self, pod: &Pod) {
-        let seen = fnv(&[address(pod)]);
+    /// A handler was told of a pod, at which it looks if the goal wants that.
+    pub fn told<'p>(&self, look: impl FnOnce() -> &'p Pod) {
         let mut state = self.lock();
-        state.addresses ^= seen;
-        state.told(pod);
+        state.told(look);
         self.wake(state);
     }
 
@@ -114,17 +114,21 @@ impl Seen {
 }
 
 impl State {
-    fn told(&mut self, pod: &Pod) {
+    fn told<'p>(&mut self, look: impl FnOnce() -> &'p Pod) {
         if self.sight.events == 0 {
             self.sight.first_at = now();
         }
         self.sight.events += 1;
         match self.goal {
             None => {}
-            Some(Goal::Any(_)) => self.found += 1,
-            Some(Goal::Newer(_, version)) => self.found += u64::from(version_of(pod) > version),
+            Some(Goal::Count(_)) => self.found += 1,
+            Some(Goal::Any(_)) => {
+                self.addresses ^= fnv(&[address(look())]);
+                self.found += 1;
+            }
+            Some(Goal::Newer(_, version)) => self.found += u64::from(version_of(look()) > version),
             Some(Goal::Timed(_)) => {
-                if let Some(sent) = sent(pod) {
+                if let Some(sent) = sent(look()) {
                     self.found += 1;
                     self.sight.latencies.push(now().saturating_sub(sent));
                 }
@@ -135,7 +139,7 @@ impl State {
     fn is_done(&self) -> bool {
         let wanted = match self.goal {
             None => return false,
-            Some(Goal::Any(wanted) | Goal::Newer(wanted, _) | Goal::Timed(wanted)) => wanted,
+            Some(Goal::Count(wanted) | Goal::Any(wanted) | Goal::Newer(wanted, _) | Goal::Timed(wanted)) => wanted,
         };
         self.found >= wanted && !self.is_listing
     }
@@ -170,7 +174,7 @@ mod tests {
     fn is_reached(goal: Goal, pods: &[Pod]) -> bool {
         let seen = Seen::default();
         seen.expect(goal);
-        pods.iter().for_each(|pod| seen.told(pod));
+        pods.iter().for_each(|pod| seen.told(|| pod));
         seen.wait(Duration::ZERO).is_some()
     }
 
@@ -189,7 +193,8 @@ mod tests {
         let seen = Seen::default();
         seen.expect(Goal::Any(1));
         seen.listing();
-        seen.told(&pod(1, 0));
+        let first = pod(1, 0);
+        seen.told(|| &first);
         assert!(seen.wait(Duration::ZERO).is_none());
         seen.listed();
         assert!(seen.wait(Duration::ZERO).is_some_and(|sight| sight.done_at > 0));

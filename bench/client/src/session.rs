@@ -5,6 +5,7 @@
 //! | | `synced`: seconds since the process began, processor seconds, memory |
 //! | | `settled`: memory, some time later |
 //! | `read` | `read`: how many pods there are, and the hashes of them |
+//! | `index` | `indexed`, when there is an index by node, if the client has indexes at all |
 //! | `any N`, `newer N V`, `timed N` | `ready` at once, and `done` when the handler has seen them |
 
 use crate::{
@@ -27,6 +28,8 @@ pub trait Cache {
     fn has_synced(&self) -> bool;
     /// Shows every pod, as a user would read it.
     fn each(&self, show: &mut dyn FnMut(&Pod));
+    /// Adds an index by node, where there are indexes.
+    fn index(&self);
 }
 
 /// No order takes longer than this.
@@ -66,6 +69,10 @@ fn obey(words: &[&str], seen: &Seen, cache: &dyn Cache) -> Result<Value, String>
     let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is no number"));
     match words {
         ["read"] => Ok(read(cache)),
+        ["index"] => {
+            cache.index();
+            Ok(json!({ "event": "indexed" }))
+        }
         ["any", count] => follow(Goal::Any(number(count)?), seen),
         ["newer", count, version] => follow(Goal::Newer(number(count)?, number(version)?), seen),
         ["timed", count] => follow(Goal::Timed(number(count)?), seen),

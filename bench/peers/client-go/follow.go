@@ -32,7 +32,7 @@ func follow(o options, began time.Time, base usage) error {
 		return err
 	}
 	seen := newSeen()
-	seen.expect(goal{kind: goalAny, wanted: o.count})
+	seen.expect(goal{kind: goalCount, wanted: o.count})
 	if _, err := informer.AddEventHandler(seen); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func follow(o options, began time.Time, base usage) error {
 	say(report)
 	time.Sleep(time.Duration(o.settle * float64(time.Second)))
 	say(usageNow().report("settled"))
-	return obey(os.Stdin, seen, informer.GetStore())
+	return obey(os.Stdin, seen, informer)
 }
 
 func newInformer(o options) (cache.SharedIndexInformer, error) {
@@ -71,7 +71,7 @@ func newInformer(o options) (cache.SharedIndexInformer, error) {
 		return nil, err
 	}
 	source := cache.NewListWatchFromClient(client.RESTClient(), "pods", "", fields.Everything())
-	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{"node": byNode})
+	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
 	if o.managedFields == "drop" {
 		err = informer.SetTransform(withoutManagedFields)
 	}

@@ -57,7 +57,7 @@ func say(report map[string]any) {
 }
 
 // obey takes orders until there are no more.
-func obey(from io.Reader, seen *seen, store cache.Store) error {
+func obey(from io.Reader, seen *seen, informer cache.SharedIndexInformer) error {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
@@ -73,7 +73,12 @@ func obey(from io.Reader, seen *seen, store cache.Store) error {
 		kind, isGoal := kinds[words[0]]
 		switch {
 		case words[0] == "read":
-			say(read(store))
+			say(read(informer.GetStore()))
+		case words[0] == "index":
+			if err := informer.AddIndexers(cache.Indexers{"node": byNode}); err != nil {
+				return err
+			}
+			say(map[string]any{"event": "indexed"})
 		case isGoal:
 			report, err := await(goal{kind: kind, wanted: numbers[0], version: numbers[1]}, seen)
 			if err != nil {

@@ -16,7 +16,8 @@ const sentAnnotation = "bench.kube-informer.dev/sent"
 const deadline = 900 * time.Second
 
 const (
-	goalAny = iota
+	goalCount = iota
+	goalAny
 	goalNewer
 	goalTimed
 )
@@ -88,18 +89,19 @@ func (s *seen) OnDelete(deleted any) {
 	s.told(deleted.(*corev1.Pod))
 }
 
-// told hears of a pod, and reads a field deep in it, as the other clients do.
+// told hears of a pod, and looks at it as the goal wants it, and as the other clients do.
 func (s *seen) told(pod *corev1.Pod) {
-	address := fnv(pod.Status.PodIP)
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.addresses ^= address
 	if s.sight.events == 0 {
 		s.sight.firstAt = time.Now().UnixNano()
 	}
 	s.sight.events++
 	switch s.goal.kind {
+	case goalCount:
+		s.found++
 	case goalAny:
+		s.addresses ^= fnv(pod.Status.PodIP)
 		s.found++
 	case goalNewer:
 		if version, err := strconv.ParseUint(pod.ResourceVersion, 10, 64); err == nil && version > s.goal.version {

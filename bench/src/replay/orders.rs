@@ -6,6 +6,7 @@
 //! | `truth` | | count and hashes that clients should have, and the newest version |
 //! | `change SHARE` | changes a share of all objects, and forgets history | how many |
 //! | `expire` | ends all watches with 410 | |
+//! | `watched` | waits until somebody watches | |
 //! | `asked` | | when somebody began to ask for everything, in nanoseconds since 1970 |
 //! | `storm N [RATE]` | changes objects and tells those who watch | seconds it took |
 //! | `load` | | processor seconds and seconds since this was last asked |
@@ -20,8 +21,12 @@ use serde_json::{Value, json};
 use std::{
     io::{self, BufRead},
     sync::atomic::Ordering,
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
+
+/// How long a client may take to watch.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Takes orders until there are no more.
 pub(super) fn follow(shared: &Shared) -> Result<(), String> {
@@ -68,6 +73,16 @@ fn obey(shared: &Shared, words: &[&str]) -> Result<Value, String> {
                 encode::expired(watcher.encoding, &mut chunk);
                 // Who has left hears nothing.
                 _ = watcher.chunks.blocking_send(chunk.into());
+            }
+            Ok(json!({}))
+        }
+        ["watched"] => {
+            let deadline = Instant::now() + PATIENCE;
+            while shared.watchers.open().is_empty() {
+                if Instant::now() > deadline {
+                    return Err("nobody watches".to_owned());
+                }
+                thread::sleep(Duration::from_millis(1));
             }
             Ok(json!({}))
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub(crate) fn live(
     stage.server.ask("reset")?;
     stage.server.ask("load")?;
     command.args(contender.arguments()).arg("--kubeconfig").arg(stage.kubeconfig);
-    command.args(["--n", &stage.count.to_string(), "--settle", &options.settle.to_string()]);
+    command.args(["--n", &stage.count.to_string(), "--settle", &options.settle.as_secs_f64().to_string()]);
     let mut client = Talk::start(&mut command)?;
     let mut measured = Measured::default();
     let synced = client.hear_of("synced")?;
@@ -52,7 +53,7 @@ pub(crate) fn live(
     }
     if phases.contains(&Phase::Latency) {
         for (rate, keys) in [(1000.0, ["p50_1k", "p99_1k"]), (5000.0, ["p50_5k", "p99_5k"])] {
-            latency(stage, &mut client, (rate, options.seconds, keys), &mut measured).context("latency")?;
+            latency(stage, &mut client, (rate, options.hold, keys), &mut measured).context("latency")?;
         }
     }
     Ok(measured)
@@ -98,6 +99,7 @@ fn relist(stage: &mut Stage<'_>, client: &mut Talk, settled: &Value, measured: &
 
 fn storm(stage: &mut Stage<'_>, client: &mut Talk, measured: &mut Measured) -> Result<()> {
     let events = stage.count.max(stage.count * 3 * u64::from(stage.count > 1000));
+    client.ask("index")?;
     stage.server.ask("watched")?;
     client.tell(&format!("any {events}"))?;
     client.hear_of("ready")?;
@@ -116,10 +118,10 @@ fn storm(stage: &mut Stage<'_>, client: &mut Talk, measured: &mut Measured) -> R
 fn latency(
     stage: &mut Stage<'_>,
     client: &mut Talk,
-    (rate, seconds, [p50, p99]): (f64, f64, [&'static str; 2]),
+    (rate, hold, [p50, p99]): (f64, Duration, [&'static str; 2]),
     measured: &mut Measured,
 ) -> Result<()> {
-    let events = (rate * seconds).ceil();
+    let events = (rate * hold.as_secs_f64()).ceil();
     stage.server.ask("watched")?;
     client.tell(&format!("timed {events}"))?;
     client.hear_of("ready")?;

@@ -1,20 +1,21 @@
 //! What `cargo xtask bench` is asked for.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::bench::row::Row;
 
 /// How the benchmarks are run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) rows: Vec<Row>,
     /// How many objects there are; each number is a run of its own.
     pub(crate) counts: Vec<u64>,
     pub(crate) rounds: usize,
-    /// Seconds after the sync until the memory is looked at.
-    pub(crate) settle: f64,
-    /// Seconds that a rate is held, and that a part is measured.
-    pub(crate) seconds: f64,
+    /// How long after the sync the memory is looked at.
+    pub(crate) settle: Duration,
+    /// How long a rate is held, and a part is measured.
+    pub(crate) hold: Duration,
     pub(crate) profile: Profile,
     pub(crate) server: Server,
     pub(crate) json: Option<PathBuf>,
@@ -64,7 +65,7 @@ Rows:
 pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     let mut options = full();
     if arguments.iter().any(|argument| argument == "--quick") {
-        options = Options { counts: vec![10_000], rounds: 3, settle: 2.0, seconds: 2.0, ..options };
+        options = Options { counts: vec![10_000], rounds: 3, settle: Duration::from_secs(2), hold: Duration::from_secs(2), ..options };
     }
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -73,7 +74,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
             "--quick" => {}
             "--n" => options.counts = counts(value()?)?,
             "--rounds" => options.rounds = number(argument, value()?)? as usize,
-            "--settle" => options.settle = number(argument, value()?)?,
+            "--settle" => options.settle = Duration::from_secs_f64(number(argument, value()?)?),
             "--json" => options.json = Some(value()?.into()),
             "--svg" => options.svg = Some(value()?.into()),
             "--real" => options.server = Server::Real,
@@ -97,8 +98,8 @@ fn full() -> Options {
         rows: Vec::new(),
         counts: vec![100_000],
         rounds: 5,
-        settle: 10.0,
-        seconds: 10.0,
+        settle: Duration::from_secs(10),
+        hold: Duration::from_secs(10),
         profile: Profile::Release,
         server: Server::Replay,
         json: None,
@@ -112,8 +113,8 @@ pub(crate) fn smoke() -> Options {
         rows: vec![Row::W1, Row::W2, Row::W6, Row::W7],
         counts: vec![200],
         rounds: 1,
-        settle: 0.0,
-        seconds: 0.2,
+        settle: Duration::ZERO,
+        hold: Duration::from_millis(200),
         profile: Profile::Debug,
         ..full()
     }
@@ -132,7 +133,7 @@ fn counts(text: &str) -> Result<Vec<u64>, String> {
 }
 
 fn number(name: &str, text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
     number.ok_or_else(|| format!("{name} needs a number, not `{text}`"))
 }
 

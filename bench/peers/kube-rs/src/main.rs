@@ -33,6 +33,10 @@ impl Cache for Kept {
     fn each(&self, show: &mut dyn FnMut(&Pod)) {
         self.store.state().iter().for_each(|pod| show(pod));
     }
+
+    fn index(&self) {
+        // Its store has none.
+    }
 }
 
 fn main() -> ExitCode {
@@ -41,7 +45,7 @@ fn main() -> ExitCode {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
         let seen = Arc::new(Seen::default());
         seen.listing();
-        seen.expect(Goal::Any(options.count));
+        seen.expect(Goal::Count(options.count));
         let store = runtime.block_on(follow(&options, &seen)).map_err(|error| error.to_string())?;
         let outcome = session::run(&options, (began, base), &seen, &Kept { store, seen: Arc::clone(&seen) });
         runtime.shutdown_background();
@@ -80,7 +84,7 @@ async fn follow(options: &Options, seen: &Arc<Seen>) -> Result<Store<Pod>, Box<d
             match event {
                 Ok(Event::Init) => seen.listing(),
                 Ok(Event::InitDone) => seen.listed(),
-                Ok(Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod)) => seen.told(&pod),
+                Ok(Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod)) => seen.told(|| &pod),
                 // It asks again, after a while.
                 Err(_) => {}
             }
