@@ -95,6 +95,12 @@ impl Seen {
         state.is_done().then(|| state.sight.clone())
     }
 
+    /// What was seen since the goal was set, whether it is reached or not.
+    #[must_use]
+    pub fn so_far(&self) -> Sight {
+        self.lock().sight.clone()
+    }
+
     /// How many events came since the goal was set.
     #[must_use]
     pub fn events(&self) -> u64 {

@@ -124,7 +124,8 @@ pub fn say(report: &Value) {
 }
 
 /// The value below which this share of sorted values lies, in milliseconds.
-fn quantile(sorted: &[u64], share: f64) -> f64 {
+#[must_use]
+pub fn quantile(sorted: &[u64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let at = (last as f64 * share).round() as usize;
     sorted.get(at).map_or(0.0, |nanos| *nanos as f64 / 1e6)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// micro measures one part: fanout HANDLERS EVENTS, readers READERS MILLISECONDS, queue ITEMS, or fill ITEMS.
+// micro measures one part: fanout HANDLERS EVENTS, slow MILLISECONDS SLEEP, readers READERS MILLISECONDS, queue ITEMS, or fill ITEMS.
 func micro(arguments []string) error {
 	if len(arguments) < 2 {
 		return fmt.Errorf("which part, and how much?")
@@ -32,6 +32,8 @@ func micro(arguments []string) error {
 	switch arguments[0] {
 	case "fanout":
 		return fanout(numbers[0], numbers[1])
+	case "slow":
+		return slow(numbers[0], numbers[1])
 	case "readers":
 		readers(numbers[0], time.Duration(numbers[1])*time.Millisecond)
 	case "queue":
@@ -54,16 +56,16 @@ func pod(number, version int) *corev1.Pod {
 	}}
 }
 
-// fanout sends decoded events through an informer with many handlers.
-func fanout(handlers, events int) error {
+// fakeInformer is an informer of a source that needs no server: what is sent on the channel happens.
+func fakeInformer() (cache.SharedIndexInformer, chan<- watch.Event, error) {
 	if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
-		return err
+		return nil, nil, err
 	}
 	channel := make(chan watch.Event, 1024)
-	lister := &cache.ListWatch{
+	source := &cache.ListWatch{
 		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
 			list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
-			for number := range 256 {
+			for number := range objects {
 				list.Items = append(list.Items, *pod(number, 1))
 			}
 			return list, nil
@@ -72,7 +74,15 @@ func fanout(handlers, events int) error {
 			return watch.NewProxyWatcher(channel), nil
 		},
 	}
-	informer := cache.NewSharedIndexInformer(lister, &corev1.Pod{}, 0, cache.Indexers{})
+	return cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{}), channel, nil
+}
+
+// fanout sends decoded events through an informer with many handlers.
+func fanout(handlers, events int) error {
+	informer, channel, err := fakeInformer()
+	if err != nil {
+		return err
+	}
 	counts := make([]atomic.Int64, handlers)
 	for i := range counts {
 		count := &counts[i]
@@ -93,7 +103,7 @@ func fanout(handlers, events int) error {
 	}
 	pods := make([]*corev1.Pod, events)
 	for i := range pods {
-		pods[i] = pod(i%256, i+2)
+		pods[i] = pod(i%objects, i+2)
 	}
 	began := time.Now()
 	for _, one := range pods {

@@ -221,11 +221,17 @@ pub(crate) const FIGURES: &[Figure] = &[
     parts(Row::W10, "writes_0", "alone", Unit::PerSecond, &[]),
     parts(Row::W10, "writes_1", "beside 1", Unit::PerSecond, &[]),
     parts(Row::W10, "writes_10", "beside 10", Unit::PerSecond, HUNDRED_THOUSAND),
+    parts(Row::W11, "slow_p99", "p99 of the others", Unit::Milliseconds, &[]),
+    parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times, UNCHANGED),
+    parts(Row::W11, "slow_delivered", "told in time", Unit::Times, &[]),
+    parts(Row::W11, "slow_growth", "memory grew by", Unit::Bytes, &[]),
     parts(Row::W13, "queue_item", "add, get, done", Unit::Nanoseconds, &[target(C::OursParts, Limit::AtMost(200.0))]),
     parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds, &[]),
 ];
 
 const LATENCY: &[Target] = &[target(C::Ours, Limit::AtMostTimes(0.5, KUBE_AND_GO))];
+/// "Unchanged" with room for the noise of two short runs.
+const UNCHANGED: &[Target] = &[target(C::OursParts, Limit::AtMost(1.5))];
 const MILLION: &[Target] = &[target(C::OursParts, Limit::AtLeast(1_000_000.0))];
 const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::AtLeast(100_000.0))];
 

@@ -39,6 +39,14 @@ pub(crate) fn measure(
             measured.add(key, number(&answer, "rate")?);
         }
     }
+    if phases.contains(&Phase::SlowHandler) {
+        let answer = |sleep: u64| run(&["slow".to_owned(), size.milliseconds.to_string(), sleep.to_string()]);
+        let (without, with) = (answer(0)?, answer(10)?);
+        measured.add("slow_p99", number(&with, "p99")?);
+        measured.add("slow_ratio", number(&with, "p99")? / number(&without, "p99")?.max(0.001));
+        measured.add("slow_delivered", number(&with, "delivered")?);
+        measured.add("slow_growth", number(&with, "growth")?);
+    }
     if phases.contains(&Phase::Readers) {
         for (readers, key) in [(0, "writes_0"), (1, "writes_1"), (10, "writes_10")] {
             let answer = run(&["readers".to_owned(), readers.to_string(), size.milliseconds.to_string()])?;

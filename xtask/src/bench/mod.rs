@@ -12,10 +12,12 @@ mod micro;
 mod verdict;
 mod table;
 mod document;
+mod chart;
 mod round;
 
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -23,7 +25,6 @@ use serde_json::Value;
 use crate::bench::contender::{Contender, Program};
 use crate::bench::document::Setting;
 use crate::bench::figure::FIGURES;
-use crate::bench::measured::Rounds;
 pub(crate) use crate::bench::options::{Options, parse, smoke};
 use crate::bench::programs::Programs;
 use crate::bench::row::{Phase, Row};
@@ -53,15 +54,24 @@ pub(crate) fn run(workspace: &Workspace, options: &Options, wanted: &[Program]) 
         println!("{}", footer(&setting));
         documents.push(document::document(&setting, &options.rows, &rounds));
     }
+    if let Some(file) = &options.svg {
+        write(file, &chart::chart(&documents))?;
+    }
     if let Some(file) = &options.json {
-        let text = format!("{:#}\n", Value::from(documents));
-        fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        write(file, &format!("{:#}\n", Value::from(documents)))?;
     }
     Ok(())
 }
 
+fn write(file: &Path, text: &str) -> Result<()> {
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Every program there is.
 pub(crate) const EVERYONE: [Program; 3] = [Program::Ours, Program::KubeRs, Program::ClientGo];
+
+/// Those that the smoke test runs: kube-rs takes too long to build for what it would show.
+pub(crate) const IN_CI: [Program; 2] = [Program::Ours, Program::ClientGo];
 
 /// Who goes through what, as far as the rows want it and programs are there.
 fn plan(options: &Options, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> {

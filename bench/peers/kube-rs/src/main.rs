@@ -1,5 +1,7 @@
 //! kube-runtime's watcher and reflector, with one consumer of its stream in the place of a handler.
 
+mod micro;
+
 use futures_util::{StreamExt, pin_mut};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -41,7 +43,11 @@ impl Cache for Kept {
 
 fn main() -> ExitCode {
     let (began, base) = (Instant::now(), Usage::now());
-    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    if let Some(("micro", parts)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return ended(micro::run(parts));
+    }
+    let outcome = Options::parse(words).and_then(|options| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
         let seen = Arc::new(Seen::default());
         seen.listing();
@@ -51,6 +57,10 @@ fn main() -> ExitCode {
         runtime.shutdown_background();
         outcome
     });
+    ended(outcome)
+}
+
+fn ended(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(wrong) => {
