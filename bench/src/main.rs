@@ -1,21 +1,24 @@
-//! The benchmarks' own programs: `replay`, the server, and `ours`, our client. `cargo xtask bench` runs them.
+//! The benchmarks' own programs: `replay`, the server, `load` for a real one, `ours`, our client, and `micro`, parts of it. `cargo xtask bench` runs them.
 
 mod replay;
+mod real;
 mod ours;
 mod micro;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--only json|protobuf]
+       kube-informer-bench load --kubeconfig FILE --n N
        kube-informer-bench ours --kubeconfig FILE --n N [--encoding json|protobuf] [--keep whole|compact]
                            [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS]
-       kube-informer-bench micro fanout|readers|queue|fill NUMBER..";
+       kube-informer-bench micro fanout|slow|readers|queue|fill NUMBER..";
 
 fn main() -> ExitCode {
     let began = ours::Began::now();
     let mut arguments = std::env::args().skip(1);
     let outcome = match arguments.next().as_deref() {
         Some("replay") => replay::run(arguments),
+        Some("load") => real::run(arguments),
         Some("ours") => ours::run(began, arguments),
         Some("micro") => micro::run(arguments),
         _ => Err(USAGE.to_owned()),

@@ -211,6 +211,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         peers: &[C::KubeList, C::Go, C::GoJson],
         targets: &[],
     },
+    latency("p50_100", "p50 at 100/s", &[]),
+    latency("p99_100", "p99 at 100/s", LATENCY),
     latency("p50_1k", "p50 at 1k/s", &[]),
     latency("p99_1k", "p99 at 1k/s", LATENCY),
     latency("p50_5k", "p50 at 5k/s", &[]),

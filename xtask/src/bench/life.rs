@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::bench::contender::Contender;
 use crate::bench::measured::Measured;
-use crate::bench::options::Options;
+use crate::bench::options::{Options, Server};
 use crate::bench::row::Phase;
 use crate::bench::talk::{Talk, number};
 
@@ -22,6 +22,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) server: &'a mut Talk,
     pub(crate) kubeconfig: &'a Path,
     pub(crate) count: u64,
+    pub(crate) kind: Server,
     /// The highest share of one processor that the server was busy for while clients waited for it.
     pub(crate) busy: f64,
 }
@@ -52,11 +53,20 @@ pub(crate) fn live(
         storm(stage, &mut client, &mut measured).context("storm")?;
     }
     if phases.contains(&Phase::Latency) {
-        for (rate, keys) in [(1000.0, ["p50_1k", "p99_1k"]), (5000.0, ["p50_5k", "p99_5k"])] {
+        for &(rate, keys) in rates(stage.kind) {
             latency(stage, &mut client, (rate, options.hold, keys), &mut measured).context("latency")?;
         }
     }
     Ok(measured)
+}
+
+/// The rates at which latency is taken, and under which names.
+fn rates(server: Server) -> &'static [(f64, [&'static str; 2])] {
+    match server {
+        Server::Replay => &[(1000.0, ["p50_1k", "p99_1k"]), (5000.0, ["p50_5k", "p99_5k"])],
+        // It cannot take more with its disk and this few processors.
+        Server::Real => &[(100.0, ["p50_100", "p99_100"])],
+    }
 }
 
 impl Stage<'_> {

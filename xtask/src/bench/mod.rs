@@ -13,6 +13,7 @@ mod verdict;
 mod table;
 mod document;
 mod chart;
+mod server;
 mod round;
 
 use std::fmt::Write;
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::bench::contender::{Contender, Program};
 use crate::bench::document::Setting;
 use crate::bench::figure::FIGURES;
+use crate::bench::options::Server;
 pub(crate) use crate::bench::options::{Options, parse, smoke};
 use crate::bench::programs::Programs;
 use crate::bench::row::{Phase, Row};
@@ -79,7 +81,11 @@ fn plan(options: &Options, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> 
         let figures = FIGURES.iter().filter(|figure| options.rows.contains(&figure.row));
         let mut phases: Vec<_> = figures
             .filter(|figure| figure.contenders().any(|other| other == contender))
-            .map(|figure| figure.row.phase())
+            .map(|figure| match (options.server, figure.row.phase()) {
+                // A real server does not expire watches on command.
+                (Server::Real, Phase::Relist) => Phase::Sync,
+                (_, phase) => phase,
+            })
             .collect();
         phases.sort_unstable();
         phases.dedup();

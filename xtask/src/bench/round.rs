@@ -1,11 +1,9 @@
 //! The rounds: every contender once, in an order that turns, against one server.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
 
 use crate::bench::contender::{Contender, Program};
 use crate::bench::document::Setting;
@@ -15,7 +13,7 @@ use crate::bench::micro;
 use crate::bench::options::Options;
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
-use crate::bench::talk::Talk;
+use crate::bench::server;
 use crate::metadata::Workspace;
 
 /// Runs all rounds over this many objects.
@@ -25,12 +23,9 @@ pub(crate) fn all(
     programs: &Programs,
     plan: &[(Contender, Vec<Phase>)],
 ) -> Result<(Setting, Rounds)> {
-    println!("encoding {count} objects");
-    let mut command = programs.command(Program::Ours).context("our own program is always built")?;
-    let mut server = Talk::start(command.args(["replay", "--n", &count.to_string()]))?;
-    let ready = server.hear().context("the replay server")?;
-    let kubeconfig = kubeconfig(workspace, &ready)?;
-    let mut stage = Stage { server: &mut server, kubeconfig: &kubeconfig, count, busy: 0.0 };
+    let mut server = server::start(workspace, options.server, count, programs)?;
+    let mut stage =
+        Stage { server: &mut server.talk, kubeconfig: &server.kubeconfig, count, busy: 0.0, kind: options.server };
     let mut rounds = Rounds::default();
     for round in 0..options.rounds {
         rounds.begin();
@@ -47,9 +42,9 @@ pub(crate) fn all(
     let setting = Setting {
         count,
         rounds: options.rounds,
-        checksum: ready["checksum"].as_str().unwrap_or_default().to_owned(),
-        server: "replay server",
         busy: stage.busy,
+        checksum: server.checksum,
+        server: server.about,
         machine: machine(),
     };
     Ok((setting, rounds))
@@ -75,23 +70,6 @@ fn one(
         }
         _ => life::live(stage, contender, command(), work),
     }
-}
-
-/// Writes how clients reach the server.
-fn kubeconfig(workspace: &Workspace, ready: &Value) -> Result<PathBuf> {
-    let folder = workspace.target.join("bench");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let file = folder.join("kubeconfig");
-    let config = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{ "name": "replay", "cluster": { "server": ready["url"] } }],
-        "users": [{ "name": "bench", "user": {} }],
-        "contexts": [{ "name": "replay", "context": { "cluster": "replay", "user": "bench" } }],
-        "current-context": "replay",
-    });
-    fs::write(&file, config.to_string()).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(file)
 }
 
 /// What this runs on, in a line.

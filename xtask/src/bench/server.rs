@@ -1,0 +1,82 @@
+//! The server that clients are measured against: the replay server, or a real one.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::bench::contender::Program;
+use crate::bench::options;
+use crate::bench::programs::Programs;
+use crate::bench::talk::Talk;
+use crate::cluster;
+use crate::metadata::Workspace;
+
+/// A running server with objects in it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Who takes orders.
+    pub(crate) talk: Talk,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) checksum: String,
+    pub(crate) about: &'static str,
+    /// Ends after the one who gives it orders.
+    _cluster: Option<Talk>,
+}
+
+/// Starts one with this many objects.
+pub(crate) fn start(
+    workspace: &Workspace,
+    kind: options::Server,
+    count: u64,
+    programs: &Programs,
+) -> Result<Server> {
+    match kind {
+        options::Server::Replay => replay(workspace, count, programs),
+        options::Server::Real => real(workspace, count, programs),
+    }
+}
+
+fn replay(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Server> {
+    println!("encoding {count} objects");
+    let mut command = programs.command(Program::Ours).context("our own program is always built")?;
+    let mut talk = Talk::start(command.args(["replay", "--n", &count.to_string()]))?;
+    let ready = talk.hear().context("the replay server")?;
+    let kubeconfig = kubeconfig(workspace, &ready)?;
+    Ok(Server { talk, kubeconfig, checksum: checksum(&ready), about: "replay server", _cluster: None })
+}
+
+fn real(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Server> {
+    println!("starting kube-apiserver and etcd");
+    let mut cluster = Talk::start(&mut cluster::command(workspace)?)?;
+    let ready = cluster.hear().context("the cluster")?;
+    let kubeconfig = PathBuf::from(ready["kubeconfig"].as_str().context("a cluster has a kubeconfig")?);
+    println!("creating {count} objects");
+    let mut command = programs.command(Program::Ours).context("our own program is always built")?;
+    command.args(["load", "--kubeconfig"]).arg(&kubeconfig).args(["--n", &count.to_string()]);
+    let mut talk = Talk::start(&mut command)?;
+    let loaded = talk.hear().context("loading the server")?;
+    Ok(Server { talk, kubeconfig, checksum: checksum(&loaded), about: "kube-apiserver", _cluster: Some(cluster) })
+}
+
+fn checksum(ready: &Value) -> String {
+    ready["checksum"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Writes how clients reach the replay server.
+fn kubeconfig(workspace: &Workspace, ready: &Value) -> Result<PathBuf> {
+    let folder = workspace.target.join("bench");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = folder.join("kubeconfig");
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{ "name": "replay", "cluster": { "server": ready["url"] } }],
+        "users": [{ "name": "bench", "user": {} }],
+        "contexts": [{ "name": "replay", "context": { "cluster": "replay", "user": "bench" } }],
+        "current-context": "replay",
+    });
+    fs::write(&file, config.to_string()).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}
