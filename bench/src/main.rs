@@ -1,4 +1,6 @@
-//! The benchmarks' own programs: `replay`, the server, `load` for a real one, `ours`, our client, and `micro`, parts of it. `cargo xtask bench` runs them.
+//! The benchmarks' own programs, which `cargo xtask bench` runs.
+//!
+//! `replay` is the server, `load` fills a real one, `ours` is our client, and `micro` measures parts of it.
 
 mod replay;
 mod real;

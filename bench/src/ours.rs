@@ -54,10 +54,7 @@ pub(crate) fn run(began: Began, arguments: impl Iterator<Item = String>) -> Resu
     outcome
 }
 
-async fn follow(
-    options: &Options,
-    seen: &Arc<Seen>,
-) -> Result<Informer<Pod>, Box<dyn std::error::Error>> {
+async fn follow(options: &Options, seen: &Arc<Seen>) -> Result<Informer<Pod>, Box<dyn std::error::Error>> {
     let kubeconfig = Kubeconfig::read_from(&options.kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.read_timeout = None;

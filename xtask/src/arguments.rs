@@ -135,7 +135,10 @@ mod tests {
     fn mistakes_are_named_with_the_choices() {
         for (line, wanted) in [
             ("", "no command given; the commands are"),
-            ("tset", "unknown command `tset`; the commands are test, lint, tidy, tables, bench, cluster and help"),
+            (
+                "tset",
+                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, cluster and help",
+            ),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),
         ] {

@@ -145,7 +145,9 @@ impl State {
     fn is_done(&self) -> bool {
         let wanted = match self.goal {
             None => return false,
-            Some(Goal::Count(wanted) | Goal::Any(wanted) | Goal::Newer(wanted, _) | Goal::Timed(wanted)) => wanted,
+            Some(Goal::Count(wanted) | Goal::Any(wanted) | Goal::Newer(wanted, _) | Goal::Timed(wanted)) => {
+                wanted
+            }
         };
         self.found >= wanted && !self.is_listing
     }

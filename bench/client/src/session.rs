@@ -6,6 +6,7 @@
 //! | | `settled`: memory, some time later |
 //! | `read` | `read`: how many pods there are, and the hashes of them |
 //! | `index` | `indexed`, when there is an index by node, if the client has indexes at all |
+//! | `seen` | `seen`: how many events came since the last goal was set, also those behind it |
 //! | `any N`, `newer N V`, `timed N` | `ready` at once, and `done` when the handler has seen them |
 
 use crate::{
@@ -73,6 +74,7 @@ fn obey(words: &[&str], seen: &Seen, cache: &dyn Cache) -> Result<Value, String>
             cache.index();
             Ok(json!({ "event": "indexed" }))
         }
+        ["seen"] => Ok(json!({ "event": "seen", "events": seen.events() })),
         ["any", count] => follow(Goal::Any(number(count)?), seen),
         ["newer", count, version] => follow(Goal::Newer(number(count)?, number(version)?), seen),
         ["timed", count] => follow(Goal::Timed(number(count)?), seen),

@@ -54,9 +54,6 @@ mod tests {
     fn usage_is_read() {
         let status = "Name:\tbench\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         let stat = "7 (be) nch) S 1 7 7 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 3 0 100 200 300";
-        assert_eq!(
-            Usage::of(status, stat),
-            Usage { rss: 1 << 20, peak_rss: 2 << 20, cpu_seconds: 2.0 }
-        );
+        assert_eq!(Usage::of(status, stat), Usage { rss: 1 << 20, peak_rss: 2 << 20, cpu_seconds: 2.0 });
     }
 }

@@ -74,6 +74,8 @@ func obey(from io.Reader, seen *seen, informer cache.SharedIndexInformer) error 
 		switch {
 		case words[0] == "read":
 			say(read(informer.GetStore()))
+		case words[0] == "seen":
+			say(map[string]any{"event": "seen", "events": seen.count()})
 		case words[0] == "index":
 			if err := informer.AddIndexers(cache.Indexers{"node": byNode}); err != nil {
 				return err

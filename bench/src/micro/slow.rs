@@ -47,7 +47,9 @@ pub(super) async fn measure(milliseconds: u64, sleep: u64) -> Result<Value, Stri
     begin.notify_one();
     let waiting = tokio::task::spawn_blocking(move || {
         let limit = Duration::from_millis(milliseconds * 2 + 5000);
-        seen.iter().flat_map(|seen| seen.wait(limit).map(|sight| sight.latencies).unwrap_or_default()).collect()
+        seen.iter()
+            .flat_map(|seen| seen.wait(limit).map(|sight| sight.latencies).unwrap_or_default())
+            .collect()
     });
     let mut latencies: Vec<u64> = waiting.await.map_err(|error| error.to_string())?;
     latencies.sort_unstable();

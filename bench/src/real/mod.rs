@@ -2,9 +2,9 @@
 //!
 //! It is reached over HTTP like by anyone; what it has is what it says in a list.
 
-mod load;
-
 mod write;
+
+mod load;
 
 mod orders;
 

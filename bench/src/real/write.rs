@@ -19,7 +19,11 @@ impl Pod {
 }
 
 /// Sends an object; what is there already is fine.
-pub(super) async fn send(client: &Client, (method, path): (Method, &str), object: &Value) -> Result<(), String> {
+pub(super) async fn send(
+    client: &Client,
+    (method, path): (Method, &str),
+    object: &Value,
+) -> Result<(), String> {
     let content = match method {
         Method::PATCH => "application/merge-patch+json",
         _ => "application/json",

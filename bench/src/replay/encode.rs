@@ -74,7 +74,8 @@ pub(super) struct Page {
 pub(super) fn list_begin(encoding: Encoding, page: &Page, out: &mut Vec<u8>) {
     match encoding {
         Encoding::Json => {
-            let head = format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{},"items":["#, page.metadata);
+            let head =
+                format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{},"items":["#, page.metadata);
             out.extend_from_slice(head.as_bytes());
         }
         Encoding::Protobuf => {

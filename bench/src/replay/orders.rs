@@ -87,9 +87,7 @@ fn obey(shared: &Shared, words: &[&str]) -> Result<Value, String> {
             Ok(json!({}))
         }
         ["asked"] => Ok(json!({ "at": shared.asked_at.load(Ordering::Relaxed) })),
-        ["storm", events] => {
-            Ok(json!({ "seconds": storm(shared, number(events)? as u64, Rate::Highest) }))
-        }
+        ["storm", events] => Ok(json!({ "seconds": storm(shared, number(events)? as u64, Rate::Highest) })),
         ["storm", events, rate] => {
             let rate = Rate::PerSecond(number(rate)?);
             Ok(json!({ "seconds": storm(shared, number(events)? as u64, rate) }))

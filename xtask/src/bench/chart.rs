@@ -52,7 +52,10 @@ fn groups(body: &mut String, document: &Value, mut top: f64) -> f64 {
     }
     // Where the best peer is.
     let one = LEFT + scale(1.0);
-    _ = writeln!(body, "<line x1=\"{one}\" x2=\"{one}\" y1=\"{HEAD}\" y2=\"{top}\" stroke-dasharray=\"3 3\"/>");
+    _ = writeln!(
+        body,
+        "<line x1=\"{one}\" x2=\"{one}\" y1=\"{HEAD}\" y2=\"{top}\" stroke-dasharray=\"3 3\"/>"
+    );
     top
 }
 

@@ -122,10 +122,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: Unit::Bytes,
         ours: BOTH,
         peers: &[C::KubeList, C::KubeStream, C::Go],
-        targets: &[
-            target(C::Ours, Limit::AtMost(22_000.0)),
-            target(C::OursCompact, Limit::AtMost(1_000.0)),
-        ],
+        targets: &[target(C::Ours, Limit::AtMost(22_000.0)), target(C::OursCompact, Limit::AtMost(1_000.0))],
     },
     Figure {
         row: Row::W4,
@@ -227,7 +224,13 @@ pub(crate) const FIGURES: &[Figure] = &[
     parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times, UNCHANGED),
     parts(Row::W11, "slow_delivered", "told in time", Unit::Times, &[]),
     parts(Row::W11, "slow_growth", "memory grew by", Unit::Bytes, &[]),
-    parts(Row::W13, "queue_item", "add, get, done", Unit::Nanoseconds, &[target(C::OursParts, Limit::AtMost(200.0))]),
+    parts(
+        Row::W13,
+        "queue_item",
+        "add, get, done",
+        Unit::Nanoseconds,
+        &[target(C::OursParts, Limit::AtMost(200.0))],
+    ),
     parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds, &[]),
 ];
 
@@ -238,15 +241,7 @@ const MILLION: &[Target] = &[target(C::OursParts, Limit::AtLeast(1_000_000.0))];
 const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::AtLeast(100_000.0))];
 
 const fn latency(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
-    Figure {
-        row: Row::W8,
-        key,
-        about,
-        unit: Unit::Milliseconds,
-        ours: BOTH,
-        peers: KUBE_AND_GO,
-        targets,
-    }
+    Figure { row: Row::W8, key, about, unit: Unit::Milliseconds, ours: BOTH, peers: KUBE_AND_GO, targets }
 }
 
 const fn parts(

@@ -65,7 +65,13 @@ Rows:
 pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     let mut options = full();
     if arguments.iter().any(|argument| argument == "--quick") {
-        options = Options { counts: vec![10_000], rounds: 3, settle: Duration::from_secs(2), hold: Duration::from_secs(2), ..options };
+        options = Options {
+            counts: vec![10_000],
+            rounds: 3,
+            settle: Duration::from_secs(2),
+            hold: Duration::from_secs(2),
+            ..options
+        };
     }
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {

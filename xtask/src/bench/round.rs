@@ -24,8 +24,13 @@ pub(crate) fn all(
     plan: &[(Contender, Vec<Phase>)],
 ) -> Result<(Setting, Rounds)> {
     let mut server = server::start(workspace, options.server, count, programs)?;
-    let mut stage =
-        Stage { server: &mut server.talk, kubeconfig: &server.kubeconfig, count, busy: 0.0, kind: options.server };
+    let mut stage = Stage {
+        server: &mut server.talk,
+        kubeconfig: &server.kubeconfig,
+        count,
+        busy: 0.0,
+        kind: options.server,
+    };
     let mut rounds = Rounds::default();
     for round in 0..options.rounds {
         rounds.begin();
@@ -79,7 +84,8 @@ fn machine() -> String {
         let line = text.lines().find(|line| line.starts_with(name))?;
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     };
-    let processor = field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown processor".to_owned());
+    let processor =
+        field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown processor".to_owned());
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_default();
     format!("{processor}, {cores} processors, {memory} of memory, {}", std::env::consts::OS)

@@ -57,7 +57,13 @@ fn real(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Server
     command.args(["load", "--kubeconfig"]).arg(&kubeconfig).args(["--n", &count.to_string()]);
     let mut talk = Talk::start(&mut command)?;
     let loaded = talk.hear().context("loading the server")?;
-    Ok(Server { talk, kubeconfig, checksum: checksum(&loaded), about: "kube-apiserver", _cluster: Some(cluster) })
+    Ok(Server {
+        talk,
+        kubeconfig,
+        checksum: checksum(&loaded),
+        about: "kube-apiserver",
+        _cluster: Some(cluster),
+    })
 }
 
 fn checksum(ready: &Value) -> String {

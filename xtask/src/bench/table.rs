@@ -60,7 +60,11 @@ fn write_line(text: &mut String, (about, unit): (&str, Unit), line: &Line, paint
         range(line.value.least, line.value.most),
     );
     for (target, is_met) in &line.targets {
-        let mark = if *is_met { paint.green(&format!("met {target}")) } else { paint.red(&format!("MISSED {target}")) };
+        let mark = if *is_met {
+            paint.green(&format!("met {target}"))
+        } else {
+            paint.red(&format!("MISSED {target}"))
+        };
         _ = write!(text, " {mark};");
     }
     let end = text.trim_end_matches([' ', ';']).len();

@@ -101,8 +101,9 @@ mod tests {
 
     #[test]
     fn a_program_is_asked_and_ends_when_it_is_dropped() {
-        let mut talk = Talk::start(Command::new("sh").args(["-c", r#"read x; echo "{\"event\":\"$x\"}"; cat"#]))
-            .unwrap();
+        let mut talk =
+            Talk::start(Command::new("sh").args(["-c", r#"read x; echo "{\"event\":\"$x\"}"; cat"#]))
+                .unwrap();
         assert_eq!(talk.ask("hello").unwrap()["event"], "hello");
         talk.tell("not JSON").unwrap();
         assert!(talk.hear().unwrap_err().to_string().contains("is no JSON"));
