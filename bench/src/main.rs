@@ -1,11 +1,13 @@
 //! The benchmarks' own programs, which `cargo xtask bench` runs.
 //!
-//! `replay` is the server, `load` fills a real one, `ours` is our client, and `micro` measures parts of it.
+//! `replay` is the server, `load` fills a real one, `ours` is our client, `micro` measures parts of it, and
+//! `devserver` and `watchers` are the two ends of a server with many watchers.
 
 mod replay;
 mod real;
 mod ours;
 mod micro;
+mod watchers;
 
 use std::process::ExitCode;
 
@@ -13,6 +15,8 @@ const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--only 
        kube-informer-bench load --kubeconfig FILE --n N
        kube-informer-bench ours --kubeconfig FILE --n N [--encoding json|protobuf] [--keep whole|compact]
                            [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS]
+       kube-informer-bench devserver
+       kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID
        kube-informer-bench micro fanout|slow|readers|queue|fill NUMBER..";
 
 fn main() -> ExitCode {
@@ -22,6 +26,8 @@ fn main() -> ExitCode {
         Some("replay") => replay::run(arguments),
         Some("load") => real::run(arguments),
         Some("ours") => ours::run(began, arguments),
+        Some("devserver") => watchers::serve(),
+        Some("watchers") => watchers::run(arguments),
         Some("micro") => micro::run(arguments),
         _ => Err(USAGE.to_owned()),
     };

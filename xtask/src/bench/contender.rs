@@ -20,6 +20,8 @@ pub(crate) enum Contender {
     OursParts,
     KubeParts,
     GoParts,
+    /// The server itself, beside our devserver.
+    ApiServer,
 }
 
 /// The program that a contender is.
@@ -31,7 +33,7 @@ pub(crate) enum Program {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::OursJson,
         Self::OursJsonCompact,
         Self::Ours,
@@ -48,6 +50,7 @@ impl Contender {
         Self::OursParts,
         Self::KubeParts,
         Self::GoParts,
+        Self::ApiServer,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -68,7 +71,13 @@ impl Contender {
             Self::OursParts => "ours",
             Self::KubeParts => "kube-rs",
             Self::GoParts => "client-go",
+            Self::ApiServer => "kube-apiserver",
         }
+    }
+
+    /// Whether it is a client of a server, and not a part on its own.
+    pub(crate) fn is_client(self) -> bool {
+        !matches!(self, Self::OursParts | Self::KubeParts | Self::GoParts | Self::ApiServer)
     }
 
     pub(crate) fn program(self) -> Program {
@@ -78,6 +87,8 @@ impl Contender {
             Self::KubeList | Self::KubeStream => Program::KubeRs,
             Self::KubeListStripped | Self::KubeStreamStripped | Self::KubeParts => Program::KubeRs,
             Self::GoJson | Self::Go | Self::GoStripped | Self::GoParts => Program::ClientGo,
+            // It is there where Go is.
+            Self::ApiServer => Program::ClientGo,
         }
     }
 

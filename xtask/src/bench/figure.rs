@@ -232,8 +232,11 @@ pub(crate) const FIGURES: &[Figure] = &[
         &[target(C::OursParts, Limit::AtMost(200.0))],
     ),
     parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds, &[]),
+    deliveries("deliveries_per_core", "a core of the server", FIVE_TIMES),
+    deliveries("deliveries", "in all", &[]),
 ];
 
+const FIVE_TIMES: &[Target] = &[target(C::OursParts, Limit::AtLeastTimes(5.0, &[C::ApiServer]))];
 const LATENCY: &[Target] = &[target(C::Ours, Limit::AtMostTimes(0.5, KUBE_AND_GO))];
 /// "Unchanged" with room for the noise of two short runs.
 const UNCHANGED: &[Target] = &[target(C::OursParts, Limit::AtMost(1.5))];
@@ -242,6 +245,10 @@ const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::AtLeast(100_00
 
 const fn latency(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
     Figure { row: Row::W8, key, about, unit: Unit::Milliseconds, ours: BOTH, peers: KUBE_AND_GO, targets }
+}
+
+const fn deliveries(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
+    Figure { row: Row::W14, key, about, unit: Unit::PerSecond, ours: PARTS, peers: &[C::ApiServer], targets }
 }
 
 const fn parts(

@@ -11,6 +11,7 @@ use crate::bench::contender::Contender;
 use crate::bench::measured::Measured;
 use crate::bench::options::{Options, Server};
 use crate::bench::row::Phase;
+use crate::bench::server;
 use crate::bench::talk::{Talk, number};
 
 /// The share of objects that changes before a relist.
@@ -69,7 +70,11 @@ fn rates(server: Server) -> &'static [(f64, [&'static str; 2])] {
     }
 }
 
-impl Stage<'_> {
+impl<'a> Stage<'a> {
+    pub(crate) fn new(server: &'a mut server::Server, count: u64) -> Self {
+        Self { server: &mut server.talk, kubeconfig: &server.kubeconfig, count, kind: server.kind, busy: 0.0 }
+    }
+
     /// Holds what the client has against what the server has.
     fn check(&mut self, client: &mut Talk) -> Result<Value> {
         let (truth, read) = (self.server.ask("truth")?, client.ask("read")?);

@@ -7,13 +7,14 @@ mod figure;
 mod talk;
 mod programs;
 mod measured;
+mod server;
 mod life;
 mod micro;
 mod verdict;
 mod table;
 mod document;
 mod chart;
-mod server;
+mod watchers;
 mod round;
 
 use std::fmt::Write;
@@ -29,6 +30,7 @@ use crate::bench::figure::FIGURES;
 use crate::bench::options::Server;
 pub(crate) use crate::bench::options::{Options, parse, smoke};
 use crate::bench::programs::Programs;
+use crate::bench::round::Rig;
 use crate::bench::row::{Phase, Row};
 use crate::metadata::Workspace;
 use crate::paint::Paint;
@@ -51,7 +53,8 @@ pub(crate) fn run(workspace: &Workspace, options: &Options, wanted: &[Program]) 
     let mut documents = Vec::new();
     for &count in &options.counts {
         let plan = plan(options, &programs);
-        let (setting, rounds) = round::all(workspace, (options, count), &programs, &plan)?;
+        let rig = Rig { workspace, programs: &programs, options };
+        let (setting, rounds) = round::all(rig, count, &plan)?;
         println!("{}", table::table(&options.rows, &rounds, Paint::detect()));
         println!("{}", footer(&setting));
         documents.push(document::document(&setting, &options.rows, &rounds));

@@ -26,7 +26,7 @@ pub(crate) struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
     Release,
-    /// For the smoke test, which looks at results and not at figures.
+    /// For those who look at results and not at figures.
     Debug,
 }
 
@@ -48,6 +48,7 @@ Usage: cargo xtask bench [ROW..] [options]
   --rounds R     every client runs once a round, in turning order (default 5)
   --settle S     seconds after the sync until the memory is looked at (default 10)
   --real         a kube-apiserver in the place of the replay server, for W1 W2 W3 W5 W8
+  --debug        programs without optimisation, to try the rig and not to measure
   --json FILE    write every figure of every round
   --svg FILE     draw the ratios
 
@@ -83,6 +84,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
             "--settle" => options.settle = Duration::from_secs_f64(number(argument, value()?)?),
             "--json" => options.json = Some(value()?.into()),
             "--svg" => options.svg = Some(value()?.into()),
+            "--debug" => options.profile = Profile::Debug,
             "--real" => options.server = Server::Real,
             row => options.rows.push(Row::named(row).ok_or_else(|| unknown(row))?),
         }

@@ -14,67 +14,73 @@ use crate::bench::options::Options;
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
 use crate::bench::server;
+use crate::bench::watchers;
 use crate::metadata::Workspace;
 
+/// What a run has to work with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rig<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) programs: &'a Programs,
+    pub(crate) options: &'a Options,
+}
+
 /// Runs all rounds over this many objects.
-pub(crate) fn all(
-    workspace: &Workspace,
-    (options, count): (&Options, u64),
-    programs: &Programs,
-    plan: &[(Contender, Vec<Phase>)],
-) -> Result<(Setting, Rounds)> {
-    let mut server = server::start(workspace, options.server, count, programs)?;
-    let mut stage = Stage {
-        server: &mut server.talk,
-        kubeconfig: &server.kubeconfig,
-        count,
-        busy: 0.0,
-        kind: options.server,
+pub(crate) fn all(rig: Rig<'_>, count: u64, plan: &[(Contender, Vec<Phase>)]) -> Result<(Setting, Rounds)> {
+    let mut server = match plan.iter().any(|(contender, _)| contender.is_client()) {
+        true => Some(server::start(rig.workspace, rig.options.server, count, rig.programs)?),
+        false => None,
     };
-    let mut rounds = Rounds::default();
-    for round in 0..options.rounds {
+    let (mut rounds, mut busy, of) = (Rounds::default(), 0.0, rig.options.rounds);
+    for round in 0..of {
         rounds.begin();
         for turn in 0..plan.len() {
             let (contender, phases) = &plan[(turn + round) % plan.len()];
             let began = Instant::now();
-            let measured = one(&mut stage, *contender, programs, (phases, options))
+            let stage = server.as_mut().map(|server| Stage::new(server, count));
+            let (measured, load) = one(rig, stage, *contender, phases)
                 .with_context(|| format!("{} in round {}", contender.name(), round + 1))?;
-            let (of, seconds) = (options.rounds, began.elapsed().as_secs_f64());
+            let seconds = began.elapsed().as_secs_f64();
             println!("round {} of {of}: {:<26} {seconds:>6.1} s", round + 1, contender.name());
             rounds.add(*contender, measured);
+            busy = load.max(busy);
         }
     }
     let setting = Setting {
         count,
-        rounds: options.rounds,
-        busy: stage.busy,
-        checksum: server.checksum,
-        server: server.about,
+        rounds: of,
+        busy,
+        checksum: server.as_ref().map_or_else(|| "none".to_owned(), |server| server.checksum.clone()),
+        server: server.as_ref().map_or("no server", |server| server.about),
         machine: machine(),
     };
     Ok((setting, rounds))
 }
 
+/// Measures one contender, and says how busy the server was with it.
 fn one(
-    stage: &mut Stage<'_>,
+    rig: Rig<'_>,
+    stage: Option<Stage<'_>>,
     contender: Contender,
-    programs: &Programs,
-    work: (&[Phase], &Options),
-) -> Result<Measured> {
-    let command = || {
-        let mut command = programs.command(contender.program()).expect("the plan names only what is there");
-        // Of our program, the clients are one part.
-        if contender.program() == Program::Ours && contender != Contender::OursParts {
+    phases: &[Phase],
+) -> Result<(Measured, f64)> {
+    let made =
+        |program: Program| move || rig.programs.command(program).expect("the plan names only what is there");
+    if let (Some(mut stage), true) = (stage, contender.is_client()) {
+        let mut command = made(contender.program())();
+        // Of our program, the client is one part.
+        if contender.program() == Program::Ours {
             command.arg("ours");
         }
-        command
-    };
-    match contender {
-        Contender::OursParts | Contender::KubeParts | Contender::GoParts => {
-            micro::measure(contender, command, work)
-        }
-        _ => life::live(stage, contender, command(), work),
+        let measured = life::live(&mut stage, contender, command, (phases, rig.options))?;
+        return Ok((measured, stage.busy));
     }
+    let mut measured = micro::measure(contender, made(contender.program()), (phases, rig.options))?;
+    if phases.contains(&Phase::Watchers) {
+        let delivered = watchers::measure(rig.workspace, contender, made(Program::Ours), rig.options)?;
+        measured.0.extend(delivered.0);
+    }
+    Ok((measured, 0.0))
 }
 
 /// What this runs on, in a line.

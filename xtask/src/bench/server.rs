@@ -21,6 +21,7 @@ pub(crate) struct Server {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) checksum: String,
     pub(crate) about: &'static str,
+    pub(crate) kind: options::Server,
     /// Ends after the one who gives it orders.
     _cluster: Option<Talk>,
 }
@@ -43,8 +44,15 @@ fn replay(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Serv
     let mut command = programs.command(Program::Ours).context("our own program is always built")?;
     let mut talk = Talk::start(command.args(["replay", "--n", &count.to_string()]))?;
     let ready = talk.hear().context("the replay server")?;
-    let kubeconfig = kubeconfig(workspace, &ready)?;
-    Ok(Server { talk, kubeconfig, checksum: checksum(&ready), about: "replay server", _cluster: None })
+    let kubeconfig = kubeconfig(workspace, &ready, "replay")?;
+    Ok(Server {
+        talk,
+        kubeconfig,
+        checksum: checksum(&ready),
+        about: "replay server",
+        kind: options::Server::Replay,
+        _cluster: None,
+    })
 }
 
 fn real(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Server> {
@@ -62,6 +70,7 @@ fn real(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Server
         kubeconfig,
         checksum: checksum(&loaded),
         about: "kube-apiserver",
+        kind: options::Server::Real,
         _cluster: Some(cluster),
     })
 }
@@ -70,18 +79,18 @@ fn checksum(ready: &Value) -> String {
     ready["checksum"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Writes how clients reach the replay server.
-fn kubeconfig(workspace: &Workspace, ready: &Value) -> Result<PathBuf> {
+/// Writes how clients reach a server of this name that needs no secrets.
+pub(crate) fn kubeconfig(workspace: &Workspace, ready: &Value, name: &str) -> Result<PathBuf> {
     let folder = workspace.target.join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let file = folder.join("kubeconfig");
+    let file = folder.join(format!("{name}.kubeconfig"));
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{ "name": "replay", "cluster": { "server": ready["url"] } }],
+        "clusters": [{ "name": name, "cluster": { "server": ready["url"] } }],
         "users": [{ "name": "bench", "user": {} }],
-        "contexts": [{ "name": "replay", "context": { "cluster": "replay", "user": "bench" } }],
-        "current-context": "replay",
+        "contexts": [{ "name": name, "context": { "cluster": name, "user": "bench" } }],
+        "current-context": name,
     });
     fs::write(&file, config.to_string()).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)

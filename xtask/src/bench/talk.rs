@@ -38,6 +38,11 @@ impl Talk {
         Ok(Self { orders: child.stdin.take(), child, lines })
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Gives an order.
     pub(crate) fn tell(&mut self, order: &str) -> Result<()> {
         let orders = self.orders.as_mut().expect("it is open until the end");
