@@ -80,6 +80,11 @@ impl Contender {
         !matches!(self, Self::OursParts | Self::KubeParts | Self::GoParts | Self::ApiServer)
     }
 
+    /// Whether it takes little memory, and little of the server's.
+    pub(crate) fn is_small(self) -> bool {
+        matches!(self, Self::OursCompact | Self::OursStrippedCompact)
+    }
+
     pub(crate) fn program(self) -> Program {
         match self {
             Self::OursJson | Self::OursJsonCompact | Self::Ours | Self::OursCompact => Program::Ours,

@@ -13,7 +13,7 @@ use crate::bench::micro;
 use crate::bench::options::Options;
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
-use crate::bench::server;
+use crate::bench::server::{self, Wanted};
 use crate::bench::watchers;
 use crate::metadata::Workspace;
 
@@ -28,7 +28,11 @@ pub(crate) struct Rig<'a> {
 /// Runs all rounds over this many objects.
 pub(crate) fn all(rig: Rig<'_>, count: u64, plan: &[(Contender, Vec<Phase>)]) -> Result<(Setting, Rounds)> {
     let mut server = match plan.iter().any(|(contender, _)| contender.is_client()) {
-        true => Some(server::start(rig.workspace, rig.options.server, count, rig.programs)?),
+        true => {
+            let clients = plan.iter().filter(|(contender, _)| contender.is_client());
+            let wanted = Wanted { count, is_json: clients.into_iter().any(|(client, _)| !client.is_small()) };
+            Some(server::start(rig.workspace, rig.options.server, wanted, rig.programs)?)
+        }
         false => None,
     };
     let (mut rounds, mut busy, of) = (Rounds::default(), 0.0, rig.options.rounds);

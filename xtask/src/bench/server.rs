@@ -26,23 +26,35 @@ pub(crate) struct Server {
     _cluster: Option<Talk>,
 }
 
-/// Starts one with this many objects.
+/// What a server is to have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) count: u64,
+    /// Whether somebody asks for JSON, which takes more memory than all else.
+    pub(crate) is_json: bool,
+}
+
+/// Starts one.
 pub(crate) fn start(
     workspace: &Workspace,
     kind: options::Server,
-    count: u64,
+    wanted: Wanted,
     programs: &Programs,
 ) -> Result<Server> {
     match kind {
-        options::Server::Replay => replay(workspace, count, programs),
-        options::Server::Real => real(workspace, count, programs),
+        options::Server::Replay => replay(workspace, wanted, programs),
+        options::Server::Real => real(workspace, wanted.count, programs),
     }
 }
 
-fn replay(workspace: &Workspace, count: u64, programs: &Programs) -> Result<Server> {
+fn replay(workspace: &Workspace, Wanted { count, is_json }: Wanted, programs: &Programs) -> Result<Server> {
     println!("encoding {count} objects");
     let mut command = programs.command(Program::Ours).context("our own program is always built")?;
-    let mut talk = Talk::start(command.args(["replay", "--n", &count.to_string()]))?;
+    command.args(["replay", "--n", &count.to_string()]);
+    if !is_json {
+        command.args(["--only", "protobuf"]);
+    }
+    let mut talk = Talk::start(&mut command)?;
     let ready = talk.hear().context("the replay server")?;
     let kubeconfig = kubeconfig(workspace, &ready, "replay")?;
     Ok(Server {
