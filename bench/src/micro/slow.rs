@@ -11,7 +11,7 @@ use kube_informer_bench_client::{
 };
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 /// Events a millisecond.
 const BURST: u64 = 5;
@@ -21,15 +21,16 @@ const OTHERS: usize = 9;
 /// much memory grew. The tenth sleeps for so many milliseconds at each event.
 pub(super) async fn measure(milliseconds: u64, sleep: u64) -> Result<Value, String> {
     let events = milliseconds * BURST;
-    let mut ticks = tokio::time::interval(Duration::from_millis(1));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let bursts = stream::unfold((ticks, 0), move |(mut ticks, turn)| async move {
+    let bursts = stream::unfold((None, 0), move |(ticks, turn)| async move {
         if turn == events {
             return None;
         }
+        // The clock starts when the first events are asked for.
+        let mut ticks: Interval = ticks.unwrap_or_else(|| interval(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
         ticks.tick().await;
         let burst: Vec<_> = (turn..turn + BURST).map(stamped).collect();
-        Some((stream::iter(burst), (ticks, turn + BURST)))
+        Some((stream::iter(burst), (Some(ticks), turn + BURST)))
     });
     let (informer, begin) = informer(bursts.flatten())?;
     let seen: Vec<_> = (0..OTHERS).map(|_| Arc::new(Seen::default())).collect();
