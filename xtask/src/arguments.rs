@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::bench;
 use crate::step::Step;
 
 /// What the user asks for.
@@ -12,6 +13,9 @@ pub(crate) enum Command {
     Tidy,
     /// Write the field tables anew.
     Tables,
+    /// Measure this project beside its peers.
+    Bench(bench::Options),
+    BenchHelp,
     /// Run a cluster, with these arguments for its program.
     Cluster(Vec<String>),
     Help,
@@ -26,7 +30,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Err(format!("no command given; {}", commands()));
     };
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-        return Ok(Command::Help);
+        return Ok(if command == "bench" { Command::BenchHelp } else { Command::Help });
     }
     match command.as_str() {
         "help" => Ok(Command::Help),
@@ -35,6 +39,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "lint" => alone(command, rest).map(|()| Command::Steps(Step::LINT.to_vec())),
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
         "tables" => alone(command, rest).map(|()| Command::Tables),
+        "bench" => bench::parse(rest).map(Command::Bench),
         "cluster" => Ok(Command::Cluster(rest.to_vec())),
         unknown => Err(format!("unknown command `{unknown}`; {}", commands())),
     }
@@ -51,6 +56,7 @@ Usage: cargo xtask <command>
   lint           the same as `test fmt clippy tidy`
   tidy           check the layout rules, each violation on a line of its own
   tables         write the field tables of the wire crate anew (needs Go)
+  bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
   cluster [..]   run a kube-apiserver with etcd until Ctrl-C (needs Go); `-port 6443` and other options are its own
   help           print this text
 
@@ -86,7 +92,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy, tables, cluster and help"
+    "the commands are test, lint, tidy, tables, bench, cluster and help"
 }
 
 #[cfg(test)]
@@ -129,7 +135,10 @@ mod tests {
     fn mistakes_are_named_with_the_choices() {
         for (line, wanted) in [
             ("", "no command given; the commands are"),
-            ("tset", "unknown command `tset`; the commands are test, lint, tidy, tables, cluster and help"),
+            (
+                "tset",
+                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, cluster and help",
+            ),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),
         ] {

@@ -64,6 +64,15 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// The program, built, and where its folder is to be made.
+pub(crate) fn command(workspace: &Workspace) -> Result<Command> {
+    let Some(go) = go::find("go") else { bail!("no `go` on the PATH builds kube-apiserver") };
+    let Some(program) = build(&go, workspace)? else { bail!("kube-apiserver did not build") };
+    let mut command = Command::new(program);
+    command.arg("-within").arg(folder(workspace));
+    Ok(command)
+}
+
 fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
     let into = workspace.target.join("cluster");
     let mut build = go::build(go, "cluster", &into);

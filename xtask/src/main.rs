@@ -4,14 +4,15 @@ mod tally;
 mod process;
 mod metadata;
 mod step;
-mod arguments;
 mod paint;
+mod go;
+mod cluster;
+mod bench;
+mod arguments;
 mod outcome;
 mod examples;
-mod go;
 mod interop;
 mod tables;
-mod cluster;
 mod tidy;
 mod suite;
 mod report;
@@ -56,6 +57,14 @@ fn perform(command: &Command) -> Result<ExitCode> {
         }
         Command::Tables => {
             tables::write(&metadata::load()?)?;
+            0
+        }
+        Command::BenchHelp => {
+            println!("{}", bench::help());
+            0
+        }
+        Command::Bench(options) => {
+            bench::run(&metadata::load()?, options, &bench::EVERYONE)?;
             0
         }
         Command::Tidy => tidy::print(root)?,

@@ -30,6 +30,13 @@ pub(crate) enum Ended {
 pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
+    // What cargo said of this program to it is no business of the next cargo: build scripts that look at it run again.
+    let said = std::env::vars_os().map(|(name, _)| name);
+    let said = said.filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    said.for_each(|name| _ = command.env_remove(name));
     command
 }
 

@@ -10,6 +10,7 @@ pub(crate) enum Step {
     Tables,
     Interop,
     Cluster,
+    Bench,
     DocTests,
     Docs,
     Model,
@@ -17,7 +18,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
@@ -25,6 +26,7 @@ impl Step {
         Self::Tables,
         Self::Interop,
         Self::Cluster,
+        Self::Bench,
         Self::DocTests,
         Self::Docs,
         Self::Model,
@@ -43,6 +45,7 @@ impl Step {
             Self::Tables => "tables",
             Self::Interop => "interop",
             Self::Cluster => "cluster",
+            Self::Bench => "bench",
             Self::DocTests => "doc-tests",
             Self::Docs => "docs",
             Self::Model => "model",
@@ -61,6 +64,9 @@ impl Step {
             }
             Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
             Self::Cluster => "the conformance tests against a real kube-apiserver (needs Go)",
+            Self::Bench => {
+                "the benchmarks run, and every client holds what the server has (client-go needs Go)"
+            }
             Self::DocTests => "the examples in doc comments",
             Self::Docs => "rustdoc builds without warnings",
             Self::Model => "concurrency tests under the model checker",
@@ -76,7 +82,7 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::Tables | Self::Interop | Self::Cluster | Self::DocTests => true,
+            Self::Tables | Self::Interop | Self::Cluster | Self::Bench | Self::DocTests => true,
             Self::Docs | Self::Model | Self::Examples => true,
         }
     }

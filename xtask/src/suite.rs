@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::bench;
 use crate::cluster;
 use crate::examples;
 use crate::go::Ready;
@@ -56,6 +57,10 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
+        Step::Bench => {
+            bench::run(&metadata::load()?, &bench::smoke(), &bench::IN_CI)?;
+            Ok(StepResult::passed())
+        }
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
         Step::Docs => {
             check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))

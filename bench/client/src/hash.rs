@@ -1,0 +1,77 @@
+//! Two numbers that are the same for everyone who holds the same pods.
+
+use k8s_openapi::api::core::v1::Pod;
+
+/// The number of pods and the hashes of what they are, in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hash {
+    /// How many pods were added.
+    pub count: u64,
+    /// Of key, uid and version.
+    pub identity: u64,
+    /// Of key and `status.podIP`, which stands deep in a pod.
+    pub address: u64,
+}
+
+impl Hash {
+    /// Adds a pod.
+    pub fn add(&mut self, pod: &Pod) {
+        let meta = &pod.metadata;
+        let (namespace, name) = (text(meta.namespace.as_ref()), text(meta.name.as_ref()));
+        let (uid, version) = (text(meta.uid.as_ref()), text(meta.resource_version.as_ref()));
+        self.add_parts(&[namespace, name, uid, version], &[namespace, name, address(pod)]);
+    }
+
+    /// Adds a pod of which these are the parts.
+    pub fn add_parts(&mut self, identity: &[&str], address: &[&str]) {
+        self.count += 1;
+        self.identity ^= fnv(identity);
+        self.address ^= fnv(address);
+    }
+}
+
+/// The address of a pod.
+#[must_use]
+pub fn address(pod: &Pod) -> &str {
+    text(pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()))
+}
+
+fn text(text: Option<&String>) -> &str {
+    text.map_or("", String::as_str)
+}
+
+/// FNV-1a of the parts, with a zero after each.
+#[must_use]
+pub fn fnv(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, version: &str) -> Pod {
+        let mut pod = Pod::default();
+        pod.metadata.name = Some(name.to_owned());
+        pod.metadata.resource_version = Some(version.to_owned());
+        pod
+    }
+
+    fn hash(pods: &[Pod]) -> Hash {
+        let mut hash = Hash::default();
+        pods.iter().for_each(|pod| hash.add(pod));
+        hash
+    }
+
+    #[test]
+    fn order_makes_no_difference_and_versions_do() {
+        assert_eq!(hash(&[pod("a", "1"), pod("b", "2")]), hash(&[pod("b", "2"), pod("a", "1")]));
+        assert_ne!(hash(&[pod("a", "1")]).identity, hash(&[pod("a", "2")]).identity);
+    }
+
+    #[test]
+    fn is_what_the_go_client_computes() {
+        assert_eq!(fnv(&["a", "b"]), 0x3c9f_1b18_00e6_3d8a);
+    }
+}

@@ -1,0 +1,126 @@
+//! Who is measured: one client in one way of using it.
+
+/// A client, in one way of using it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Contender {
+    OursJson,
+    OursJsonCompact,
+    Ours,
+    OursCompact,
+    OursStripped,
+    OursStrippedCompact,
+    KubeList,
+    KubeStream,
+    KubeListStripped,
+    KubeStreamStripped,
+    GoJson,
+    Go,
+    GoStripped,
+    /// Parts of ours, without a server.
+    OursParts,
+    KubeParts,
+    GoParts,
+    /// The server itself, beside our devserver.
+    ApiServer,
+}
+
+/// The program that a contender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Program {
+    Ours,
+    KubeRs,
+    ClientGo,
+}
+
+impl Contender {
+    pub(crate) const ALL: [Self; 17] = [
+        Self::OursJson,
+        Self::OursJsonCompact,
+        Self::Ours,
+        Self::OursCompact,
+        Self::OursStripped,
+        Self::OursStrippedCompact,
+        Self::KubeList,
+        Self::KubeStream,
+        Self::KubeListStripped,
+        Self::KubeStreamStripped,
+        Self::GoJson,
+        Self::Go,
+        Self::GoStripped,
+        Self::OursParts,
+        Self::KubeParts,
+        Self::GoParts,
+        Self::ApiServer,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OursJson => "whole, json",
+            Self::OursJsonCompact => "compact, json",
+            Self::Ours => "whole",
+            Self::OursCompact => "compact",
+            Self::OursStripped => "whole, stripped",
+            Self::OursStrippedCompact => "compact, stripped",
+            Self::KubeList => "kube-rs list",
+            Self::KubeStream => "kube-rs stream",
+            Self::KubeListStripped => "kube-rs list, stripped",
+            Self::KubeStreamStripped => "kube-rs stream, stripped",
+            Self::GoJson => "client-go json",
+            Self::Go => "client-go",
+            Self::GoStripped => "client-go stripped",
+            Self::OursParts => "ours",
+            Self::KubeParts => "kube-rs",
+            Self::GoParts => "client-go",
+            Self::ApiServer => "kube-apiserver",
+        }
+    }
+
+    /// Whether it is a client of a server, and not a part on its own.
+    pub(crate) fn is_client(self) -> bool {
+        !matches!(self, Self::OursParts | Self::KubeParts | Self::GoParts | Self::ApiServer)
+    }
+
+    /// Whether it takes little memory, and little of the server's.
+    pub(crate) fn is_small(self) -> bool {
+        matches!(self, Self::OursCompact | Self::OursStrippedCompact)
+    }
+
+    pub(crate) fn program(self) -> Program {
+        match self {
+            Self::OursJson | Self::OursJsonCompact | Self::Ours | Self::OursCompact => Program::Ours,
+            Self::OursStripped | Self::OursStrippedCompact | Self::OursParts => Program::Ours,
+            Self::KubeList | Self::KubeStream => Program::KubeRs,
+            Self::KubeListStripped | Self::KubeStreamStripped | Self::KubeParts => Program::KubeRs,
+            Self::GoJson | Self::Go | Self::GoStripped | Self::GoParts => Program::ClientGo,
+            // It is there where Go is.
+            Self::ApiServer => Program::ClientGo,
+        }
+    }
+
+    /// The options that make a program this contender.
+    pub(crate) fn arguments(self) -> Vec<&'static str> {
+        let encoding = match self {
+            Self::OursJson | Self::OursJsonCompact | Self::GoJson => "json",
+            _ if self.program() == Program::KubeRs => "json",
+            _ => "protobuf",
+        };
+        let strategy = match self {
+            Self::KubeList | Self::KubeListStripped => "list",
+            _ => "stream",
+        };
+        let managed_fields = match self {
+            Self::OursStripped | Self::OursStrippedCompact | Self::GoStripped => "drop",
+            Self::KubeListStripped | Self::KubeStreamStripped => "drop",
+            _ => "keep",
+        };
+        let mut arguments =
+            vec!["--encoding", encoding, "--strategy", strategy, "--managed-fields", managed_fields];
+        match self {
+            Self::OursJsonCompact | Self::OursCompact | Self::OursStrippedCompact => {
+                arguments.extend(["--keep", "compact"]);
+            }
+            _ => {}
+        }
+        arguments
+    }
+}

@@ -1,0 +1,56 @@
+//! Every figure of every round, as JSON.
+
+use serde_json::{Value, json};
+
+use crate::bench::figure::FIGURES;
+use crate::bench::measured::{Rounds, Spread};
+use crate::bench::row::Row;
+use crate::bench::verdict::{self, Line};
+
+/// What a run was about.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) count: u64,
+    pub(crate) rounds: usize,
+    pub(crate) checksum: String,
+    pub(crate) server: &'static str,
+    /// The highest share of one processor that the server was busy for.
+    pub(crate) busy: f64,
+    pub(crate) machine: String,
+}
+
+/// The document of one run.
+pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Value {
+    let mut figures = Vec::new();
+    for figure in FIGURES.iter().filter(|figure| rows.contains(&figure.row)) {
+        for line in verdict::lines(figure, rounds) {
+            figures.push(json!({
+                "row": figure.row.name(),
+                "figure": figure.key,
+                "unit": format!("{:?}", figure.unit),
+                "contender": line.contender.name(),
+                "values": line.values,
+                "median": line.value.median,
+                "ratio": line.ratio.map(spread),
+                "targets": targets(&line),
+            }));
+        }
+    }
+    json!({
+        "objects": setting.count,
+        "rounds": setting.rounds,
+        "checksum": setting.checksum,
+        "server": setting.server,
+        "server_busy": setting.busy,
+        "machine": setting.machine,
+        "figures": figures,
+    })
+}
+
+fn spread(spread: Spread) -> Value {
+    json!({ "median": spread.median, "least": spread.least, "most": spread.most })
+}
+
+fn targets(line: &Line) -> Vec<Value> {
+    line.targets.iter().map(|(target, is_met)| json!({ "target": target, "met": is_met })).collect()
+}

@@ -1,0 +1,150 @@
+//! One contender's life: it syncs and settles, and goes through whatever the rows want of it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::bench::contender::Contender;
+use crate::bench::measured::Measured;
+use crate::bench::options::{Options, Server};
+use crate::bench::row::Phase;
+use crate::bench::server;
+use crate::bench::talk::{Talk, number};
+
+/// The share of objects that changes before a relist.
+const CHANGED: f64 = 0.001;
+
+/// A server, and how to reach it.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    pub(crate) server: &'a mut Talk,
+    pub(crate) kubeconfig: &'a Path,
+    pub(crate) count: u64,
+    pub(crate) kind: Server,
+    /// The highest share of one processor that the server was busy for while clients waited for it.
+    pub(crate) busy: f64,
+}
+
+/// Runs a client through the phases.
+pub(crate) fn live(
+    stage: &mut Stage<'_>,
+    contender: Contender,
+    mut command: Command,
+    (phases, options): (&[Phase], &Options),
+) -> Result<Measured> {
+    stage.server.ask("reset")?;
+    stage.server.ask("load")?;
+    command.args(contender.arguments()).arg("--kubeconfig").arg(stage.kubeconfig);
+    command.args(["--n", &stage.count.to_string(), "--settle", &options.settle.as_secs_f64().to_string()]);
+    let mut client = Talk::start(&mut command)?;
+    let mut measured = Measured::default();
+    let synced = client.hear_of("synced")?;
+    stage.note_load()?;
+    let settled = client.hear_of("settled")?;
+    measured.synced(&synced, &settled, stage.count)?;
+    let read = stage.check(&mut client).context("after the sync")?;
+    measured.add("read_seconds", number(&read, "read_seconds")?);
+    if phases.contains(&Phase::Relist) {
+        relist(stage, &mut client, &settled, &mut measured).context("relist")?;
+    }
+    if phases.contains(&Phase::Storm) {
+        storm(stage, &mut client, &mut measured).context("storm")?;
+    }
+    if phases.contains(&Phase::Latency) {
+        for &(rate, keys) in rates(stage.kind) {
+            latency(stage, &mut client, (rate, options.hold, keys), &mut measured).context("latency")?;
+        }
+    }
+    Ok(measured)
+}
+
+/// The rates at which latency is taken, and under which names.
+fn rates(server: Server) -> &'static [(f64, [&'static str; 2])] {
+    match server {
+        Server::Replay => &[(1000.0, ["p50_1k", "p99_1k"]), (5000.0, ["p50_5k", "p99_5k"])],
+        // It cannot take more with its disk and this few processors.
+        Server::Real => &[(100.0, ["p50_100", "p99_100"])],
+    }
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn new(server: &'a mut server::Server, count: u64) -> Self {
+        Self { server: &mut server.talk, kubeconfig: &server.kubeconfig, count, kind: server.kind, busy: 0.0 }
+    }
+
+    /// Holds what the client has against what the server has.
+    fn check(&mut self, client: &mut Talk) -> Result<Value> {
+        let (truth, read) = (self.server.ask("truth")?, client.ask("read")?);
+        for name in ["count", "identity", "address"] {
+            if truth[name] != read[name] {
+                bail!("{name} is {}, and should be {}", read[name], truth[name]);
+            }
+        }
+        Ok(read)
+    }
+
+    fn note_load(&mut self) -> Result<()> {
+        let load = self.server.ask("load")?;
+        let busy = number(&load, "cpu_seconds")? / number(&load, "seconds")?.max(0.01);
+        self.busy = self.busy.max(busy);
+        Ok(())
+    }
+}
+
+fn relist(stage: &mut Stage<'_>, client: &mut Talk, settled: &Value, measured: &mut Measured) -> Result<()> {
+    stage.server.ask("watched")?;
+    let before = number(&stage.server.ask("truth")?, "version")?;
+    let changed = number(&stage.server.ask(&format!("change {CHANGED}"))?, "changed")?;
+    client.tell(&format!("newer {changed} {before}"))?;
+    client.hear_of("ready")?;
+    stage.server.ask("expire")?;
+    let done = client.hear_of("done")?;
+    let asked = number(&stage.server.ask("asked")?, "at")?;
+    measured.add("relist_seconds", (number(&done, "done_at")? - asked) / 1e9);
+    measured.add("relist_cpu_seconds", number(&done, "cpu_seconds")?);
+    measured.add("relist_changed", changed);
+    measured.add("relist_peak", number(&done, "peak_rss")? / number(settled, "rss")?);
+    stage.check(client)?;
+    // What else it was told of came meanwhile.
+    measured.add("relist_events", number(&client.ask("seen")?, "events")?);
+    Ok(())
+}
+
+fn storm(stage: &mut Stage<'_>, client: &mut Talk, measured: &mut Measured) -> Result<()> {
+    let events = stage.count.max(stage.count * 3 * u64::from(stage.count > 1000));
+    client.ask("index")?;
+    stage.server.ask("watched")?;
+    client.tell(&format!("any {events}"))?;
+    client.hear_of("ready")?;
+    stage.server.ask("load")?;
+    stage.server.tell(&format!("storm {events}"))?;
+    let done = client.hear_of("done")?;
+    stage.server.hear()?;
+    stage.note_load()?;
+    let seconds = (number(&done, "done_at")? - number(&done, "first_at")?) / 1e9;
+    measured.add("storm_rate", events as f64 / seconds);
+    measured.add("storm_per_core", events as f64 / number(&done, "cpu_seconds")?.max(0.01));
+    stage.check(client)?;
+    Ok(())
+}
+
+fn latency(
+    stage: &mut Stage<'_>,
+    client: &mut Talk,
+    (rate, hold, [p50, p99]): (f64, Duration, [&'static str; 2]),
+    measured: &mut Measured,
+) -> Result<()> {
+    let events = (rate * hold.as_secs_f64()).ceil();
+    stage.server.ask("watched")?;
+    client.tell(&format!("timed {events}"))?;
+    client.hear_of("ready")?;
+    stage.server.tell(&format!("storm {events} {rate}"))?;
+    let done = client.hear_of("done")?;
+    stage.server.hear()?;
+    measured.add(p50, number(&done, "p50")?);
+    measured.add(p99, number(&done, "p99")?);
+    Ok(())
+}
