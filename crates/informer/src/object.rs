@@ -103,6 +103,15 @@ impl<K> Object<K> {
         }
     }
 
+    /// Whether the next look at it takes decoding it.
+    pub(crate) fn is_closed(&self) -> bool {
+        match &self.0 {
+            Form::Whole(_) => false,
+            #[cfg(feature = "compact")]
+            Form::Packed(lazy) => lazy.decoded.get().is_none(),
+        }
+    }
+
     fn look(&self) -> &Arc<K> {
         match &self.0 {
             Form::Whole(object) => object,
@@ -131,8 +140,11 @@ impl<K> Object<K> {
 }
 
 impl<K: Resource> Object<K> {
-    /// The object's key.
-    pub(crate) fn key(&self) -> Result<Key, KeyError> {
+    /// The object's key. Nothing is decoded for it.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn key(&self) -> Result<Key, KeyError> {
         match &self.0 {
             Form::Whole(object) => Key::of(&**object),
             #[cfg(feature = "compact")]

@@ -75,6 +75,12 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 impl<K: Resource> Gate<K> {
     /// Lets an object in. What cannot be decoded is not reported here.
     pub(super) fn admit(&self, item: Item<K>, look: Look) -> Collected<K> {
+        #[cfg(feature = "compact")]
+        if look == Look::Later
+            && let Some(packed) = self.pack_unseen(&item)?
+        {
+            return Ok(packed);
+        }
         let (object, wire) = item.into_parts().map_err(LeftOut::Undecodable)?;
         let outcome = match &self.transform {
             None => Ok(object),
@@ -97,6 +103,17 @@ impl<K: Resource> Gate<K> {
         #[cfg(not(feature = "compact"))]
         let _ = (wire, look);
         Ok((key, object.into()))
+    }
+
+    /// Packs an object that nobody looks at yet, once it is certain that it can be decoded. Nothing where that, or a transform,
+    /// takes the object itself.
+    #[cfg(feature = "compact")]
+    fn pack_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Object<K>)>, LeftOut> {
+        let (Some(packer), None) = (&self.packer, &self.transform) else { return Ok(None) };
+        let Some((wire, identity)) = item.probed().map_err(LeftOut::Undecodable)? else { return Ok(None) };
+        let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
+        let packed = packer.pack(wire, &identity, None);
+        Ok(packed.map(|packed| (key.clone(), Object::packed(key, packed, None))))
     }
 
     /// Lets an object of a list in, as the known one where that is the same, and then without decoding it.

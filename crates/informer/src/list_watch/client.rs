@@ -3,7 +3,7 @@
 use super::{
     error::Error,
     item::{Decoder, Item},
-    kind::Expected,
+    kind::{Expected, ItemError},
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
     negotiation::{Answer, Encoded, Encoding, Negotiation},
 };
@@ -227,14 +227,21 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
     fn decoder(&self) -> Decoder<K> {
         let decoder = self.decoder.get_or_init(|| {
             let (expected, managed_fields) = (self.expected.clone(), self.managed_fields);
-            let decode = move |raw: &Raw| {
+            let decode = move |raw: &Raw, managed_fields| -> Result<K, ItemError> {
                 let decoded = raw.decode(managed_fields).or_else(|error| match raw.alone() {
                     Some(alone) => alone.decode(managed_fields),
                     None => Err(error),
                 });
                 Ok(expected.check(decoded?)?)
             };
-            Decoder::new(decode).managed_fields(managed_fields)
+            let whole = decode.clone();
+            let decoder = Decoder::new(move |raw| whole(raw, managed_fields)).managed_fields(managed_fields);
+            decoder.probe(move |raw| {
+                if managed_fields == ManagedFields::Keep {
+                    raw.check_managed_fields()?;
+                }
+                decode(raw, ManagedFields::Drop).map(drop)
+            })
         });
         decoder.clone()
     }

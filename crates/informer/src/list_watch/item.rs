@@ -28,21 +28,35 @@ pub(crate) struct Wire<K> {
 /// ([`Keep`](crate::Keep)) decodes them at every read.
 pub struct Decoder<K> {
     decode: Arc<Decode<K>>,
+    probe: Option<Arc<Probe>>,
     managed_fields: ManagedFields,
 }
 
 type Decode<K> = dyn Fn(&Raw) -> Result<K, ItemError> + Send + Sync;
 
+/// Says whether an object can be decoded.
+type Probe = dyn Fn(&Raw) -> Result<(), ItemError> + Send + Sync;
+
 impl<K> Decoder<K> {
     /// Decodes with this function.
     pub fn new(decode: impl Fn(&Raw) -> Result<K, ItemError> + Send + Sync + 'static) -> Self {
-        Self { decode: Arc::new(decode), managed_fields: ManagedFields::Keep }
+        Self { decode: Arc::new(decode), probe: None, managed_fields: ManagedFields::Keep }
     }
 
     /// Says what the function makes of managed fields, so that bytes nobody will look at are not kept.
     #[must_use]
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
+        self
+    }
+
+    /// Finds out with this function whether an object can be decoded, where nobody looks at it yet. What it lets pass, the
+    /// other must decode.
+    pub(crate) fn probe(
+        mut self,
+        probe: impl Fn(&Raw) -> Result<(), ItemError> + Send + Sync + 'static,
+    ) -> Self {
+        self.probe = Some(Arc::new(probe));
         self
     }
 
@@ -127,6 +141,21 @@ impl<K> Item<K> {
         Ok(self.into_parts()?.0)
     }
 
+    /// The bytes of an object that is not decoded, if they say which one it is and it is certain that they can be decoded
+    /// without doing so.
+    ///
+    /// # Errors
+    /// [`ItemError`] if it cannot be decoded.
+    #[cfg(feature = "compact")]
+    pub(crate) fn probed(&self) -> Result<Option<(&Wire<K>, Identity<'_>)>, ItemError> {
+        let Form::Wire(wire, None) = &self.0 else { return Ok(None) };
+        let (Some(probe), Some(identity)) = (&wire.decoder.probe, wire.raw.identity()) else {
+            return Ok(None);
+        };
+        probe(&wire.raw)?;
+        Ok(Some((wire, identity)))
+    }
+
     /// The object, and its bytes where there are some.
     pub(crate) fn into_parts(self) -> Result<(K, Option<Wire<K>>), ItemError> {
         Ok(match self.0 {
@@ -156,7 +185,11 @@ impl<K> From<K> for Item<K> {
 
 impl<K> Clone for Decoder<K> {
     fn clone(&self) -> Self {
-        Self { decode: Arc::clone(&self.decode), managed_fields: self.managed_fields }
+        Self {
+            decode: Arc::clone(&self.decode),
+            probe: self.probe.clone(),
+            managed_fields: self.managed_fields,
+        }
     }
 }
 

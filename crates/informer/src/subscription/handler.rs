@@ -49,7 +49,12 @@ pub(super) async fn drive<K: Send + Sync + 'static>(
     mut follower: Follower<K>,
     mut handler: impl EventHandler<K>,
 ) {
+    let mut looks = false;
     while let Some(chunk) = follower.next().await {
+        let unseen = chunk.events().iter().map(Event::object).find(|object| object.is_closed());
+        if looks && unseen.is_some() {
+            decode_ahead(chunk.events());
+        }
         let mut told = 0;
         while told < chunk.events().len() && !follower.seat.has_left() {
             // Caught around a run of events rather than each: what panicked is passed over, and the run goes on behind it.
@@ -66,9 +71,22 @@ pub(super) async fn drive<K: Send + Sync + 'static>(
         if follower.seat.has_left() {
             return;
         }
+        looks = unseen.map_or(looks, |unseen| !unseen.is_closed());
         follower.handled(&chunk);
         // A backlog must not keep the thread from others.
         tokio::task::yield_now().await;
+    }
+}
+
+/// Decodes the second half of what a handler is about to look at, while it looks at the first: one that looks at what is kept
+/// in the small does little else than to wait for that.
+fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
+    let half = &events[events.len() / 2..];
+    let objects: Vec<_> =
+        half.iter().map(Event::object).filter(|object| object.is_closed()).cloned().collect();
+    if !objects.is_empty() {
+        // Nobody waits for it but who wants an object that it is at.
+        drop(tokio::task::spawn_blocking(move || objects.iter().for_each(|object| drop(object.arc()))));
     }
 }
 

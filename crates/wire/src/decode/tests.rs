@@ -1,6 +1,6 @@
-//! JSON is read as serde_json reads it, which is what everybody else reads it with.
+//! JSON is read as serde_json reads it, which is what everybody else reads it with, and which reads most of it here.
 
-use super::from_json;
+use super::object::from_text;
 use crate::protobuf::Skip;
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt::Debug};
 
 /// Reads a text with both, and says whether it could be read.
 fn same<T: DeserializeOwned + Debug>(json: &str) -> bool {
-    let (theirs, ours) = (serde_json::from_str::<T>(json), from_json::<T>(json.as_bytes(), Skip::Nothing));
+    let (theirs, ours) = (serde_json::from_str::<T>(json), from_text::<T>(json, Skip::Nothing));
     match (theirs, ours) {
         (Ok(theirs), Ok(ours)) => {
             assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "{json}");
@@ -208,7 +208,7 @@ fn lists_of_objects_have_no_room_to_spare() {
         let list = vec![object; count].join(" , ");
         let json =
             format!(r#"{{"metadata":{{}},"spec":{{"containers":[ {{"name":"a","env":[{list}]}} ]}}}}"#);
-        let pod: Pod = from_json(json.as_bytes(), Skip::Nothing).unwrap();
+        let pod: Pod = from_text(&json, Skip::Nothing).unwrap();
         let containers = pod.spec.unwrap().containers;
         let env = containers[0].env.as_ref().unwrap();
         assert_eq!((containers.capacity(), env.len(), env.capacity()), (1, count, count));

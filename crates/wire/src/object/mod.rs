@@ -10,6 +10,8 @@ mod error;
 
 mod decode;
 
+mod managed;
+
 pub(crate) use decode::decode_json;
 pub use decode::decode_object;
 pub use error::ObjectError;
