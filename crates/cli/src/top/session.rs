@@ -5,6 +5,7 @@ use super::{
     gather::{Gatherer, feed, refresh, rows},
     history::{Happened, History},
     query::Query,
+    scales::Scales,
     screen::{Flow, Screen},
 };
 use crate::args::{Following, Top};
@@ -105,6 +106,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         screen: Screen { server: stage.connection.server.clone(), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
         gatherer: Gatherer::new(followed.len()),
+        scales: Scales::new(following.keep, followed.len()),
         followed,
         history,
         tally,
@@ -148,6 +150,7 @@ struct Session {
     screen: Screen,
     theme: Theme,
     gatherer: Gatherer,
+    scales: Scales,
     followed: Vec<Followed>,
     history: Arc<History>,
     tally: Tally,
@@ -194,6 +197,10 @@ impl Session {
     fn read(&mut self) {
         self.screen.machine = self.gatherer.machine();
         self.screen.overview.kinds = self.gatherer.kinds(&self.followed, &self.tally);
+        let chosen = self.screen.overview.window.chosen;
+        if let Some(kind) = self.screen.overview.kinds.get_mut(chosen) {
+            kind.kept = self.scales.weigh(chosen, &self.followed[chosen]);
+        }
         self.screen.overview.feed = feed(&self.history, &self.followed, 40);
         self.screen.notice = self.notices.borrow().clone();
     }
