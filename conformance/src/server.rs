@@ -181,6 +181,15 @@ impl Server {
         Some(answer["token"].as_str().unwrap().to_owned())
     }
 
+    /// The kubeconfig that leads here, for other programs.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        match &self.kind {
+            Kind::Dev(server) => server.kubeconfig().unwrap(),
+            Kind::Real(program) => std::fs::read_to_string(&program.ready.kubeconfig).unwrap(),
+        }
+    }
+
     /// Which Kubernetes it is.
     #[must_use]
     pub fn version(&self) -> &str {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::go::{self, Place, Plan, Ready, said};
+use crate::interop;
 use crate::metadata::Workspace;
 use crate::process;
 
@@ -27,10 +28,32 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     };
-    Ok(match build(&go, workspace)? {
-        Some(program) => Ready::Test(test_command(&program, &folder(workspace))),
-        None => Ready::Fail("kube-apiserver did not build"),
-    })
+    let Some(program) = build(&go, workspace)? else {
+        return Ok(Ready::Fail("kube-apiserver did not build"));
+    };
+    let Some(kubectl) = interop::kubectl(&go, workspace)? else {
+        return Ok(Ready::Fail("kubectl did not build"));
+    };
+    let Some(informer) = informer(workspace)? else { return Ok(Ready::Fail("informer did not build")) };
+    let folder = folder(workspace);
+    Ok(Ready::Test(test_command(&Programs { program, folder, kubectl, informer })))
+}
+
+/// What the tests are told.
+struct Programs {
+    program: PathBuf,
+    /// Where clusters have their folders.
+    folder: PathBuf,
+    kubectl: PathBuf,
+    informer: PathBuf,
+}
+
+/// Builds the command that people use.
+fn informer(workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let mut build = process::cargo(["build", "--workspace", "--bin", "informer"]);
+    println!("{}", process::line(&build));
+    let program = workspace.target.join("debug").join(format!("informer{}", std::env::consts::EXE_SUFFIX));
+    Ok(process::run(&mut build)?.then_some(program))
 }
 
 /// What clusters have not deleted, although those who started them have ended.
@@ -94,7 +117,7 @@ fn contents(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?)
 }
 
-fn test_command(program: &Path, folder: &Path) -> Command {
+fn test_command(programs: &Programs) -> Command {
     let mut command = process::cargo([
         "test",
         "--workspace",
@@ -106,8 +129,10 @@ fn test_command(program: &Path, folder: &Path) -> Command {
         "--",
         "real::",
         "kinds::",
+        "command::",
     ]);
-    command.env("CLUSTER_PROGRAM", program).env("CLUSTER_FOLDER", folder);
+    command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.folder);
+    command.env("CLUSTER_KUBECTL", &programs.kubectl).env("CLUSTER_INFORMER", &programs.informer);
     command
 }
 
@@ -140,9 +165,12 @@ mod tests {
 
     #[test]
     fn tests_are_told_where_the_program_is() {
-        let command = test_command(Path::new("/a/cluster"), Path::new("/a/run"));
-        let expected = "CLUSTER_FOLDER=/a/run CLUSTER_PROGRAM=/a/cluster cargo test --workspace --features \
-                        kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds::";
+        let [program, folder, kubectl, informer] =
+            ["/cluster", "/run", "/kubectl", "/informer"].map(Into::into);
+        let command = test_command(&Programs { program, folder, kubectl, informer });
+        let expected = "CLUSTER_FOLDER=/run CLUSTER_INFORMER=/informer CLUSTER_KUBECTL=/kubectl \
+                        CLUSTER_PROGRAM=/cluster cargo test --workspace --features \
+                        kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds:: command::";
         assert_eq!(process::line(&command), expected);
     }
 

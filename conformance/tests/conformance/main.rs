@@ -16,3 +16,6 @@ mod shards;
 // Eighty types take longer to compile than all the rest, so that they are for one step alone.
 #[cfg(feature = "__cluster")]
 mod kinds;
+// The programs that it runs are built by that step, too.
+#[cfg(feature = "__cluster")]
+mod command;

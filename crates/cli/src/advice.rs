@@ -1,5 +1,6 @@
 //! What errors of a cluster mean, and what to do about them.
 
+use crate::args::Approach;
 use crate::change::clean;
 use crate::kinds::Kind;
 use crate::trouble::{Class, Trouble, chain};
@@ -90,7 +91,7 @@ fn unauthorized(what: String) -> Trouble {
 }
 
 /// Why a cache did not become complete.
-pub(crate) fn of_sync(error: &SyncError, kind: &Kind) -> Trouble {
+pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> Trouble {
     let SyncError::Refused { namespace, status, .. } = error else {
         return Trouble::new(Class::Other, chain(error));
     };
@@ -113,7 +114,12 @@ pub(crate) fn of_sync(error: &SyncError, kind: &Kind) -> Trouble {
         return unauthorized(format!("cannot follow {resource}: the server answered 401: {}", said(status)));
     }
     let what = format!("cannot follow {resource}: the server answered {}: {}", status.code, said(status));
-    Trouble::new(if error.is_not_found() { Class::Kind } else { Class::Other }, what)
+    let trouble = Trouble::new(if error.is_not_found() { Class::Kind } else { Class::Other }, what);
+    match (approach, status.code) {
+        (Approach::Stream, 400 | 422) => trouble
+            .advise("it seems that it does not stream the initial state; --strategy auto lists it instead"),
+        (Approach::Auto | Approach::Stream | Approach::List, _) => trouble,
+    }
 }
 
 /// The RBAC rule that lets one follow a kind.

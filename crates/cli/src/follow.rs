@@ -1,28 +1,23 @@
 //! Informers for what the command line names.
 
-use crate::args::{Approach, Encoding, Following};
+use crate::args::{Approach, Encoding, Following, Keeping};
 use crate::cluster::Connection;
 use crate::kinds::Kind;
 use crate::trouble::{Class, Trouble, chain};
 use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event, Informer, list_watch,
+    Event, Informer, Keep, list_watch,
     reflector::{self, Backoff, Report, Strategy},
     subscription::{Policy, Subscribe},
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 /// A kind that is followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Followed {
     pub(crate) kind: Kind,
     pub(crate) informer: Informer<DynamicObject>,
-    /// How many objects came over the wire, also those that the cache does not show yet.
-    pub(crate) arrived: Arc<AtomicU64>,
 }
 
 /// By what objects can be found, beside their keys and namespaces.
@@ -65,15 +60,15 @@ pub(crate) fn follow(
     (namespaces, asked): (Option<&[String]>, &Following),
     manner: Manner,
 ) -> Result<Followed, Trouble> {
-    let arrived = Arc::new(AtomicU64::new(0));
-    let (counter, hear) = (Arc::clone(&arrived), manner.hear);
+    let hear = manner.hear;
     let mut config = reflector::Config::default();
     config.backoff = manner.backoff;
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(kind.resource())
         .config(config)
         .strategy(match asked.strategy {
-            Approach::Auto | Approach::Stream => Strategy::Stream,
+            Approach::Auto => Strategy::Stream,
+            Approach::Stream => Strategy::StreamOnly,
             Approach::List => Strategy::List,
         })
         .encoding(match asked.encoding {
@@ -83,11 +78,11 @@ pub(crate) fn follow(
         })
         .page_size(asked.page_size.unwrap_or(0))
         .resync(asked.resync.unwrap_or_default())
-        .on_error(move |report| hear(report))
-        .transform(move |object| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            Ok(object)
-        });
+        .keep(match asked.keep {
+            Keeping::Whole => Keep::Whole,
+            Keeping::Compact => Keep::Compact,
+        })
+        .on_error(move |report| hear(report));
     if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
         informer = informer.namespaces(namespaces);
     }
@@ -104,7 +99,7 @@ pub(crate) fn follow(
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
     let informer = informer.start().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;
-    Ok(Followed { kind: kind.clone(), informer, arrived })
+    Ok(Followed { kind: kind.clone(), informer })
 }
 
 fn node(object: &DynamicObject) -> Option<String> {

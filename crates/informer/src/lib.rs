@@ -15,6 +15,10 @@
 //! # Ok(()) }
 //! ```
 //!
+//! What it keeps is a [`Store`](store::Store), of which every read is of one moment and takes no lock. What fills it is a
+//! [`Reflector`](reflector::Reflector), which lists, watches, and comes back from every failure. [`Keep`] says whether objects are
+//! kept decoded or compressed.
+//!
 //! The modules stand in the order in which data flows, and each can be used alone:
 //!
 //! | module | what it does |

@@ -38,6 +38,15 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     test_command(&kubectls, &built("follow")).map(Ready::Test)
 }
 
+/// Builds the programs, for those who need kubectl alone.
+pub(crate) fn kubectl(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let folder = workspace.target.join("interop");
+    let mut build = go::build(go, "interop", &folder);
+    println!("{}", process::line(&build));
+    let program = folder.join(format!("kubectl{}", std::env::consts::EXE_SUFFIX));
+    Ok(process::run(&mut build)?.then_some(program))
+}
+
 fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
     let kubectls: OsString =
         std::env::join_paths(kubectls).context("the target folder's path has a colon")?;

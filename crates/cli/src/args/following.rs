@@ -39,6 +39,10 @@ pub(crate) struct Following {
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Tuning")]
     pub(crate) resync: Option<Duration>,
 
+    /// What is kept of the objects
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
+    pub(crate) keep: Keeping,
+
     /// Drops metadata.managedFields, about half of most objects, before they are kept
     #[arg(long, help_heading = "Tuning")]
     pub(crate) no_managed_fields: bool,
@@ -50,10 +54,20 @@ pub(crate) enum Approach {
     /// As a stream, and by a list where the server has no streams
     #[default]
     Auto,
-    /// The same: a server that refuses streams is listed
+    /// As a stream or not at all
     Stream,
     /// By a list
     List,
+}
+
+/// What is kept of the objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Keeping {
+    /// All of them, decoded
+    #[default]
+    Whole,
+    /// Their bytes, compressed: a fraction of the memory, and some work for each look at one
+    Compact,
 }
 
 /// How objects travel.

@@ -11,6 +11,6 @@ mod command;
 pub(crate) use cluster::Cluster;
 pub(crate) use command::{Cli, Command};
 pub(crate) use devserver::Devserver;
-pub(crate) use following::{Approach, Encoding, Following};
+pub(crate) use following::{Approach, Encoding, Following, Keeping};
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};

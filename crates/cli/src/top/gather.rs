@@ -63,6 +63,7 @@ impl Gatherer {
                 relists: tally.by(RELISTS, name, "reason"),
                 errors: tally.by(ERRORS, name, "kind"),
                 bytes: tally.total(BYTES, name),
+                kept: None,
                 trouble: status.last_error.as_deref().map(clean),
                 heard: status.times.heard.map(|heard| heard.elapsed()),
             }

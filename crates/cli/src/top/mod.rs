@@ -12,6 +12,7 @@ mod object;
 mod screen;
 mod draw;
 mod gather;
+mod scales;
 mod session;
 #[cfg(test)]
 mod tests;

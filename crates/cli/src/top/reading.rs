@@ -18,6 +18,8 @@ pub(super) struct Reading {
     pub(super) relists: BTreeMap<String, u64>,
     pub(super) errors: BTreeMap<String, u64>,
     pub(super) bytes: u64,
+    /// How many bytes its objects take, where they are kept compact.
+    pub(super) kept: Option<u64>,
     /// What is wrong just now.
     pub(super) trouble: Option<String>,
     /// How long ago something last came from the server.

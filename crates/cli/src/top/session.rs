@@ -5,6 +5,7 @@ use super::{
     gather::{Gatherer, feed, refresh, rows},
     history::{Happened, History},
     query::Query,
+    scales::Scales,
     screen::{Flow, Screen},
 };
 use crate::args::{Following, Top};
@@ -33,6 +34,8 @@ use tokio::{
 const FRAME: Duration = Duration::from_millis(200);
 /// How often a list of objects is put in order anew while it changes.
 const ORDER: Duration = Duration::from_millis(700);
+/// What takes long is done less often: this many times as long passes until it is done again.
+const REST: u32 = 4;
 
 /// What is followed where nothing is named: what most clusters have, as far as this one does.
 const USUAL: [&str; 10] = [
@@ -105,6 +108,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         screen: Screen { server: stage.connection.server.clone(), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
         gatherer: Gatherer::new(followed.len()),
+        scales: Scales::new(following.keep, followed.len()),
         followed,
         history,
         tally,
@@ -112,6 +116,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         answers,
         is_asking: false,
         asked: tokio::time::Instant::now(),
+        took: Duration::ZERO,
     };
     let mut terminal = ratatui::try_init()?;
     let _restored = Restored(recorder);
@@ -142,12 +147,18 @@ async fn record(followed: Vec<Followed>, history: Arc<History>) {
 }
 
 /// An answer to a query of a kind.
-type Answer = (usize, Query, Vec<Key>);
+struct Answer {
+    at: usize,
+    query: Query,
+    keys: Vec<Key>,
+    took: Duration,
+}
 
 struct Session {
     screen: Screen,
     theme: Theme,
     gatherer: Gatherer,
+    scales: Scales,
     followed: Vec<Followed>,
     history: Arc<History>,
     tally: Tally,
@@ -156,6 +167,8 @@ struct Session {
     /// Whether a query is being answered.
     is_asking: bool,
     asked: tokio::time::Instant,
+    /// How long the last answer took.
+    took: Duration,
 }
 
 impl Session {
@@ -181,7 +194,7 @@ impl Session {
                     // A terminal that is gone has nobody before it.
                     Some(Err(_)) | None => return Ok(()),
                 },
-                Some((at, query, keys)) = answered.recv() => self.answered(at, query, keys),
+                Some(answer) = answered.recv() => self.answered(answer),
                 _ = frames.tick() => self.read(),
             }
             self.screen.resized(terminal.size()?.height);
@@ -194,6 +207,10 @@ impl Session {
     fn read(&mut self) {
         self.screen.machine = self.gatherer.machine();
         self.screen.overview.kinds = self.gatherer.kinds(&self.followed, &self.tally);
+        let chosen = self.screen.overview.window.chosen;
+        if let Some(kind) = self.screen.overview.kinds.get_mut(chosen) {
+            kind.kept = self.scales.weigh(chosen, &self.followed[chosen]);
+        }
         self.screen.overview.feed = feed(&self.history, &self.followed, 40);
         self.screen.notice = self.notices.borrow().clone();
     }
@@ -219,21 +236,22 @@ impl Session {
     fn ask(&mut self) {
         let Some(objects) = &self.screen.objects else { return };
         let is_new = objects.answered.as_ref() != Some(&objects.query);
-        if self.is_asking || !is_new && self.asked.elapsed() < ORDER {
+        if self.is_asking || !is_new && self.asked.elapsed() < ORDER.max(self.took * REST) {
             return;
         }
         (self.is_asking, self.asked) = (true, tokio::time::Instant::now());
         let (at, query) = (objects.at, objects.query.clone());
         let (snapshot, answers) = (self.followed[at].informer.snapshot(), self.answers.clone());
         tokio::task::spawn_blocking(move || {
+            let began = std::time::Instant::now();
             let keys = query.answer(&snapshot);
             // Who is gone needs no answer.
-            let _ = answers.blocking_send((at, query, keys));
+            let _ = answers.blocking_send(Answer { at, query, keys, took: began.elapsed() });
         });
     }
 
-    fn answered(&mut self, at: usize, query: Query, keys: Vec<Key>) {
-        self.is_asking = false;
+    fn answered(&mut self, Answer { at, query, keys, took }: Answer) {
+        (self.is_asking, self.took) = (false, took);
         if let Some(objects) = self.screen.objects.as_mut().filter(|objects| objects.at == at) {
             objects.answered(query, keys);
         }

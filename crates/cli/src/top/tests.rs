@@ -59,6 +59,7 @@ fn screen() -> Screen {
         relists: counts(&[("expired", 1), ("transport", 1)]),
         errors: counts(&[("expired", 1), ("transport", 4)]),
         bytes: 1_234_567_890,
+        kept: Some(98_765_432),
         trouble: None,
         heard: Some(Duration::from_secs(1)),
     };

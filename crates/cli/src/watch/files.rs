@@ -15,10 +15,11 @@ pub(super) fn dump(path: &Path, followed: &[Followed]) -> anyhow::Result<()> {
     let write = || {
         let mut file = BufWriter::new(File::create(path)?);
         for one in followed {
-            for (key, object) in sorted(one) {
+            let snapshot = one.informer.snapshot();
+            for entry in sorted(&snapshot) {
+                let object = entry.object();
                 let meta = &object.metadata;
-                let mut line =
-                    json!({"key": key.as_str(), "uid": meta.uid, "resourceVersion": meta.resource_version});
+                let mut line = json!({"key": entry.key().as_str(), "uid": meta.uid, "resourceVersion": meta.resource_version});
                 if followed.len() > 1 {
                     line["resource"] = one.kind.resource().into();
                 }

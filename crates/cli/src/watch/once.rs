@@ -7,32 +7,35 @@ use crate::follow::Followed;
 use crate::number::age;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
-use kube_informer::Event;
-use kube_informer_wire::Key;
-use std::{io, sync::Arc, time::Duration};
+use kube_informer::{
+    Event,
+    store::{Entry, Snapshot},
+};
+use std::{io, time::Duration};
 
-/// Everything there is, in the order in which the API server lists it.
-pub(super) fn sorted(followed: &Followed) -> Vec<(Key, Arc<DynamicObject>)> {
-    let snapshot = followed.informer.snapshot();
-    let mut all: Vec<_> = snapshot.iter().map(|entry| (entry.key().clone(), entry.object())).collect();
-    all.sort_unstable_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+/// Everything there is, in the order in which the API server lists it. Nothing is decoded for it.
+pub(super) fn sorted(snapshot: &Snapshot<DynamicObject>) -> Vec<&Entry<DynamicObject>> {
+    let mut all: Vec<_> = snapshot.iter().collect();
+    all.sort_unstable_by(|one, other| one.key().as_str().cmp(other.key().as_str()));
     all
 }
 
-/// Prints everything.
+/// Prints everything, one object after the other.
 pub(super) fn print(printer: &mut Printer, output: Output, followed: &[Followed]) -> io::Result<()> {
     for (at, one) in followed.iter().enumerate() {
-        let objects = sorted(one);
+        let snapshot = one.informer.snapshot();
+        let entries = sorted(&snapshot);
         match output {
             Output::Table => {
                 if at > 0 {
                     printer.text("\n")?;
                 }
-                printer.text(&table(one, &objects))?;
+                table(printer, one, &entries)?;
             }
             Output::Name | Output::Json | Output::Diff => {
-                for (_, object) in objects {
-                    printer.event((at, &one.kind), &Event::Added { object: object.into(), initial: true })?;
+                for entry in entries {
+                    let object = entry.object().into();
+                    printer.event((at, &one.kind), &Event::Added { object, initial: true })?;
                 }
             }
         }
@@ -40,26 +43,31 @@ pub(super) fn print(printer: &mut Printer, output: Output, followed: &[Followed]
     printer.flush()
 }
 
-/// Namespace, name, age, and how each fares.
-fn table(followed: &Followed, objects: &[(Key, Arc<DynamicObject>)]) -> String {
+/// No age is longer than that.
+const AGE: usize = 5;
+
+/// Namespace, name, age, and how each fares. The widths follow from the keys, so that each object is looked at once.
+fn table(printer: &mut Printer, followed: &Followed, entries: &[&Entry<DynamicObject>]) -> io::Result<()> {
     let now = Timestamp::now();
     let head = ["NAMESPACE", "NAME", "AGE", "STATUS"].map(str::to_owned);
-    let rows = objects.iter().map(|(key, object)| {
-        let namespace = key.namespace().map(clean).unwrap_or_default();
-        [namespace, clean(key.name()), age_of(object, now), summary(object)]
-    });
-    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    let namespace = |entry: &Entry<_>| entry.key().namespace().map(clean).unwrap_or_default();
+    let name = |entry: &Entry<_>| clean(entry.key().name());
+    let widest = |cell: &dyn Fn(&Entry<_>) -> String, least: &str| {
+        entries.iter().map(|entry| cell(entry).chars().count()).fold(least.len(), usize::max)
+    };
+    let widths = [widest(&namespace, &head[0]), widest(&name, &head[1]), AGE, 0];
     let skip = usize::from(!followed.kind.has_namespaces);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..3).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells = row.iter().zip(widths.iter().chain([&0])).skip(skip);
-        let line: Vec<_> = cells.map(|(cell, &width)| format!("{cell:<width$}")).collect();
-        text += line.join("  ").trim_end();
-        text.push('\n');
+    let mut line = |row: &[String; 4]| {
+        let cells = row.iter().zip(widths).skip(skip);
+        let cells: Vec<_> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
+        printer.text(cells.join("  ").trim_end()).and_then(|()| printer.text("\n"))
+    };
+    line(&head)?;
+    for entry in entries {
+        let object = entry.object();
+        line(&[namespace(entry), name(entry), age_of(&object, now), summary(&object)])?;
     }
-    text
+    Ok(())
 }
 
 fn age_of(object: &DynamicObject, now: Timestamp) -> String {

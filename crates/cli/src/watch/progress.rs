@@ -4,7 +4,6 @@ use crate::follow::Followed;
 use crate::number::{count, grouped, short};
 use std::{
     io::{IsTerminal, Write},
-    sync::atomic::Ordering,
     time::Instant,
 };
 
@@ -15,6 +14,14 @@ pub(super) struct Progress {
     began: Instant,
 }
 
+/// How far one or all have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arrived {
+    objects: u64,
+    /// How many there will be; nothing unless it is known of all.
+    expected: Option<u64>,
+}
+
 impl Progress {
     /// Nothing is shown where nobody looks.
     pub(super) fn new(is_wanted: bool) -> Self {
@@ -23,18 +30,17 @@ impl Progress {
 
     /// Shows how far all have come.
     pub(super) fn draw(&self, followed: &[Followed]) {
-        let arrived: u64 = followed.iter().map(|followed| followed.arrived.load(Ordering::Relaxed)).sum();
+        if !self.is_shown {
+            return;
+        }
+        let arrived =
+            followed.iter().map(arrived).fold(Arrived { objects: 0, expected: Some(0) }, Arrived::and);
         let waiting: Vec<_> = followed
             .iter()
             .filter(|followed| !followed.informer.has_synced())
-            .map(|f| f.kind.resource())
+            .map(|followed| followed.kind.resource())
             .collect();
-        let rate = short(arrived as f64 / self.began.elapsed().as_secs_f64().max(0.001));
-        self.write(&format!(
-            "{} so far, {rate}/s, waiting for {}",
-            count(arrived, "object"),
-            waiting.join(", ")
-        ));
+        self.write(&line(arrived, self.began.elapsed().as_secs_f64(), &waiting.join(", ")));
     }
 
     /// Says what there is.
@@ -59,5 +65,49 @@ impl Progress {
             // Whoever cannot read it does not miss it.
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
         }
+    }
+}
+
+/// How far a kind has come, over all its namespaces.
+fn arrived(followed: &Followed) -> Arrived {
+    let status = followed.informer.status();
+    let sources = status.sources.iter().map(|source| {
+        let (progress, is_complete) = (source.status.progress, source.status.counts.replaces > 0);
+        let expected = if is_complete { Some(progress.received) } else { progress.expected };
+        Arrived { objects: progress.received, expected }
+    });
+    sources.fold(Arrived { objects: 0, expected: Some(0) }, Arrived::and)
+}
+
+impl Arrived {
+    fn and(self, other: Self) -> Self {
+        let expected = self.expected.zip(other.expected).map(|(one, other)| one + other);
+        Self { objects: self.objects + other.objects, expected }
+    }
+}
+
+fn line(arrived: Arrived, seconds: f64, waiting: &str) -> String {
+    let Arrived { objects, expected } = arrived;
+    let far = match expected.filter(|expected| *expected > objects) {
+        Some(expected) => {
+            let percent = 100 * objects / expected;
+            format!("{} of {}, {percent}%", grouped(objects), count(expected, "object"))
+        }
+        None => format!("{} so far", count(objects, "object")),
+    };
+    format!("{far}, {}/s, waiting for {waiting}", short(objects as f64 / seconds.max(0.001)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_is_told_where_it_is_known_of_all() {
+        let some = Arrived { objects: 1_500, expected: Some(10_000) };
+        assert_eq!(line(some, 2.0, "pods"), "1,500 of 10,000 objects, 15%, 750/s, waiting for pods");
+        let both = some.and(Arrived { objects: 500, expected: None });
+        assert_eq!(line(both, 2.0, "pods, nodes"), "2,000 objects so far, 1000/s, waiting for pods, nodes");
+        assert_eq!(some.and(some).expected, Some(20_000));
     }
 }

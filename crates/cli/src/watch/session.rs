@@ -2,7 +2,7 @@
 
 use super::{files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
 use crate::advice;
-use crate::args::{Cli, Command, Output, Watch};
+use crate::args::{Approach, Cli, Command, Output, Watch};
 use crate::change::clean;
 use crate::cluster::{Connection, Embedded, connect};
 use crate::follow::{Followed, Hear, Indexing, Manner, Pace, events, follow, namespaces};
@@ -93,7 +93,7 @@ impl Session {
     async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
         let mut interrupted = pin!(interruption());
         let mut over = pin!(over(self.asked.period.filter(|_| clock == Clock::SinceStart)));
-        let mut synced = pin!(synced(self.followed.clone()).fuse());
+        let mut synced = pin!(synced(self.followed.clone(), self.asked.following.strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
         let mut has_synced = false;
         // Who wants one state needs no events.
@@ -163,8 +163,7 @@ impl Session {
             files::dump(path, &self.followed)?;
         }
         if let Some(path) = &self.asked.stats {
-            let encoding = self.asked.following.encoding;
-            files::stats(path, &Stats::of(&self.followed, encoding, self.told, tally))?;
+            files::stats(path, &Stats::of(&self.followed, &self.asked.following, self.told, tally))?;
         }
         if ending == Ending::Stopped && !self.asked.quiet {
             let objects = self.followed.iter().map(|followed| followed.informer.len() as u64).sum();
@@ -205,12 +204,12 @@ fn tell(report: &Report<'_>) {
 }
 
 /// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end.
-async fn synced(followed: Vec<Followed>) -> Result<Vec<SyncError>, Trouble> {
+async fn synced(followed: Vec<Followed>, approach: Approach) -> Result<Vec<SyncError>, Trouble> {
     let all = followed.iter().map(|followed| async {
         match followed.informer.synced().await {
             Ok(()) => Ok(None),
             Err(error) if error.is_unreadable() => Ok(Some(error)),
-            Err(error) => Err(advice::of_sync(&error, &followed.kind)),
+            Err(error) => Err(advice::of_sync(&error, &followed.kind, approach)),
         }
     });
     Ok(try_join_all(all).await?.into_iter().flatten().collect())

@@ -1,20 +1,26 @@
 //! The figures of a run, whose fields docs/command.md promises.
 
 use super::told::Told;
-use crate::args::Encoding;
+use crate::args::{Following, Keeping};
 use crate::follow::Followed;
 use crate::meter::{Tally, Usage};
-use kube_informer::reflector::metrics::{BYTES, ERRORS, EVENTS, RELISTS};
+use kube_informer::{
+    informer,
+    list_watch::Encoded,
+    reflector::metrics::{BYTES, ERRORS, EVENTS, RELISTS},
+};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Stats {
     objects: u64,
     sync_seconds: Option<f64>,
-    strategy: &'static str,
-    encoding: &'static str,
+    strategy: Option<&'static str>,
+    encoding: Option<&'static str>,
+    keep: &'static str,
+    compact_bytes: Option<u64>,
     lists: u64,
     streams: u64,
     relists: BTreeMap<String, u64>,
@@ -34,6 +40,9 @@ struct Figures {
     objects: u64,
     version: Option<String>,
     sync_seconds: Option<f64>,
+    strategy: Option<&'static str>,
+    encoding: Option<&'static str>,
+    compact_bytes: Option<u64>,
     lists: u64,
     streams: u64,
     relists: BTreeMap<String, u64>,
@@ -45,11 +54,14 @@ struct Figures {
 
 impl Stats {
     /// What there is to say about these informers.
-    pub(super) fn of(followed: &[Followed], encoding: Encoding, told: Told, tally: &Tally) -> Self {
-        let kinds: BTreeMap<_, _> = followed
-            .iter()
-            .map(|followed| (followed.kind.resource(), Figures::of(followed, tally)))
-            .collect();
+    pub(super) fn of(followed: &[Followed], asked: &Following, told: Told, tally: &Tally) -> Self {
+        let one = |one: &Followed| {
+            let mut figures = Figures::of(one, tally);
+            let is_compact = asked.keep == Keeping::Compact;
+            figures.compact_bytes = is_compact.then(|| one.informer.snapshot().compact_bytes() as u64);
+            (one.kind.resource(), figures)
+        };
+        let kinds: BTreeMap<_, _> = followed.iter().map(one).collect();
         let sum = |read: fn(&Figures) -> u64| kinds.values().map(read).sum();
         let merge = |read: fn(&Figures) -> &BTreeMap<String, u64>| {
             let mut all = BTreeMap::new();
@@ -58,24 +70,20 @@ impl Stats {
             }
             all
         };
-        let (lists, streams): (u64, u64) = (sum(|one| one.lists), sum(|one| one.streams));
         let times: Option<Vec<f64>> = kinds.values().map(|one| one.sync_seconds).collect();
         let usage = Usage::now();
         Self {
             objects: sum(|one| one.objects),
             sync_seconds: times.map(|times| times.into_iter().fold(0.0, f64::max)),
-            strategy: match (lists, streams) {
-                (0, _) => "stream",
-                (_, 0) => "list",
-                _ => "mixed",
+            strategy: common(kinds.values().map(|one| one.strategy)),
+            encoding: common(kinds.values().map(|one| one.encoding)),
+            keep: match asked.keep {
+                Keeping::Whole => "whole",
+                Keeping::Compact => "compact",
             },
-            encoding: match encoding {
-                // Objects of any kind are asked for in JSON unless told otherwise.
-                Encoding::Auto | Encoding::Json => "json",
-                Encoding::Protobuf => "protobuf",
-            },
-            lists,
-            streams,
+            compact_bytes: kinds.values().map(|one| one.compact_bytes).sum(),
+            lists: sum(|one| one.lists),
+            streams: sum(|one| one.streams),
             relists: merge(|one| &one.relists),
             watches: sum(|one| one.watches),
             events: told,
@@ -96,8 +104,11 @@ impl Figures {
         let synced = times.started.zip(times.synced);
         Self {
             objects: status.objects as u64,
-            version: status.version.map(|version| version.to_string()),
+            version: status.version.as_ref().map(ToString::to_string),
             sync_seconds: synced.map(|(started, synced)| (synced - started).as_secs_f64()),
+            strategy: strategy(&status),
+            encoding: encoding(&status),
+            compact_bytes: None,
             lists: counts.lists,
             streams: counts.streams,
             relists: tally.by(RELISTS, name, "reason"),
@@ -106,5 +117,46 @@ impl Figures {
             errors: tally.by(ERRORS, name, "kind"),
             bytes_received: tally.total(BYTES, name),
         }
+    }
+}
+
+/// How the states came that became complete; nothing if none did.
+fn strategy(status: &informer::Status) -> Option<&'static str> {
+    let counts = status.counts;
+    match (counts.streamed, counts.replaces - counts.streamed) {
+        (0, 0) => None,
+        (_, 0) => Some("stream"),
+        (0, _) => Some("list"),
+        _ => Some(MIXED),
+    }
+}
+
+/// What the server answered in; nothing if it did not.
+fn encoding(status: &informer::Status) -> Option<&'static str> {
+    common(status.sources.iter().map(|source| {
+        source.status.encoded.map(|encoded| match encoded {
+            Encoded::Json => "json",
+            Encoded::Protobuf => "protobuf",
+        })
+    }))
+}
+
+const MIXED: &str = "mixed";
+
+/// What all say who say something.
+fn common(words: impl Iterator<Item = Option<&'static str>>) -> Option<&'static str> {
+    let words: BTreeSet<_> = words.flatten().collect();
+    if words.len() > 1 { Some(MIXED) } else { words.first().copied() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_differ_are_mixed_and_the_silent_do_not_count() {
+        assert_eq!(common([None, Some("json"), Some("json")].into_iter()), Some("json"));
+        assert_eq!(common([Some("json"), Some("protobuf")].into_iter()), Some(MIXED));
+        assert_eq!(common([None, None].into_iter()), None);
     }
 }

@@ -3,6 +3,7 @@
 use crate::program::{Running, run};
 use crate::server::{Cluster, pod};
 use crate::terminal::Terminal;
+use kube_devserver::{Fault, Verb};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_ends_when_time_is_up_with_a_summary() {
@@ -61,4 +62,26 @@ async fn no_color_is_respected() {
     assert!(!terminal.is_coloured());
     terminal.press("\x03");
     assert_eq!(terminal.end().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_shows_how_much_is_still_to_come() {
+    let cluster = Cluster::start().await;
+    for number in 0..25 {
+        cluster.create(pod("default", &format!("p-{number:02}"))).await;
+    }
+    let faults = cluster.server.faults();
+    // A list at any version comes in one answer; one at the newest comes in pages, of which the third does not come.
+    faults.inject(Fault::answer(410).on(Verb::List).of("pods").times(1));
+    let stall = faults.inject(Fault::stall_until_withdrawn().on(Verb::List).of("pods").after(3));
+    let list = ["watch", "pods", "--strategy", "list", "--page-size", "10"];
+    let terminal = Terminal::start(&[&list[..], &["--kubeconfig", cluster.config()]].concat(), &[]);
+    let text = terminal.wait_for("20 of 25 objects, 80%");
+    assert!(
+        text.lines().any(|line| line.starts_with("informer: pods@default: server answered 410")),
+        "{text}"
+    );
+    drop(stall);
+    cluster.server.faults().clear();
+    terminal.wait_for("25 pods after");
 }

@@ -171,3 +171,17 @@ async fn a_state_that_is_not_there_in_time_is_told() {
     let ended = run(&["watch", "pods", "--once", "--for", "300ms", "--kubeconfig", cluster.config()]).await;
     check(&ended, 1, &["not complete in time: pods"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_streams_is_told_of_where_only_streams_are_wanted() {
+    let cluster = Cluster::start().await;
+    cluster.server.faults().inject(Fault::refuse_streaming_lists());
+    let arguments = ["watch", "pods", "--once", "-q", "--strategy", "stream"];
+    let ended = run(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat()).await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("it does not stream the initial state; --strategy auto"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -3,6 +3,7 @@
 use crate::folder::folder;
 use crate::program::{Running, run};
 use crate::server::{Cluster, pod};
+use kube_devserver::Fault;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,4 +85,32 @@ async fn relists_are_counted_by_reason() {
     let lists = stats["streams"].as_u64().unwrap();
     let relists: u64 = stats["relists"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!(relists + 1, lists, "{stats:#}\n{}", ended.stderr);
+}
+
+/// The figures of a look at all pods.
+async fn figures(cluster: &Cluster, arguments: &[&str]) -> Value {
+    let path = folder().join("stats");
+    let rest = ["--once", "-q", "--stats", path.to_str().unwrap(), "--kubeconfig", cluster.config()];
+    let ended = run(&[&["watch", "pods", "-A"], arguments, &rest].concat()).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_tell_what_was_really_done() {
+    let cluster = Cluster::start().await;
+    cluster.create(pod("shop", "a")).await;
+    let told = |stats: &Value| (stats["strategy"].clone(), stats["encoding"].clone());
+    let stats = figures(&cluster, &["--strategy", "stream", "--encoding", "protobuf"]).await;
+    assert_eq!(told(&stats), ("stream".into(), "protobuf".into()));
+    let stats = figures(&cluster, &["--strategy", "list", "--encoding", "json"]).await;
+    assert_eq!(told(&stats), ("list".into(), "json".into()));
+    assert_eq!((&stats["lists"], &stats["streams"]), (&json!(1), &json!(0)));
+    // It was asked for a stream, and came as a list.
+    cluster.server.faults().inject(Fault::refuse_streaming_lists());
+    let stats = figures(&cluster, &[]).await;
+    assert_eq!(told(&stats), ("list".into(), "json".into()), "{stats:#}");
+    assert_eq!((&stats["lists"], &stats["streams"]), (&json!(1), &json!(1)));
+    assert_eq!((&stats["errors"], &stats["relists"]), (&json!({"status": 1}), &json!({})));
+    assert_eq!(stats["kinds"]["pods"]["strategy"], "list");
 }

@@ -1,4 +1,4 @@
-//! A terminal of 80 columns and 24 rows, with the program in it.
+//! A terminal, of 24 rows and 80 columns unless told otherwise, with the program in it.
 
 use crate::folder::folder;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -9,6 +9,8 @@ use std::{
 };
 
 const LIMIT: Duration = Duration::from_secs(60);
+/// A screen on which nothing has come for so long is whole.
+const STILL: Duration = Duration::from_millis(25);
 
 /// What is on the screen, and whether more can come.
 struct Shown {
@@ -27,7 +29,13 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
+        Self::sized((24, 80), arguments, environment)
+    }
+
+    /// A terminal with so many rows and columns.
+    pub(crate) fn sized(size: (u16, u16), arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let (rows, cols) = size;
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_informer"));
         command.args(arguments);
@@ -37,7 +45,7 @@ impl Terminal {
         command.env("HOME", folder());
         environment.iter().for_each(|(name, value)| command.env(name, value));
         let child = pair.slave.spawn_command(command).unwrap();
-        let shown = Shown { parser: vt100::Parser::new(24, 80, 0), is_over: false };
+        let shown = Shown { parser: vt100::Parser::new(rows, cols, 0), is_over: false };
         let shown = Arc::new((Mutex::new(shown), Condvar::new()));
         let mut output = pair.master.try_clone_reader().unwrap();
         let sink = Arc::clone(&shown);
@@ -82,6 +90,21 @@ impl Terminal {
     /// Waits until the screen shows these words.
     pub(crate) fn wait_for(&self, words: &str) -> String {
         self.wait(words, |text| text.contains(words))
+    }
+
+    /// Waits until the screen is as asked and nothing is being drawn, and looks at it.
+    pub(crate) fn look<T>(&self, is_so: impl Fn(&str) -> bool, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        let until = Instant::now() + LIMIT;
+        let mut shown = self.shown.0.lock().unwrap();
+        loop {
+            let (still, wait) = self.shown.1.wait_timeout(shown, STILL).unwrap();
+            shown = still;
+            let text = shown.parser.screen().contents();
+            if wait.timed_out() && is_so(&text) {
+                return look(shown.parser.screen());
+            }
+            assert!(Instant::now() < until && !shown.is_over, "no such screen, but:\n{text}");
+        }
     }
 
     /// Whether anything on the screen has a colour.

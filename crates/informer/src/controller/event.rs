@@ -6,6 +6,29 @@ use kube_core::Resource;
 /// A change of the cache, as a handler sees it.
 ///
 /// Its objects read like the `K` they stand for; see [`Object`] for where they are decoded by that.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::Event;
+///
+/// fn told(event: &Event<Pod>) -> String {
+///     let name = event.object().metadata.name.as_deref().unwrap_or_default();
+///     match event {
+///         Event::Added { initial: true, .. } => format!("{name} was there"),
+///         Event::Added { .. } => format!("{name} is new"),
+///         Event::Updated { .. } if event.is_sync() => format!("{name} is as it was"),
+///         Event::Updated { old, new } if old.spec != new.spec => format!("{name} is to be something else"),
+///         Event::Updated { .. } => format!("{name} fares differently"),
+///         Event::Deleted { observed: false, .. } => format!("{name} is gone, and nobody saw it go"),
+///         Event::Deleted { .. } => format!("{name} is gone"),
+///     }
+/// }
+///
+/// let mut pod = Pod::default();
+/// pod.metadata.name = Some("front".into());
+/// pod.metadata.resource_version = Some("7".into());
+/// assert_eq!(told(&Event::sync(std::sync::Arc::new(pod))), "front is as it was");
+/// ```
 #[derive(Debug)]
 pub enum Event<K> {
     /// An object came to be.

@@ -134,6 +134,7 @@ pub(super) fn sum(sources: &[Source]) -> reflector::Counts {
         sum.streams += counts.streams;
         sum.watches += counts.watches;
         sum.replaces += counts.replaces;
+        sum.streamed += counts.streamed;
         sum.events += counts.events;
         sum.errors += counts.errors;
         sum

@@ -5,7 +5,7 @@ use super::{
     item::{Decoder, Item},
     kind::{Expected, ItemError},
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
-    negotiation::{Answer, Encoded, Encoding, Negotiation},
+    negotiation::{Answer, Encoded, Encoding, LastEncoded, Negotiation},
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -42,6 +42,7 @@ pub struct ListWatch<K: Resource> {
     negotiation: Negotiation,
     managed_fields: ManagedFields,
     bytes: Arc<AtomicU64>,
+    encoded: LastEncoded,
     labels: LabelSelector,
     fields: FieldSelector,
     modify_list: Option<Modify<ListOptions>>,
@@ -81,6 +82,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             negotiation: Negotiation::of::<K>(kind),
             managed_fields: ManagedFields::Keep,
             bytes: Arc::default(),
+            encoded: LastEncoded::default(),
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
             modify_list: None,
@@ -173,6 +175,7 @@ impl<K: Resource + 'static> ListWatch<K> {
         let answer = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
         if answer.status().is_success() {
             let encoded = Encoded::from_headers(answer.headers());
+            self.encoded.set(encoded);
             return Ok((answer.into_body(), encoded));
         }
         let header = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -307,6 +310,10 @@ where
 
     fn bytes_read(&self) -> Option<u64> {
         Some(self.bytes.load(Ordering::Relaxed))
+    }
+
+    fn encoded(&self) -> Option<Encoded> {
+        self.encoded.get()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a reflector needs of a source: to list a page and to open a watch.
 
-use super::{error::Error, item::Item, kind::ItemError};
+use super::{error::Error, item::Item, kind::ItemError, negotiation::Encoded};
 use futures_core::Stream;
 use futures_util::StreamExt;
 use kube_informer_wire::{ListMeta, ListOptions, WatchEvent, WatchOptions};
@@ -49,6 +49,11 @@ pub trait ListerWatcher<K>: Send + Sync {
 
     /// How many bytes of lists and watches were read so far; nothing where they are not counted.
     fn bytes_read(&self) -> Option<u64> {
+        None
+    }
+
+    /// What the last answer was encoded in; nothing before the first, and where objects do not come as bytes.
+    fn encoded(&self) -> Option<Encoded> {
         None
     }
 }
@@ -115,5 +120,9 @@ impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
 
     fn bytes_read(&self) -> Option<u64> {
         (**self).bytes_read()
+    }
+
+    fn encoded(&self) -> Option<Encoded> {
+        (**self).encoded()
     }
 }

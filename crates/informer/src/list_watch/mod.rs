@@ -3,11 +3,11 @@
 mod kind;
 mod error;
 mod item;
+mod negotiation;
 mod lister_watcher;
 mod functions;
 mod paging;
 mod pager;
-mod negotiation;
 mod client;
 mod sharded;
 #[cfg(any(test, feature = "testing"))]
@@ -24,7 +24,7 @@ pub(crate) use item::Wire;
 pub use item::{Decoder, Item};
 pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
-pub use negotiation::Encoding;
+pub use negotiation::{Encoded, Encoding};
 pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]

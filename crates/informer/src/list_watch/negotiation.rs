@@ -5,7 +5,7 @@ use kube_core::{DynamicObject, Resource};
 use kube_informer_wire::{Frames, Items, Schema};
 use std::{
     any::TypeId,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU8, Ordering},
 };
 
 /// How objects are to travel.
@@ -49,12 +49,18 @@ pub(super) enum Answer {
     Object,
 }
 
-/// What a body is encoded in.
+/// What an answer is encoded in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoded {
+pub enum Encoded {
+    /// JSON.
     Json,
+    /// Protobuf.
     Protobuf,
 }
+
+/// What the last answer was encoded in, for those who look on.
+#[derive(Debug, Default)]
+pub(super) struct LastEncoded(AtomicU8);
 
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -94,6 +100,25 @@ impl Negotiation {
     /// Whether a request is worth another try, without protobuf, after the server had nothing that it would take.
     pub(super) fn refused(&self) -> bool {
         self.encoding == Encoding::Auto && self.is_likely && !self.is_refused.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl LastEncoded {
+    pub(super) fn set(&self, encoded: Encoded) {
+        let mark = match encoded {
+            Encoded::Json => 1,
+            Encoded::Protobuf => 2,
+        };
+        self.0.store(mark, Ordering::Relaxed);
+    }
+
+    /// Nothing before the first answer.
+    pub(super) fn get(&self) -> Option<Encoded> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Encoded::Json),
+            _ => Some(Encoded::Protobuf),
+        }
     }
 }
 
@@ -160,6 +185,16 @@ mod tests {
         assert_eq!(auto.accept(Answer::List), JSON);
         assert!(!auto.refused());
         assert!(!pods(Encoding::Protobuf).refused() && !pods(Encoding::Json).refused());
+    }
+
+    #[test]
+    fn the_last_answer_is_remembered() {
+        let last = LastEncoded::default();
+        assert_eq!(last.get(), None);
+        for encoded in [Encoded::Protobuf, Encoded::Json] {
+            last.set(encoded);
+            assert_eq!(last.get(), Some(encoded));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::{
     item::Item,
     kind::ItemError,
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
+    negotiation::Encoded,
 };
 use futures_util::StreamExt;
 use kube_core::Resource;
@@ -86,5 +87,9 @@ where
 
     fn bytes_read(&self) -> Option<u64> {
         self.source.bytes_read()
+    }
+
+    fn encoded(&self) -> Option<Encoded> {
+        self.source.encoded()
     }
 }

@@ -103,7 +103,7 @@ impl Cursor {
         if matches!(self.phase, Phase::Round) {
             self.broken_streams = 0;
             match self.config.strategy {
-                Strategy::Stream => self.phase = Phase::Streaming,
+                Strategy::Stream | Strategy::StreamOnly => self.phase = Phase::Streaming,
                 Strategy::List => self.begin_list(),
             }
         }
@@ -280,7 +280,9 @@ impl Cursor {
                 self.is_last_unavailable = true;
                 self.phase = Phase::Streaming;
             }
-            Failure::Expired | Failure::TooLarge | Failure::Internal | Failure::Other(_) => self.begin_list(),
+            Failure::Expired | Failure::TooLarge | Failure::Internal | Failure::Other(_) => {
+                self.give_up_stream(failure, now);
+            }
         }
     }
 
@@ -290,7 +292,15 @@ impl Cursor {
         if self.broken_streams < STREAM_TRIES {
             self.wait(Failure::Other(None), Then::Stream, now);
         } else {
-            self.begin_list();
+            self.give_up_stream(Failure::Other(None), now);
+        }
+    }
+
+    /// A list takes the place of a stream, if it may.
+    fn give_up_stream(&mut self, failure: Failure, now: Instant) {
+        match self.config.strategy {
+            Strategy::Stream | Strategy::List => self.begin_list(),
+            Strategy::StreamOnly => self.wait(failure, Then::Round, now),
         }
     }
 

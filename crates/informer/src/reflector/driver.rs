@@ -14,7 +14,7 @@ use super::{
     report::{Activity, Cause, Outlook, Report, Status},
     resync::Resync,
     sink::{Collector, LeftOut, Sink},
-    speaker::Speaker,
+    speaker::{Speaker, Standing},
     step::{Page, Reading, Step, Then, Via},
 };
 use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
@@ -154,7 +154,7 @@ where
         // A source that always has something must not keep the task from whoever else is in it.
         tokio::task::coop::consume_budget().await;
         let step = self.cursor.next(Instant::now());
-        self.speaker.begins(&step, self.cursor.version(), self.events);
+        self.speaker.begins(&step, &self.standing());
         match step {
             Step::List(options, page) => self.list(&options, page).await,
             Step::Stream(options, until) => {
@@ -183,7 +183,7 @@ where
         self.journal.page_asked();
         let mut left_out = Vec::new();
         let (collection, intake, journal) = (&mut self.collection, &mut self.intake, &mut self.journal);
-        let collector = &self.collector;
+        let (collector, speaker) = (&self.collector, &self.speaker);
         let mut take = |taken: Vec<Taken<K>>| {
             for taken in taken {
                 match taken.collected {
@@ -195,6 +195,9 @@ where
         };
         let mut each = |item: Result<Item<K>, ItemError>| {
             journal.item_came();
+            if journal.items.is_multiple_of(64) {
+                speaker.arrives(journal);
+            }
             match item {
                 Ok(item) => intake.push(Presence::Here, item, collector),
                 Err(error) => take(vec![Taken {
@@ -219,7 +222,10 @@ where
             self.leave_out(Activity::List, &error);
         }
         match listed {
-            Ok(meta) => self.cursor.page_received(meta.version, meta.continue_token),
+            Ok(meta) => {
+                self.journal.page_came(meta.remaining);
+                self.cursor.page_received(meta.version, meta.continue_token);
+            }
             Err(error) => {
                 self.cursor.list_failed(Failure::of(&error), Instant::now());
                 self.fail(Activity::List, Cause::Source(&error));
@@ -283,6 +289,11 @@ where
     /// Whether there is a watch, and it has not failed.
     pub(super) fn is_open(&self) -> bool {
         self.watch.is_some()
+    }
+
+    fn standing(&self) -> Standing<'_> {
+        let (version, encoded) = (self.cursor.version(), self.source.encoded());
+        Standing { version, events: self.events, journal: &self.journal, encoded }
     }
 
     fn count_bytes(&mut self) {

@@ -1,6 +1,6 @@
 //! How the whole state came about, for those who wonder what took so long.
 
-use super::step::Via;
+use super::{report::Progress, step::Via};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -15,6 +15,8 @@ pub(super) struct Journal {
     pub(super) pages: u32,
     pub(super) items: u64,
     pub(super) first_item: Option<Instant>,
+    /// How many there will be, where the server tells.
+    expected: Option<u64>,
     /// When something came last.
     alive: Instant,
     /// When it was last said that nothing comes.
@@ -23,11 +25,30 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn new(via: Via, now: Instant) -> Self {
-        Self { via, began: now, pages: 0, items: 0, first_item: None, alive: now, noticed: None }
+        Self {
+            via,
+            began: now,
+            pages: 0,
+            items: 0,
+            first_item: None,
+            expected: None,
+            alive: now,
+            noticed: None,
+        }
     }
 
     pub(super) fn page_asked(&mut self) {
         self.pages += 1;
+    }
+
+    /// A page came, and so many items are to follow, if the server tells.
+    pub(super) fn page_came(&mut self, remaining: Option<u64>) {
+        self.expected = remaining.map(|remaining| self.items + remaining);
+    }
+
+    /// How far it has come.
+    pub(super) fn progress(&self) -> Progress {
+        Progress { received: self.items, expected: self.expected.filter(|expected| *expected > self.items) }
     }
 
     pub(super) fn item_came(&mut self) {
@@ -59,6 +80,20 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_page_tells_of_the_rest_is_expected_until_it_came() {
+        let mut journal = Journal::new(Via::List, Instant::now());
+        let shown = |journal: &Journal| (journal.progress().received, journal.progress().expected);
+        journal.item_came();
+        assert_eq!(shown(&journal), (1, None));
+        journal.page_came(Some(2));
+        assert_eq!(shown(&journal), (1, Some(3)));
+        journal.item_came();
+        assert_eq!(shown(&journal), (2, Some(3)));
+        journal.page_came(None);
+        assert_eq!(shown(&journal), (2, None));
+    }
 
     // R53
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,26 @@
 //! Follows a source for ever: the initial state, then every change, and back again after every failure.
+//!
+//! A [`Reflector`] reads a [source](crate::list_watch::ListerWatcher) and writes to a [`Sink`], such as a queue or a store:
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube_devserver::DevServer;
+//! use kube_informer::{list_watch::ListWatch, reflector::Reflector, store::Store};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = DevServer::start(); // in place of a cluster
+//! let (store, writer) = Store::builder().build()?;
+//! let source = ListWatch::<ConfigMap>::all(server.client());
+//! let reflector = Reflector::new(source, writer).on_error(|report| eprintln!("{}", report.cause));
+//! let (mut status, cancel) = (reflector.status(), CancellationToken::new());
+//! let reflecting = tokio::spawn(reflector.run(cancel.clone()));
+//! status.wait_for(|status| status.version.is_some()).await?;
+//! println!("{} config maps at {:?}", store.len(), store.version());
+//! cancel.cancel();
+//! reflecting.await?;
+//! # Ok(()) }
+//! ```
 
 mod dice;
 mod backoff;
@@ -30,5 +52,5 @@ pub use backoff::Backoff;
 pub use config::{Config, Consistency, Strategy};
 pub use driver::{Reflector, RoundEnd};
 pub use inventory::Differences;
-pub use report::{Activity, Cause, Counts, Outlook, Phase, Report, Status};
+pub use report::{Activity, Cause, Counts, Outlook, Phase, Progress, Report, Status};
 pub use sink::{Collected, Collector, LeftOut, Sink};

@@ -1,7 +1,7 @@
 //! What a reflector tells of itself: failures as they happen, and where it stands.
 
 use super::{inventory::Differences, step::Then};
-use crate::list_watch::{BoxError, Error, KindError};
+use crate::list_watch::{BoxError, Encoded, Error, KindError};
 use kube_informer_wire::{ObjectError, ResourceVersion};
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -86,6 +86,21 @@ pub struct Status {
     pub last_error: Option<String>,
     /// What was done so far.
     pub counts: Counts,
+    /// How much has come of the whole state that was asked for last. That this grows wakes nobody who waits for a change.
+    pub progress: Progress,
+    /// What the last answer of the source was encoded in, where it tells.
+    pub encoded: Option<Encoded>,
+}
+
+/// How much of the whole state has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// So many objects have come; some may have come more than once, or be gone since.
+    pub received: u64,
+    /// So many there will be, about, where the server tells: it does so where a list comes in pages (`remainingItemCount`)
+    /// and no selector narrows it.
+    pub expected: Option<u64>,
 }
 
 /// What a reflector is doing, as its status tells it.
@@ -117,6 +132,8 @@ pub struct Counts {
     pub watches: u64,
     /// States handed on whole.
     pub replaces: u64,
+    /// How many of these came as a stream, and not as a list.
+    pub streamed: u64,
     /// Changes handed on.
     pub events: u64,
     /// Failures reported.
@@ -135,7 +152,14 @@ impl Outlook {
 
 impl Default for Status {
     fn default() -> Self {
-        Self { phase: Phase::Idle, version: None, last_error: None, counts: Counts::default() }
+        Self {
+            phase: Phase::Idle,
+            version: None,
+            last_error: None,
+            counts: Counts::default(),
+            progress: Progress::default(),
+            encoded: None,
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 use super::{
     journal::{Journal, SLOW},
     metrics::Metrics,
-    report::{Activity, Cause, ErrorHandler, Outlook, Phase, Report, Status},
+    report::{Activity, Cause, ErrorHandler, Outlook, Phase, Progress, Report, Status},
     step::{Page, Reading, Step, Via},
 };
+use crate::list_watch::Encoded;
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
@@ -20,6 +21,16 @@ pub(super) struct Speaker {
     pub(super) metrics: Metrics,
     pub(super) handler: ErrorHandler,
     pub(super) status: watch::Sender<Status>,
+}
+
+/// How far a reflector has come.
+pub(super) struct Standing<'r> {
+    /// All up to this version was handed on.
+    pub(super) version: Option<&'r ResourceVersion>,
+    /// So many changes were.
+    pub(super) events: u64,
+    pub(super) journal: &'r Journal,
+    pub(super) encoded: Option<Encoded>,
 }
 
 impl Speaker {
@@ -48,15 +59,18 @@ impl Speaker {
         (self.handler)(&Report { name, resource, activity, cause, outlook });
     }
 
-    /// Keeps the status in step with what is about to be done, with all up to `version` and so many events handed on.
-    pub(super) fn begins(&self, step: &Step, version: Option<&ResourceVersion>, events: u64) {
+    /// Keeps the status in step with what is about to be done.
+    pub(super) fn begins(&self, step: &Step, standing: &Standing<'_>) {
+        let Standing { version, events, journal, encoded } = *standing;
         self.status.send_if_modified(|status| {
             let before = (status.phase, status.counts);
-            status.counts.events = events;
+            (status.counts.events, status.encoded) = (events, encoded);
             match step {
                 Step::List(_, page) => {
                     status.phase = Phase::Listing;
+                    status.progress = journal.progress();
                     if *page == Page::First {
+                        status.progress = Progress::default();
                         status.counts.lists += 1;
                         self.metrics.list_begins(Via::List);
                     }
@@ -64,6 +78,7 @@ impl Speaker {
                 Step::Stream(..) => {
                     self.metrics.list_begins(Via::Stream);
                     status.phase = Phase::Listing;
+                    status.progress = Progress::default();
                     status.counts.streams += 1;
                 }
                 Step::Watch(..) => {
@@ -71,13 +86,17 @@ impl Speaker {
                     status.counts.watches += 1;
                     self.metrics.watch_begins();
                 }
-                Step::Replace(_) => status.counts.replaces += 1,
+                Step::Replace(_) => {
+                    status.progress = journal.progress();
+                    status.counts.replaces += 1;
+                    status.counts.streamed += u64::from(journal.via == Via::Stream);
+                }
                 Step::Wait(_) => status.phase = Phase::Waiting,
                 Step::Read(Reading::Deliver, _) => {
                     status.phase = Phase::Watching;
                     status.last_error = None;
                 }
-                Step::Read(Reading::Collect, _) => {}
+                Step::Read(Reading::Collect, _) => status.progress = journal.progress(),
             }
             let has_moved = status.version.as_ref() != version;
             if has_moved {
@@ -85,6 +104,14 @@ impl Speaker {
                 status.version = version.cloned();
             }
             has_moved || before != (status.phase, status.counts)
+        });
+    }
+
+    /// Notes how much of a page has come, and wakes nobody.
+    pub(super) fn arrives(&self, journal: &Journal) {
+        self.status.send_if_modified(|status| {
+            status.progress = journal.progress();
+            false
         });
     }
 

@@ -16,6 +16,30 @@ use std::{fmt, pin::pin, sync::Arc};
 /// A local, indexed copy of a resource. Cheap to clone; reads take no lock and hold up nobody.
 ///
 /// Each method reads the state of one moment. Where several reads must agree, take a [`snapshot`](Self::snapshot).
+///
+/// An [`Informer`](crate::Informer) reads like the store that it fills. One can also be filled by hand:
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::store::Store;
+/// use std::sync::Arc;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+/// let (store, mut writer) = Store::builder().index("node", node).build()?;
+/// for (name, node) in [("front-1", "node-1"), ("front-2", "node-2"), ("cart-1", "node-2")] {
+///     let mut pod = Pod::default();
+///     pod.metadata.name = Some(name.into());
+///     pod.metadata.namespace = Some("shop".into());
+///     pod.spec.get_or_insert_default().node_name = Some(node.into());
+///     writer.edit().insert(Arc::new(pod))?;
+/// }
+/// assert_eq!(store.by_index("node", "node-2")?.len(), 2);
+/// let before = store.snapshot(); // one moment, for as long as it is held
+/// writer.edit().remove("shop/front-1");
+/// assert!(store.get("shop/front-1").is_none() && before.get("shop/front-1").is_some());
+/// # Ok(()) }
+/// ```
 pub struct Store<K> {
     cell: Arc<Cell<K>>,
 }

@@ -11,7 +11,7 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::{Cell, Paragraph, Row, Table},
+    widgets::{Cell, Paragraph, Row, Table, Wrap},
 };
 use std::time::Duration;
 
@@ -46,7 +46,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
     let head = Row::new(HEAD.iter().enumerate().map(|(at, name)| aligned(at, (*name).to_owned())));
     frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Tone::Quiet))), table);
     if let Some(kind) = overview.chosen() {
-        frame.render_widget(Paragraph::new(about(kind, theme)), details);
+        let about = Paragraph::new(about(kind, theme));
+        // What is wrong has the second line.
+        let about = if kind.trouble.is_none() { about.wrap(Wrap { trim: true }) } else { about };
+        frame.render_widget(about, details);
     }
     let lines = overview.feed.iter().take(usize::from(feed.height)).map(|line| {
         Line::from(vec![
@@ -111,7 +114,8 @@ fn lag(lag: Duration) -> String {
 
 /// What is known of a kind beyond its row.
 fn about(kind: &Reading, theme: Theme) -> Vec<Line<'static>> {
-    let mut parts = vec![format!("{} read", bytes(kind.bytes))];
+    let mut parts: Vec<_> = kind.kept.map(|kept| format!("{} kept", bytes(kept))).into_iter().collect();
+    parts.push(format!("{} read", bytes(kind.bytes)));
     parts.extend(kind.heard.map(|heard| format!("heard {} ago", age(heard))));
     let reasons = [("relists", &kind.relists), ("errors", &kind.errors)];
     let reasons = reasons.into_iter().filter(|(_, counts)| !counts.is_empty());

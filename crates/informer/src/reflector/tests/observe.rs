@@ -69,6 +69,23 @@ async fn metrics_tell_what_was_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_status_tells_how_the_state_came_and_how_much_of_it() {
+    let scene = Scene::open([added(pod("a").version(1)), added(pod("b").version(2)), complete(2)]);
+    let mut run = start(Script::new().watch(scene), Config::default());
+    run.given(1).await;
+    let status = run.status.borrow().clone();
+    assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 1, 2));
+    let pods = |count: usize| (0..count).map(|number| pod(&number.to_string()).version(1));
+    let script = Script::new().page(pods(100), 3, Some("C1")).list(pods(30), 3).watch(silence());
+    let mut run = start(script, listing());
+    run.until(|run| run.script.asked().len() == 2).await;
+    assert_eq!(run.status.borrow().progress.received, 100, "of the first page");
+    run.given(1).await;
+    let status = run.status.borrow().clone();
+    assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 0, 130));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_asks_no_recorder_for_a_handle() {
     let registered = async |events: u64| {
         let figures = Figures::default();

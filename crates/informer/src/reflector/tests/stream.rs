@@ -109,6 +109,22 @@ async fn a_stream_whose_end_never_comes_is_given_up() {
     assert!((180.0..190.0).contains(&run.seconds()), "{}", run.seconds());
 }
 
+#[tokio::test(start_paused = true)]
+async fn where_only_streams_are_wanted_no_list_takes_their_place() {
+    let only = || Config { strategy: Strategy::StreamOnly, ..Config::default() };
+    let early = || Scene::closed([added(pod("half").version(1))]);
+    let whole = || Scene::open([added(pod("a").version(2)), complete(2)]);
+    let refused = Script::new().watch_fails(failure(422, "Invalid", "no")).watch(whole());
+    let within = Script::new().watch(Scene::open([error(500, "InternalError")])).watch(whole());
+    let broken = Script::new().watch(early()).watch(early()).watch(early()).watch(whole());
+    for (script, streams) in [(refused, 2), (within, 2), (broken, 4)] {
+        let mut run = start(script, only());
+        assert_eq!(run.given(1).await, ["replace 2 [a@2]"]);
+        assert_eq!(run.asked(), vec!["STREAM(-)"; streams]);
+        assert!(run.seconds() > 0.7, "it waits before it tries again");
+    }
+}
+
 // R49
 #[tokio::test(start_paused = true)]
 async fn a_version_that_a_stream_does_not_know_is_given_up_at_once() {

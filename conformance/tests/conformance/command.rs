@@ -1,0 +1,129 @@
+//! The command `informer` beside kubectl, on the same server.
+
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube_conformance::{Server, on_both};
+use serde_json::{Value, json};
+use std::{ffi::OsString, path::PathBuf, process::Command};
+
+on_both! {
+    shared: [],
+    // What others make and delete would be seen by one program and not by the other.
+    alone: [what_is_there_has_the_names_that_kubectl_gives_it],
+}
+
+/// Kinds of several groups, with and without namespaces, of which each server has some or lets some be made.
+const KINDS: [&str; 12] = [
+    "pods",
+    "configmaps",
+    "secrets",
+    "services",
+    "serviceaccounts",
+    "namespaces",
+    "nodes",
+    "deployments.apps",
+    "jobs.batch",
+    "roles.rbac.authorization.k8s.io",
+    "clusterroles.rbac.authorization.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+];
+
+/// Two ways to ask for the initial state, and two to keep it.
+const WAYS: [&[&str]; 3] =
+    [&["--strategy", "stream"], &["--strategy", "list", "--page-size", "3"], &["--keep", "compact"]];
+
+async fn what_is_there_has_the_names_that_kubectl_gives_it(server: &Server) {
+    let namespaces = [server.namespace().await, server.namespace().await];
+    for object in namespaces.iter().flat_map(|namespace| objects(namespace)) {
+        create(server, object).await;
+    }
+    let home = home(server);
+    for kind in KINDS {
+        let expected = said(&home, "CLUSTER_KUBECTL", &["get", kind, "-A", "-o", "name"]).await;
+        assert!(expected.lines().count() >= 2, "{kind}: {expected:?}");
+        for way in WAYS {
+            let asked = [&["watch", kind, "-A", "--once", "-q", "-o", "name"], way].concat();
+            assert_eq!(said(&home, "CLUSTER_INFORMER", &asked).await, expected, "{kind} {way:?}");
+        }
+    }
+}
+
+/// An object of each kind, in or for this namespace.
+fn objects(namespace: &str) -> Vec<Value> {
+    let plural = format!("things{}", namespace.replace('-', ""));
+    let template = json!({
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "example/c:1"}]},
+    });
+    let mut always = template.clone();
+    always["spec"]["restartPolicy"] = "Always".into();
+    let selector = json!({"matchLabels": {"app": "a"}});
+    let within = [
+        // It goes by a service account that no controller makes here.
+        ("v1", "ServiceAccount", json!({"metadata": {"name": "default"}})),
+        ("v1", "Pod", template.clone()),
+        ("v1", "ConfigMap", json!({"data": {"a": "b"}})),
+        ("v1", "Secret", json!({"stringData": {"a": "b"}})),
+        ("v1", "Service", json!({"spec": {"ports": [{"port": 80}]}})),
+        ("apps/v1", "Deployment", json!({"spec": {"selector": selector, "template": always}})),
+        ("batch/v1", "Job", json!({"spec": {"template": template}})),
+        ("rbac.authorization.k8s.io/v1", "Role", json!({"rules": []})),
+    ];
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let definition = json!({"metadata": {"name": format!("{plural}.example.com")}, "spec": {
+        "group": "example.com", "scope": "Namespaced",
+        "names": {"plural": plural, "kind": format!("Thing{}", namespace.replace('-', ""))},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+    }});
+    let without = [
+        ("v1", "Node", json!({})),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", json!({"rules": []})),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition),
+    ];
+    let object = |(version, kind, mut object): (&str, &str, Value), place: Option<&str>| {
+        (object["apiVersion"], object["kind"]) = (version.into(), kind.into());
+        if object["metadata"]["name"].is_null() {
+            object["metadata"]["name"] = format!("one-{namespace}").into();
+        }
+        object["metadata"]["namespace"] = place.into();
+        object
+    };
+    let within = within.map(|described| object(described, Some(namespace)));
+    within.into_iter().chain(without.map(|described| object(described, None))).collect()
+}
+
+async fn create(server: &Server, object: Value) {
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+    let resource = ApiResource::from_gvk(&kind);
+    let api: Api<DynamicObject> = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(server.client(), namespace, &resource),
+        None => Api::all_with(server.client(), &resource),
+    };
+    match api.create(&PostParams::default(), &object).await {
+        Ok(_) => {}
+        // The devserver makes the service account of a namespace by itself.
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+        Err(error) => panic!("{kind:?}: {error}"),
+    }
+}
+
+/// A home with a kubeconfig for programs that are run.
+fn home(server: &Server) -> PathBuf {
+    let version: String = server.version().chars().filter(char::is_ascii_alphanumeric).collect();
+    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{version}", std::process::id()));
+    std::fs::create_dir_all(home.join(".kube")).unwrap();
+    std::fs::write(home.join(".kube/config"), server.kubeconfig()).unwrap();
+    home
+}
+
+/// What a program says, which the step says where to find.
+async fn said(home: &PathBuf, program: &str, arguments: &[&str]) -> String {
+    let path: OsString = std::env::var_os(program).expect("`cargo xtask test cluster` says where it is");
+    let mut command = Command::new(path);
+    command.args(arguments).env_clear().env("HOME", home);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success() && stderr.is_empty(), "{program} {arguments:?}: {stderr}");
+    stdout
+}

@@ -1,0 +1,131 @@
+//! What is kept compact looks as what is kept whole.
+
+use crate::folder::folder;
+use crate::program::{Running, run};
+use crate::server::{Cluster, deployment, pod};
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+
+const KEEPS: [&str; 2] = ["whole", "compact"];
+
+/// More pods than a dictionary is made of.
+async fn farm() -> Cluster {
+    let cluster = Cluster::start().await;
+    for number in 0..300 {
+        cluster
+            .create(pod(if number % 3 == 0 { "shop" } else { "mail" }, &format!("worker-{number:03}")))
+            .await;
+    }
+    cluster.create(deployment("shop", "front")).await;
+    cluster
+}
+
+/// A line without what tells when it was printed.
+fn timeless(line: &str) -> String {
+    match serde_json::from_str::<Value>(line) {
+        Ok(mut document) => {
+            document["time"] = Value::Null;
+            document.to_string()
+        }
+        Err(_) if line.as_bytes().get(2) == Some(&b':') => line.split_once("  ").unwrap().1.to_owned(),
+        Err(_) => line.to_owned(),
+    }
+}
+
+/// Ages may differ by the second in which they were printed.
+fn ageless(line: &str) -> String {
+    let is_age = |word: &&str| word.strip_suffix('s').is_some_and(|number| number.parse::<u32>().is_ok());
+    line.split_whitespace().filter(|word| !is_age(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_moment_looks_the_same() {
+    let cluster = farm().await;
+    for (output, lines) in [("table", 304), ("name", 301), ("json", 301)] {
+        let mut seen = Vec::new();
+        for keep in KEEPS {
+            let arguments = ["watch", "pods,deployments", "-A", "--once", "-o", output, "--keep", keep];
+            let ended = run(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat()).await;
+            assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{keep} {output}");
+            seen.push(ended.lines().into_iter().map(|line| ageless(&timeless(line))).collect::<Vec<_>>());
+        }
+        assert_eq!(seen[0].len(), lines, "{output}");
+        assert_eq!(seen[0], seen[1], "{output}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_look_the_same() {
+    let cluster = farm().await;
+    for output in ["table", "name", "json", "diff"] {
+        let mut watches = KEEPS.map(|keep| {
+            let arguments = ["watch", "pods", "-n", "shop", "--initial", "-o", output, "--keep", keep];
+            Running::start(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat())
+        });
+        for watch in &mut watches {
+            for _ in 0..100 {
+                watch.line().await;
+            }
+        }
+        let name = format!("late-{output}");
+        cluster.create(pod("shop", &name)).await;
+        cluster.patch(&pod("shop", &name), json!({"status": {"phase": "Running"}})).await;
+        cluster.patch(&pod("shop", "worker-003"), json!({"metadata": {"labels": {"by": output}}})).await;
+        cluster.delete(&pod("shop", &name)).await;
+        let mut seen = [Vec::new(), Vec::new()];
+        for (watch, seen) in watches.iter_mut().zip(&mut seen) {
+            while seen.last().is_none_or(|line: &String| !is_last(line, output, &name)) {
+                seen.push(timeless(&watch.line().await));
+            }
+        }
+        assert_eq!(seen[0], seen[1], "{output}");
+    }
+}
+
+/// Whether a line tells of the deletion; the name alone is told three times.
+fn is_last(line: &str, output: &str, name: &str) -> bool {
+    match output {
+        "json" => line.contains("\"event\":\"deleted\""),
+        "name" => line == "pod/worker-003",
+        _ => line.starts_with("deleted") && line.contains(name),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_and_dumps_tell_of_compact_objects_too() {
+    let cluster = farm().await;
+    let mut dumps = Vec::new();
+    for keep in KEEPS {
+        let (stats, dump) = (folder().join("stats"), folder().join("dump"));
+        let files = ["--stats", stats.to_str().unwrap(), "--dump", dump.to_str().unwrap()];
+        let arguments = ["watch", "pods", "-A", "--once", "-o", "name", "--keep", keep];
+        let rest = ["--kubeconfig", cluster.config()];
+        assert_eq!(run(&[&arguments[..], &files, &rest].concat()).await.code, Some(0));
+        let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+        assert_eq!(stats["keep"], keep);
+        let bytes = stats["compact_bytes"].as_u64();
+        assert_eq!(
+            bytes.is_some_and(|bytes| (10_000..300_000).contains(&bytes)),
+            keep == "compact",
+            "{bytes:?}"
+        );
+        dumps.push(std::fs::read_to_string(dump).unwrap());
+    }
+    assert_eq!(dumps[0].lines().count(), 300);
+    assert_eq!(dumps[0], dumps[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_of_compact_objects_tells_what_they_take() {
+    let cluster = farm().await;
+    let arguments = ["top", "pods", "--keep", "compact", "--kubeconfig", cluster.config()];
+    let mut terminal = Terminal::start(&arguments, &[]);
+    terminal.wait("the weight of pods", |text| text.contains(" kB kept; ") && text.contains("300 objects"));
+    terminal.press("\r");
+    terminal.wait_for("pods > 300 by name");
+    terminal.wait_for("Pending, on node-7");
+    terminal.press("\r");
+    terminal.wait_for("kind: Pod");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}

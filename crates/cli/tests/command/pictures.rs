@@ -1,0 +1,59 @@
+//! The pictures of the README: the program itself on the server within it, as a terminal shows it.
+//!
+//! `UPDATE_PICTURES=1 cargo test -p kube-informer-cli --test command pictures` writes them anew.
+
+use crate::picture::svg;
+use crate::terminal::Terminal;
+use std::path::PathBuf;
+
+/// Takes a picture once the screen is as asked, and writes it where it is shown if that is wanted.
+fn picture(name: &str, terminal: &Terminal, is_so: impl Fn(&str) -> bool, command: &str) {
+    let drawn = terminal.look(is_so, |screen| svg(screen, command));
+    assert!(drawn.matches("<text").count() > 20 && drawn.contains("#56d364"), "{drawn}");
+    if std::env::var_os("UPDATE_PICTURES").is_some() {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
+        std::fs::write(folder.join(name), drawn).unwrap();
+    }
+}
+
+/// So many lines that begin with a time.
+fn told(text: &str) -> usize {
+    text.lines().filter(|line| line.as_bytes().get(2) == Some(&b':')).count()
+}
+
+#[test]
+fn top_on_the_server_within() {
+    let mut terminal = Terminal::sized((28, 100), &["demo", "--churn", "8"], &[]);
+    terminal.wait_for("watching");
+    terminal.press("j");
+    // Something of each kind.
+    let words = ["deployments.apps: ", "replicas ", "restarts ", "added", "deleted"];
+    let is_so = |text: &str| told(text) >= 14 && words.iter().all(|words| text.contains(words));
+    picture("top.svg", &terminal, is_so, "informer demo --churn 8");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn differences_on_the_server_within() {
+    let mut terminal = Terminal::sized((24, 120), &["watch", "pods", "-A", "-o", "diff"], &[]);
+    // It begins with an event, and no line is too long.
+    let is_so = |text: &str| {
+        let is_tidy = text.lines().all(|line| line.len() < 120)
+            && text.lines().next().is_some_and(|line| told(line) == 1);
+        is_tidy
+            && told(text) >= 4
+            && ["[Ready].status: True", "deleted"].iter().all(|words| text.contains(words))
+    };
+    picture("diff.svg", &terminal, is_so, "informer watch pods -A -o diff");
+    terminal.press("\x03");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_known_screen_is_drawn_so() {
+    let mut parser = vt100::Parser::new(2, 20, 0);
+    parser.process(b"\x1b[1mname\x1b[0m  a <b> & c\r\n \x1b[32mcame\x1b[0m \x1b[7m\x1b[2mchosen\x1b[0m");
+    let expected = include_str!("picture.svg");
+    assert_eq!(svg(parser.screen(), "informer <top>"), expected);
+}
