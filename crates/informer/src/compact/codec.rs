@@ -66,6 +66,9 @@ impl Codec {
         if state.book.is_none() && state.sample.as_ref().is_some_and(Sample::suffices) {
             state.settle();
         }
+        if state.book.is_some() {
+            state.sample = None;
+        }
         state.book.is_some()
     }
 
@@ -79,7 +82,7 @@ impl State {
     fn sampled(&mut self, bytes: &[u8]) -> Option<Book> {
         if let Some(sample) = &mut self.sample {
             sample.add(bytes);
-            if sample.is_full() {
+            if sample.is_due() {
                 self.settle();
             }
         }
@@ -88,9 +91,13 @@ impl State {
 
     /// Makes a dictionary of the sample.
     fn settle(&mut self) {
-        let Some(sample) = self.sample.take() else { return };
-        if let Some(book) = Book::of(&sample) {
+        let Some(sample) = &self.sample else { return };
+        let (book, is_full) = (Book::of(sample), sample.is_full());
+        if let Some(book) = book {
             (self.book, self.ratio) = (Some(book), Ratio::default());
+        }
+        if is_full {
+            self.sample = None;
         }
     }
 

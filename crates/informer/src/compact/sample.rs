@@ -28,8 +28,9 @@ const SAMPLE: usize = 6 * LONGEST;
 /// So much of one object is in a dictionary at most.
 const PART: usize = 16 << 10;
 
-/// So many objects are looked at before there is a dictionary.
-const ENOUGH: usize = 256;
+/// After so many objects there is a dictionary, and a better one after more: a list comes in the order of names, so that the
+/// first are not like all.
+const STAGES: [usize; 3] = [256, 4096, 65_536];
 
 /// If no more are to come, so many do.
 const FEWEST: usize = 16;
@@ -63,8 +64,14 @@ impl Sample {
         }
     }
 
+    /// Whether it is time for a dictionary.
+    pub(super) fn is_due(&self) -> bool {
+        STAGES.contains(&self.seen)
+    }
+
+    /// Whether it has seen all that it is to see.
     pub(super) fn is_full(&self) -> bool {
-        self.seen >= ENOUGH
+        self.seen >= STAGES[STAGES.len() - 1]
     }
 
     /// Whether it is worth a dictionary.
@@ -126,11 +133,11 @@ mod tests {
     #[test]
     fn a_sample_is_spread_over_what_came_and_bounded() {
         let mut sample = Sample::new();
-        for number in 0..ENOUGH {
-            assert!(!sample.is_full());
+        for number in 0..STAGES[0] {
+            assert!(!sample.is_due());
             sample.add(&[number as u8; 10_000]);
         }
-        assert!(sample.is_full());
+        assert!(sample.is_due() && !sample.is_full());
         let content = sample.content();
         assert!((LONGEST - PART..=LONGEST).contains(&content.len()), "{}", content.len());
         let firsts: Vec<_> = content.chunks(10_000).map(|object| object[0]).collect();

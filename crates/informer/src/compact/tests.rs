@@ -59,6 +59,26 @@ fn the_first_256_make_a_dictionary() {
 }
 
 #[test]
+fn a_long_list_gets_a_dictionary_of_more_of_it() {
+    let codec = Codec::new();
+    // What comes first is not like the rest.
+    let all: Vec<_> = (0..5000).map(|number| compress(&codec, &text(number / 300 * 1000, number))).collect();
+    let changes: Vec<_> = (1..5000).filter(|number| !all[*number].is_like(&all[number - 1])).collect();
+    assert_eq!(changes, [255, 4095]);
+    assert!(
+        (0..5000)
+            .step_by(97)
+            .all(|number| all[number].expand() == text(number as u64 / 300 * 1000, number as u64))
+    );
+    codec.list_ended();
+    let after: Vec<_> = (0..70_000).map(|number| compress(&codec, &text(1, number))).collect();
+    assert!(
+        after.iter().all(|small| small.is_like(&after[0])),
+        "a list that is complete says all there is to say"
+    );
+}
+
+#[test]
 fn so_do_fewer_if_that_is_all_there_are() {
     let codec = Codec::new();
     (0..15).for_each(|number| drop(compress(&codec, &text(1, number))));
@@ -74,12 +94,13 @@ fn so_do_fewer_if_that_is_all_there_are() {
 fn objects_that_come_to_look_different_get_a_dictionary_of_their_own() {
     let codec = Codec::new();
     let first: Vec<_> = (0..3000).map(|number| compress(&codec, &text(1, number))).collect();
+    codec.list_ended();
     let then: Vec<_> = (0..7000).map(|number| compress(&codec, &text(1000, number))).collect();
     let (old, new) = (&first[2999], &then[6999]);
     assert!(!old.is_like(new));
     assert!(new.bytes.len() < old.bytes.len() * 5 / 4, "{} and {}", old.bytes.len(), new.bytes.len());
     let changes = then.windows(2).filter(|pair| !pair[0].is_like(&pair[1])).count();
-    assert_eq!(changes, 1, "and that is all it takes");
+    assert!((1..=2).contains(&changes), "{changes}");
     assert!((0..3000).step_by(97).all(|number| first[number].expand() == text(1, number as u64)));
     assert!((0..7000).step_by(97).all(|number| then[number].expand() == text(1000, number as u64)));
 }
