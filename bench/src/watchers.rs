@@ -23,6 +23,7 @@ use std::{
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
 const WRITERS: u64 = 10;
+const DEADLINE: Duration = Duration::from_secs(300);
 
 /// Runs a devserver on one thread until standard input ends.
 pub(crate) fn serve() -> Result<(), String> {
@@ -55,7 +56,7 @@ async fn measure(kubeconfig: &str, events: u64, pid: u64) -> Result<Value, Box<d
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.read_timeout = None;
-    let client = Client::try_from(config)?;
+    let client = Client::try_from(config.clone())?;
     for writer in 0..WRITERS {
         write(&client, (Method::POST, MAPS), writer, 0).await?;
     }
@@ -64,7 +65,9 @@ async fn measure(kubeconfig: &str, events: u64, pid: u64) -> Result<Value, Box<d
     let seen = Arc::new(AtomicU64::new(0));
     for _ in 0..WATCHERS {
         let path = format!("{MAPS}?watch=1&resourceVersion={version}");
-        let answer = client.send(Request::get(path).body(Body::empty())?).await?;
+        // Each on a connection of its own: one connection takes a hundred requests at a time and no more.
+        let watcher = Client::try_from(config.clone())?;
+        let answer = watcher.send(Request::get(path).body(Body::empty())?).await?;
         tokio::spawn(count(answer.into_body(), Arc::clone(&seen)));
     }
     let (before, began) = (Usage::of_server(pid), Instant::now());
@@ -84,6 +87,9 @@ async fn measure(kubeconfig: &str, events: u64, pid: u64) -> Result<Value, Box<d
     }
     let deliveries = turns * WRITERS * WATCHERS;
     while seen.load(Ordering::Relaxed) < deliveries {
+        if began.elapsed() > DEADLINE {
+            return Err(format!("{} of {deliveries} were delivered", seen.load(Ordering::Relaxed)).into());
+        }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let (used, seconds) = (Usage::of_server(pid) - before, began.elapsed().as_secs_f64());

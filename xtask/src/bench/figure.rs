@@ -38,10 +38,10 @@ pub(crate) struct Target {
 /// A bound; one relative to peers is relative to the best of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Limit {
-    AtMost(f64),
-    AtLeast(f64),
-    AtMostTimes(f64, &'static [C]),
-    AtLeastTimes(f64, &'static [C]),
+    Most(f64),
+    Least(f64),
+    MostTimes(f64, &'static [C]),
+    LeastTimes(f64, &'static [C]),
 }
 
 impl Unit {
@@ -72,8 +72,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         ours: &[C::OursJson, C::OursJsonCompact],
         peers: &[C::KubeList, C::KubeStream, C::GoJson],
         targets: &[
-            target(C::OursJson, Limit::AtMostTimes(0.6, KUBE)),
-            target(C::OursJsonCompact, Limit::AtMostTimes(0.6, KUBE)),
+            target(C::OursJson, Limit::MostTimes(0.6, KUBE)),
+            target(C::OursJsonCompact, Limit::MostTimes(0.6, KUBE)),
         ],
     },
     Figure {
@@ -93,8 +93,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         ours: BOTH,
         peers: GO,
         targets: &[
-            target(C::Ours, Limit::AtMostTimes(0.8, GO)),
-            target(C::OursCompact, Limit::AtMostTimes(0.8, GO)),
+            target(C::Ours, Limit::MostTimes(0.8, GO)),
+            target(C::OursCompact, Limit::MostTimes(0.8, GO)),
         ],
     },
     Figure {
@@ -122,7 +122,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: Unit::Bytes,
         ours: BOTH,
         peers: &[C::KubeList, C::KubeStream, C::Go],
-        targets: &[target(C::Ours, Limit::AtMost(22_000.0)), target(C::OursCompact, Limit::AtMost(1_000.0))],
+        targets: &[target(C::Ours, Limit::Most(22_000.0)), target(C::OursCompact, Limit::Most(1_000.0))],
     },
     Figure {
         row: Row::W4,
@@ -132,8 +132,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         ours: &[C::OursStripped, C::OursStrippedCompact],
         peers: &[KUBE_STRIPPED[0], KUBE_STRIPPED[1], C::GoStripped],
         targets: &[
-            target(C::OursStripped, Limit::AtMost(17_000.0)),
-            target(C::OursStrippedCompact, Limit::AtMost(800.0)),
+            target(C::OursStripped, Limit::Most(17_000.0)),
+            target(C::OursStrippedCompact, Limit::Most(800.0)),
         ],
     },
     Figure {
@@ -143,7 +143,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: Unit::Times,
         ours: BOTH,
         peers: KUBE_AND_GO,
-        targets: &[target(C::Ours, Limit::AtMost(1.15)), target(C::OursCompact, Limit::AtMost(1.15))],
+        targets: &[target(C::Ours, Limit::Most(1.15)), target(C::OursCompact, Limit::Most(1.15))],
     },
     Figure {
         row: Row::W5,
@@ -152,7 +152,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         unit: Unit::Times,
         ours: BOTH,
         peers: KUBE_AND_GO,
-        targets: &[target(C::Ours, Limit::AtMost(1.15)), target(C::OursCompact, Limit::AtMost(1.15))],
+        targets: &[target(C::Ours, Limit::Most(1.15)), target(C::OursCompact, Limit::Most(1.15))],
     },
     Figure {
         row: Row::W6,
@@ -162,8 +162,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         ours: BOTH,
         peers: KUBE_AND_GO,
         targets: &[
-            target(C::Ours, Limit::AtMostTimes(0.3, GO)),
-            target(C::OursCompact, Limit::AtMostTimes(0.3, GO)),
+            target(C::Ours, Limit::MostTimes(0.3, GO)),
+            target(C::OursCompact, Limit::MostTimes(0.3, GO)),
         ],
     },
     Figure {
@@ -183,8 +183,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         ours: BOTH,
         peers: KUBE_AND_GO,
         targets: &[
-            target(C::Ours, Limit::AtMostTimes(1.0, GO)),
-            target(C::OursCompact, Limit::AtMostTimes(1.0, GO)),
+            target(C::Ours, Limit::MostTimes(1.0, GO)),
+            target(C::OursCompact, Limit::MostTimes(1.0, GO)),
         ],
     },
     Figure {
@@ -195,8 +195,8 @@ pub(crate) const FIGURES: &[Figure] = &[
         ours: &[C::Ours, C::OursCompact, C::OursJson],
         peers: &[C::KubeList, C::Go, C::GoJson],
         targets: &[
-            target(C::Ours, Limit::AtLeastTimes(1.5, GO)),
-            target(C::Ours, Limit::AtLeastTimes(5.0, &[C::KubeList])),
+            target(C::Ours, Limit::LeastTimes(1.5, GO)),
+            target(C::Ours, Limit::LeastTimes(5.0, &[C::KubeList])),
         ],
     },
     Figure {
@@ -229,19 +229,19 @@ pub(crate) const FIGURES: &[Figure] = &[
         "queue_item",
         "add, get, done",
         Unit::Nanoseconds,
-        &[target(C::OursParts, Limit::AtMost(200.0))],
+        &[target(C::OursParts, Limit::Most(200.0))],
     ),
     parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds, &[]),
     deliveries("deliveries_per_core", "a core of the server", FIVE_TIMES),
     deliveries("deliveries", "in all", &[]),
 ];
 
-const FIVE_TIMES: &[Target] = &[target(C::OursParts, Limit::AtLeastTimes(5.0, &[C::ApiServer]))];
-const LATENCY: &[Target] = &[target(C::Ours, Limit::AtMostTimes(0.5, KUBE_AND_GO))];
+const FIVE_TIMES: &[Target] = &[target(C::OursParts, Limit::LeastTimes(5.0, &[C::ApiServer]))];
+const LATENCY: &[Target] = &[target(C::Ours, Limit::MostTimes(0.5, KUBE_AND_GO))];
 /// "Unchanged" with room for the noise of two short runs.
-const UNCHANGED: &[Target] = &[target(C::OursParts, Limit::AtMost(1.5))];
-const MILLION: &[Target] = &[target(C::OursParts, Limit::AtLeast(1_000_000.0))];
-const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::AtLeast(100_000.0))];
+const UNCHANGED: &[Target] = &[target(C::OursParts, Limit::Most(1.5))];
+const MILLION: &[Target] = &[target(C::OursParts, Limit::Least(1_000_000.0))];
+const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::Least(100_000.0))];
 
 const fn latency(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
     Figure { row: Row::W8, key, about, unit: Unit::Milliseconds, ours: BOTH, peers: KUBE_AND_GO, targets }

@@ -34,8 +34,7 @@ pub(crate) fn measure(
     if phases.contains(&Phase::Fanout) {
         for (handlers, key) in [(1, "fanout_1"), (10, "fanout_10"), (100, "fanout_100")] {
             // Peers take a hundred times as long with a hundred handlers.
-            let events =
-                if contender == Contender::OursParts { size.events * 10 } else { size.events / handlers };
+            let events = if contender == Contender::OursParts { size.events } else { size.events / handlers };
             let answer = run(&["fanout".to_owned(), handlers.to_string(), events.max(256).to_string()])?;
             measured.add(key, number(&answer, "rate")?);
         }

@@ -40,12 +40,12 @@ fn judge(figure: &Figure, rounds: &Rounds, target: &Target) -> Option<(String, b
     let ratio = |peers, best| Some(Spread::of(&rounds.ratios(target.of, (peers, best), figure.key))?.median);
     let names = |peers: &[Contender]| peers.iter().map(|peer| peer.name()).collect::<Vec<_>>().join(" and ");
     Some(match target.limit {
-        Limit::AtMost(most) => (format!("<= {}", figure.unit.show(most)), value <= most),
-        Limit::AtLeast(least) => (format!(">= {}", figure.unit.show(least)), value >= least),
-        Limit::AtMostTimes(most, peers) => {
+        Limit::Most(most) => (format!("<= {}", figure.unit.show(most)), value <= most),
+        Limit::Least(least) => (format!(">= {}", figure.unit.show(least)), value >= least),
+        Limit::MostTimes(most, peers) => {
             (format!("<= {most}x {}", names(peers)), ratio(peers, Best::Least)? <= most)
         }
-        Limit::AtLeastTimes(least, peers) => {
+        Limit::LeastTimes(least, peers) => {
             (format!(">= {least}x {}", names(peers)), ratio(peers, Best::Most)? >= least)
         }
     })
@@ -65,7 +65,7 @@ mod tests {
         unit: Unit::Seconds,
         ours: &[Contender::Ours],
         peers: &[Contender::Go, Contender::KubeList],
-        targets: &[Target { of: Contender::Ours, limit: Limit::AtMostTimes(0.5, &[Contender::Go]) }],
+        targets: &[Target { of: Contender::Ours, limit: Limit::MostTimes(0.5, &[Contender::Go]) }],
     };
 
     fn of(values: &[(Contender, f64)]) -> Vec<Line> {

@@ -76,10 +76,12 @@ async fn the_status_tells_how_the_state_came_and_how_much_of_it() {
     let status = run.status.borrow().clone();
     assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 1, 2));
     let pods = |count: usize| (0..count).map(|number| pod(&number.to_string()).version(1));
-    let script = Script::new().page(pods(100), 3, Some("C1")).list(pods(30), 3).watch(silence());
-    let mut run = start(script, listing());
+    let page = || Script::new().page(pods(100), 3, Some("C1"));
+    let mut run = start(page(), listing());
     run.until(|run| run.script.asked().len() == 2).await;
-    assert_eq!(run.status.borrow().progress.received, 100, "of the first page");
+    assert_eq!(run.status.borrow().progress.received, 100, "the second page has not come");
+    run.stop().await;
+    let mut run = start(page().list(pods(30), 3).watch(silence()), listing());
     run.given(1).await;
     let status = run.status.borrow().clone();
     assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 0, 130));
