@@ -43,7 +43,7 @@ Measures this project beside kube-rs and client-go, and prints ratios from one r
 Usage: cargo xtask bench [ROW..] [options]
 
   ROW..          W1 W2 ..; without any, all of them
-  --quick        10,000 objects, 3 rounds, short waits: some minutes after the builds
+  --quick        10,000 objects, 2 rounds, short waits: under five minutes after the builds
   --n N[,N..]    how many objects: 20000, 30k, 1M; several make a run each (default 100k)
   --rounds R     every client runs once a round, in turning order (default 5)
   --settle S     seconds after the sync until the memory is looked at (default 10)
@@ -68,7 +68,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     if arguments.iter().any(|argument| argument == "--quick") {
         options = Options {
             counts: vec![10_000],
-            rounds: 3,
+            rounds: 2,
             settle: Duration::from_secs(2),
             hold: Duration::from_secs(2),
             ..options

@@ -11,9 +11,10 @@ use std::{fmt, sync::Arc};
 /// by whoever takes them in: an object that is known already, in the very same state, never is.
 pub struct Item<K>(Form<K>);
 
+/// Objects are large, and on their way pass through many hands: so they stay where they are.
 enum Form<K> {
-    Object(K),
-    Wire(Wire<K>, Option<K>),
+    Object(Box<K>),
+    Wire(Wire<K>, Option<Box<K>>),
 }
 
 /// The bytes of an object, and the way to decode them.
@@ -104,7 +105,7 @@ impl<K> Item<K> {
     pub fn object(&self) -> Option<&K> {
         match &self.0 {
             Form::Object(object) => Some(object),
-            Form::Wire(_, object) => object.as_ref(),
+            Form::Wire(_, object) => object.as_deref(),
         }
     }
 
@@ -116,7 +117,7 @@ impl<K> Item<K> {
         Ok(match self.0 {
             Form::Wire(wire, None) => {
                 let object = wire.decoder.decode(&wire.raw)?;
-                Self(Form::Wire(wire, Some(object)))
+                Self(Form::Wire(wire, Some(Box::new(object))))
             }
             form => Self(form),
         })
@@ -126,7 +127,7 @@ impl<K> Item<K> {
     pub(crate) fn decoded_or_not(self) -> Self {
         Self(match self.0 {
             Form::Wire(wire, None) => {
-                let object = wire.decoder.decode(&wire.raw).ok();
+                let object = wire.decoder.decode(&wire.raw).ok().map(Box::new);
                 Form::Wire(wire, object)
             }
             form => form,
@@ -138,7 +139,7 @@ impl<K> Item<K> {
     /// # Errors
     /// [`ItemError`] if it cannot be decoded.
     pub fn into_object(self) -> Result<K, ItemError> {
-        Ok(self.into_parts()?.0)
+        Ok(*self.into_parts()?.0)
     }
 
     /// The bytes of an object that is not decoded, if they say which one it is and it is certain that they can be decoded
@@ -157,11 +158,11 @@ impl<K> Item<K> {
     }
 
     /// The object, and its bytes where there are some.
-    pub(crate) fn into_parts(self) -> Result<(K, Option<Wire<K>>), ItemError> {
+    pub(crate) fn into_parts(self) -> Result<(Box<K>, Option<Wire<K>>), ItemError> {
         Ok(match self.0 {
             Form::Object(object) => (object, None),
             Form::Wire(wire, Some(object)) => (object, Some(wire)),
-            Form::Wire(wire, None) => (wire.decoder.decode(&wire.raw)?, Some(wire)),
+            Form::Wire(wire, None) => (Box::new(wire.decoder.decode(&wire.raw)?), Some(wire)),
         })
     }
 }
@@ -171,7 +172,7 @@ impl<K: Resource> Item<K> {
     #[must_use]
     pub fn identity(&self) -> Option<Identity<'_>> {
         match &self.0 {
-            Form::Object(object) | Form::Wire(_, Some(object)) => Some(Identity::of(object)),
+            Form::Object(object) | Form::Wire(_, Some(object)) => Some(Identity::of(&**object)),
             Form::Wire(wire, None) => wire.raw.identity(),
         }
     }
@@ -179,7 +180,7 @@ impl<K: Resource> Item<K> {
 
 impl<K> From<K> for Item<K> {
     fn from(object: K) -> Self {
-        Self(Form::Object(object))
+        Self(Form::Object(Box::new(object)))
     }
 }
 
