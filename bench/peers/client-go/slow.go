@@ -42,6 +42,11 @@ func slow(milliseconds, sleep int) error {
 	for !informer.HasSynced() {
 		time.Sleep(time.Millisecond)
 	}
+	for _, handler := range handlers {
+		for handler.count() < objects {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	before := usageNow().rss
 	ticks := time.NewTicker(time.Millisecond)
 	began := time.Now()

@@ -14,8 +14,8 @@ pub(crate) struct Setting {
     pub(crate) rounds: usize,
     pub(crate) checksum: String,
     pub(crate) server: &'static str,
-    /// The highest share of one processor that the server was busy for.
-    pub(crate) busy: f64,
+    /// The highest share of one processor that the server was busy for, where that is looked at.
+    pub(crate) busy: Option<f64>,
     pub(crate) machine: String,
 }
 

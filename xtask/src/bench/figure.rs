@@ -26,6 +26,8 @@ pub(crate) enum Unit {
     PerSecond,
     Events,
     Times,
+    /// A part of a whole.
+    Share,
 }
 
 /// What one of ours is to reach.
@@ -46,7 +48,7 @@ pub(crate) enum Limit {
 
 impl Unit {
     pub(crate) fn is_more_better(self) -> bool {
-        self == Self::PerSecond
+        matches!(self, Self::PerSecond | Self::Share)
     }
 }
 
@@ -222,7 +224,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     parts(Row::W10, "writes_10", "beside 10", Unit::PerSecond, HUNDRED_THOUSAND),
     parts(Row::W11, "slow_p99", "p99 of the others", Unit::Milliseconds, &[]),
     parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times, UNCHANGED),
-    parts(Row::W11, "slow_delivered", "told in time", Unit::Times, &[]),
+    parts(Row::W11, "slow_delivered", "told in time", Unit::Share, &[]),
     parts(Row::W11, "slow_growth", "memory grew by", Unit::Bytes, &[]),
     parts(
         Row::W13,

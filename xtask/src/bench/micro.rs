@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::bench::contender::Contender;
@@ -42,6 +42,14 @@ pub(crate) fn measure(
     if phases.contains(&Phase::SlowHandler) {
         let answer = |sleep: u64| run(&["slow".to_owned(), size.milliseconds.to_string(), sleep.to_string()]);
         let (without, with) = (answer(0)?, answer(10)?);
+        // A latency of nothing that was told is no figure.
+        for told in [&without, &with] {
+            ensure!(
+                number(told, "delivered")? > 0.0,
+                "{} told its handlers nothing: {told}",
+                contender.name()
+            );
+        }
         measured.add("slow_p99", number(&with, "p99")?);
         measured.add("slow_ratio", number(&with, "p99")? / number(&without, "p99")?.max(0.001));
         measured.add("slow_delivered", number(&with, "delivered")?);

@@ -109,9 +109,12 @@ fn plan(options: &Options, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> 
 
 fn footer(setting: &Setting) -> String {
     let Setting { count, rounds, checksum, server, busy, machine } = setting;
-    let busy = busy * 100.0;
+    let busy = match busy {
+        Some(busy) => format!(", busy for {:.0} % of a processor at most", busy * 100.0),
+        None => String::new(),
+    };
     format!(
-        "{count} objects, {rounds} rounds, checksum {checksum}; {server}, busy for {busy:.0} % of a processor at most
+        "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
 Each line: the median, the least and the most of the rounds; then the ratio to the best peer in the same round."
     )

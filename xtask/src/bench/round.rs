@@ -10,7 +10,7 @@ use crate::bench::document::Setting;
 use crate::bench::life::{self, Stage};
 use crate::bench::measured::{Measured, Rounds};
 use crate::bench::micro;
-use crate::bench::options::Options;
+use crate::bench::options::{Options, Server};
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
 use crate::bench::server::{self, Wanted};
@@ -53,7 +53,7 @@ pub(crate) fn all(rig: Rig<'_>, count: u64, plan: &[(Contender, Vec<Phase>)]) ->
     let setting = Setting {
         count,
         rounds: of,
-        busy,
+        busy: server.as_ref().filter(|server| server.kind == Server::Replay).map(|_| busy),
         checksum: server.as_ref().map_or_else(|| "none".to_owned(), |server| server.checksum.clone()),
         server: server.as_ref().map_or("no server", |server| server.about),
         machine: machine(),

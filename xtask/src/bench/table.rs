@@ -23,6 +23,7 @@ impl Unit {
             Self::PerSecond => format!("{value:.0}/s"),
             Self::Events => format!("{value:.0}"),
             Self::Times => format!("{value:.2}x"),
+            Self::Share => format!("{:.0} %", value * 100.0),
         }
     }
 }

@@ -90,17 +90,20 @@ async fn counted(counts: &[Arc<AtomicU64>], events: u64) {
 
 async fn slow(milliseconds: u64, sleep: u64) {
     let count = milliseconds * BURST;
-    let began = Instant::now();
-    let bursts = stream::unfold(0, move |turn| async move {
+    let (begin, begun) = tokio::sync::oneshot::channel();
+    let waits = stream::once(async move { _ = begun.await }).filter_map(|()| async { None });
+    let bursts = stream::unfold((None, 0), move |(began, turn)| async move {
         if turn >= count {
             return None;
         }
+        // The clock starts when the first events are asked for.
+        let began = began.unwrap_or_else(Instant::now);
         let due = began + Duration::from_millis(turn / BURST);
         tokio::time::sleep_until(due.into()).await;
         // A stream that is not asked is late, and so the time is that at which it was to be.
         let late = due.elapsed().as_nanos() as u64;
         let burst: Vec<_> = (turn..turn + BURST).map(|turn| stamped(turn, now() - late)).collect();
-        Some((stream::iter(burst), turn + BURST))
+        Some((stream::iter(burst), (Some(began), turn + BURST)))
     });
     let (_, writer) = reflector::store_shared::<Pod>(BUFFER);
     let all: Vec<_> = (0..OTHERS).map(|_| Arc::new(Seen::default())).collect();
@@ -116,16 +119,22 @@ async fn slow(milliseconds: u64, sleep: u64) {
     let mut follower = writer.subscribe().expect("the store is shared");
     tokio::spawn(async move {
         while let Some(pod) = follower.next().await {
-            let is_change = pod.metadata.annotations.is_some();
-            tokio::time::sleep(Duration::from_millis(if is_change { sleep } else { 0 })).await;
+            // Only changes are slow to handle, and a sleep of nothing is none: the timer would make a millisecond of it.
+            if sleep > 0 && pod.metadata.annotations.is_some() {
+                tokio::time::sleep(Duration::from_millis(sleep)).await;
+            }
         }
     });
-    let before = Usage::now().rss;
-    let stream = events(bursts.flatten().chain(stream::pending())).reflect_shared(writer);
+    let stream = events(waits.chain(bursts.flatten()).chain(stream::pending())).reflect_shared(writer);
     tokio::spawn(async move {
         pin_mut!(stream);
         while stream.next().await.is_some() {}
     });
+    while all.iter().any(|seen| seen.events() < OBJECTS) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let before = Usage::now().rss;
+    _ = begin.send(());
     // Nobody waits for those who are held up by a slow one: what was told in time is what there is.
     tokio::time::sleep(Duration::from_millis(milliseconds * 2)).await;
     let mut latencies: Vec<u64> = all.iter().flat_map(|seen| seen.so_far().latencies).collect();
