@@ -237,6 +237,29 @@ async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
+    let _turn = TURN.lock().await;
+    let cluster = seeded(150).await;
+    let maps = counted(&cluster, Keep::Compact, Strategy::List).await;
+    for looks in [false, true] {
+        decoded();
+        let seen = Arc::new(Mutex::new(BTreeMap::new()));
+        let told = Arc::clone(&seen);
+        let handler = move |event: &Event<Counted>| {
+            let value = looks.then(|| event.object().data["value"].clone());
+            *told.lock().unwrap().entry((event.object().key().unwrap(), value)).or_insert(0) += 1;
+        };
+        let handled = maps.add_handler(handler).unwrap();
+        handled.caught_up().await;
+        let seen = seen.lock().unwrap();
+        assert!(seen.len() == 150 && seen.values().all(|times| *times == 1));
+        assert_eq!(decoded(), if looks { 150 } else { 0 }, "also by whoever decodes ahead");
+        handled.remove().await;
+    }
+    maps.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_cannot_be_decoded_is_reported_when_it_comes() {
     let _turn = TURN.lock().await;
     let cluster = seeded(2).await;
