@@ -11,7 +11,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 const LOCK: &str = "lock";
@@ -31,7 +31,7 @@ impl Folder {
             TryLockError::WouldBlock => OpenError::Locked { path: path.into() },
             TryLockError::Error(cause) => OpenError::io(&lock_path, "locking")(cause),
         })?;
-        let folder = Self { path: path.into(), _lock: lock };
+        let folder = Self { path: path.into(), lock };
         match fs::remove_file(folder.path.join(NEXT)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(OpenError::io(folder.path.join(NEXT), "removing an unfinished file")(error))
@@ -83,6 +83,13 @@ impl Folder {
     /// Whether this is still the file that is found under the name of the state.
     pub(crate) fn is_in_place(&self, file: &File) -> bool {
         is_same(file, &self.state())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is being started elsewhere in the program shares the open file for a moment.
+        let _ = self.lock.unlock();
     }
 }
 

@@ -175,7 +175,7 @@ mod tests {
         let mut packer = Packer::new(3);
         assert_eq!(packer.pack(b"short"), None);
         let mut number = 1_u64;
-        let noise: Vec<u8> = std::iter::repeat_with(|| {
+        let noise = std::iter::repeat_with(|| {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             number.to_be_bytes()[0]
         });
@@ -200,6 +200,6 @@ mod tests {
     #[test]
     fn garbage_expands_to_nothing() {
         assert_eq!(expand(b"garbage", 1 << 20, None), None);
-        assert_eq!(expand(b"", 0, None), None);
+        assert_eq!(expand(b"", 1, None), None);
     }
 }

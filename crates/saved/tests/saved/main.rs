@@ -1,0 +1,27 @@
+//! What is saved is what is restored, whatever happens in between.
+
+mod model;
+
+mod layout;
+
+mod child;
+
+mod reopen;
+
+mod torn;
+
+mod mutated;
+
+mod hostile;
+
+mod killed;
+
+mod full_disk;
+
+mod folder;
+
+mod refused;
+
+mod behind;
+
+mod compacted;
