@@ -24,6 +24,47 @@
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # What it promises
+//!
+//! - **A state the server had, or none.** What is restored is all batches up to some point. A batch that was being written when the
+//!   process ended, or that was damaged since, is dropped with all that follow, and [`Restored::dropped`] says so.
+//! - **Nobody waits for the disk.** [`Saved::append`] hands a batch to a thread. When more waits than may, batches are refused until
+//!   there is a [`Snapshot`]; what is on disk stays, and is as good to resume from as any earlier state.
+//! - **A failing disk harms nobody.** [`Status`] and [`Event`] tell of it, saving is tried again, and the informer goes on.
+//! - **One folder, one process.** A folder is locked while it is open, and closed to other users: it may hold secrets.
+//! - **No file does harm.** Lengths are held against the file before anything is set aside for them.
+//!
+//! # How it is kept
+//!
+//! One file: a header in JSON that says whose state it is, then frames of records. A frame carries a checksum (XXH3) that covers
+//! where it stands and in which file, and the last frame of a batch ends in a commit. Batches that come within the flush interval are
+//! written as one, of which only the last change to each key is kept. When there is more in the file that is of no use than is of
+//! use, a new file is written beside it, synced, and put in its place.
+//!
+//! Payloads are packed one by one with zstd, against 64 KiB of payloads of the first objects, and stay packed in memory until
+//! [`Payload::bytes`] is called. Blocks of many objects would pack to a third of that, but every read would expand a block, and
+//! every compaction would pack all objects again rather than copy them. A caller that has packed payloads already hands them over
+//! with an [`Encoding`] of its own, and keeps the dictionary as an attachment ([`Batch::attach`]).
+//!
+//! # Why not a database
+//!
+//! It is read once, whole, at start, and then only written to: a map in a file that is looked up by key has to be paid for and is
+//! not used. 100,000 pods of 8 KB protobuf, 2 cores shared with other work, the best of two runs, everything in one program;
+//! packed is the same bytes for all; an event is one put of a thousand that are committed together:
+//!
+//! | | file MB | load ms | CPU per event, us | files on crash |
+//! |---|---|---|---|---|
+//! | this log, packs by itself | 119 | 68 | 26 | a prefix of batches, tested by killing it |
+//! | this log, given packed | 101 | 193 | 4.6 | the same |
+//! | redb 4.4, given packed, synced | 270 | 293 | 22.7 | the last synced commit |
+//! | redb 4.4, given packed, not synced | 270 to 539 | 199 | 13.8 | the last synced commit |
+//! | fjall 3.1, given packed | 131 | 288 | 8.2 | a prefix of batches |
+//! | this log, as they are | 812 | 362 | 10.5 | a prefix of batches |
+//! | fjall 3.1, 8 KB each (LZ4) | 838 | 820 | 73.7 | a prefix of batches |
+//! | redb 4.4, 8 KB each | 1,078 | 845 | 36.9 | the last synced commit |
+//!
+//! What is said of the crashes of others is what they promise. `cargo bench -p kube-informer-saved` measures the log alone.
 
 mod header;
 

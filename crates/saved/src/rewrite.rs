@@ -51,6 +51,8 @@ pub(crate) struct Written {
 
 /// So many objects are looked at to make a dictionary.
 pub(crate) const SAMPLED: usize = 64;
+/// They are taken from so many, as neighbours tend to look alike.
+const LOOKED_AT: usize = 16 * SAMPLED;
 
 impl Rewrite<'_> {
     /// Writes a file of these objects. If this fails, the old file is where it was, and as it was.
@@ -99,9 +101,9 @@ impl Rewrite<'_> {
     ) -> Result<Image, SaveError> {
         let failed = || SaveError::io("writing a new file");
         let mut image = Image::default();
-        let first: Vec<Object> = objects.by_ref().take(SAMPLED).collect::<Result<_, _>>()?;
+        let first: Vec<Object> = objects.by_ref().take(LOOKED_AT).collect::<Result<_, _>>()?;
         if let Some(packer) = &mut self.packer {
-            learn(packer, first.iter());
+            learn(packer, first.iter().step_by(1 + first.len() / SAMPLED));
             image.dictionary = packer.dictionary().cloned();
         }
         if let Some(dictionary) = &image.dictionary {

@@ -67,10 +67,10 @@ fn fill_up(folder: &str) {
     saved.flush().unwrap();
     assert!(saved.status().failing.is_none());
     assert_eq!(saved.status().objects, usize::try_from(count).unwrap() + 2);
+    drop(saved);
     let told = told.lock().unwrap();
     let kinds: Vec<_> = told.iter().map(|event| matches!(event, Event::Failed { .. })).collect();
     assert_eq!(kinds, [true, true, false], "{told:?}");
-    drop(saved);
     let (_, restored) = Saved::open(folder, &header(), crate::model::options()).unwrap();
     assert_eq!(State::of(&restored), state(count + 2));
 }
