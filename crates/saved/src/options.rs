@@ -44,6 +44,9 @@ pub enum Sync {
     Flushes,
 }
 
+/// As good as never, and no clock overflows with it.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -58,7 +61,7 @@ impl Default for Options {
 impl Options {
     /// How long a change may wait to be written; one second unless told. What waits is written together.
     pub fn flush_interval(mut self, interval: Duration) -> Self {
-        self.limits.interval = interval;
+        self.limits.interval = interval.min(LONGEST);
         self
     }
 
@@ -93,7 +96,7 @@ impl Options {
 
     /// How long to wait after a failure, and at most after many; a second, doubled up to a minute, unless told.
     pub fn retry(mut self, first: Duration, longest: Duration) -> Self {
-        self.pauses = Pauses { first, longest };
+        self.pauses = Pauses { first, longest: longest.min(LONGEST) };
         self
     }
 

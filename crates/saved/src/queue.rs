@@ -147,6 +147,16 @@ impl Queue {
         self.clear();
     }
 
+    /// Whether nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting_since.is_none()
+    }
+
+    /// Whether what waits is not to wait for the interval.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.snapshot.is_some() || self.size >= self.limits.size / 2
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         self.stage == Stage::Stopped
     }
@@ -169,8 +179,7 @@ impl Queue {
             self.is_hurried = false;
             return if self.is_closing() { Step::End } else { Step::Wait };
         };
-        let is_full = self.snapshot.is_some() || self.size >= self.limits.size / 2;
-        let due = if is_full { since } else { since + self.limits.interval };
+        let due = if self.is_urgent() { since } else { since + self.limits.interval };
         let due = due.max(self.not_before.unwrap_or(due));
         if now < due && !self.is_hurried && !self.is_closing() {
             return Step::WaitUntil(due);

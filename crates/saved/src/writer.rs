@@ -116,8 +116,13 @@ impl Desk {
     }
 
     pub(crate) fn append(&self, batch: Batch) -> Taken {
-        let taken = self.state().queue.append(batch, Instant::now());
-        self.came.notify_one();
+        let mut state = self.state();
+        let was_idle = state.queue.is_idle();
+        let taken = state.queue.append(batch, Instant::now());
+        // A writer that waits for the interval is not woken for each change within it.
+        if was_idle || state.queue.is_urgent() {
+            self.came.notify_one();
+        }
         taken
     }
 

@@ -1,7 +1,8 @@
 //! A file that was cut or damaged anywhere is the batches up to some point, or an error that says so.
 
-use crate::model::{Folder, State, open, reopened, save};
-use kube_informer_saved::OpenError;
+use crate::model::{Folder, Random, State, object, open, reopened, save};
+use kube_informer_saved::{Batch, OpenError, Taken};
+use kube_informer_wire::ResourceVersion;
 
 const BATCHES: u64 = 9;
 
@@ -97,4 +98,55 @@ fn frames_behind_a_damaged_one_do_not_come_back() {
     save(&saved, 3);
     drop(saved);
     assert_eq!(reopened(&folder), State::after(4));
+}
+
+#[test]
+fn a_batch_of_many_frames_is_there_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let (saved, _) = open(&folder);
+    save(&saved, 0);
+    let before = folder.bytes().len();
+    let mut batch = Batch::new();
+    for number in 0..20 {
+        let mut random = Random(number);
+        let noise: Vec<u8> = (0..32 << 10).flat_map(|_| random.next().to_le_bytes()).collect();
+        batch.put(object(&format!("web/large-{number}"), 1, &noise));
+    }
+    batch.version(ResourceVersion::number(1));
+    assert_eq!(saved.append(batch), Taken::Queued);
+    saved.close().unwrap();
+    let bytes = folder.bytes();
+    let frames = crate::layout::Parts::of(&bytes).bodies;
+    assert!(frames.len() > 4, "{} frames", frames.len());
+    // Right behind each frame, and within it.
+    let mut end = bytes.len() - frames.iter().map(|frame| frame.len() + 12).sum::<usize>();
+    for frame in &frames {
+        for cut in [end, end + 12, end + frame.len() / 2].into_iter().filter(|cut| *cut >= before) {
+            let restored = folder.open_with(&bytes[..cut]).unwrap();
+            assert_eq!(State::of(&restored), State::after(1), "cut at {cut}");
+        }
+        end += frame.len() + 12;
+    }
+    assert_eq!(folder.open_with(&bytes).unwrap().objects().len(), 20 + State::after(1).objects.len());
+}
+
+#[test]
+fn a_batch_of_many_frames_that_was_cut_leaves_no_trace_in_the_next() {
+    let folder = Folder::new();
+    let (saved, _) = open(&folder);
+    save(&saved, 0);
+    drop(saved);
+    let mut parts = crate::layout::Parts::of(&folder.bytes());
+    // A whole frame without a commit: the deletion of everything there is, say.
+    let known = State::after(1).objects;
+    let deletions =
+        known.keys().flat_map(|key| [&[2, u8::try_from(key.len()).unwrap()], key.as_bytes()].concat());
+    parts.bodies.push(deletions.collect());
+    std::fs::write(folder.state(), parts.to_file()).unwrap();
+    let (saved, restored) = open(&folder);
+    assert_eq!(State::of(&restored), State::after(1));
+    assert!(restored.dropped().is_some());
+    save(&saved, 1);
+    drop(saved);
+    assert_eq!(reopened(&folder), State::after(2));
 }
