@@ -2,9 +2,9 @@
 
 use crate::{
     child,
-    model::{Folder, Random, State, batch, header, options, reopened},
+    model::{Folder, Random, State, batch, header, object, open, options, reopened},
 };
-use kube_informer_saved::{Saved, Taken};
+use kube_informer_saved::{Batch, Saved, Taken};
 use std::{
     io::{BufRead, BufReader, Write},
     os::unix::process::ExitStatusExt,
@@ -44,7 +44,7 @@ fn what_was_flushed_is_there_after_a_kill() {
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let flushed = lines.by_ref().filter_map(|line| line.strip_prefix("flushed ")?.parse::<u64>().ok());
         let promised = flushed.take(1 + random.below(60)).last().expect("it says so");
-        (0..random.below(2_000)).for_each(|_| std::thread::yield_now());
+        (0..random.below(2) * random.below(2_000)).for_each(|_| std::thread::yield_now());
         process.kill().unwrap();
         let ended = process.wait().unwrap();
         assert_eq!(ended.signal(), Some(9), "it was at work when it was killed");
@@ -55,4 +55,26 @@ fn what_was_flushed_is_there_after_a_kill() {
         longest = version;
     }
     assert!(longest > 3 * ROUNDS, "each round adds to what the one before left");
+}
+
+#[test]
+fn what_was_flushed_is_there_when_the_process_ends_that_moment() {
+    let name = "killed::what_was_flushed_is_there_when_the_process_ends_that_moment";
+    const OBJECTS: usize = 3_000;
+    if let Some(folder) = child::task() {
+        let (saved, _) = Saved::open(folder, &header(), options()).unwrap();
+        let mut large = Batch::new();
+        // It takes a while to write, so that a promise that comes too early is broken.
+        for number in 0..OBJECTS {
+            large.put(object(&format!("web/{number}"), 1, &number.to_string().repeat(300).into_bytes()));
+        }
+        assert_eq!(saved.append(large), Taken::Queued);
+        saved.flush().unwrap();
+        std::process::abort();
+    }
+    let folder = Folder::new();
+    let ended =
+        child::command("ulimit -c 0;", name, folder.path().to_str().unwrap()).output().unwrap().status;
+    assert_eq!(ended.signal(), Some(6), "it came to its end");
+    assert_eq!(open(&folder).1.objects().len(), OBJECTS);
 }
