@@ -107,7 +107,8 @@ impl Options {
         self
     }
 
-    /// Tells of failures and compactions, on the thread that writes; while it does not return, nothing is written.
+    /// Tells of failures and compactions, on the thread that writes. While it does not return, nothing is written, so it must
+    /// not wait for [`Saved::flush`](crate::Saved::flush).
     pub fn on_event(mut self, listener: impl Fn(&Event) + Send + std::marker::Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self

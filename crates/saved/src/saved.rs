@@ -14,7 +14,8 @@ use std::{path::Path, sync::Arc, thread::JoinHandle};
 
 /// A folder that a state is saved to, by a thread of its own.
 ///
-/// [`Saved::append`] and [`Saved::replace`] never wait for the disk. When the handle is dropped, what waits is written first.
+/// [`Saved::append`] and [`Saved::replace`] never wait for the disk. Dropping the handle does: what waits is written first, and a
+/// failure is not tried again.
 #[derive(Debug)]
 pub struct Saved {
     desk: Arc<Desk>,
@@ -91,5 +92,17 @@ impl Drop for Saved {
             // It ends with a panic only if a listener or a snapshot's objects do.
             let _ = writer.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_have_it_in_common() {
+        fn check<T: Send + std::marker::Sync>() {}
+        check::<Saved>();
+        check::<Restored>();
     }
 }

@@ -9,8 +9,12 @@ mod child;
 mod reopen;
 mod torn;
 mod mutated;
+// Limits are set as Linux has them.
+#[cfg(target_os = "linux")]
 mod hostile;
 mod killed;
+// Limits are set as Linux has them.
+#[cfg(target_os = "linux")]
 mod full_disk;
 mod folder;
 mod refused;
