@@ -42,7 +42,7 @@
 //! written as one, of which only the last change to each key is kept. When there is more in the file that is of no use than is of
 //! use, a new file is written beside it, synced, and put in its place.
 //!
-//! Payloads are packed one by one with zstd, against 64 KiB of payloads of the first objects, and stay packed in memory until
+//! Payloads are packed one by one with zstd, against 64 KiB of payloads of some of them, and stay packed in memory until
 //! [`Payload::bytes`] is called. Blocks of many objects would pack to a third of that, but every read would expand a block, and
 //! every compaction would pack all objects again rather than copy them. A caller that has packed payloads already hands them over
 //! with an [`Encoding`] of its own, and keeps the dictionary as an attachment ([`Batch::attach`]).

@@ -30,7 +30,7 @@ pub struct Options {
 pub enum Compression {
     /// As they are.
     Off,
-    /// Each packed with zstd at this level, against a dictionary that is made of the first objects.
+    /// Each packed with zstd at this level, against a dictionary that is made of some of them, and made anew when that pays.
     Level(i32),
 }
 

@@ -76,6 +76,15 @@ impl Samples {
         self.count += 1;
     }
 
+    pub(crate) fn of<'a>(payloads: impl IntoIterator<Item = &'a Bytes>) -> Self {
+        let mut samples = Self::default();
+        let mut payloads = payloads.into_iter();
+        while let Some(payload) = payloads.next().filter(|_| !samples.is_full()) {
+            samples.add(payload);
+        }
+        samples
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.content.len() >= MAX_DICTIONARY
     }
@@ -103,6 +112,11 @@ impl Packer {
             Some((dictionary, pack))
         });
         self.dictionary = made;
+    }
+
+    /// How many bytes these take, packed.
+    pub(crate) fn size_of(&mut self, payloads: &[Bytes]) -> usize {
+        payloads.iter().map(|plain| self.pack(plain).map_or(plain.len(), <[u8]>::len)).sum()
     }
 
     /// The packed bytes; nothing if they are better left as they are.

@@ -103,7 +103,7 @@ impl Rewrite<'_> {
         let mut image = Image::default();
         let first: Vec<Object> = objects.by_ref().take(LOOKED_AT).collect::<Result<_, _>>()?;
         if let Some(packer) = &mut self.packer {
-            learn(packer, first.iter().step_by(1 + first.len() / SAMPLED));
+            relearn(packer, first.iter().step_by(1 + first.len() / SAMPLED));
             image.dictionary = packer.dictionary().cloned();
         }
         if let Some(dictionary) = &image.dictionary {
@@ -154,18 +154,28 @@ fn draw_seed() -> u64 {
 
 /// Makes a dictionary of objects that stand for all, if there is none and they are enough.
 pub(crate) fn learn<'a>(packer: &mut Packer, objects: impl Iterator<Item = &'a Object>) {
-    if packer.dictionary().is_some() {
-        return;
+    if packer.dictionary().is_none() {
+        packer.set_dictionary(Samples::of(&plain(objects)).dictionary());
     }
-    let mut samples = Samples::default();
+}
+
+/// Makes a new dictionary where that packs a quarter better, as it does when the first objects were few, or look different now.
+fn relearn<'a>(packer: &mut Packer, objects: impl Iterator<Item = &'a Object>) {
+    let Some(in_use) = packer.dictionary().cloned() else { return learn(packer, objects) };
+    let mut plain = plain(objects);
+    // Half of them make it, the other half tell what it is worth.
+    let others = plain.split_off(plain.len() / 2);
+    let Some(made) = Samples::of(&plain).dictionary() else { return };
+    let before = packer.size_of(&others);
+    packer.set_dictionary(Some(made));
+    if packer.size_of(&others) > before / 4 * 3 {
+        packer.set_dictionary(Some(in_use));
+    }
+}
+
+fn plain<'a>(objects: impl Iterator<Item = &'a Object>) -> Vec<Bytes> {
     let plain = objects.filter(|object| object.payload.encoding() == Encoding::PLAIN);
-    for bytes in plain.filter_map(|object| object.payload.bytes().ok()) {
-        if samples.is_full() {
-            break;
-        }
-        samples.add(&bytes);
-    }
-    packer.set_dictionary(samples.dictionary());
+    plain.filter_map(|object| object.payload.bytes().ok()).collect()
 }
 
 /// Writes an object, packed if that is asked for, and tells where it is.

@@ -63,6 +63,45 @@ fn a_dictionary_is_made_and_kept_and_replaced() {
 }
 
 #[test]
+fn a_dictionary_of_objects_that_are_gone_is_replaced() {
+    let folder = Folder::new();
+    let (saved, _) = Saved::open(folder.path(), &header(), options()).unwrap();
+    let write = |kind: &str, version| {
+        let mut batch = Batch::new();
+        for number in 0..2_000 {
+            let own = (number + version) * 7919;
+            let words = (0..40).map(|word| format!("{kind}-{word}/{} ", word * 31 % 17)).collect::<String>();
+            batch.put(object(&format!("web/{number}"), version, format!("{own} {words}").as_bytes()));
+        }
+        assert_eq!(
+            saved.append({
+                batch.version(ResourceVersion::number(version));
+                batch
+            }),
+            Taken::Queued
+        );
+        saved.flush().unwrap();
+        saved.status().live_bytes
+    };
+    let first = write("deployment", 1);
+    let stale = write("Überraschung", 2);
+    assert!(stale > first * 3 / 2, "{first} {stale}");
+    saved.close().unwrap();
+
+    // All objects written anew, as compaction does.
+    let (saved, restored) = Saved::open(folder.path(), &header(), options()).unwrap();
+    let state = State::of(&restored);
+    let snapshot =
+        kube_informer_saved::Snapshot::new(restored.into_objects()).version(ResourceVersion::number(2));
+    assert_eq!(saved.replace(snapshot), Taken::Queued);
+    saved.flush().unwrap();
+    let renewed = saved.status().live_bytes;
+    assert!(renewed * 3 / 2 < stale, "{stale} {renewed}");
+    drop(saved);
+    assert_eq!(reopened(&folder), state);
+}
+
+#[test]
 fn damage_beneath_a_writer_is_noticed_and_a_snapshot_mends_it() {
     use std::io::{Seek, SeekFrom, Write};
     let folder = Folder::new();
