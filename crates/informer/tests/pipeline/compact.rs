@@ -251,7 +251,7 @@ async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
         };
         let handled = maps.add_handler(handler).unwrap();
         handled.caught_up().await;
-        let seen = seen.lock().unwrap();
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
         assert!(seen.len() == 150 && seen.values().all(|times| *times == 1));
         assert_eq!(decoded(), if looks { 150 } else { 0 }, "also by whoever decodes ahead");
         handled.remove().await;

@@ -1,0 +1,108 @@
+//! The handle to a saved state.
+
+use crate::{
+    batch::{Batch, Snapshot},
+    error::{OpenError, SaveError},
+    header::Header,
+    log::Log,
+    options::Options,
+    queue::{Queue, Taken},
+    restored::Restored,
+    writer::{Desk, Status},
+};
+use std::{path::Path, sync::Arc, thread::JoinHandle};
+
+/// A folder that a state is saved to, by a thread of its own.
+///
+/// [`Saved::append`] and [`Saved::replace`] never wait for the disk. Dropping the handle does: what waits is written first, and a
+/// failure is not tried again.
+#[derive(Debug)]
+pub struct Saved {
+    desk: Arc<Desk>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Saved {
+    /// Opens a folder, which is made if it is missing, and reads what was saved there.
+    ///
+    /// The folder belongs to this handle until it is dropped. It is closed to other users, and so are the files in it.
+    ///
+    /// # Errors
+    /// [`OpenError`]: what is saved is of something else or cannot be read, another process has the folder, or the system
+    /// refuses.
+    pub fn open(
+        folder: impl AsRef<Path>,
+        header: &Header,
+        options: Options,
+    ) -> Result<(Self, Restored), OpenError> {
+        let Options { config, limits, pauses, listener } = options;
+        let path = folder.as_ref();
+        let (log, restored) = Log::open(path, header, config)?;
+        let desk = Arc::new(Desk::new(Queue::new(limits), log.size(), pauses, listener));
+        let shared = Arc::clone(&desk);
+        let thread = std::thread::Builder::new().name("saved-state".to_owned());
+        let writer = thread.spawn(move || shared.run(log));
+        let writer = writer.map_err(OpenError::io(path, "starting a thread"))?;
+        Ok((Self { desk, writer: Some(writer) }, restored))
+    }
+
+    /// Saves a batch after those before it.
+    ///
+    /// It is written within the flush interval, together with others. Batches are read back in this order, each whole, up
+    /// to some point; never one without those before it.
+    pub fn append(&self, batch: Batch) -> Taken {
+        self.desk.append(batch)
+    }
+
+    /// Saves a whole state in place of everything before it.
+    ///
+    /// Until it is written, what was saved before stays. After a failure it is not tried again, but asked for again.
+    pub fn replace(&self, snapshot: Snapshot) -> Taken {
+        self.desk.replace(snapshot)
+    }
+
+    /// Waits until everything before is in the file, without waiting for the interval. It blocks; do not call it on
+    /// an async thread.
+    ///
+    /// # Errors
+    /// [`SaveError`] if it is not, and will be only later or after a snapshot; see [`SaveError::needs_snapshot`].
+    pub fn flush(&self) -> Result<(), SaveError> {
+        self.desk.flush()
+    }
+
+    /// How saving goes.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.desk.status()
+    }
+
+    /// Writes what waits, and gives the folder back. It blocks, as dropping the handle does.
+    ///
+    /// # Errors
+    /// [`SaveError`] if something could not be written.
+    pub fn close(self) -> Result<(), SaveError> {
+        self.flush()
+    }
+}
+
+impl Drop for Saved {
+    fn drop(&mut self) {
+        self.desk.close();
+        if let Some(writer) = self.writer.take() {
+            // It ends with a panic only if a listener or a snapshot's objects do.
+            let _ = writer.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_have_it_in_common() {
+        fn check<T: Send + std::marker::Sync>() {}
+        check::<Saved>();
+        check::<Restored>();
+    }
+}

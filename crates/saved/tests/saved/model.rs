@@ -1,0 +1,166 @@
+//! A state as plain maps, folders that clean up after themselves, and batches that follow from a number.
+
+use kube_informer_saved::{Batch, Header, Layout, Object, Options, Payload, Restored, Saved, Taken};
+use kube_informer_wire::ResourceVersion;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// What a server has, as far as it is saved: uid, version and bytes by key, and its own version.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) objects: BTreeMap<String, (String, u64, Vec<u8>)>,
+    pub(crate) version: Option<u64>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}:", self.version)?;
+        self.objects
+            .iter()
+            .try_for_each(|(key, (_, version, bytes))| write!(f, " {key}@{version} ({} bytes)", bytes.len()))
+    }
+}
+
+impl State {
+    pub(crate) fn of(restored: &Restored) -> Self {
+        let objects = restored.objects().iter().map(|object| {
+            let bytes = object.payload.bytes().expect("what passed the checksum can be read");
+            let version = object.version.to_number().unwrap();
+            (object.key.to_string(), (object.uid.to_string(), version, bytes.to_vec()))
+        });
+        let state = Self {
+            objects: objects.collect(),
+            version: restored.version().map(|version| version.to_number().unwrap()),
+        };
+        assert_eq!(state.objects.len(), restored.objects().len(), "no key comes twice");
+        state
+    }
+
+    pub(crate) fn put(&mut self, key: &str, version: u64, bytes: Vec<u8>) {
+        self.objects.insert(key.to_owned(), (format!("uid-of-{key}"), version, bytes));
+    }
+
+    /// The state after so many of the batches that [`batch`] makes.
+    pub(crate) fn after(batches: u64) -> Self {
+        let mut state = Self::default();
+        (0..batches).for_each(|number| {
+            step(number, &mut state, &mut Batch::new());
+        });
+        state
+    }
+}
+
+pub(crate) fn object(key: &str, version: u64, bytes: &[u8]) -> Object {
+    Object {
+        key: key.parse().unwrap(),
+        uid: format!("uid-of-{key}").into(),
+        version: ResourceVersion::number(version),
+        payload: Payload::plain(Layout::Json, bytes.to_vec().into()),
+    }
+}
+
+/// The batch of this number, which is the same wherever it is made.
+pub(crate) fn batch(number: u64) -> Batch {
+    let mut batch = Batch::new();
+    step(number, &mut State::default(), &mut batch);
+    batch
+}
+
+fn step(number: u64, state: &mut State, batch: &mut Batch) {
+    let mut random = Random(number + 1);
+    for _ in 0..1 + random.below(4) {
+        let key = format!("web/pod-{}", random.below(20));
+        if random.below(4) == 0 {
+            state.objects.remove(&key);
+            batch.delete(key.parse().unwrap());
+        } else {
+            let bytes =
+                format!("{{\"number\":{number},\"noise\":{}}}", random.next()).repeat(random.below(8));
+            state.put(&key, number, bytes.clone().into_bytes());
+            batch.put(object(&key, number, bytes.as_bytes()));
+        }
+    }
+    state.version = Some(number);
+    batch.version(ResourceVersion::number(number));
+}
+
+/// Numbers that look random and are the same every time.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit.max(1) as u64).unwrap()
+    }
+}
+
+/// A folder of a test's own.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("saved-test-{}-{count}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.0.join("state")
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.state()).unwrap()
+    }
+
+    /// What is restored from a file of these bytes.
+    pub(crate) fn open_with(&self, bytes: &[u8]) -> Result<Restored, kube_informer_saved::OpenError> {
+        std::fs::write(self.state(), bytes).unwrap();
+        Saved::open(self.path(), &header(), options()).map(|(_, restored)| restored)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn header() -> Header {
+    Header::new("", "v1", "pods").cluster("5f1e")
+}
+
+/// Nothing is written but when a test says so.
+pub(crate) fn options() -> Options {
+    Options::default().flush_interval(Duration::from_secs(3600))
+}
+
+pub(crate) fn open(folder: &Folder) -> (Saved, Restored) {
+    Saved::open(folder.path(), &header(), options()).unwrap()
+}
+
+pub(crate) fn reopened(folder: &Folder) -> State {
+    State::of(&open(folder).1)
+}
+
+/// Saves the batch of this number, by itself.
+pub(crate) fn save(saved: &Saved, number: u64) {
+    assert_eq!(saved.append(batch(number)), Taken::Queued);
+    saved.flush().unwrap();
+}

@@ -1,0 +1,80 @@
+//! Files changed at random, with and without checksums that hold, never do harm.
+
+use crate::{
+    layout::Parts,
+    model::{Folder, Random, State, open, save},
+};
+use std::time::{Duration, Instant};
+
+/// How long to go on at most; what is tried is the same every time.
+const LIMIT: Duration = Duration::from_secs(5);
+const ROUNDS: u64 = 4_000;
+
+fn written(folder: &Folder) -> Vec<u8> {
+    let (saved, _) = open(folder);
+    (0..12).for_each(|number| save(&saved, number));
+    drop(saved);
+    folder.bytes()
+}
+
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    if bytes.is_empty() {
+        return bytes.push(0);
+    }
+    let at = random.below(bytes.len());
+    let end = (at + random.below(40)).min(bytes.len());
+    match random.below(7) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+        2 => drop(bytes.drain(at..end)),
+        3 => {
+            let copy = bytes[at..end].to_vec();
+            let to = random.below(bytes.len());
+            bytes.splice(to..to, copy);
+        }
+        4 => bytes[at..end].fill(0xff),
+        5 => bytes.truncate(at),
+        _ => bytes.insert(at, random.next().to_le_bytes()[0]),
+    }
+}
+
+#[test]
+fn a_file_changed_at_random_is_a_state_it_once_had() {
+    let folder = Folder::new();
+    let bytes = written(&folder);
+    let states: Vec<State> = (0..=12).map(State::after).collect();
+    let start = Instant::now();
+    for round in 0..ROUNDS {
+        let mut random = Random(round);
+        let mut changed = bytes.clone();
+        (0..=random.below(4)).for_each(|_| mutate(&mut changed, &mut random));
+        if let Ok(restored) = folder.open_with(&changed) {
+            let state = State::of(&restored);
+            assert!(states.contains(&state), "round {round}: {state:?}");
+        }
+        if start.elapsed() > LIMIT {
+            break;
+        }
+    }
+}
+
+#[test]
+fn records_changed_at_random_under_checksums_that_hold_do_no_harm() {
+    let folder = Folder::new();
+    let bytes = written(&folder);
+    let start = Instant::now();
+    let mut restored_some = 0;
+    for round in 0..ROUNDS {
+        let mut random = Random(round);
+        let mut parts = Parts::of(&bytes);
+        let frame = random.below(parts.bodies.len());
+        (0..=random.below(3)).for_each(|_| mutate(&mut parts.bodies[frame], &mut random));
+        let restored = folder.open_with(&parts.to_file()).expect("the header is intact");
+        // Whatever they are, their bytes come or do not.
+        restored_some += restored.objects().iter().filter(|object| object.payload.bytes().is_ok()).count();
+        if start.elapsed() > LIMIT {
+            break;
+        }
+    }
+    assert!(restored_some > 0);
+}
