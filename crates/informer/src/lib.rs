@@ -41,6 +41,7 @@ mod waiters;
 pub mod list_watch;
 #[cfg(feature = "compact")]
 mod compact;
+mod tags;
 mod object;
 mod listing;
 pub mod reflector;

@@ -1,7 +1,10 @@
 //! What is done to every object once, before anyone sees it.
 
 #[cfg(feature = "compact")]
-use crate::compact::{Loose, Packed, Packer};
+use crate::{
+    compact::{Loose, Packed, Packer},
+    tags::{Tagger, Tags},
+};
 use crate::{
     list_watch::{BoxError, Item, ItemError},
     listing::Listing,
@@ -54,6 +57,8 @@ pub(super) struct Gate<K> {
     transform: Option<Transform<K>>,
     #[cfg(feature = "compact")]
     packer: Option<Packer<K>>,
+    #[cfg(feature = "compact")]
+    tagger: Option<Arc<Tagger<K>>>,
     report: Arc<dyn Fn(Rejected) + Send + Sync>,
     rejected: AtomicU64,
 }
@@ -74,9 +79,19 @@ pub(super) enum Look {
 enum Prepared<K> {
     /// It stays as it is.
     As(Object<K>),
-    /// It is to be packed. With the object, where somebody is about to look at it.
+    /// It is to be packed.
     #[cfg(feature = "compact")]
-    Loose(Loose<K>, Option<Arc<K>>),
+    Loose(Loose<K>, Extras<K>),
+}
+
+/// What there is beside an object that is packed.
+#[cfg(feature = "compact")]
+enum Extras<K> {
+    None,
+    /// The object: somebody is about to look at it.
+    Decoded(Arc<K>),
+    /// The index values under which it stands.
+    Tags(Box<Tags>),
 }
 
 #[cfg(feature = "compact")]
@@ -98,7 +113,7 @@ impl<K: Resource> Gate<K> {
         Ok(match prepared {
             Prepared::As(object) => (key, object),
             #[cfg(feature = "compact")]
-            Prepared::Loose(loose, decoded) => packed(key, self.pack_all(&[&loose]).pop(), decoded),
+            Prepared::Loose(loose, extras) => packed(key, self.pack_all(&[&loose]).pop(), extras),
         })
     }
 
@@ -140,21 +155,28 @@ impl<K: Resource> Gate<K> {
         if let (Some(_), Some(wire)) = (&self.packer, &wire)
             && let Some(loose) = Loose::new(wire, &Identity::of(&*object), self.transform.as_ref())
         {
-            return Ok((key, Prepared::Loose(loose, (look == Look::Soon).then_some(object))));
+            let extras = match (look, self.looking_tagger()) {
+                (Look::Soon, _) => Extras::Decoded(object),
+                (Look::Later, Some(tagger)) => Extras::Tags(Box::new((tagger.tags)(&key, &object))),
+                (Look::Later, None) => Extras::None,
+            };
+            return Ok((key, Prepared::Loose(loose, extras)));
         }
         #[cfg(not(feature = "compact"))]
         let _ = (wire, look);
         Ok((key, Prepared::As(object.into())))
     }
 
-    /// Prepares an object that nobody looks at yet, once it is certain that it can be decoded. Nothing where that, or a
-    /// transform, takes the object itself.
+    /// Prepares an object that nobody looks at yet, once it is certain that it can be decoded. Nothing where that, a
+    /// transform or an index takes the object itself.
     #[cfg(feature = "compact")]
     fn prepare_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Prepared<K>)>, LeftOut> {
-        let (Some(_), None) = (&self.packer, &self.transform) else { return Ok(None) };
+        let (Some(_), None, None) = (&self.packer, &self.transform, self.looking_tagger()) else {
+            return Ok(None);
+        };
         let Some((wire, identity)) = item.probed().map_err(LeftOut::Undecodable)? else { return Ok(None) };
         let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-        Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, None))))
+        Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, Extras::None))))
     }
 
     /// Packs together what is to be packed, and leaves everything in its place.
@@ -165,7 +187,7 @@ impl<K: Resource> Gate<K> {
         let mut all = self.pack_all(&loose).into_iter();
         let mut finish = |(key, prepared)| match prepared {
             Prepared::As(object) => (key, object),
-            Prepared::Loose(_, decoded) => packed(key, all.next(), decoded),
+            Prepared::Loose(_, extras) => packed(key, all.next(), extras),
         };
         prepared.into_iter().map(|prepared| prepared.map(&mut finish)).collect()
     }
@@ -175,6 +197,12 @@ impl<K: Resource> Gate<K> {
     fn finish(&self, prepared: Vec<Result<(Key, Prepared<K>), LeftOut>>) -> Vec<Collected<K>> {
         let finish = |(key, Prepared::As(object))| (key, object);
         prepared.into_iter().map(|prepared| prepared.map(finish)).collect()
+    }
+
+    /// What finds the index values of an object, if there are indexes that look at it.
+    #[cfg(feature = "compact")]
+    fn looking_tagger(&self) -> Option<&Tagger<K>> {
+        self.tagger.as_deref().filter(|tagger| (tagger.looks)())
     }
 
     #[cfg(feature = "compact")]
@@ -220,8 +248,13 @@ impl<K: Resource> Gate<K> {
 
 /// An object that was packed.
 #[cfg(feature = "compact")]
-fn packed<K>(key: Key, packed: Option<Packed<K>>, decoded: Option<Arc<K>>) -> (Key, Object<K>) {
-    (key.clone(), Object::packed(key, packed.expect("what is to be packed is"), decoded))
+fn packed<K>(key: Key, packed: Option<Packed<K>>, extras: Extras<K>) -> (Key, Object<K>) {
+    let (decoded, tags) = match extras {
+        Extras::None => (None, None),
+        Extras::Decoded(object) => (Some(object), None),
+        Extras::Tags(tags) => (None, Some(tags)),
+    };
+    (key.clone(), Object::packed(key, packed.expect("what is to be packed is"), decoded, tags))
 }
 
 /// Calls the transform, and makes an error of a panic: one bad object must not stop the source.
@@ -255,6 +288,12 @@ impl<K> Gate<K> {
         self.reuse = Some(Arc::new(known));
     }
 
+    /// Finds with this the index values of objects that are not kept decoded.
+    #[cfg(feature = "compact")]
+    pub(super) fn tag_with(&mut self, tagger: Tagger<K>) {
+        self.tagger = Some(Arc::new(tagger));
+    }
+
     pub(super) fn keep(&mut self, keep: Keep) {
         match keep {
             #[cfg(feature = "compact")]
@@ -282,6 +321,8 @@ impl<K> Default for Gate<K> {
             transform: None,
             #[cfg(feature = "compact")]
             packer: None,
+            #[cfg(feature = "compact")]
+            tagger: None,
             report,
             rejected: AtomicU64::new(0),
         }
@@ -296,6 +337,8 @@ impl<K> Clone for Gate<K> {
             transform: self.transform.clone(),
             #[cfg(feature = "compact")]
             packer: self.packer.clone(),
+            #[cfg(feature = "compact")]
+            tagger: self.tagger.clone(),
             report: Arc::clone(&self.report),
             rejected: AtomicU64::new(0),
         }

@@ -1,7 +1,10 @@
 //! One object as the store keeps it: its key, itself, and the index values under which it stands.
 
 use super::trie::Hashed;
-use crate::object::{Kept, Object};
+use crate::{
+    object::{Kept, Object},
+    tags::Tag,
+};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key};
 use std::sync::Arc;
@@ -13,13 +16,6 @@ pub struct Entry<K> {
     object: Kept<K>,
     /// In order, and each once.
     tags: Box<[Tag]>,
-}
-
-/// "This object stands under `value` in the index number `index`."
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tag {
-    pub(crate) index: usize,
-    pub(crate) value: Arc<str>,
 }
 
 impl<K> Entry<K> {

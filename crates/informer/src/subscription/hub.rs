@@ -31,6 +31,8 @@ use tokio::{sync::Notify, time::Instant};
 pub(crate) struct Hub<K> {
     store: Store<K>,
     stage: Mutex<Stage<K>>,
+    /// How much has been written to the log, for those who only want to know how far they are.
+    written: AtomicU64,
     /// How much had been told when the cache was complete for the first time.
     synced_at: AtomicU64,
     is_closed: AtomicBool,
@@ -78,6 +80,7 @@ impl<K> Hub<K> {
         Self {
             store,
             stage: Mutex::new(stage),
+            written: AtomicU64::new(0),
             synced_at: AtomicU64::new(u64::MAX),
             is_closed: AtomicBool::new(false),
             waiting: Mutex::default(),
@@ -165,7 +168,8 @@ impl<K> Hub<K> {
 
     /// How many events a follower has not been told.
     pub(super) fn depth(&self, seat: &Seat<K>) -> u64 {
-        seat.depth(self.told())
+        // Not under the lock, which is held while a whole list is taken in.
+        seat.depth(self.written.load(Ordering::Acquire))
     }
 
     /// Waits until nobody who makes others wait is too far behind.
@@ -222,6 +226,7 @@ impl<K> Hub<K> {
             let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
             if !whom.is_empty() {
                 stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
+                self.written.store(stage.log.end(), Ordering::Release);
             }
             let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
             drop(stage);
@@ -281,6 +286,7 @@ impl<K: Resource> Hub<K> {
             stage.log.append(part, received);
         }
         let end = stage.log.end();
+        self.written.store(end, Ordering::Release);
         self.metrics.events.increment(tidings.changes);
         self.metrics.objects.set(self.store.len() as f64);
         if let Some(version) = self.store.version().and_then(|version| version.to_number()) {
