@@ -4,7 +4,7 @@
 use crate::compact::Packed;
 use crate::tags::Tags;
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyError};
+use kube_informer_wire::{Identity, Key, KeyError, ResourceVersion};
 #[cfg(feature = "compact")]
 use std::sync::OnceLock;
 use std::{fmt, ops::Deref, sync::Arc};
@@ -263,6 +263,15 @@ impl<K> Kept<K> {
 }
 
 impl<K: Resource> Kept<K> {
+    /// The version of the object.
+    pub(crate) fn version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Whole(object) => object.meta().resource_version.as_deref()?.parse().ok(),
+            #[cfg(feature = "compact")]
+            Self::Packed(packed) => packed.version(),
+        }
+    }
+
     /// Whether this is the state of the object that has this identity.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         match self {

@@ -23,5 +23,8 @@ pub(crate) struct Tags {
 pub(crate) struct Tagger<K> {
     /// Says whether there are.
     pub(crate) looks: Box<dyn Fn() -> bool + Send + Sync>,
-    pub(crate) tags: Box<dyn Fn(&Key, &K) -> Tags + Send + Sync>,
+    pub(crate) tags: Box<Work<K>>,
 }
+
+#[cfg(feature = "compact")]
+type Work<K> = dyn Fn(&Key, &K) -> Tags + Send + Sync;

@@ -70,8 +70,13 @@ impl Order {
 }
 
 impl Query {
-    /// The keys of what is meant, in order. This looks at everything, so it is not for the thread that draws.
-    pub(super) fn answer(&self, snapshot: &Snapshot<DynamicObject>) -> Vec<Key> {
+    /// The keys of what is meant, in order, or nothing once that is not wanted any more. This looks at everything, so it is
+    /// not for the thread that draws.
+    pub(super) fn answer(
+        &self,
+        snapshot: &Snapshot<DynamicObject>,
+        is_wanted: impl Fn() -> bool,
+    ) -> Option<Vec<Key>> {
         let keys = match &self.filter {
             Some(Filter { index, value }) => snapshot.index_keys(index.name(), value).unwrap_or_default(),
             None => snapshot.keys(),
@@ -82,19 +87,33 @@ impl Query {
             .collect();
         match self.order {
             Order::Name => keys.sort_unstable(),
-            Order::Age => keys.sort_by_cached_key(|key| {
-                let object = snapshot.get(key);
+            Order::Age => {
                 let created =
-                    object.and_then(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
-                (Reverse(created), key.clone())
-            }),
-            Order::Change => keys.sort_by_cached_key(|key| {
-                let object = snapshot.get(key);
-                let version =
-                    object.and_then(|object| object.metadata.resource_version.as_ref()?.parse::<u64>().ok());
-                (Reverse(version), key.clone())
-            }),
+                    |key: &Key| snapshot.get(key)?.metadata.creation_timestamp.as_ref().map(|time| time.0);
+                keys = newest_first(keys, created, is_wanted)?;
+            }
+            Order::Change => {
+                let version = |key: &Key| snapshot.entry(key)?.version()?.to_number();
+                keys = newest_first(keys, version, is_wanted)?;
+            }
         }
-        keys
+        Some(keys)
     }
+}
+
+/// Puts keys in order, of something that has to be looked up.
+fn newest_first<T: Ord>(
+    keys: Vec<Key>,
+    of: impl Fn(&Key) -> Option<T>,
+    is_wanted: impl Fn() -> bool,
+) -> Option<Vec<Key>> {
+    let mut known = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !is_wanted() {
+            return None;
+        }
+        known.push((Reverse(of(&key)), key));
+    }
+    known.sort_unstable();
+    Some(known.into_iter().map(|(_, key)| key).collect())
 }

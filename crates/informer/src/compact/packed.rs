@@ -9,7 +9,7 @@ use super::{
 };
 use crate::list_watch::Decoder;
 use bytes::Bytes;
-use kube_informer_wire::{Format, Identity, Raw};
+use kube_informer_wire::{Format, Identity, Raw, ResourceVersion};
 use std::sync::{Arc, Weak};
 use triomphe::ThinArc;
 
@@ -129,6 +129,11 @@ impl<K> Packed<K> {
             transform: transform.clone(),
             stamp: self.stamp().cloned(),
         }
+    }
+
+    /// The version of the object, where it has one.
+    pub(crate) fn version(&self) -> Option<ResourceVersion> {
+        self.stamp().and_then(Stamp::version)
     }
 
     /// How many bytes it takes, with its share of what it was compressed with.

@@ -6,7 +6,7 @@ use crate::{
     tags::Tag,
 };
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key};
+use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::sync::Arc;
 
 /// An object in a [`Snapshot`](super::Snapshot), with its key.
@@ -61,6 +61,12 @@ impl<K> Entry<K> {
 }
 
 impl<K: Resource> Entry<K> {
+    /// The version of the object, where it has one. Nothing is decoded for it.
+    #[must_use]
+    pub fn version(&self) -> Option<ResourceVersion> {
+        self.object.version()
+    }
+
     /// Whether `other` is this very state of this very object, by uid and version.
     pub(crate) fn is_unchanged(&self, other: &Object<K>) -> bool {
         self.object.is_same_state(other)

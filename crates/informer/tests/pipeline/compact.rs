@@ -102,6 +102,8 @@ fn check_equal(whole: &Informer<Pod>, compact: &Informer<Pod>) {
     assert_eq!(expected.len(), 320);
     assert_eq!(by_key(compact.list()), expected);
     for (key, pod) in &expected {
+        let version = compact.snapshot().entry(key).and_then(|entry| entry.version());
+        assert_eq!(version.map(|version| version.to_string()), pod.metadata.resource_version);
         assert_eq!(compact.get(key).as_ref(), Some(pod));
         assert_eq!(compact.get(key).as_ref(), Some(pod), "and again");
     }
