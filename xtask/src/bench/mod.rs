@@ -1,10 +1,11 @@
 //! Measures this project beside its peers: `cargo xtask bench`.
 
+mod machine;
 mod row;
 mod options;
 mod contender;
 mod figure;
-mod talk;
+pub(crate) mod talk;
 mod programs;
 mod measured;
 mod server;
@@ -24,14 +25,18 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::bench::contender::{Contender, Program};
+use crate::bench::contender::Contender;
+pub(crate) use crate::bench::contender::Program;
 use crate::bench::document::Setting;
 use crate::bench::figure::FIGURES;
+pub(crate) use crate::bench::machine::machine;
 use crate::bench::options::Server;
-pub(crate) use crate::bench::options::{Options, parse, smoke};
-use crate::bench::programs::Programs;
+pub(crate) use crate::bench::options::{Options, Profile, parse, smoke};
+pub(crate) use crate::bench::programs::Programs;
 use crate::bench::round::Rig;
 use crate::bench::row::{Phase, Row};
+pub(crate) use crate::bench::server::kubeconfig;
+pub(crate) use crate::bench::talk::Talk;
 use crate::metadata::Workspace;
 use crate::paint::Paint;
 

@@ -1,6 +1,5 @@
 //! The rounds: every contender once, in an order that turns, against one server.
 
-use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -8,6 +7,7 @@ use anyhow::{Context, Result};
 use crate::bench::contender::{Contender, Program};
 use crate::bench::document::Setting;
 use crate::bench::life::{self, Stage};
+use crate::bench::machine::machine;
 use crate::bench::measured::{Measured, Rounds};
 use crate::bench::micro;
 use crate::bench::options::{Options, Server};
@@ -85,18 +85,4 @@ fn one(
         measured.0.extend(delivered.0);
     }
     Ok((measured, 0.0))
-}
-
-/// What this runs on, in a line.
-fn machine() -> String {
-    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    let field = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        line.split_once(':').map(|(_, value)| value.trim().to_owned())
-    };
-    let processor =
-        field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown processor".to_owned());
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_default();
-    format!("{processor}, {cores} processors, {memory} of memory, {}", std::env::consts::OS)
 }
