@@ -5,6 +5,7 @@ mod process;
 mod metadata;
 mod step;
 mod paint;
+mod file;
 mod go;
 mod interop;
 mod cluster;

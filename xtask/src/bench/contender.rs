@@ -80,6 +80,11 @@ impl Contender {
         !matches!(self, Self::OursParts | Self::KubeParts | Self::GoParts | Self::ApiServer)
     }
 
+    /// Whether it asks for JSON, of which a server holds more than of all else.
+    pub(crate) fn wants_json(self) -> bool {
+        self.arguments().windows(2).any(|pair| pair == ["--encoding", "json"])
+    }
+
     /// Whether it takes little memory, and little of the server's.
     pub(crate) fn is_small(self) -> bool {
         matches!(self, Self::OursCompact | Self::OursStrippedCompact)

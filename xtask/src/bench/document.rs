@@ -17,6 +17,8 @@ pub(crate) struct Setting {
     /// The highest share of one processor that the server was busy for, where that is looked at.
     pub(crate) busy: Option<f64>,
     pub(crate) machine: String,
+    /// Whether all rounds have run.
+    pub(crate) is_complete: bool,
 }
 
 /// The document of one run.
@@ -43,6 +45,7 @@ pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Valu
         "server": setting.server,
         "server_busy": setting.busy,
         "machine": setting.machine,
+        "complete": setting.is_complete,
         "figures": figures,
     })
 }

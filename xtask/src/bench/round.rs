@@ -25,17 +25,31 @@ pub(crate) struct Rig<'a> {
     pub(crate) options: &'a Options,
 }
 
-/// Runs all rounds over this many objects.
-pub(crate) fn all(rig: Rig<'_>, count: u64, plan: &[(Contender, Vec<Phase>)]) -> Result<(Setting, Rounds)> {
+/// Runs all rounds over this many objects, and keeps what there is after each contender.
+pub(crate) fn all(
+    rig: Rig<'_>,
+    count: u64,
+    plan: &[(Contender, Vec<Phase>)],
+    keep: &mut dyn FnMut(&Setting, &Rounds) -> Result<()>,
+) -> Result<(Setting, Rounds)> {
     let mut server = match plan.iter().any(|(contender, _)| contender.is_client()) {
         true => {
-            let clients = plan.iter().filter(|(contender, _)| contender.is_client());
-            let wanted = Wanted { count, is_json: clients.into_iter().any(|(client, _)| !client.is_small()) };
+            let mut clients = plan.iter().filter(|(contender, _)| contender.is_client());
+            let wanted = Wanted { count, is_json: clients.any(|(client, _)| client.wants_json()) };
             Some(server::start(rig.workspace, rig.options.server, wanted, rig.programs)?)
         }
         false => None,
     };
-    let (mut rounds, mut busy, of) = (Rounds::default(), 0.0, rig.options.rounds);
+    let (mut rounds, of) = (Rounds::default(), rig.options.rounds);
+    let mut setting = Setting {
+        count,
+        rounds: of,
+        busy: server.as_ref().filter(|server| server.kind == Server::Replay).map(|_| 0.0),
+        checksum: server.as_ref().map_or_else(|| "none".to_owned(), |server| server.checksum.clone()),
+        server: server.as_ref().map_or("no server", |server| server.about),
+        machine: machine(),
+        is_complete: false,
+    };
     for round in 0..of {
         rounds.begin();
         for turn in 0..plan.len() {
@@ -47,17 +61,11 @@ pub(crate) fn all(rig: Rig<'_>, count: u64, plan: &[(Contender, Vec<Phase>)]) ->
             let seconds = began.elapsed().as_secs_f64();
             println!("round {} of {of}: {:<26} {seconds:>6.1} s", round + 1, contender.name());
             rounds.add(*contender, measured);
-            busy = load.max(busy);
+            setting.busy = setting.busy.map(|busy| busy.max(load));
+            setting.is_complete = round + 1 == of && turn + 1 == plan.len();
+            keep(&setting, &rounds)?;
         }
     }
-    let setting = Setting {
-        count,
-        rounds: of,
-        busy: server.as_ref().filter(|server| server.kind == Server::Replay).map(|_| busy),
-        checksum: server.as_ref().map_or_else(|| "none".to_owned(), |server| server.checksum.clone()),
-        server: server.as_ref().map_or("no server", |server| server.about),
-        machine: machine(),
-    };
     Ok((setting, rounds))
 }
 

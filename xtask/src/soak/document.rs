@@ -1,24 +1,23 @@
 //! A run as JSON, as far as it has come.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::file;
 use crate::soak::options::Options;
 use crate::soak::sample::Sample;
 use crate::soak::verdict::Verdict;
 
-/// Writes a run to a file, whose place it takes at once: one that is cut off leaves what it had.
+/// Writes a run to a file; one that is cut off leaves what it had.
 pub(crate) fn write(
     file: &Path,
     options: &Options,
     samples: &[Sample],
     (verdict, machine): (Option<&Verdict>, &str),
 ) -> Result<()> {
-    let text = format!("{:#}\n", document(options, samples, (verdict, machine)));
-    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    file::put(file, &format!("{:#}\n", document(options, samples, (verdict, machine))))
 }
 
 fn document(options: &Options, samples: &[Sample], (verdict, machine): (Option<&Verdict>, &str)) -> Value {
