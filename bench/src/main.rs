@@ -19,7 +19,7 @@ const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--only 
        kube-informer-bench devserver
        kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID
        kube-informer-bench soak-server [--informers N] [--objects N] [--rate N]
-       kube-informer-bench soak-clients --kubeconfig FILE [--informers N]
+       kube-informer-bench soak-clients --kubeconfig FILE [--informers N] [--waits short|default]
        kube-informer-bench micro fanout|slow|readers|queue|fill NUMBER..";
 
 fn main() -> ExitCode {

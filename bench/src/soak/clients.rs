@@ -52,7 +52,7 @@ impl Clients {
     async fn start(options: &Options) -> Result<Self, String> {
         let client = connect(&options.kubeconfig).await.map_err(|error| error.to_string())?;
         let moments = Arc::<Mutex<Moments>>::default();
-        let follow = |number| Followed::start(client.clone(), number, &moments);
+        let follow = |number| Followed::start(client.clone(), (number, options.waits), &moments);
         let followed: Vec<_> = (0..options.informers).map(follow).collect::<Result<_, _>>()?;
         let stuck = Stuck::join(&followed[0].informer)?;
         followed.iter().for_each(|one| one.informer.start());

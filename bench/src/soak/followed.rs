@@ -1,15 +1,24 @@
 //! One informer of a soak, with the handler that folds what it is told.
 
-use super::{fold::Fold, fold::Sum, moments::Moments, options::Options};
+use super::{
+    fold::Fold,
+    fold::Sum,
+    moments::Moments,
+    options::{Options, Waits},
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_informer::{
     Event, Informer, Keep,
+    reflector::{Backoff, Config},
     subscription::{Async, Policy, Subscribe},
 };
 use kube_informer_bench_client::seen::now;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::sync::Semaphore;
 
 /// An informer, and what one who follows it believes.
@@ -32,13 +41,18 @@ const STUCK: &str = "stuck";
 
 impl Followed {
     /// Follows a namespace; each second one keeps its objects compact.
-    pub(super) fn start(client: Client, number: u64, moments: &Arc<Mutex<Moments>>) -> Result<Self, String> {
+    pub(super) fn start(
+        client: Client,
+        (number, waits): (u64, Waits),
+        moments: &Arc<Mutex<Moments>>,
+    ) -> Result<Self, String> {
         let keep = if number % 2 == 0 { Keep::Whole } else { Keep::Compact };
         let builder = Informer::<ConfigMap>::new(client)
             .namespace(Options::namespace(number))
             .named(format!("soak-{number}"))
             // Faults are what this is about.
             .on_error(|_| {})
+            .config(config(waits))
             .keep(keep);
         let informer = builder.build().map_err(|error| error.to_string())?;
         let (fold, moments) = (Arc::<Mutex<Fold>>::default(), Arc::clone(moments));
@@ -68,6 +82,15 @@ impl Followed {
     pub(super) fn went_back(&self) -> u64 {
         lock(&self.fold).went_back()
     }
+}
+
+fn config(waits: Waits) -> Config {
+    let mut config = Config::default();
+    if waits == Waits::Short {
+        let (initial, cap) = (Duration::from_millis(100), Duration::from_secs(1));
+        config.backoff = Backoff { initial, cap, reset: Duration::from_secs(10), ..config.backoff };
+    }
+    config
 }
 
 impl Stuck {

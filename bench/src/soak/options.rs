@@ -10,11 +10,23 @@ pub(super) struct Options {
     pub(super) objects: u64,
     /// How many writes a second.
     pub(super) rate: f64,
+    /// How informers wait after a failure.
+    pub(super) waits: Waits,
+}
+
+/// How informers wait after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// A second at most, twice that with jitter, as one sets it for a server that is known to fail often and briefly.
+    Short,
+    /// As they do unless told otherwise: half a minute and more, if failures are less than two minutes apart.
+    Default,
 }
 
 impl Options {
     pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut options = Self { kubeconfig: String::new(), informers: 50, objects: 100_000, rate: 5_000.0 };
+        let (kubeconfig, waits) = (String::new(), Waits::Short);
+        let mut options = Self { kubeconfig, informers: 50, objects: 100_000, rate: 5_000.0, waits };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
             let wrong = || format!("`{name} {value}` is not understood");
@@ -22,6 +34,8 @@ impl Options {
                 "--kubeconfig" => options.kubeconfig = value,
                 "--informers" => options.informers = value.parse().map_err(|_| wrong())?,
                 "--objects" => options.objects = value.parse().map_err(|_| wrong())?,
+                "--waits" if value == "short" => options.waits = Waits::Short,
+                "--waits" if value == "default" => options.waits = Waits::Default,
                 "--rate" => options.rate = value.parse().map_err(|_| wrong())?,
                 _ => return Err(wrong()),
             }
@@ -48,7 +62,8 @@ mod tests {
 
     #[test]
     fn options_are_pairs() {
-        let options = parsed("--informers 5 --objects 50 --rate 12.5").unwrap();
+        let options = parsed("--informers 5 --objects 50 --rate 12.5 --waits default").unwrap();
+        assert_eq!(options.waits, Waits::Default);
         assert_eq!((options.informers, options.objects, options.rate), (5, 50, 12.5));
     }
 
@@ -56,6 +71,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(parsed("--rate").unwrap_err(), "--rate needs a value");
         assert_eq!(parsed("--rate many").unwrap_err(), "`--rate many` is not understood");
+        assert_eq!(parsed("--waits long").unwrap_err(), "`--waits long` is not understood");
         assert_eq!(parsed("--objects 3 --informers 4").unwrap_err(), "each informer needs an object");
     }
 }

@@ -18,6 +18,7 @@ mod chart;
 mod files;
 mod watchers;
 mod round;
+mod scale;
 
 use std::fmt::Write;
 
@@ -30,8 +31,8 @@ use crate::bench::figure::FIGURES;
 use crate::bench::files::Files;
 pub(crate) use crate::bench::machine::machine;
 use crate::bench::measured::Rounds;
-use crate::bench::options::Server;
 pub(crate) use crate::bench::options::{Options, Profile, parse, smoke};
+use crate::bench::options::{Server, View};
 pub(crate) use crate::bench::programs::Programs;
 use crate::bench::round::Rig;
 use crate::bench::row::{Phase, Row};
@@ -55,23 +56,28 @@ pub(crate) fn help() -> String {
 /// What did not build or run, or which client holds something else than the server.
 pub(crate) fn run(workspace: &Workspace, options: &Options, wanted: &[Program]) -> Result<()> {
     let programs = Programs::build(workspace, wanted, options.profile)?;
-    measure(workspace, options, &programs).with_context(|| match &options.json {
+    let rig = Rig { workspace, programs: &programs, options };
+    let measured = match options.view {
+        View::Rows => measure(rig),
+        View::Scale => scale::run(rig),
+    };
+    measured.with_context(|| match &options.json {
         Some(file) => format!("what was measured before this is in {}", file.display()),
         None => "with `--json FILE`, what was measured before this would be there".to_owned(),
     })
 }
 
-fn measure(workspace: &Workspace, options: &Options, programs: &Programs) -> Result<()> {
+fn measure(rig: Rig<'_>) -> Result<()> {
+    let options = rig.options;
     let mut files = Files::new(options.json.as_deref(), options.svg.as_deref(), chart::chart);
     for &count in &options.counts {
-        let mut plan = plan(options, programs);
+        let mut plan = plan(options, rig.programs);
         if count > MOST_WHOLE {
             println!(
                 "above {MOST_WHOLE} objects only compact caches run: what others hold does not fit most machines"
             );
             plan.retain(|(contender, _)| contender.is_small() || !contender.is_client());
         }
-        let rig = Rig { workspace, programs, options };
         let mut keep = |setting: &Setting, rounds: &Rounds| {
             files.put(document::document(setting, &options.rows, rounds), setting.is_complete)
         };

@@ -27,6 +27,7 @@ fn document(options: &Options, samples: &[Sample], (verdict, machine): (Option<&
         "rate": options.rate,
         "seconds": options.time.as_secs_f64(),
         "seconds_between_faults": options.faults.as_secs_f64(),
+        "waits": options.waits.name(),
         "bound_per_hour": options.bound,
         "machine": machine,
         "complete": verdict.is_some(),

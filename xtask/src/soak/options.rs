@@ -17,8 +17,25 @@ pub(crate) struct Options {
     pub(crate) faults: Duration,
     /// How much memory may grow in an hour, as a share of its mean.
     pub(crate) bound: f64,
+    pub(crate) waits: Waits,
     pub(crate) profile: Profile,
     pub(crate) json: Option<PathBuf>,
+}
+
+/// How informers wait after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waits {
+    Short,
+    Default,
+}
+
+impl Waits {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Default => "default",
+        }
+    }
 }
 
 pub(crate) const HELP: &str = "\
@@ -32,6 +49,9 @@ Usage: cargo xtask soak [options]
   --rate R       writes a second, each seen by one informer (default 5000)
   --faults S     seconds from one fault to the next (default 5)
   --bound P      by how many percent of its mean memory may grow in an hour (default 5)
+  --default-waits
+                 wait after failures as informers do unless told otherwise; with failures this close to each other waits grow
+                 to a minute, as those of client-go do. Without this, they grow to a second or two
   --json FILE    write every line and the verdict; the file is written anew with each line
   --debug        programs without optimisation, to try the rig and not to measure
 
@@ -58,6 +78,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
             "--faults" => options.faults = Duration::from_secs_f64(number(argument, value()?)?),
             "--bound" => options.bound = number(argument, value()?)? / 100.0,
             "--json" => options.json = Some(value()?.into()),
+            "--default-waits" => options.waits = Waits::Default,
             "--debug" => options.profile = Profile::Debug,
             unknown => return Err(format!("`{unknown}` is no option of `soak`")),
         }
@@ -76,6 +97,7 @@ fn full() -> Options {
         rate: 5_000.0,
         faults: Duration::from_secs(5),
         bound: 0.05,
+        waits: Waits::Short,
         profile: Profile::Release,
         json: None,
     }

@@ -57,7 +57,9 @@ impl Soak {
         let mut server = Talk::start(&mut ours("soak-server")?)?;
         let ready = server.hear().context("the server")?;
         let kubeconfig = kubeconfig(workspace, &ready, "soak")?;
-        let mut clients = Talk::start(ours("soak-clients")?.arg("--kubeconfig").arg(kubeconfig))?;
+        let mut command = ours("soak-clients")?;
+        command.args(["--waits", options.waits.name(), "--kubeconfig"]).arg(kubeconfig);
+        let mut clients = Talk::start(&mut command)?;
         let synced = clients.hear_of("synced").context("the clients")?;
         println!("{} informers have synced after {} s", options.informers, synced["seconds"]);
         Ok(Self { clients, server })
