@@ -12,10 +12,10 @@ mod soak;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--only json|protobuf]
+const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--kind pods|widgets] [--only json|protobuf]
        kube-informer-bench load --kubeconfig FILE --n N
        kube-informer-bench ours --kubeconfig FILE --n N [--encoding json|protobuf] [--keep whole|compact]
-                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS]
+                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS] [--kind pods|widgets]
        kube-informer-bench devserver
        kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID
        kube-informer-bench soak-server [--informers N] [--objects N] [--rate N]

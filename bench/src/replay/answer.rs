@@ -95,9 +95,10 @@ fn list(shared: &Shared, query: &Query, watcher: &Watcher) -> Option<()> {
     let items = shared.world.objects()[range.clone()].iter().map(|object| encode::item_len(encoding, object));
     let page = Page { metadata, items: items.sum() };
     let mut chunk = Vec::with_capacity(CHUNK + (64 << 10));
-    encode::list_begin(encoding, &page, &mut chunk);
+    let form = (encoding, &shared.world.form);
+    encode::list_begin(form, &page, &mut chunk);
     each(shared, range, watcher, &mut chunk, |index, chunk| {
-        encode::item(encoding, (&shared.world.objects()[index], versions.each[index], 0), chunk);
+        encode::item(form, (&shared.world.objects()[index], versions.each[index], 0), chunk);
     })?;
     encode::list_end(encoding, &mut chunk);
     send(watcher, chunk)
@@ -109,7 +110,7 @@ fn list(shared: &Shared, query: &Query, watcher: &Watcher) -> Option<()> {
 fn stream(shared: &Shared, watcher: &Watcher) -> Option<()> {
     let versions = shared.world.versions().clone();
     shared.watchers.add(watcher.clone());
-    let form = (watcher.encoding, shared.world.schema);
+    let form = (watcher.encoding, &shared.world.form);
     let mut chunk = Vec::with_capacity(CHUNK + (64 << 10));
     each(shared, 0..versions.each.len(), watcher, &mut chunk, |index, chunk| {
         let object = (&shared.world.objects()[index], versions.each[index], 0);

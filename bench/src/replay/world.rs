@@ -1,9 +1,7 @@
 //! Everything that is served, and at which version each object is.
 
-use super::object::Object;
-use kube_devserver::corpus::Pods;
+use super::{form::Form, object::Object};
 use kube_informer_bench_client::{hash::Hash, options::Encoding};
-use kube_informer_wire::Schema;
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -15,7 +13,7 @@ const BEGIN: u64 = 1_000_000_000;
 /// The objects, which never change, and their versions, which do.
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) schema: Schema,
+    pub(super) form: Form,
     objects: Vec<Object>,
     state: Mutex<Versions>,
 }
@@ -32,15 +30,13 @@ pub(super) struct Versions {
 }
 
 impl World {
-    /// Encodes this many pods of the corpus.
-    pub(super) fn new(count: u64, seed: u64, encodings: &[Encoding]) -> Result<Self, String> {
-        let schema = Schema::of("v1", "Pod").ok_or("the tables have no pods")?;
-        let pods = Pods::new(seed);
+    /// Encodes this many objects of a corpus.
+    pub(super) fn new(count: u64, form: Form, encodings: &[Encoding]) -> Result<Self, String> {
         let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
         let share = count.div_ceil(threads).max(1);
         let encode = |from: u64| {
             let part = from..(from + share).min(count);
-            part.map(|index| Object::new(pods.pod(index), schema, encodings)).collect::<Result<Vec<_>, _>>()
+            part.map(|index| Object::new(form.object(index), &form, encodings)).collect::<Result<Vec<_>, _>>()
         };
         let parts = thread::scope(|scope| {
             let begin = (0..count).step_by(usize::try_from(share).unwrap_or(usize::MAX));
@@ -52,7 +48,7 @@ impl World {
         })?;
         let objects: Vec<_> = parts.into_iter().flatten().collect();
         let state = Mutex::new(Versions::first(objects.len()));
-        Ok(Self { schema, objects, state })
+        Ok(Self { form, objects, state })
     }
 
     pub(super) fn objects(&self) -> &[Object] {
@@ -109,9 +105,10 @@ impl Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube_informer_bench_client::options::Kind;
 
     fn world(count: u64) -> World {
-        World::new(count, 1, &[Encoding::Json, Encoding::Protobuf]).unwrap()
+        World::new(count, Form::new(Kind::Pods, 1), &[Encoding::Json, Encoding::Protobuf]).unwrap()
     }
 
     #[test]
