@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::bench::figure::FIGURES;
 use crate::bench::measured::{Rounds, Spread};
+use crate::bench::options;
 use crate::bench::row::Row;
+use crate::bench::server::Server;
 use crate::bench::verdict::{self, Line};
 
 /// What a run was about.
@@ -19,6 +21,17 @@ pub(crate) struct Setting {
     pub(crate) machine: String,
     /// Whether all rounds have run.
     pub(crate) is_complete: bool,
+}
+
+impl Setting {
+    /// A server is asked; the first one, which has the pods if there are any, is the one that is spoken of.
+    pub(crate) fn asked(&mut self, server: &Server) {
+        if self.checksum == "none" {
+            self.checksum.clone_from(&server.checksum);
+            self.server = server.about;
+            self.busy = (server.kind == options::Server::Replay).then_some(0.0);
+        }
+    }
 }
 
 /// The document of one run.
