@@ -120,17 +120,27 @@ fn stream(shared: &Shared, watcher: &Watcher) -> Option<()> {
     send(watcher, chunk)
 }
 
-/// A watch from a version, which must be the newest: there is no history.
+/// A watch from a version: what changed since then, in its last state, and then whatever comes.
 fn watch(shared: &Shared, version: u64, watcher: &Watcher) -> Option<()> {
+    // Nothing changes before this watch is among those that are told.
     let versions = shared.world.versions();
-    if version == versions.newest || version == 0 {
-        shared.watchers.add(watcher.clone());
-        return Some(());
-    }
-    drop(versions);
     let mut chunk = Vec::new();
-    encode::expired(watcher.encoding, &mut chunk);
-    send(watcher, chunk)
+    if version > 0 && !versions.can_watch_from(version) {
+        drop(versions);
+        encode::expired(watcher.encoding, &mut chunk);
+        return send(watcher, chunk);
+    }
+    let form = (watcher.encoding, &shared.world.form);
+    for (index, changed) in if version > 0 { versions.since(version) } else { Vec::new() } {
+        let object = (&shared.world.objects()[index], changed, 0);
+        encode::event(form, EventType::Modified, object, &mut chunk);
+        if chunk.len() >= CHUNK {
+            send(watcher, std::mem::take(&mut chunk))?;
+        }
+    }
+    send(watcher, chunk)?;
+    shared.watchers.add(watcher.clone());
+    Some(())
 }
 
 /// Writes objects one by one, and sends a chunk whenever it is full.

@@ -65,7 +65,7 @@ impl World {
         *self.versions() = Versions::first(self.objects.len());
     }
 
-    /// Changes a share of the objects, spread evenly, and forgets what was before. Says how many changed.
+    /// Changes a share of the objects, spread evenly. Says how many changed.
     pub(super) fn change(&self, share: f64) -> u64 {
         let mut versions = self.versions();
         let total = self.objects.len();
@@ -74,8 +74,13 @@ impl World {
             // The last object is always among them, so that nobody is done before the end.
             versions.touch(total - 1 - turn * total / changed);
         }
-        versions.oldest = versions.newest;
         changed as u64
+    }
+
+    /// Forgets history: nobody can watch from an older version than the newest.
+    pub(super) fn forget(&self) {
+        let mut versions = self.versions();
+        versions.oldest = versions.newest;
     }
 
     /// What clients should see.
@@ -92,6 +97,19 @@ impl Versions {
     fn first(count: usize) -> Self {
         let newest = BEGIN + count as u64;
         Self { newest, oldest: newest, each: (BEGIN + 1..=newest).collect() }
+    }
+
+    /// Whether what happened since this version is known.
+    pub(super) fn can_watch_from(&self, version: u64) -> bool {
+        (self.oldest..=self.newest).contains(&version)
+    }
+
+    /// The objects that changed since a version, with their versions, the oldest first.
+    pub(super) fn since(&self, version: u64) -> Vec<(usize, u64)> {
+        let each = self.each.iter().copied().enumerate();
+        let mut changed: Vec<_> = each.filter(|(_, changed)| *changed > version).collect();
+        changed.sort_unstable_by_key(|(_, changed)| *changed);
+        changed
     }
 
     /// Gives an object a new version.
@@ -120,6 +138,19 @@ mod tests {
         assert_eq!(world.truth().address, before.address);
         world.reset();
         assert_eq!(world.truth(), before);
+    }
+
+    #[test]
+    fn what_changed_is_known_until_it_is_forgotten() {
+        let world = world(20);
+        let before = world.versions().newest;
+        world.change(0.1);
+        let versions = world.versions().clone();
+        assert_eq!(versions.since(before), [(19, before + 1), (9, before + 2)]);
+        assert!(versions.can_watch_from(before) && !versions.can_watch_from(before + 3));
+        world.forget();
+        assert!(!world.versions().can_watch_from(before));
+        assert!(world.versions().can_watch_from(before + 2));
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn full() -> Options {
 /// What CI runs: everything works, and all clients hold the same.
 pub(crate) fn smoke() -> Options {
     Options {
-        rows: vec![Row::W1, Row::W2, Row::W6, Row::W7],
+        rows: vec![Row::W1, Row::W2, Row::W6, Row::W7, Row::W15],
         counts: vec![200],
         rounds: 1,
         settle: Duration::ZERO,
