@@ -52,7 +52,13 @@ struct Soak {
     writer: Option<Writer>,
     written: Arc<Written>,
     trouble: Arc<Mutex<Trouble>>,
-    tasks: Option<(JoinHandle<Result<(), String>>, JoinHandle<()>)>,
+    tasks: Option<Tasks>,
+}
+
+/// What goes on between `begin` and `stop`.
+struct Tasks {
+    writing: JoinHandle<Result<(), String>>,
+    failing: JoinHandle<()>,
 }
 
 impl Soak {
@@ -101,7 +107,7 @@ impl Soak {
                 trouble.lock().unwrap_or_else(PoisonError::into_inner).strike(&server);
             }
         });
-        self.tasks = Some((writing, failing));
+        self.tasks = Some(Tasks { writing, failing });
         json!({ "at": began })
     }
 
@@ -118,7 +124,7 @@ impl Soak {
 
     async fn stop(&mut self) -> Result<(), String> {
         self.written.is_stopped.store(true, Ordering::Relaxed);
-        let (writing, failing) = self.tasks.take().ok_or("it has not begun")?;
+        let Tasks { writing, failing } = self.tasks.take().ok_or("it has not begun")?;
         failing.abort();
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).end();
         writing.await.map_err(|error| error.to_string())?

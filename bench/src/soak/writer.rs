@@ -94,7 +94,7 @@ impl Writer {
         let index = turn.wrapping_mul(STEP) % self.options.objects;
         let method = if self.gone.remove(&index) {
             Method::POST
-        } else if mix(turn) % DELETIONS == 0 {
+        } else if mix(turn).is_multiple_of(DELETIONS) {
             self.gone.insert(index);
             Method::DELETE
         } else {
