@@ -117,3 +117,23 @@ fn newest_first<T: Ord>(
     known.sort_unstable();
     Some(known.into_iter().map(|(_, key)| key).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_up_comes_newest_first_and_is_given_up_in_between() {
+        let keys: Vec<Key> = ["a/1", "a/3", "a/2", "a/none"].map(|key| key.parse().unwrap()).to_vec();
+        let number = |key: &Key| key.name().parse::<u64>().ok();
+        let ordered = newest_first(keys.clone(), number, || true).unwrap();
+        assert_eq!(ordered.iter().map(Key::name).collect::<Vec<_>>(), ["3", "2", "1", "none"]);
+        let looked = std::cell::Cell::new(0);
+        let count = |key: &Key| {
+            looked.set(looked.get() + 1);
+            number(key)
+        };
+        assert_eq!(newest_first(keys, count, || looked.get() < 2), None);
+        assert_eq!(looked.get(), 2);
+    }
+}
