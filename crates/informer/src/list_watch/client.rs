@@ -11,13 +11,14 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
-use kube_core::Resource;
+use kube_core::{DynamicObject, Resource};
 use kube_informer_wire::{
     FieldSelector, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, Raw, WatchOptions,
     parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
 use std::{
+    any::TypeId,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -237,13 +238,17 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
                 });
                 Ok(expected.check(decoded?)?)
             };
-            let whole = decode.clone();
+            let (whole, seen) = (decode.clone(), self.expected.clone());
+            let looks_through = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
             let decoder = Decoder::new(move |raw| whole(raw, managed_fields)).managed_fields(managed_fields);
             decoder.probe(move |raw| {
                 if managed_fields == ManagedFields::Keep {
                     raw.check_managed_fields()?;
                 }
-                decode(raw, ManagedFields::Drop).map(drop)
+                match looks_through {
+                    true => Ok(seen.check(raw.look_through()?).map(drop)?),
+                    false => decode(raw, ManagedFields::Drop).map(drop),
+                }
             })
         });
         decoder.clone()

@@ -1,14 +1,12 @@
 //! Whether managed fields can be decoded, found out without making anything of them.
 
 use super::{
+    anything::Anything,
     error::ObjectError,
     raw::{ManagedFields, Raw},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::Visitor};
 use std::fmt;
 
 impl Raw {
@@ -57,12 +55,8 @@ struct Text;
 /// `FieldsV1`, which holds any JSON.
 struct Fields;
 
-/// Any JSON, as deep and as large as a `Value` may be.
-struct Anything;
-
 struct TextVisitor;
 struct FieldsVisitor;
-struct AnythingVisitor;
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -98,54 +92,6 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Fields, D::Error> {
         Anything::deserialize(deserializer).map(|_| Fields)
-    }
-}
-
-impl<'de> Deserialize<'de> for Anything {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnythingVisitor)
-    }
-}
-
-impl<'de> Visitor<'de> for AnythingVisitor {
-    type Value = Anything;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any valid JSON value")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Anything, E> {
-        Ok(Anything)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Anything, E> {
-        Ok(Anything)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Anything, E> {
-        Ok(Anything)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Anything, E> {
-        Ok(Anything)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Anything, E> {
-        Ok(Anything)
-    }
-
-    fn visit_unit<E>(self) -> Result<Anything, E> {
-        Ok(Anything)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Anything, A::Error> {
-        while elements.next_element::<Anything>()?.is_some() {}
-        Ok(Anything)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Anything, A::Error> {
-        while members.next_entry::<IgnoredAny, Anything>()?.is_some() {}
-        Ok(Anything)
     }
 }
 

@@ -10,7 +10,11 @@ mod error;
 
 mod decode;
 
+mod anything;
+
 mod managed;
+
+mod untyped;
 
 pub(crate) use decode::decode_json;
 pub use decode::decode_object;
