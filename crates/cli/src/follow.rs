@@ -72,6 +72,7 @@ pub(crate) fn follow(
             Approach::List => Strategy::List,
         })
         .encoding(match asked.encoding {
+            Encoding::Auto if connection.is_known() => list_watch::Encoding::PreferProtobuf,
             Encoding::Auto => list_watch::Encoding::Auto,
             Encoding::Json => list_watch::Encoding::Json,
             Encoding::Protobuf => list_watch::Encoding::Protobuf,

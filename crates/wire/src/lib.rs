@@ -68,7 +68,8 @@ pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
 pub use object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use protobuf::{
-    EncodeError, ProtobufError, Schema, join_protobuf_list, protobuf_at_version, protobuf_metadata,
+    EncodeError, KUBERNETES_MINOR, ProtobufError, Schema, join_protobuf_list, protobuf_at_version,
+    protobuf_metadata,
 };
 pub use selector::{
     Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,

@@ -11,6 +11,8 @@ use crate::kinds::{Catalog, discover};
 use crate::notice::say;
 use crate::number::grouped;
 use kube_client::Client;
+use kube_informer_wire::KUBERNETES_MINOR;
+use std::sync::OnceLock;
 
 /// A client, and what is worth knowing of its cluster.
 pub(crate) struct Connection {
@@ -19,6 +21,8 @@ pub(crate) struct Connection {
     pub(crate) server: String,
     /// The namespace that is meant where none is named; nothing where all are.
     pub(crate) namespace: Option<String>,
+    /// Whether no type of the server is newer than this command.
+    is_known: OnceLock<bool>,
     /// Kept while it is used.
     embedded: Option<Embedded>,
 }
@@ -37,7 +41,7 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
             // In a pod, as kubectl does, and with an address alone there is no context that would say.
             let namespace = Some(config.default_namespace.clone());
             let client = Client::try_from(config).map_err(|error| advice::of_client(&error, &server))?;
-            Ok(Connection { client, server, namespace, embedded: None })
+            Ok(Connection { client, server, namespace, is_known: OnceLock::new(), embedded: None })
         }
         None => {
             let pods = grouped(PODS);
@@ -53,7 +57,7 @@ impl Connection {
     /// To a server within this process.
     pub(crate) fn embed(embedded: Embedded) -> Self {
         let (client, server) = (embedded.client(), "the server within this process".to_owned());
-        Self { client, server, namespace: None, embedded: Some(embedded) }
+        Self { client, server, namespace: None, is_known: OnceLock::new(), embedded: Some(embedded) }
     }
 
     /// The server within this process, if this is one.
@@ -61,8 +65,16 @@ impl Connection {
         self.embedded.as_ref()
     }
 
+    /// Whether no type of the server is newer than this command, as far as the server has been asked.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_known.get().copied().unwrap_or_default()
+    }
+
     /// Which kinds there are.
     pub(crate) async fn catalog(&self) -> anyhow::Result<Catalog> {
+        let version = self.client.apiserver_version().await;
+        let minor = version.ok().and_then(|version| version.minor.trim_end_matches('+').parse().ok());
+        let _ = self.is_known.set(minor.is_some_and(|minor: u32| minor <= KUBERNETES_MINOR));
         discover(&self.client).await.map_err(|error| advice::of_client(&error, &self.server).into())
     }
 }

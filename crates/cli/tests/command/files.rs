@@ -56,7 +56,7 @@ async fn figures_tell_what_happened() {
     assert_eq!(stats["events"], json!({"initial": 1, "added": 1, "updated": 0, "deleted": 1, "resynced": 0}));
     assert_eq!(
         (&stats["strategy"], &stats["encoding"], &stats["streams"]),
-        (&json!("stream"), &json!("json"), &json!(1))
+        (&json!("stream"), &json!("protobuf"), &json!(1))
     );
     assert!(stats["sync_seconds"].as_f64().unwrap() >= 0.0);
     assert!(stats["bytes_received"].as_u64().unwrap() > 100);
@@ -109,7 +109,7 @@ async fn figures_tell_what_was_really_done() {
     // It was asked for a stream, and came as a list.
     cluster.server.faults().inject(Fault::refuse_streaming_lists());
     let stats = figures(&cluster, &[]).await;
-    assert_eq!(told(&stats), ("list".into(), "json".into()), "{stats:#}");
+    assert_eq!(told(&stats), ("list".into(), "protobuf".into()), "{stats:#}");
     assert_eq!((&stats["lists"], &stats["streams"]), (&json!(1), &json!(1)));
     assert_eq!((&stats["errors"], &stats["relists"]), (&json!({"status": 1}), &json!({})));
     assert_eq!(stats["kinds"]["pods"]["strategy"], "list");

@@ -18,6 +18,9 @@ pub enum Encoding {
     /// in protobuf a field that is newer than this crate has no name.
     #[default]
     Auto,
+    /// As [`Auto`](Self::Auto), and untyped objects of Kubernetes' own kinds in protobuf too: for those who know that the server is
+    /// not newer than [`KUBERNETES_MINOR`](kube_informer_wire::KUBERNETES_MINOR).
+    PreferProtobuf,
     /// In JSON.
     Json,
     /// In protobuf or not at all: custom resources, of which servers have no protobuf, are refused.
@@ -28,8 +31,10 @@ pub enum Encoding {
 #[derive(Debug)]
 pub(super) struct Negotiation {
     encoding: Encoding,
-    /// Whether protobuf is worth a try where it is not asked for by name.
-    is_likely: bool,
+    /// Whether there is protobuf of such objects at all.
+    is_possible: bool,
+    /// Whether something may be lost in it that JSON has.
+    is_lossy: bool,
     form: Form,
     /// Whether the server has refused protobuf.
     is_refused: AtomicBool,
@@ -71,7 +76,8 @@ impl Negotiation {
         let is_dynamic = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
         Self {
             encoding: Encoding::Auto,
-            is_likely: K::metadata_api() || has_schema && !is_dynamic,
+            is_possible: K::metadata_api() || has_schema,
+            is_lossy: is_dynamic,
             form: if K::metadata_api() { Form::Metadata } else { Form::Whole },
             is_refused: AtomicBool::new(false),
         }
@@ -90,16 +96,25 @@ impl Negotiation {
         };
         match self.encoding {
             Encoding::Protobuf => format!("{PROTOBUF}{form}"),
-            Encoding::Auto if self.is_likely && !self.is_refused.load(Ordering::Relaxed) => {
+            _ if self.is_offered() && !self.is_refused.load(Ordering::Relaxed) => {
                 format!("{PROTOBUF}{form},{JSON}{form}")
             }
-            Encoding::Auto | Encoding::Json => format!("{JSON}{form}"),
+            Encoding::Auto | Encoding::PreferProtobuf | Encoding::Json => format!("{JSON}{form}"),
+        }
+    }
+
+    /// Whether protobuf is worth a try where it is not asked for alone.
+    fn is_offered(&self) -> bool {
+        match self.encoding {
+            Encoding::Auto => self.is_possible && !self.is_lossy,
+            Encoding::PreferProtobuf => self.is_possible,
+            Encoding::Json | Encoding::Protobuf => false,
         }
     }
 
     /// Whether a request is worth another try, without protobuf, after the server had nothing that it would take.
     pub(super) fn refused(&self) -> bool {
-        self.encoding == Encoding::Auto && self.is_likely && !self.is_refused.swap(true, Ordering::Relaxed)
+        self.is_offered() && !self.is_refused.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -168,8 +183,17 @@ mod tests {
 
     #[test]
     fn what_may_be_lost_in_protobuf_comes_in_json() {
-        let pods = Negotiation::of::<DynamicObject>(&ApiResource::erase::<Pod>(&()));
+        let mut pods = Negotiation::of::<DynamicObject>(&ApiResource::erase::<Pod>(&()));
         assert_eq!(pods.accept(Answer::Object), JSON);
+        pods.choose(Encoding::PreferProtobuf);
+        assert_eq!(pods.accept(Answer::Object), format!("{PROTOBUF},{JSON}"));
+        assert!(pods.refused());
+        assert_eq!(pods.accept(Answer::Object), JSON);
+        let mut pod = ApiResource::erase::<Pod>(&());
+        pod.kind = "Widget".into();
+        let mut widgets = Negotiation::of::<DynamicObject>(&pod);
+        widgets.choose(Encoding::PreferProtobuf);
+        assert_eq!(widgets.accept(Answer::Object), JSON, "there is none");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) use identity::Names;
 pub(crate) use place::{Next, Object, Place, Skip};
 pub(crate) use reader::{Reader, Tag, Wire};
 pub(crate) use run::{Elements, Entries};
-pub use schema::Schema;
+pub use schema::{KUBERNETES_MINOR, Schema};
 pub(crate) use strip::without_managed_fields;
 pub use strip::{protobuf_at_version, protobuf_metadata};
 pub(crate) use table::{Shape, Value};

@@ -6,6 +6,9 @@ use super::{
 };
 use std::fmt;
 
+/// The minor version of the Kubernetes whose types the tables are of: a field that came after it has no name here.
+pub const KUBERNETES_MINOR: u32 = 37;
+
 /// A kind of object of which the protobuf form is known: every built-in kind of Kubernetes, and lists of them.
 ///
 /// Custom resources have none, and are served as JSON alone.
@@ -79,5 +82,16 @@ impl Eq for Schema {}
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Schema({} {} of {})", self.api_version(), self.kind(), self.message().name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_of_the_version_that_they_say() {
+        let module = include_str!("../../../../tables/go.mod");
+        assert!(module.contains(&format!("k8s.io/client-go v0.{KUBERNETES_MINOR}.")));
     }
 }
