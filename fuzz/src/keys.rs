@@ -9,7 +9,8 @@ pub(crate) fn texts(data: &[u8]) {
         assert_eq!(Key::new(key.namespace(), key.name()).as_ref(), Ok(&key));
         assert!(KeyRef::from(&*text).is(&key) && KeyRef::from(&key).digest() == key.digest());
     }
-    let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    let half = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let (first, second) = text.split_at(half);
     if let (Ok(one), Ok(other)) = (first.parse::<ResourceVersion>(), second.parse::<ResourceVersion>()) {
         assert!(first.len() <= ResourceVersion::MAX_LENGTH);
         assert_eq!(one.to_string().parse::<ResourceVersion>().as_ref(), Ok(&one));

@@ -20,6 +20,9 @@ pub(crate) enum Failure {
     Other(Option<Duration>),
 }
 
+/// No server is waited for longer than this at its word: what asks for more is mistaken, or means harm.
+const LONGEST: Duration = Duration::from_secs(600);
+
 impl Failure {
     pub(crate) fn of(error: &Error) -> Self {
         if error.is_expired() {
@@ -37,10 +40,10 @@ impl Failure {
         }
     }
 
-    /// How long the server asks to wait at least.
+    /// How long the server asks to wait at least, up to [`LONGEST`].
     pub(crate) fn least_wait(self) -> Duration {
         match self {
-            Self::Throttled(wait) | Self::Other(wait) => wait.unwrap_or_default(),
+            Self::Throttled(wait) | Self::Other(wait) => wait.unwrap_or_default().min(LONGEST),
             Self::Expired | Self::TooLarge | Self::Refused | Self::Internal => Duration::ZERO,
         }
     }
