@@ -14,6 +14,7 @@ mod outcome;
 mod examples;
 mod tables;
 mod tidy;
+mod deps;
 mod suite;
 mod report;
 
@@ -68,6 +69,7 @@ fn perform(command: &Command) -> Result<ExitCode> {
             0
         }
         Command::Tidy => tidy::print(root)?,
+        Command::Deps => deps::print(root)?,
         Command::Cluster(arguments) => {
             cluster::run(&metadata::load()?, arguments)?;
             0
