@@ -1,8 +1,7 @@
 //! Feeds every decoder with input that means harm, and holds what comes out against what must.
 //!
 //! A target is a function of bytes that panics when something is wrong. `cargo xtask test fuzz` runs them all for a bounded time on
-//! the stable toolchain; [docs/fuzzing.md](../../docs/fuzzing.md) says how to run one, how to replay what it found, and how to
-//! search with coverage.
+//! the stable toolchain; `docs/fuzzing.md` says how to run one, and how to replay what it found.
 
 mod random;
 

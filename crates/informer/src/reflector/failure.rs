@@ -48,3 +48,18 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_taken_at_its_word_up_to_a_limit() {
+        for (asked, wait) in [(0, 0), (30, 30), (600, 600), (601, 600), (u64::MAX, 600)] {
+            let asked = Some(Duration::from_secs(asked));
+            for failure in [Failure::Throttled(asked), Failure::Other(asked)] {
+                assert_eq!(failure.least_wait(), Duration::from_secs(wait));
+            }
+        }
+    }
+}
