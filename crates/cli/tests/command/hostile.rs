@@ -73,6 +73,8 @@ async fn serve(mut stream: TcpStream) {
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let refusal = r#"{"kind":"Status","status":"Failure","message":"no EVIL","reason":"EVIL","code":400}"#;
+    let expired =
+        r#"{"kind":"Status","status":"Failure","message":"old EVIL","reason":"Expired","code":410}"#;
     let (code, body) = match head.split(' ').nth(1).unwrap_or_default() {
         "/api" => (200, r#"{"kind":"APIVersions","versions":["v1"]}"#.to_owned()),
         "/apis" => (200, r#"{"kind":"APIGroupList","groups":[]}"#.to_owned()),
@@ -83,7 +85,7 @@ async fn serve(mut stream: TcpStream) {
             let events = [
                 event("MODIFIED", pod(12, "b")),
                 event("EVIL", pod(13, "b")),
-                event("ERROR", refusal.to_owned()),
+                event("ERROR", expired.to_owned()),
             ];
             (200, events.concat())
         }

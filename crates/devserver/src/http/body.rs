@@ -120,3 +120,18 @@ where
     }
     Ok(whole.freeze())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::StreamBody;
+    use std::convert::Infallible;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+        let began = tokio::time::Instant::now();
+        let refusal = read(StreamBody::new(never)).await.unwrap_err();
+        assert_eq!((refusal.status().code, began.elapsed()), (408, PATIENCE));
+    }
+}

@@ -1,13 +1,7 @@
 //! Clients that ask for too much get an answer that says so, and others do not notice.
 
-use crate::probe::{MAPS, Probe};
-use bytes::Bytes;
-use http::Request;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::Frame;
-use kube::client::Body;
+use crate::probe::MAPS;
 use kube_devserver::DevServer;
-use std::{convert::Infallible, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -86,37 +80,25 @@ async fn a_body_without_end_is_refused() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reading, mut writing) = stream.split();
     let chunk = [b"10000\r\n".to_vec(), vec![b' '; 1 << 16], b"\r\n".to_vec()].concat();
+    // Far more than it takes; at some time nobody listens any more.
     let write = async {
-        // Far more than it takes; at some time nobody listens any more.
         for _ in 0..4000 {
             if writing.write_all(&chunk).await.is_err() {
-                return;
+                return "ended";
             }
         }
+        "taken whole"
     };
     let read = async {
-        let mut room = [0; 12];
-        reading.read_exact(&mut room).await.unwrap();
-        room
+        let mut said = Vec::new();
+        // An end that comes while one writes may take the answer with it.
+        let _ = reading.read_to_end(&mut said).await;
+        said
     };
-    tokio::select! {
-        () = write => panic!("it takes all"),
-        answer = read => assert_eq!(&answer, b"HTTP/1.1 413"),
-    }
+    let (written, said) = tokio::join!(write, read);
+    assert_eq!(written, "ended");
+    assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 413"), "{}", String::from_utf8_lossy(&said));
     assert!(is_well(&server).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_not_waited_for() {
-    let probe = Probe::new();
-    let never = StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>());
-    let request = Request::post(MAPS).header("content-type", "application/json");
-    let began = tokio::time::Instant::now();
-    let response = probe.send(request.body(Body::wrap_body(never)).unwrap()).await;
-    assert_eq!(response.status(), 408);
-    assert_eq!(began.elapsed(), Duration::from_secs(60));
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&body).contains("did not come in time"));
 }
 
 #[tokio::test]
