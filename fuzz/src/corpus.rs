@@ -27,7 +27,8 @@ mod tests {
         let mut folders: Vec<_> =
             fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         let mut names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        (folders.sort_unstable(), names.sort_unstable());
+        folders.sort_unstable();
+        names.sort_unstable();
         assert_eq!(folders, names);
     }
 
