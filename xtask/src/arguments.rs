@@ -12,6 +12,8 @@ pub(crate) enum Command {
     /// Run these steps and sum up.
     Steps(Vec<Step>),
     Tidy,
+    /// Check licences, duplicates and reasons.
+    Deps,
     /// Write the field tables anew.
     Tables,
     /// Measure this project beside its peers.
@@ -46,6 +48,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "test" => steps(rest).map(Command::Steps),
         "lint" => alone(command, rest).map(|()| Command::Steps(Step::LINT.to_vec())),
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
+        "deps" => alone(command, rest).map(|()| Command::Deps),
         "tables" => alone(command, rest).map(|()| Command::Tables),
         "bench" => bench::parse(rest).map(Command::Bench),
         "soak" => soak::parse(rest).map(Command::Soak),
@@ -73,6 +76,7 @@ Usage: cargo xtask <command>
   test [step..]  run every step below, or only the named ones, and sum up
   lint           the same as `test fmt clippy tidy`
   tidy           check the layout rules, each violation on a line of its own
+  deps           check the licences of dependencies, their versions, and that each has a reason
   tables         write the field tables of the wire crate anew (needs Go)
   bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
   soak [..]      many informers under load for a long time, with faults; `soak --help` says how
@@ -111,7 +115,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy, tables, bench, soak, cluster and help"
+    "the commands are test, lint, tidy, deps, tables, bench, soak, cluster and help"
 }
 
 #[cfg(test)]
@@ -171,7 +175,7 @@ mod tests {
             ("", "no command given; the commands are"),
             (
                 "tset",
-                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, soak, cluster and help",
+                "unknown command `tset`; the commands are test, lint, tidy, deps, tables, bench, soak, cluster and help",
             ),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),

@@ -16,6 +16,7 @@ mod outcome;
 mod examples;
 mod tables;
 mod tidy;
+mod deps;
 mod suite;
 mod report;
 
@@ -75,6 +76,7 @@ fn perform(command: &Command) -> Result<ExitCode> {
         }
         Command::Soak(options) => usize::from(!soak::run(&metadata::load()?, options)?),
         Command::Tidy => tidy::print(root)?,
+        Command::Deps => deps::print(root)?,
         Command::Cluster(arguments) => {
             cluster::run(&metadata::load()?, arguments)?;
             0

@@ -6,7 +6,9 @@ pub(crate) enum Step {
     Fmt,
     Clippy,
     Tidy,
+    Deps,
     Tests,
+    Fuzz,
     Tables,
     Interop,
     Cluster,
@@ -18,11 +20,13 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
+        Self::Deps,
         Self::Tests,
+        Self::Fuzz,
         Self::Tables,
         Self::Interop,
         Self::Cluster,
@@ -41,7 +45,9 @@ impl Step {
             Self::Fmt => "fmt",
             Self::Clippy => "clippy",
             Self::Tidy => "tidy",
+            Self::Deps => "deps",
             Self::Tests => "tests",
+            Self::Fuzz => "fuzz",
             Self::Tables => "tables",
             Self::Interop => "interop",
             Self::Cluster => "cluster",
@@ -58,7 +64,9 @@ impl Step {
             Self::Fmt => "the code is formatted",
             Self::Clippy => "clippy and the compiler have nothing to say",
             Self::Tidy => "the tree keeps the layout rules",
+            Self::Deps => "every dependency has a reason, an allowed licence and one version",
             Self::Tests => "unit and integration tests",
+            Self::Fuzz => "every decoder bears input that means harm, for 40 seconds in all",
             Self::Tables => {
                 "the field tables are those of the Go types, and every kind decodes as from JSON (needs Go)"
             }
@@ -81,8 +89,8 @@ impl Step {
     /// Whether the step has nothing to say about code that does not compile.
     pub(crate) fn needs_build(self) -> bool {
         match self {
-            Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::Tables | Self::Interop | Self::Cluster | Self::Bench | Self::DocTests => true,
+            Self::Fmt | Self::Clippy | Self::Tidy | Self::Deps | Self::Tests => false,
+            Self::Fuzz | Self::Tables | Self::Interop | Self::Cluster | Self::Bench | Self::DocTests => true,
             Self::Docs | Self::Model | Self::Examples => true,
         }
     }

@@ -9,6 +9,7 @@ use anyhow::Result;
 
 use crate::bench;
 use crate::cluster;
+use crate::deps;
 use crate::examples;
 use crate::go::Ready;
 use crate::interop;
@@ -50,11 +51,13 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
             "-D",
             "warnings",
         ])),
-        Step::Tidy => tidy_tree(root),
+        Step::Tidy => found(tidy::print(root)?),
+        Step::Deps => found(deps::print(root)?),
         // Bench targets are not named: those without a harness would run as if they were tests.
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
+        Step::Fuzz => check(&mut process::cargo(["run", "-p", "kube-informer-fuzz"])),
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
@@ -83,8 +86,8 @@ fn fmt_arguments(paint: Paint) -> &'static [&'static str] {
     }
 }
 
-fn tidy_tree(root: &Path) -> Result<StepResult> {
-    Ok(match tidy::print(root)? {
+fn found(violations: usize) -> Result<StepResult> {
+    Ok(match violations {
         0 => StepResult::passed(),
         1 => StepResult::failed("1 violation"),
         found => StepResult::failed(format!("{found} violations")),

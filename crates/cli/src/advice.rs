@@ -1,8 +1,8 @@
 //! What errors of a cluster mean, and what to do about them.
 
 use crate::args::Approach;
-use crate::change::clean;
 use crate::kinds::Kind;
+use crate::safe::clean;
 use crate::trouble::{Class, Trouble, chain};
 use kube_client::Error as ClientError;
 use kube_core::Status;

@@ -1,6 +1,7 @@
 //! The command `informer`: follow any Kubernetes resource, and see what changes and how the cache fares.
 
 mod args;
+mod safe;
 mod number;
 mod paint;
 mod notice;

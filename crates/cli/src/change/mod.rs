@@ -11,7 +11,6 @@ mod yaml;
 
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
-pub(crate) use scalar::clean;
 pub(crate) use summary::summary;
 pub(crate) use telling::{key, told, verb};
 pub(crate) use yaml::yaml;

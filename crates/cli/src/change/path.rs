@@ -1,6 +1,6 @@
 //! Where in an object a field stands.
 
-use super::scalar::clean;
+use crate::safe::clean;
 use std::fmt;
 
 /// Where in an object a field stands: `status.conditions[Ready].status`.

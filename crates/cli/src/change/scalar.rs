@@ -1,5 +1,6 @@
 //! A single value as text that is safe to show on a terminal.
 
+use crate::safe::{clean, is_unsafe};
 use serde_json::Value;
 
 /// A value as text: strings as they are where that is plain, everything else as JSON.
@@ -11,17 +12,6 @@ pub(crate) fn scalar(value: &Value) -> String {
     }
 }
 
-/// Text that came from elsewhere, with nothing in it that would move a cursor or change a colour.
-pub(crate) fn clean(text: &str) -> String {
-    if text.chars().any(char::is_control) {
-        text.chars()
-            .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
-            .collect()
-    } else {
-        text.to_owned()
-    }
-}
-
 /// Whether a reader takes it for the string that it is, and not for a number or the end of a line.
 fn is_plain(text: &str) -> bool {
     let is_word = text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '_'));
@@ -29,7 +19,7 @@ fn is_plain(text: &str) -> bool {
     let is_reserved = matches!(text, "true" | "false" | "null");
     (is_word || is_time)
         && !is_reserved
-        && !text.chars().any(|c| c.is_control() || c == '"')
+        && !text.chars().any(|letter| is_unsafe(letter) || letter == '"')
         && text.trim() == text
 }
 

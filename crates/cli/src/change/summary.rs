@@ -1,7 +1,7 @@
 //! How an object fares, in a few words.
 
-use super::scalar::clean;
 use crate::number::count;
+use crate::safe::clean;
 use kube_core::DynamicObject;
 use serde_json::Value;
 

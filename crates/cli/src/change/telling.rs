@@ -1,7 +1,8 @@
 //! An event, told in few words.
 
-use super::{fields::changes, scalar::clean, summary::summary, words::words};
+use super::{fields::changes, summary::summary, words::words};
 use crate::paint::Tone;
+use crate::safe::clean;
 use kube_core::DynamicObject;
 use kube_informer::Event;
 

@@ -1,6 +1,7 @@
 //! What changed, in words.
 
 use super::{fields::FieldChange, scalar::scalar};
+use crate::safe::clean;
 use serde_json::Value;
 
 /// Values longer than this are not shown.
@@ -31,10 +32,11 @@ pub(crate) fn words(changes: &[FieldChange]) -> Vec<String> {
         }
     }
     if phrases.is_empty() {
-        return vec![quiet(changes)];
+        return vec![clean(&quiet(changes))];
     }
     phrases.sort_by_key(|(rank, _)| *rank);
-    phrases.into_iter().map(|(_, phrase)| phrase).collect()
+    // The names of labels, containers and conditions come from the server as well.
+    phrases.into_iter().map(|(_, phrase)| clean(&phrase)).collect()
 }
 
 /// A change of nothing that has a phrase.

@@ -1,6 +1,7 @@
 //! A JSON value as lines of YAML.
 
-use super::scalar::{clean, scalar};
+use super::scalar::scalar;
+use crate::safe::clean;
 use serde_json::Value;
 
 /// The lines of a value.

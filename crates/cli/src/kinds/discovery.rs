@@ -29,6 +29,7 @@ pub(crate) async fn discover(client: &Client) -> Result<Catalog, Error> {
         Some(more) => kinds.extend(more),
         None => kinds.extend(one_by_one(client, groups).await?),
     }
+    kinds.retain(Kind::is_well_named);
     Ok(Catalog::new(kinds))
 }
 

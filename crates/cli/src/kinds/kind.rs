@@ -38,6 +38,14 @@ impl Kind {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Whether its names are such as Kubernetes has: they are shown, and stand in paths.
+    pub(crate) fn is_well_named(&self) -> bool {
+        let is_plain =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | '/');
+        let names = [&self.group, &self.version, &self.plural, &self.singular, &self.kind];
+        names.into_iter().all(|name| name.chars().all(is_plain))
+    }
+
     /// Whether it can be followed.
     pub(crate) fn can_be_watched(&self) -> bool {
         ["list", "watch"].iter().all(|verb| self.verbs.iter().any(|known| known == verb))

@@ -22,7 +22,14 @@ pub(super) fn distance(one: &str, other: &str) -> usize {
 
 /// The words most like `word`, best first, and only those that may be meant.
 pub(super) fn alike<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
-    let limit = (word.chars().count() / 3).clamp(1, 3);
+    let length = word.chars().count();
+    let limit = (length / 3).clamp(1, 3);
+    // Words of very different lengths differ by that at least, and need no comparing, which takes the product of both.
+    let may_be_meant = |known: &&str| {
+        let theirs = known.chars().count();
+        length <= theirs + limit && (theirs <= length + limit || known.starts_with(word))
+    };
+    let known = known.filter(may_be_meant);
     let mut close: Vec<_> = known.map(|known| (distance(word, known), known)).collect();
     close.retain(|(distance, known)| *distance <= limit || word.len() >= 3 && known.starts_with(word));
     close.sort_unstable();

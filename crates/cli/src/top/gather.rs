@@ -7,12 +7,13 @@ use super::{
     overview::FeedLine,
     reading::{Machine, Phase, Reading},
 };
-use crate::change::{Line, changes, clean, diff, summary, told, verb, yaml};
+use crate::change::{Line, changes, diff, summary, told, verb, yaml};
 use crate::follow::Followed;
 use crate::kinds::whole;
 use crate::meter::{Tally, Usage};
 use crate::number::age;
 use crate::paint::Tone;
+use crate::safe::clean;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::{

@@ -2,9 +2,10 @@
 
 use super::printer::Printer;
 use crate::args::Output;
-use crate::change::{clean, summary};
+use crate::change::summary;
 use crate::follow::Followed;
 use crate::number::age;
+use crate::safe::clean;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::{

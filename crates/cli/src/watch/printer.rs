@@ -7,6 +7,7 @@ use super::{
 use crate::args::Output;
 use crate::kinds::Kind;
 use crate::paint::Paint;
+use crate::safe::{clean, clean_json};
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
 use kube_informer::Event;
@@ -38,10 +39,13 @@ impl Printer {
         match self.output {
             Output::Table => writeln!(self.out, "{}", line(self.look, kind, event, &Zoned::now())),
             Output::Diff => writeln!(self.out, "{}", diff_lines(self.look, kind, event, &Zoned::now())),
-            Output::Json => writeln!(self.out, "{}", document(kind, event, Timestamp::now())),
+            Output::Json => {
+                let document = document(kind, event, Timestamp::now()).to_string();
+                writeln!(self.out, "{}", clean_json(&document))
+            }
             Output::Name => {
                 let name = event.object().metadata.name.as_deref().unwrap_or_default();
-                writeln!(self.out, "{}/{name}", self.prefixes[at])
+                writeln!(self.out, "{}/{}", self.prefixes[at], clean(name))
             }
         }
     }

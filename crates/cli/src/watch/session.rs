@@ -3,7 +3,6 @@
 use super::{files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
-use crate::change::clean;
 use crate::cluster::{Connection, Embedded, connect};
 use crate::follow::{Followed, Hear, Indexing, Manner, Pace, events, follow, namespaces};
 use crate::kinds::Kind;
@@ -11,6 +10,7 @@ use crate::meter::Tally;
 use crate::notice::say;
 use crate::number::count;
 use crate::paint::Paint;
+use crate::safe::clean;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble};
 use clap::Parser;

@@ -11,6 +11,7 @@ mod watch;
 mod keep;
 mod files;
 mod errors;
+mod hostile;
 mod endings;
 mod devserver;
 mod shell;

@@ -8,10 +8,13 @@ use kube_core::response::reason;
 use std::{
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 /// The largest body of a request that is read, as in the API server.
 const LIMIT: usize = 3 * 1024 * 1024;
+/// How long a client may take to send all of it, as in the API server.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -85,8 +88,16 @@ impl http_body::Body for Body {
     }
 }
 
-/// Reads the body of a request, unless it is too large.
+/// Reads the body of a request, unless it is too large or takes too long.
 pub(crate) async fn read<B>(body: B) -> Result<Bytes, Refusal>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+{
+    let late = |_| Refusal::new(408, reason::TIMEOUT, "the body of the request did not come in time");
+    tokio::time::timeout(PATIENCE, read_whole(body)).await.map_err(late)?
+}
+
+async fn read_whole<B>(body: B) -> Result<Bytes, Refusal>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
@@ -108,4 +119,19 @@ where
         whole.extend_from_slice(&bytes);
     }
     Ok(whole.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::StreamBody;
+    use std::convert::Infallible;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+        let began = tokio::time::Instant::now();
+        let refusal = read(StreamBody::new(never)).await.unwrap_err();
+        assert_eq!((refusal.status().code, began.elapsed()), (408, PATIENCE));
+    }
 }

@@ -12,6 +12,7 @@ mod discovery;
 mod faults;
 mod formats;
 mod hostile;
+mod limits;
 mod listing;
 mod namespaces;
 mod objects;

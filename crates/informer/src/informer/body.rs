@@ -8,14 +8,13 @@ use crate::{
     controller::{Controller, Extent, Process, apply_within},
     fifo::{self, Batch, DeltaFifo, Entry},
     list_watch::{BoxError, ListerWatcher},
-    reflector::{self, Report},
+    reflector::{self, Activity, Cause, Outlook, Report},
     store::Store,
     subscription::Hub,
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
 use std::{
-    error::Error,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -51,6 +50,14 @@ pub(super) struct Plan<K> {
     pub(super) on_error: Option<Arc<OnError>>,
 }
 
+/// Tells the error handler of a failure, or the log where there is none.
+fn tell(on_error: Option<&OnError>, report: &Report<'_>) {
+    let Some(hear) = on_error else { return report.log() };
+    if std::panic::catch_unwind(AssertUnwindSafe(|| hear(report))).is_err() {
+        tracing::error!(reflector = report.name, "error handler panicked");
+    }
+}
+
 /// A source, and the namespace it speaks of.
 pub(super) struct Feed<K> {
     pub(super) namespace: Option<String>,
@@ -82,10 +89,18 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
     pub(super) fn planned(mut self, plan: Plan<K>) -> Self {
         let mut prepared = Vec::new();
         for (number, feed) in plan.feeds.into_iter().enumerate() {
-            let progress = Arc::clone(&self.progress);
+            let name = match &feed.namespace {
+                Some(namespace) => format!("{}@{namespace}", self.name),
+                None => self.name.clone(),
+            };
+            let (progress, on_error) = (Arc::clone(&self.progress), plan.on_error.clone());
+            let (reflector, resource) = (name.clone(), self.resource.clone());
             let fifo = plan.fifo.clone().on_rejected(move |rejected| {
-                tracing::warn!(cause = rejected.source().map(tracing::field::display), "{rejected}");
                 progress.rejected(number, rejected.to_string());
+                let cause = Cause::Rejected(&rejected);
+                let (activity, outlook) = (Activity::Deliver, Outlook::GoesOn);
+                let report = Report { name: &reflector, resource: &resource, activity, cause, outlook };
+                tell(on_error.as_deref(), &report);
             });
             let fifo = fifo.build();
             let pump = Pump {
@@ -97,22 +112,10 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
                 milestones: self.milestones.clone(),
             };
             let (progress, on_error) = (Arc::clone(&self.progress), plan.on_error.clone());
-            let name = match &feed.namespace {
-                Some(namespace) => format!("{}@{namespace}", self.name),
-                None => self.name.clone(),
-            };
             let run = Controller::new(feed.source, fifo, plan.config.clone(), pump).named(name);
             let run = run.on_error(move |report| {
                 progress.failed(number, report);
-                match &on_error {
-                    None => report.log(),
-                    Some(hear) => {
-                        let heard = std::panic::catch_unwind(AssertUnwindSafe(|| hear(report)));
-                        if heard.is_err() {
-                            tracing::error!(reflector = report.name, "error handler panicked");
-                        }
-                    }
-                }
+                tell(on_error.as_deref(), report);
             });
             self.sources.push((feed.namespace, run.status()));
             prepared.push(run);

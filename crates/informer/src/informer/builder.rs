@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     fifo::{self, DeltaFifo},
-    list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, Sharded},
+    list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
     object::Keep,
     reflector::{self, Report},
     store::{self, Store},
@@ -30,6 +30,7 @@ pub struct Builder<K> {
     shard: Option<(u32, u32)>,
     encoding: Option<Encoding>,
     managed_fields: ManagedFields,
+    max_object_size: Option<usize>,
     store: store::Builder<K>,
     fifo: fifo::Builder<K>,
     config: reflector::Config,
@@ -54,6 +55,7 @@ struct Request {
     fields: FieldSelector,
     encoding: Encoding,
     managed_fields: ManagedFields,
+    max_object_size: usize,
 }
 
 /// So many deltas wait to be applied at most.
@@ -96,6 +98,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             shard: None,
             encoding: None,
             managed_fields: ManagedFields::Keep,
+            max_object_size: None,
             store: Store::builder(),
             fifo: DeltaFifo::builder().capacity(QUEUE),
             config: reflector::Config::default(),
@@ -113,6 +116,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         Self::new(Origin::Server(Arc::new(move |namespace, request| {
             let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
             let source = source.labels(request.labels).fields(request.fields).encoding(request.encoding);
+            let source = source.max_object_size(request.max_object_size);
             Arc::new(match request.managed_fields {
                 ManagedFields::Keep => source,
                 ManagedFields::Drop => source.without_managed_fields(),
@@ -199,6 +203,12 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     /// How objects travel: [`Encoding::Auto`], which is protobuf where server and kind have it, unless told otherwise.
     pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
+        self
+    }
+
+    /// How many bytes an object may take on the wire; see [`ListWatch::max_object_size`].
+    pub fn max_object_size(mut self, bytes: usize) -> Self {
+        self.max_object_size = Some(bytes);
         self
     }
 
@@ -299,6 +309,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             fields: parse(self.fields.as_deref(), |text, cause| StartError::Fields { text, cause })?,
             encoding: self.encoding.unwrap_or_default(),
             managed_fields: self.managed_fields,
+            max_object_size: self.max_object_size.unwrap_or(MAX_OBJECT_SIZE),
         };
         let Some(namespaces) = &self.namespaces else {
             return Ok(vec![Feed { namespace: None, source: make(None, request) }]);
@@ -325,6 +336,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             ("labels", self.labels.is_some()),
             ("fields", self.fields.is_some()),
             ("encoding", self.encoding.is_some()),
+            ("max_object_size", self.max_object_size.is_some()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(StartError::NotForSource { option }),

@@ -13,8 +13,8 @@ use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use kube_core::{DynamicObject, Resource};
 use kube_informer_wire::{
-    FieldSelector, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, Raw, WatchOptions,
-    parse_retry_after, status_from_body,
+    FieldSelector, JsonLines, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, Raw,
+    WatchOptions, parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
 use std::{
@@ -42,6 +42,7 @@ pub struct ListWatch<K: Resource> {
     expected: Expected,
     negotiation: Negotiation,
     managed_fields: ManagedFields,
+    max_object_size: usize,
     bytes: Arc<AtomicU64>,
     encoded: LastEncoded,
     labels: LabelSelector,
@@ -50,6 +51,11 @@ pub struct ListWatch<K: Resource> {
     modify_watch: Option<Modify<WatchOptions>>,
     decoder: OnceLock<Decoder<K>>,
 }
+
+/// The most bytes that an object may take on the wire unless told otherwise: 64 MiB.
+///
+/// The API server takes objects of 3 MiB, which as JSON are a few times larger.
+pub const MAX_OBJECT_SIZE: usize = JsonLines::DEFAULT_LIMIT;
 
 /// Changes the options of a request.
 type Modify<O> = Arc<dyn Fn(&mut O) + Send + Sync>;
@@ -82,6 +88,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             expected: Expected::of::<K>(kind),
             negotiation: Negotiation::of::<K>(kind),
             managed_fields: ManagedFields::Keep,
+            max_object_size: MAX_OBJECT_SIZE,
             bytes: Arc::default(),
             encoded: LastEncoded::default(),
             labels: LabelSelector::everything(),
@@ -118,6 +125,16 @@ impl<K: Resource + 'static> ListWatch<K> {
     pub fn without_managed_fields(mut self) -> Self {
         self.managed_fields = ManagedFields::Drop;
         self.decoder = OnceLock::new();
+        self
+    }
+
+    /// How many bytes an object may take on the wire; [`MAX_OBJECT_SIZE`] unless told otherwise.
+    ///
+    /// A list with a larger one, or a watch event, is an error. Decoded, an object may take many times as much, so that this is what
+    /// bounds the memory that a server can make a client use for one object.
+    #[must_use]
+    pub fn max_object_size(mut self, bytes: usize) -> Self {
+        self.max_object_size = bytes;
         self
     }
 
@@ -174,6 +191,9 @@ impl<K: Resource + 'static> ListWatch<K> {
             .body(Body::empty())
             .map_err(|error| Error::Transport(error.into()))?;
         let answer = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
+        if let Some(coding) = foreign_coding(answer.headers()) {
+            return Err(Error::Transport(format!("answer came as {coding}, which was not asked for").into()));
+        }
         if answer.status().is_success() {
             let encoded = Encoded::from_headers(answer.headers());
             self.encoded.set(encoded);
@@ -184,6 +204,13 @@ impl<K: Resource + 'static> ListWatch<K> {
         let body = error_body(answer.into_body()).await;
         Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
     }
+}
+
+/// How an answer is packed that should not be. A bomb is not opened, and bytes that nobody can read are not taken for objects.
+fn foreign_coding(headers: &http::HeaderMap) -> Option<String> {
+    let coding = headers.get(http::header::CONTENT_ENCODING)?;
+    let coding = String::from_utf8_lossy(coding.as_bytes()).trim().to_ascii_lowercase();
+    (!matches!(coding.as_str(), "" | "identity")).then(|| coding.escape_debug().to_string())
 }
 
 fn is_not_acceptable(error: &Error) -> bool {
@@ -267,7 +294,8 @@ where
         Box::pin(async move {
             let query = self.list_query(options);
             let (mut body, encoded) = patiently(self.send(&query, Answer::List)).await?;
-            let (mut list, mut head, decoder) = (encoded.items(), Vec::new(), self.decoder());
+            let (mut list, mut head, decoder) =
+                (encoded.items(self.max_object_size), Vec::new(), self.decoder());
             while let Some(piece) = patiently(piece(&mut body, &self.bytes)).await? {
                 head.extend_from_slice(&piece[..piece.len().min(HEAD.saturating_sub(head.len()))]);
                 list.push(piece);
@@ -290,7 +318,7 @@ where
         Box::pin(async move {
             let (body, encoded) = self.send(&self.watch_query(options), Answer::Object).await?;
             let decoder = self.decoder();
-            let begin = (body, encoded.frames(), Arc::clone(&self.bytes));
+            let begin = (body, encoded.frames(self.max_object_size), Arc::clone(&self.bytes));
             let events = stream::try_unfold(begin, move |(mut body, mut frames, bytes)| async move {
                 loop {
                     if let Some(frame) = frames.next()? {

@@ -16,7 +16,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-pub use client::ListWatch;
+pub use client::{ListWatch, MAX_OBJECT_SIZE};
 pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
 #[cfg(feature = "compact")]

@@ -145,17 +145,17 @@ impl Encoded {
         if media.trim().eq_ignore_ascii_case(PROTOBUF) { Self::Protobuf } else { Self::Json }
     }
 
-    pub(super) fn items(self) -> Items {
+    pub(super) fn items(self, limit: usize) -> Items {
         match self {
-            Self::Json => Items::json(),
-            Self::Protobuf => Items::protobuf(),
+            Self::Json => Items::json_within(limit),
+            Self::Protobuf => Items::protobuf_within(limit),
         }
     }
 
-    pub(super) fn frames(self) -> Frames {
+    pub(super) fn frames(self, limit: usize) -> Frames {
         match self {
-            Self::Json => Frames::json(),
-            Self::Protobuf => Frames::protobuf(),
+            Self::Json => Frames::json_within(limit),
+            Self::Protobuf => Frames::protobuf_within(limit),
         }
     }
 }

@@ -129,6 +129,7 @@ where
                 return self.handed(handed, Seen::Happened, Some(version));
             }
             WatchEvent::Unknown { kind, version } => {
+                let kind: String = kind.chars().take(LONG_KIND).collect();
                 tracing::warn!(reflector = self.speaker.name, kind, "unknown type of event");
                 return self.handed(Ok(()), Seen::Happened, version);
             }
@@ -166,6 +167,9 @@ where
         }
     }
 }
+
+/// So much of what a server calls an event is logged.
+const LONG_KIND: usize = 64;
 
 /// What an event says of its object.
 enum Change {

@@ -20,6 +20,9 @@ pub(crate) enum Failure {
     Other(Option<Duration>),
 }
 
+/// No server is waited for longer than this at its word: what asks for more is mistaken, or means harm.
+const LONGEST: Duration = Duration::from_secs(600);
+
 impl Failure {
     pub(crate) fn of(error: &Error) -> Self {
         if error.is_expired() {
@@ -37,11 +40,26 @@ impl Failure {
         }
     }
 
-    /// How long the server asks to wait at least.
+    /// How long the server asks to wait at least, up to [`LONGEST`].
     pub(crate) fn least_wait(self) -> Duration {
         match self {
-            Self::Throttled(wait) | Self::Other(wait) => wait.unwrap_or_default(),
+            Self::Throttled(wait) | Self::Other(wait) => wait.unwrap_or_default().min(LONGEST),
             Self::Expired | Self::TooLarge | Self::Refused | Self::Internal => Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_taken_at_its_word_up_to_a_limit() {
+        for (asked, wait) in [(0, 0), (30, 30), (600, 600), (601, 600), (u64::MAX, 600)] {
+            let asked = Some(Duration::from_secs(asked));
+            for failure in [Failure::Throttled(asked), Failure::Other(asked)] {
+                assert_eq!(failure.least_wait(), Duration::from_secs(wait));
+            }
         }
     }
 }

@@ -47,6 +47,8 @@ pub enum Cause<'r> {
     Object(&'r ObjectError),
     /// One object of another kind, which is left out.
     Kind(&'r KindError),
+    /// One object that was not let in, and is left out: it has no key, or the transform failed.
+    Rejected(&'r (dyn std::error::Error + 'static)),
     /// The sink.
     Sink(&'r BoxError),
     /// A watch that ended within a second without an event.
@@ -164,7 +166,7 @@ impl Default for Status {
 }
 
 impl Cause<'_> {
-    /// A word for it, as the [metrics](super::metrics) call it: that of [`Error::label`], or `object`, `kind`, `sink`,
+    /// A word for it, as the [metrics](super::metrics) call it: that of [`Error::label`], or `object`, `kind`, `rejected`, `sink`,
     /// `very_short_watch`, `broken_stream`, `inconsistent`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -172,6 +174,7 @@ impl Cause<'_> {
             Self::Source(error) => error.label(),
             Self::Object(_) => "object",
             Self::Kind(_) => "kind",
+            Self::Rejected(_) => "rejected",
             Self::Sink(_) => "sink",
             Self::VeryShortWatch => "very_short_watch",
             Self::BrokenStream => "broken_stream",
@@ -180,24 +183,32 @@ impl Cause<'_> {
     }
 }
 
-/// The error and its causes, one after the other.
+/// So many characters of an error are told.
+const LONGEST: usize = 4096;
+
+/// The error and its causes, one after the other, cut where that is long.
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut error: &dyn std::error::Error = match self {
             Self::Source(error) => error,
             Self::Object(error) => error,
             Self::Kind(error) => error,
+            Self::Rejected(error) => *error,
             Self::Sink(error) => &***error,
             Self::VeryShortWatch => return f.write_str("watch lasted less than a second and no event came"),
             Self::BrokenStream => return f.write_str("stream ended before the initial state was complete"),
             Self::Inconsistent(differences) => return differences.fmt(f),
         };
-        write!(f, "{error}")?;
+        let mut text = error.to_string();
         while let Some(cause) = error.source() {
-            write!(f, ": {cause}")?;
+            text = format!("{text}: {cause}");
             error = cause;
         }
-        Ok(())
+        // What a server calls things may be as long as it likes, and this goes to logs.
+        match text.char_indices().nth(LONGEST) {
+            None => f.write_str(&text),
+            Some((end, _)) => write!(f, "{}…", &text[..end]),
+        }
     }
 }
 

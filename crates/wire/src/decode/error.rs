@@ -1,6 +1,7 @@
 //! What can be wrong with an object, and in which of its fields.
 
 use crate::{json::JsonError, protobuf::ProtobufError};
+use serde::de::{Expected, Unexpected};
 use std::fmt;
 
 /// Why bytes are not the object that was expected.
@@ -95,8 +96,24 @@ impl From<serde_json::Error> for Error {
     }
 }
 
+/// Errors go to logs, and what stands in an object may be a secret: they say what sort of value it is, and not which.
 impl serde::de::Error for Error {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(Cause::Other(message.to_string()))
+    }
+
+    #[cold]
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let sort = match unexpected {
+            Unexpected::Bool(_) => "boolean",
+            Unexpected::Unsigned(_) | Unexpected::Signed(_) => "integer",
+            Unexpected::Float(_) => "floating point",
+            Unexpected::Str(_) | Unexpected::Char(_) => "string",
+            Unexpected::Bytes(_) => "byte array",
+            // As the JSON decoder calls it.
+            Unexpected::Unit => "null",
+            other => return Self::custom(format_args!("invalid type: {other}, expected {expected}")),
+        };
+        Self::custom(format_args!("invalid type: {sort}, expected {expected}"))
     }
 }

@@ -115,11 +115,7 @@ impl Token<'_> {
             Self::List(_) => Unexpected::Seq,
             Self::Map(_) => Unexpected::Map,
         };
-        match unexpected {
-            // As the JSON decoder calls it.
-            Unexpected::Unit => Error::custom(format_args!("invalid type: null, expected {expected}")),
-            unexpected => Error::invalid_type(unexpected, expected),
-        }
+        Error::invalid_type(unexpected, expected)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The items of a list, whatever it is encoded in.
 
 use super::{error::ListError, json::JsonList, meta::ListMeta, protobuf::ProtobufList};
-use crate::object::{Format, Raw};
+use crate::{
+    frame::JsonLines,
+    object::{Format, Raw},
+};
 use bytes::Bytes;
 
 /// The items of a list as they arrive, in JSON or in protobuf.
@@ -20,13 +23,25 @@ impl Items {
     /// The items of a list in JSON.
     #[must_use]
     pub fn json() -> Self {
-        Self(Split::Json(JsonList::new()))
+        Self::json_within(JsonLines::DEFAULT_LIMIT)
+    }
+
+    /// The items of a list in JSON, of up to `limit` bytes each.
+    #[must_use]
+    pub fn json_within(limit: usize) -> Self {
+        Self(Split::Json(JsonList::with_limit(limit)))
     }
 
     /// The items of a list in protobuf.
     #[must_use]
     pub fn protobuf() -> Self {
-        Self(Split::Protobuf(ProtobufList::new()))
+        Self::protobuf_within(JsonLines::DEFAULT_LIMIT)
+    }
+
+    /// The items of a list in protobuf, of up to `limit` bytes each.
+    #[must_use]
+    pub fn protobuf_within(limit: usize) -> Self {
+        Self(Split::Protobuf(ProtobufList::with_limit(limit)))
     }
 
     /// Takes the next piece of the body.

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How much of a body that is no status becomes the message of one.
 const MAX_MESSAGE: usize = 2048;
 
+/// How much is kept of what a status says: it goes to logs and error handlers, and no server of Kubernetes says more.
+const MAX_STATED: usize = 32 << 10;
+
 /// Reads the status in a response that says that something went wrong.
 ///
 /// Proxies, load balancers and servers that are shutting down answer with HTML, with text or with nothing. Then the
@@ -29,6 +32,11 @@ pub fn status_from_body(code: u16, body: &[u8]) -> Status {
     });
     if status.code == 0 {
         status.code = code;
+    }
+    if status.message.len() > MAX_STATED {
+        let end = (0..=MAX_STATED).rev().find(|end| status.message.is_char_boundary(*end));
+        status.message.truncate(end.unwrap_or_default());
+        status.message.push('…');
     }
     status
 }
@@ -222,6 +230,14 @@ mod tests {
     fn a_long_body_is_cut_between_characters() {
         let status = status_from_body(500, format!("x{}", "ä".repeat(MAX_MESSAGE)).as_bytes());
         assert!(status.message.len() <= MAX_MESSAGE + '…'.len_utf8() && status.message.ends_with("ä…"));
+    }
+
+    #[test]
+    fn a_status_of_many_words_is_cut_as_well() {
+        let body = format!(r#"{{"kind":"Status","message":"x{}","code":410}}"#, "ä".repeat(MAX_STATED));
+        let status = status_from_body(500, body.as_bytes());
+        assert!(status.message.len() <= MAX_STATED + '…'.len_utf8() && status.message.ends_with("ä…"));
+        assert!(status.says_expired());
     }
 
     #[test]

@@ -34,13 +34,25 @@ impl Frames {
     /// The frames of a watch in JSON.
     #[must_use]
     pub fn json() -> Self {
-        Self(Split::Json(JsonLines::new()))
+        Self::json_within(JsonLines::DEFAULT_LIMIT)
+    }
+
+    /// The frames of a watch in JSON, of up to `limit` bytes.
+    #[must_use]
+    pub fn json_within(limit: usize) -> Self {
+        Self(Split::Json(JsonLines::with_limit(limit)))
     }
 
     /// The frames of a watch in protobuf.
     #[must_use]
     pub fn protobuf() -> Self {
-        Self(Split::Protobuf(ProtobufFrames::new()))
+        Self::protobuf_within(JsonLines::DEFAULT_LIMIT)
+    }
+
+    /// The frames of a watch in protobuf, of up to `limit` bytes.
+    #[must_use]
+    pub fn protobuf_within(limit: usize) -> Self {
+        Self(Split::Protobuf(ProtobufFrames::with_limit(limit)))
     }
 
     /// Takes the next piece of the body.

@@ -1,0 +1,72 @@
+//! Makes new input of what there is.
+
+use crate::random::Random;
+
+/// The longest input that is made.
+const LONGEST: usize = 32 << 10;
+/// Bytes that tend to mean something.
+const BYTES: [u8; 12] = [0, 1, 2, 0x0a, 0x12, 0x1a, 0x20, 0x7f, 0x80, 0xfe, 0xff, b'"'];
+
+/// Input made of a corpus and words by the numbers of `random`.
+pub(crate) fn make(corpus: &[Vec<u8>], words: &[&[u8]], random: &mut Random) -> Vec<u8> {
+    let mut input = if corpus.is_empty() { Vec::new() } else { random.pick(corpus).clone() };
+    for _ in 0..=random.below(6) {
+        change(&mut input, corpus, words, random);
+        input.truncate(LONGEST);
+    }
+    input
+}
+
+fn change(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], random: &mut Random) {
+    let at = random.below(input.len() + 1);
+    let longest = 1 << random.below(8);
+    let end = (at + random.below(longest)).min(input.len());
+    match random.below(10) {
+        0 if at < input.len() => input[at] ^= 1 << random.below(8),
+        1 if at < input.len() => input[at] = *random.pick(&BYTES),
+        2 => drop(input.drain(at..end)),
+        3 => {
+            let (copy, to) = (input[at..end].to_vec(), random.below(input.len() + 1));
+            drop(input.splice(to..to, copy));
+        }
+        4 => input.truncate(at),
+        5 if !corpus.is_empty() => splice(input, random.pick::<Vec<u8>>(corpus), at, random),
+        6 => repeat(input, at..end, random),
+        _ => {
+            let word = *random.pick(words);
+            // In the place of something, or before it.
+            let end = if random.below(2) == 0 { end } else { at };
+            drop(input.splice(at..end, word.iter().copied()));
+        }
+    }
+}
+
+/// Goes on with some of another input.
+fn splice(input: &mut Vec<u8>, other: &[u8], at: usize, random: &mut Random) {
+    let begin = random.below(other.len() + 1);
+    let end = begin + random.below(other.len() - begin + 1);
+    drop(input.splice(at..at, other[begin..end].iter().copied()));
+}
+
+/// Nesting, length bombs and long texts are made of what comes again and again.
+fn repeat(input: &mut Vec<u8>, range: std::ops::Range<usize>, random: &mut Random) {
+    let times = 1 << random.below(13);
+    let length = range.len().max(1);
+    let copy = input[range.clone()].repeat(times.min(LONGEST / length));
+    drop(input.splice(range.start..range.start, copy));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_makes_the_same_input() {
+        let (corpus, words) = ([b"{\"a\":1}".to_vec(), Vec::new()], [&b"[["[..]]);
+        let made = |seed| make(&corpus, &words, &mut Random::new(seed));
+        let all: std::collections::HashSet<_> = (0..200).map(made).collect();
+        assert!((0..200).all(|seed| all.contains(&made(seed))));
+        assert!(all.len() > 100, "{} are different", all.len());
+        assert!(all.iter().all(|input| input.len() <= LONGEST));
+    }
+}

@@ -1,0 +1,203 @@
+//! All targets, in one table.
+
+use crate::{frames, keys, lists, objects, protobuf, query, saved, selectors, status};
+
+/// Something that takes bytes from others.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, which its folder in the corpus has as well.
+    pub name: &'static str,
+    /// Takes any bytes, and panics if something is wrong.
+    pub check: fn(&[u8]),
+    /// What mutations put in: pieces that mean something there.
+    pub words: &'static [&'static [u8]],
+    /// What it may allocate at once.
+    pub memory: Memory,
+}
+
+/// What a target may allocate at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Whatever the input.
+    pub base: usize,
+    /// For each byte of input.
+    pub factor: usize,
+}
+
+impl Memory {
+    /// The most bytes that may be allocated for input of this length.
+    #[must_use]
+    pub fn allowed(self, length: usize) -> usize {
+        self.base + self.factor * length
+    }
+}
+
+const JSON: &[&[u8]] = &[
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\"",
+    b"\\",
+    b":",
+    b",",
+    b"\n",
+    b"\r\n",
+    b"null",
+    b"true",
+    b"-1",
+    b"0",
+    b"1e999",
+    b"18446744073709551616",
+    b"-9223372036854775809",
+    b"0.1",
+    b"01",
+    b"\\u0000",
+    b"\\ud800",
+    b"\\u0069tems",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\"metadata\":",
+    b"\"managedFields\":",
+    b"\"name\":",
+    b"\"namespace\":",
+    b"\"resourceVersion\":",
+    b"\"items\":[",
+    b"\"type\":\"ADDED\"",
+    b"\"object\":",
+    b"\"continue\":",
+    b"\"kind\":\"Status\"",
+    b"{\"a\":",
+    b"\"remainingItemCount\":-1",
+    b"\"labels\":{",
+    b"\"data\":",
+    b"{}",
+    b"[]",
+    b"\"code\":410",
+    b"\"details\":",
+];
+
+const PROTOBUF: &[&[u8]] = &[
+    b"k8s\0",
+    b"\x0a",
+    b"\x12",
+    b"\x1a",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\x80",
+    b"\x0b",
+    b"\x0c",
+    b"\0\0\0\x01",
+    b"\x7f\xff\xff\xff",
+    b"\xff\xff\xff\xff",
+    b"\x08\x01",
+    b"\x0d\0\0\0\0",
+    b"\x0a\x02v1\x12\x03Pod",
+    b"ADDED",
+    b"\xe2\x01",
+    b"\x0a\x00",
+    b"\x12\x00",
+];
+
+const QUERY: &[&[u8]] = &[
+    b"&",
+    b"=",
+    b"%",
+    b"%ff",
+    b"%00",
+    b"+",
+    b"watch=1",
+    b"limit=-1",
+    b"limit=18446744073709551615",
+    b"continue=",
+    b"resourceVersion=",
+    b"resourceVersionMatch=Exact",
+    b"sendInitialEvents=true",
+    b"allowWatchBookmarks=true",
+    b"timeoutSeconds=",
+    b"labelSelector=",
+    b"fieldSelector=",
+    b"shardSelector=",
+    b"a%3Db",
+];
+
+const SELECTOR: &[&[u8]] = &[
+    b",",
+    b"=",
+    b"==",
+    b"!=",
+    b"!",
+    b" in ",
+    b" notin ",
+    b"(",
+    b")",
+    b" > ",
+    b" < ",
+    b"\\",
+    b"\\,",
+    b"\\=",
+    b"/",
+    b"a",
+    b"metadata.name=",
+    b"shardRange(object.metadata.uid,'0x0','0x8')",
+    b"||",
+    b"'",
+    b"0x",
+    b"\xc3\xa4",
+    b"\0",
+];
+
+const RECORDS: &[&[u8]] = &[
+    b"\x01",
+    b"\x02",
+    b"\x03",
+    b"\x04",
+    b"\x05",
+    b"\x06",
+    b"\x07\x01",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\x80\x80\x80\x20",
+    b"\x28\xb5\x2f\xfd",
+    b"\x01a\0\0\x01\0\0",
+];
+
+/// A tree of JSON takes many times its text: a map of one member has room for eleven.
+const TREE: Memory = Memory { base: 1 << 20, factor: 512 };
+/// An element of a list takes two bytes of protobuf, and one or two thousand in a struct or a tree; three are there at once here.
+const ELEMENTS: Memory = Memory { base: 1 << 20, factor: 8192 };
+/// What is kept of text is no larger than a few copies of it.
+const TEXT: Memory = Memory { base: 1 << 20, factor: 64 };
+/// A payload may expand to 64 MiB, and zstd needs room to do it.
+const FILE: Memory = Memory { base: 160 << 20, factor: 64 };
+
+const fn target(
+    name: &'static str,
+    check: fn(&[u8]),
+    words: &'static [&'static [u8]],
+    memory: Memory,
+) -> Target {
+    Target { name, check, words, memory }
+}
+
+/// Every decoder that takes bytes from others.
+pub const TARGETS: [Target; 12] = [
+    target("json_frames", frames::json, JSON, TREE),
+    target("protobuf_frames", frames::protobuf, PROTOBUF, ELEMENTS),
+    target("json_lists", lists::json, JSON, TREE),
+    target("protobuf_lists", lists::protobuf, PROTOBUF, ELEMENTS),
+    target("json_objects", objects::json, JSON, TREE),
+    target("protobuf_objects", protobuf::objects, PROTOBUF, ELEMENTS),
+    target("status", status::bodies, JSON, TREE),
+    target("query", query::strings, QUERY, TEXT),
+    target("selectors", selectors::texts, SELECTOR, TEXT),
+    target("keys", keys::texts, QUERY, TEXT),
+    target("saved_files", saved::files, RECORDS, FILE),
+    target("saved_records", saved::records, RECORDS, FILE),
+];
+
+/// The target of this name.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
