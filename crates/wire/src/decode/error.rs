@@ -60,6 +60,15 @@ impl Error {
         self
     }
 
+    /// Whether it is JSON that is none. Of protobuf one cannot tell what is broken from what is new.
+    pub(crate) fn is_malformed(&self) -> bool {
+        match &self.0.cause {
+            Cause::Json(_) | Cause::Text(_) => true,
+            Cause::Tree(error) => !error.is_data(),
+            Cause::Protobuf(_) | Cause::Other(_) => false,
+        }
+    }
+
     /// The field that is wrong, `spec.containers[0].name` for one; a dot if it is the object itself.
     pub(crate) fn path(&self) -> String {
         let path: String = self.0.path.iter().rev().map(String::as_str).collect();
