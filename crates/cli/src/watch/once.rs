@@ -33,7 +33,12 @@ pub(super) fn print(printer: &mut Printer, output: Output, followed: &[Followed]
                 }
                 table(printer, one, &entries)?;
             }
-            Output::Name | Output::Json | Output::Diff => {
+            Output::Name => {
+                for entry in entries {
+                    printer.name(at, entry.key())?;
+                }
+            }
+            Output::Json | Output::Diff => {
                 for entry in entries {
                     let object = entry.object().into();
                     printer.event((at, &one.kind), &Event::Added { object, initial: true })?;

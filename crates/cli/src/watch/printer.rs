@@ -11,6 +11,7 @@ use crate::safe::{clean, clean_json};
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
 use kube_informer::Event;
+use kube_informer_wire::Key;
 use std::io::{self, BufWriter, Stdout, Write};
 
 /// Writes events to stdout.
@@ -43,11 +44,17 @@ impl Printer {
                 let document = document(kind, event, Timestamp::now()).to_string();
                 writeln!(self.out, "{}", clean_json(&document))
             }
-            Output::Name => {
-                let name = event.object().metadata.name.as_deref().unwrap_or_default();
-                writeln!(self.out, "{}/{}", self.prefixes[at], clean(name))
-            }
+            Output::Name => match event.object().key() {
+                Ok(key) => self.name(at, &key),
+                // A cache has no object without a name.
+                Err(_) => Ok(()),
+            },
         }
+    }
+
+    /// Writes the name of an object of the kind at this place.
+    pub(super) fn name(&mut self, at: usize, key: &Key) -> io::Result<()> {
+        writeln!(self.out, "{}/{}", self.prefixes[at], clean(key.name()))
     }
 
     /// Writes text that is ready.
