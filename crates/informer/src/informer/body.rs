@@ -211,11 +211,12 @@ impl<K: Resource + Send + Sync> Process<K> for Pump<K> {
         let now = Instant::now();
         let keys = batch.entries.iter().filter_map(|entry| match entry {
             Entry::Deltas(deltas) => Some(deltas.key()),
-            Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark => None,
+            Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark | Entry::Resumed => None,
         });
         self.progress.heard_of(self.number, keys);
         let list = batch.entries.iter().rev().find_map(|entry| match entry {
             Entry::Replaced { listing, .. } => Some(listing.unreadable.clone()),
+            Entry::Resumed => Some(Vec::new()),
             Entry::Deltas(_) | Entry::Resync | Entry::Bookmark => None,
         });
         let extent = self.namespace.as_deref().map_or(Extent::Everything, Extent::Namespace);
