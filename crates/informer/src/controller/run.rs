@@ -101,6 +101,13 @@ where
         self
     }
 
+    /// Begins with the whole state after all.
+    #[cfg(feature = "saved")]
+    pub(crate) fn start_over(mut self) -> Self {
+        self.reflector.start_over();
+        self
+    }
+
     /// Where the reflector stands, now and as it changes.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Status> {

@@ -29,6 +29,12 @@ where
         self
     }
 
+    /// Begins with the whole state after all: what the sink has is of something else.
+    #[cfg(feature = "saved")]
+    pub(crate) fn start_over(&mut self) {
+        self.cursor.start_over();
+    }
+
     /// Asks at which version the source is.
     pub(super) async fn probe(&mut self, options: &ListOptions) {
         match self.source.list(options, &mut |_| {}).await {

@@ -16,6 +16,12 @@ impl Cursor {
         self.resuming = Some(Resuming::default());
     }
 
+    /// Begins with the whole state after all, whatever its version.
+    #[cfg(feature = "saved")]
+    pub(crate) fn start_over(&mut self) {
+        (self.phase, self.last, self.resuming) = (Phase::Round, None, None);
+    }
+
     /// The server is at this version.
     pub(crate) fn probed(&mut self, server: Option<ResourceVersion>) {
         let Phase::Probing = self.phase else { return };
