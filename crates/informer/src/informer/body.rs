@@ -150,7 +150,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
         for (number, run) in prepared.into_iter().enumerate() {
             let body = Arc::clone(self);
             let task = async move {
-                let Some(run) = body.admitted(number, run).await else { return };
+                let Some(run) = body.admitted(number, run).await else { return body.finished(number).await };
                 let outcome = AssertUnwindSafe(run.run(body.cancel.clone())).catch_unwind().await;
                 body.finished(number).await;
                 let why = match outcome {

@@ -18,6 +18,7 @@ mod kinds;
 mod lists;
 mod namespaces;
 mod production;
+mod restarts;
 mod shards;
 mod strangers;
 mod streams;
