@@ -16,6 +16,7 @@ mod handlers;
 mod informers;
 mod kinds;
 mod lists;
+mod lives;
 mod namespaces;
 mod production;
 mod restarts;
