@@ -39,13 +39,19 @@ where
     pub(super) async fn probe(&mut self, options: &ListOptions) {
         match self.source.list(options, &mut |_| {}).await {
             Ok(meta) => {
-                tracing::debug!(
-                    reflector = self.speaker.name,
-                    restored = self.cursor.version().map(tracing::field::display),
-                    server = meta.version.as_ref().map(tracing::field::display),
-                    "resuming"
-                );
+                let server = meta.version.as_ref().map(ToString::to_string);
                 self.cursor.probed(meta.version);
+                let restored = self.cursor.version().map(tracing::field::display);
+                if self.cursor.is_last_unavailable {
+                    tracing::warn!(
+                        reflector = self.speaker.name,
+                        restored,
+                        server,
+                        "the server is behind what was restored; asking for everything"
+                    );
+                } else {
+                    tracing::debug!(reflector = self.speaker.name, restored, server, "resuming");
+                }
             }
             Err(error) => {
                 self.cursor.probe_failed(Failure::of(&error), Instant::now());

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     compact::{Packed, Unpacker},
     informer::start_error::StartError,
+    subscription::metrics::SAVE_FAILURES,
 };
 use kube_client::Client;
 use kube_core::Resource;
@@ -142,6 +143,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
         Err(OpenError::Io { path, doing, cause }) => {
             let failure = format!("{}: {doing} failed: {cause}", path.display());
             tracing::error!(informer = place.name, failure, "nothing is saved");
+            count_failure(&place.name);
             return Ok(Opened { saver: None, failure: Some(failure), state: None });
         }
         Err(error) => return Err(error.into()),
@@ -249,9 +251,14 @@ fn are_sound<K: Send + Sync>(objects: &[(Key, Packed<K>)]) -> bool {
     })
 }
 
+fn count_failure(informer: &str) {
+    metrics::counter!(SAVE_FAILURES, "name" => informer.to_owned()).increment(1);
+}
+
 fn tell(informer: &str, event: &Event) {
     match event {
         Event::Failed { error, failures, retry_in } => {
+            count_failure(informer);
             let cause = error.source().map(tracing::field::display);
             tracing::warn!(informer, %error, cause, failures, ?retry_in, "saving failed");
         }
