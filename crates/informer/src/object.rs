@@ -152,11 +152,17 @@ impl<K> Object<K> {
         }
     }
 
-    /// Keeps it as `again` makes it, where that makes something.
-    pub(crate) fn repack(&mut self, again: impl FnOnce(&Packed<K>) -> Option<Packed<K>>) {
-        if let Form::Packed(lazy) = &self.0
-            && let Some(packed) = again(&lazy.packed)
-        {
+    /// It as it is packed, if it could be smaller for want of a dictionary.
+    pub(crate) fn loose(&self) -> Option<&Packed<K>> {
+        match &self.0 {
+            Form::Packed(lazy) if lazy.packed.is_loose() => Some(&lazy.packed),
+            Form::Packed(_) | Form::Whole(_) => None,
+        }
+    }
+
+    /// Keeps it as this, where it is packed at all.
+    pub(crate) fn pack_as(&mut self, packed: Packed<K>) {
+        if let Form::Packed(lazy) = &self.0 {
             *self = Self::packed(lazy.key.clone(), packed, lazy.decoded.get().cloned());
         }
     }

@@ -9,6 +9,7 @@ mod sample;
 mod dictionary;
 mod codec;
 mod hot;
+mod loose;
 mod packed;
 mod packer;
 #[cfg(feature = "saved")]
@@ -19,6 +20,7 @@ mod tests;
 
 #[cfg(feature = "saved")]
 pub(crate) use dictionary::Dictionary;
+pub(crate) use loose::Loose;
 pub(crate) use packed::Packed;
 pub(crate) use packer::Packer;
 #[cfg(feature = "saved")]

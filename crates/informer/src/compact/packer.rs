@@ -2,15 +2,19 @@
 
 #[cfg(feature = "saved")]
 use super::dictionary::Book;
+#[cfg(feature = "saved")]
+use super::loose::Transform;
 use super::{
     codec::Codec,
     dictionary::Dictionary,
     hot::Hot,
-    packed::{HotObjects, Method, Packed, Transform},
-    stamp::Stamp,
+    loose::{Loose, groups},
+    packed::{HotObjects, Method, Packed},
 };
-use crate::list_watch::{Decoder, Wire};
-use kube_informer_wire::{Format, Identity};
+#[cfg(feature = "saved")]
+use crate::list_watch::Decoder;
+#[cfg(feature = "saved")]
+use kube_informer_wire::Format;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Packs objects. Clones share what they learn of them.
@@ -22,24 +26,32 @@ struct Shared<K> {
     codec: Codec,
     hot: Arc<HotObjects<K>>,
     stays_decoded: bool,
+    /// Whether each object is packed by itself.
+    is_apart: bool,
     /// The few ways that are in use: one for each source and format, with the dictionary of the day.
     methods: Mutex<Vec<Arc<Method<K>>>>,
 }
 
 impl<K> Packer<K> {
     pub(crate) fn new() -> Self {
-        Self::with(false)
+        Self::with(false, false)
+    }
+
+    /// Packs each object by itself, as it is saved.
+    #[cfg(feature = "saved")]
+    pub(crate) fn apart() -> Self {
+        Self::with(false, true)
     }
 
     /// Packs objects that stay decoded all the same, so that their bytes are at hand to be saved.
     #[cfg(feature = "saved")]
     pub(crate) fn beside() -> Self {
-        Self::with(true)
+        Self::with(true, true)
     }
 
-    fn with(stays_decoded: bool) -> Self {
+    fn with(stays_decoded: bool, is_apart: bool) -> Self {
         let (codec, hot) = (Codec::new(), Arc::new(Hot::new()));
-        Self { shared: Arc::new(Shared { codec, hot, stays_decoded, methods: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { codec, hot, stays_decoded, is_apart, methods: Mutex::default() }) }
     }
 
     /// Whether what is packed here stays decoded all the same.
@@ -47,17 +59,15 @@ impl<K> Packer<K> {
         self.shared.stays_decoded
     }
 
-    /// Packs what was decoded of these bytes into something of this identity. Nothing if it cannot be packed.
-    pub(crate) fn pack(
-        &self,
-        wire: &Wire<K>,
-        identity: &Identity<'_>,
-        transform: Option<&Transform<K>>,
-    ) -> Option<Packed<K>> {
-        let raw = wire.decoder.needed(&wire.raw);
-        Packed::new(&self.shared.codec, raw.bytes(), Stamp::of(identity), |dictionary| {
-            self.method(dictionary, raw.format(), &wire.decoder, transform)
-        })
+    /// Packs objects, neighbours together where they may be. It answers for each, in order.
+    pub(crate) fn pack(&self, objects: &[&Loose<K>]) -> Vec<Packed<K>> {
+        let mut packed = Vec::with_capacity(objects.len());
+        let most = if self.shared.is_apart { 1 } else { usize::MAX };
+        for group in groups(objects, most) {
+            let method = |dictionary: Option<&_>| self.method(dictionary, group[0]);
+            Packed::together(&self.shared.codec, group, method, |object| packed.push(object));
+        }
+        packed
     }
 
     /// A list has come to its end. Says whether there is a dictionary, and so something in packing [again](Self::repack).
@@ -66,38 +76,28 @@ impl<K> Packer<K> {
     }
 
     /// Packs what was packed before there was a dictionary.
-    pub(crate) fn repack(&self, packed: &Packed<K>) -> Option<Packed<K>> {
-        if !packed.is_loose() {
-            return None;
-        }
-        let Method { format, decoder, transform, .. } = packed.method();
-        Packed::new(&self.shared.codec, &packed.bytes(), packed.stamp().cloned(), |dictionary| {
-            self.method(dictionary, *format, decoder, transform.as_ref())
-        })
+    pub(crate) fn repack(&self, packed: &[Packed<K>]) -> Vec<Packed<K>> {
+        let loose: Vec<_> = packed.iter().map(Packed::loosen).collect();
+        self.pack(&loose.iter().collect::<Vec<_>>())
     }
 
     /// The way to read what is packed so.
-    fn method(
-        &self,
-        dictionary: Option<&Arc<Dictionary>>,
-        format: Format,
-        decoder: &Decoder<K>,
-        transform: Option<&Transform<K>>,
-    ) -> Arc<Method<K>> {
+    fn method(&self, dictionary: Option<&Arc<Dictionary>>, object: &Loose<K>) -> Arc<Method<K>> {
+        let Loose { raw, decoder, transform, .. } = object;
         let mut methods = self.shared.methods.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current =
             |method: &Method<K>| method.dictionary.as_ref().map(Arc::as_ptr) == dictionary.map(Arc::as_ptr);
         // One of an older dictionary is not used again; the objects that need it hold it.
         methods.retain(|method| is_current(method));
-        let found = methods.iter().find(|method| method.format == format && method.decoder.is(decoder));
+        let found = methods.iter().find(|method| method.format == raw.format() && method.decoder.is(decoder));
         if let Some(method) = found {
             return Arc::clone(method);
         }
         let method = Arc::new(Method {
-            format,
+            format: raw.format(),
             dictionary: dictionary.cloned(),
             decoder: decoder.clone(),
-            transform: transform.cloned(),
+            transform: transform.clone(),
             stays_decoded: self.shared.stays_decoded,
             hot: Arc::downgrade(&self.shared.hot),
         });

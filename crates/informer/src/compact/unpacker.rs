@@ -2,7 +2,8 @@
 
 use super::{
     dictionary::Dictionary,
-    packed::{Method, Packed, Transform},
+    loose::Transform,
+    packed::{Method, Packed},
     packer::Packer,
     stamp::Stamp,
 };

@@ -96,16 +96,25 @@ impl<K> Cell<K> {
 
 impl<K> Draft<'_, K> {
     /// Writes an object into the objects and the indexes, in the place of what was known under its key.
-    pub(super) fn enter(&mut self, known: Option<&Arc<Entry<K>>>, key: Key, object: &Object<K>) {
+    pub(super) fn enter(
+        &mut self,
+        known: Option<&Arc<Entry<K>>>,
+        key: Key,
+        object: Object<K>,
+    ) -> Arc<Entry<K>> {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
         let tags = if indexes.have_functions() {
             object.with(|object| indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics))
         } else {
             Vec::new()
         };
-        let entry = Arc::new(Entry::new(key, object.kept(), tags));
+        let kept = object.kept();
+        // What an object travels in is as large as an entry, which so takes its place in memory.
+        drop(object);
+        let entry = Arc::new(Entry::new(key, kept, tags));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
-        objects.insert(entry);
+        objects.insert(Arc::clone(&entry));
+        entry
     }
 
     /// Puts every object into the newest index.

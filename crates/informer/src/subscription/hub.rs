@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     controller::{Event, Tell},
-    store::{Snapshot, Store, Writer},
+    store::{Entry, Snapshot, Store, Writer},
     waiters::{self, Waiters, wake},
 };
 use kube_core::Resource;
@@ -372,6 +372,13 @@ impl<K> Tell<K> for Tidings<K> {
         match self.parts.last_mut() {
             Some(Part::Again(events)) if events.len() < longest(&event) => events.push(event),
             _ => self.parts.push(Part::Again(vec![event])),
+        }
+    }
+
+    fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
+        self.changes += entries.len() as u64;
+        if self.wants != Wants::Nothing && !entries.is_empty() {
+            self.parts.push(Part::Initial(entries));
         }
     }
 }

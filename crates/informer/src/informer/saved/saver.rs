@@ -5,7 +5,7 @@ use crate::{
     compact::{Dictionary, Packed},
     controller::{Event, Tell},
     object::Object,
-    store::Snapshot,
+    store::{Entry, Snapshot},
 };
 use bytes::Bytes;
 use kube_core::Resource;
@@ -324,6 +324,11 @@ impl<K: Resource + Send + Sync + 'static, T: Tell<K>> Tell<K> for Noting<'_, K, 
         }
         self.told.again(event);
     }
+
+    fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
+        entries.iter().for_each(|entry| self.state.put(entry.key().clone(), &entry.shared()));
+        self.told.initial(entries);
+    }
 }
 
 /// An object as it is saved; without a dictionary if its own is not known.
@@ -333,14 +338,17 @@ fn saved_object<K: Send + Sync + 'static>(
     dictionaries: &[(u32, Arc<Dictionary>)],
 ) -> saved::Object {
     let (uid, version) = packed.uid_and_version().unwrap_or_default();
-    let number = packed.dictionary().map(|dictionary| {
+    let known = packed.dictionary().filter(|_| packed.is_apart());
+    let number = known.map(|dictionary| {
         dictionaries.iter().find(|(_, known)| Arc::ptr_eq(known, dictionary)).map(|(number, _)| *number)
     });
     let layout = packed.format().into();
     let payload = match number {
-        None => Payload::encoded(layout, Encoding(LOOSE), Bytes::from_owner(packed.clone())),
+        None if packed.is_apart() => {
+            Payload::encoded(layout, Encoding(LOOSE), Bytes::from_owner(packed.clone()))
+        }
         Some(Some(number)) => Payload::encoded(layout, Encoding(number), Bytes::from_owner(packed.clone())),
-        Some(None) => Payload::encoded(layout, Encoding(LOOSE), packed.compressed_alone().into()),
+        None | Some(None) => Payload::encoded(layout, Encoding(LOOSE), packed.compressed_alone().into()),
     };
     saved::Object { key, uid: uid.into(), version: version.parse().unwrap_or(ResourceVersion::ANY), payload }
 }
