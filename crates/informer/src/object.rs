@@ -41,8 +41,9 @@ enum Form<K> {
     Packed(Arc<Lazy<K>>),
 }
 
+/// An object in the small, and what was decoded of it.
 #[cfg(feature = "compact")]
-struct Lazy<K> {
+pub(crate) struct Lazy<K> {
     key: Key,
     packed: Packed<K>,
     decoded: OnceLock<Arc<K>>,
@@ -55,6 +56,16 @@ pub(crate) enum Kept<K> {
     Whole(Arc<K>),
     #[cfg(feature = "compact")]
     Packed(Packed<K>),
+    /// Decoded, as soon as somebody has looked at it, with the bytes beside it.
+    #[cfg(feature = "compact")]
+    Beside(Arc<Lazy<K>>),
+}
+
+#[cfg(feature = "compact")]
+impl<K> Lazy<K> {
+    fn look(&self) -> &Arc<K> {
+        self.decoded.get_or_init(|| self.packed.decode())
+    }
 }
 
 impl<K> Object<K> {
@@ -83,6 +94,7 @@ impl<K> Object<K> {
             #[cfg(feature = "compact")]
             Form::Packed(lazy) => match lazy.decoded.get() {
                 Some(object) => look(object),
+                None if lazy.packed.stays_decoded() => look(lazy.look()),
                 None => look(&lazy.packed.decode()),
             },
         }
@@ -92,6 +104,8 @@ impl<K> Object<K> {
     pub(crate) fn kept(&self) -> Kept<K> {
         match &self.0 {
             Form::Whole(object) => Kept::Whole(Arc::clone(object)),
+            #[cfg(feature = "compact")]
+            Form::Packed(lazy) if lazy.packed.stays_decoded() => Kept::Beside(Arc::clone(lazy)),
             #[cfg(feature = "compact")]
             Form::Packed(lazy) => Kept::Packed(lazy.packed.clone()),
         }
@@ -111,7 +125,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(_) => false,
             #[cfg(feature = "compact")]
-            Form::Packed(_) => true,
+            Form::Packed(lazy) => !lazy.packed.stays_decoded(),
         }
     }
 
@@ -128,7 +142,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(object) => object,
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => lazy.decoded.get_or_init(|| lazy.packed.decode()),
+            Form::Packed(lazy) => lazy.look(),
         }
     }
 }
@@ -144,6 +158,15 @@ impl<K> Object<K> {
     ) -> Self {
         let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
         Self(Form::Packed(Arc::new(Lazy { key, packed, decoded, tags })))
+    }
+
+    /// Its bytes, where it has some.
+    #[cfg(feature = "saved")]
+    pub(crate) fn bytes(&self) -> Option<&Packed<K>> {
+        match &self.0 {
+            Form::Whole(_) => None,
+            Form::Packed(lazy) => Some(&lazy.packed),
+        }
     }
 
     /// It as it is packed, if it could be smaller for want of a dictionary.
@@ -200,6 +223,8 @@ impl<K> Kept<K> {
             Self::Whole(object) => Arc::clone(object),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode(),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Arc::clone(lazy.look()),
         }
     }
 
@@ -210,6 +235,8 @@ impl<K> Kept<K> {
             Self::Whole(object) => Arc::clone(object),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode_again(key.digest()),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Arc::clone(lazy.look()),
         }
     }
 
@@ -219,6 +246,8 @@ impl<K> Kept<K> {
             Self::Whole(_) => false,
             #[cfg(feature = "compact")]
             Self::Packed(_) => true,
+            #[cfg(feature = "compact")]
+            Self::Beside(_) => false,
         }
     }
 
@@ -228,6 +257,8 @@ impl<K> Kept<K> {
             Self::Whole(_) => None,
             #[cfg(feature = "compact")]
             Self::Packed(packed) => Some(packed.size()),
+            #[cfg(feature = "compact")]
+            Self::Beside(_) => None,
         }
     }
 
@@ -238,6 +269,8 @@ impl<K> Kept<K> {
             Self::Whole(object) => Object(Form::Whole(Arc::clone(object))),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Object(Form::Packed(Arc::clone(lazy))),
         }
     }
 
@@ -248,7 +281,9 @@ impl<K> Kept<K> {
             #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Packed(other)) => one.ptr_eq(&other.packed),
             #[cfg(feature = "compact")]
-            (Self::Whole(_), Form::Packed(_)) | (Self::Packed(_), Form::Whole(_)) => false,
+            (Self::Beside(one), Form::Packed(other)) => Arc::ptr_eq(one, other),
+            #[cfg(feature = "compact")]
+            (Self::Whole(_), Form::Packed(_)) | (Self::Packed(_) | Self::Beside(_), Form::Whole(_)) => false,
         }
     }
 
@@ -257,6 +292,8 @@ impl<K> Kept<K> {
         match (self, &object.0) {
             #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Packed(other)) => one.is_loose() && !other.packed.is_loose(),
+            #[cfg(feature = "compact")]
+            (Self::Beside(one), Form::Packed(other)) => one.packed.is_loose() && !other.packed.is_loose(),
             _ => false,
         }
     }
@@ -269,6 +306,8 @@ impl<K: Resource> Kept<K> {
             Self::Whole(object) => object.meta().resource_version.as_deref()?.parse().ok(),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.version(),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => lazy.packed.version(),
         }
     }
 
@@ -278,6 +317,8 @@ impl<K: Resource> Kept<K> {
             Self::Whole(object) => is_same_state(&Identity::of(&**object), identity),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.is_state(identity),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => lazy.packed.is_state(identity),
         }
     }
 
@@ -293,6 +334,10 @@ impl<K: Resource> Kept<K> {
             (Self::Whole(one), Form::Packed(other)) => other.packed.is_state(&Identity::of(&**one)),
             #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Whole(other)) => one.is_state(&Identity::of(&**other)),
+            #[cfg(feature = "compact")]
+            (Self::Beside(one), Form::Packed(other)) => one.packed.is_same_state(&other.packed),
+            #[cfg(feature = "compact")]
+            (Self::Beside(one), Form::Whole(other)) => one.packed.is_state(&Identity::of(&**other)),
         }
     }
 }

@@ -44,8 +44,11 @@ impl<K> Loose<K> {
     }
 }
 
-/// Those that are packed together: neighbours, as long as there is room.
-pub(super) fn groups<'o, K>(objects: &'o [&'o Loose<K>]) -> impl Iterator<Item = &'o [&'o Loose<K>]> {
+/// Those that are packed together: neighbours, as long as there is room, and `most` of them.
+pub(super) fn groups<'o, K>(
+    objects: &'o [&'o Loose<K>],
+    most: usize,
+) -> impl Iterator<Item = &'o [&'o Loose<K>]> {
     let mut rest = objects;
     std::iter::from_fn(move || {
         let first = rest.first()?;
@@ -54,7 +57,7 @@ pub(super) fn groups<'o, K>(objects: &'o [&'o Loose<K>]) -> impl Iterator<Item =
             bytes += object.len();
             bytes <= BYTES && object.is_like(first)
         };
-        let more = rest[1..].iter().take(OBJECTS - 1).take_while(fits).count();
+        let more = rest[1..].iter().take(OBJECTS.min(most) - 1).take_while(fits).count();
         let (group, behind) = rest.split_at(1 + more);
         rest = behind;
         Some(group)

@@ -12,10 +12,16 @@ mod hot;
 mod loose;
 mod packed;
 mod packer;
+#[cfg(feature = "saved")]
+mod unpacker;
 
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "saved")]
+pub(crate) use dictionary::Dictionary;
 pub(crate) use loose::Loose;
 pub(crate) use packed::Packed;
 pub(crate) use packer::Packer;
+#[cfg(feature = "saved")]
+pub(crate) use unpacker::Unpacker;

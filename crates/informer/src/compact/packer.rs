@@ -1,5 +1,9 @@
 //! Packs the objects of one cache.
 
+#[cfg(feature = "saved")]
+use super::dictionary::Book;
+#[cfg(feature = "saved")]
+use super::loose::Transform;
 use super::{
     codec::Codec,
     dictionary::Dictionary,
@@ -7,6 +11,10 @@ use super::{
     loose::{Loose, groups},
     packed::{HotObjects, Method, Packed},
 };
+#[cfg(feature = "saved")]
+use crate::list_watch::Decoder;
+#[cfg(feature = "saved")]
+use kube_informer_wire::Format;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Packs objects. Clones share what they learn of them.
@@ -17,20 +25,45 @@ pub(crate) struct Packer<K> {
 struct Shared<K> {
     codec: Codec,
     hot: Arc<HotObjects<K>>,
+    stays_decoded: bool,
+    /// Whether each object is packed by itself.
+    is_apart: bool,
     /// The few ways that are in use: one for each source and format, with the dictionary of the day.
     methods: Mutex<Vec<Arc<Method<K>>>>,
 }
 
 impl<K> Packer<K> {
     pub(crate) fn new() -> Self {
-        let (codec, hot) = (Codec::new(), Arc::new(Hot::new()));
-        Self { shared: Arc::new(Shared { codec, hot, methods: Mutex::default() }) }
+        Self::with(false, false)
     }
 
-    /// Packs objects, neighbours together. It answers for each, in order.
+    /// Packs each object by itself, as it is saved.
+    #[cfg(feature = "saved")]
+    pub(crate) fn apart() -> Self {
+        Self::with(false, true)
+    }
+
+    /// Packs objects that stay decoded all the same, so that their bytes are at hand to be saved.
+    #[cfg(feature = "saved")]
+    pub(crate) fn beside() -> Self {
+        Self::with(true, true)
+    }
+
+    fn with(stays_decoded: bool, is_apart: bool) -> Self {
+        let (codec, hot) = (Codec::new(), Arc::new(Hot::new()));
+        Self { shared: Arc::new(Shared { codec, hot, stays_decoded, is_apart, methods: Mutex::default() }) }
+    }
+
+    /// Whether what is packed here stays decoded all the same.
+    pub(crate) fn stays_decoded(&self) -> bool {
+        self.shared.stays_decoded
+    }
+
+    /// Packs objects, neighbours together where they may be. It answers for each, in order.
     pub(crate) fn pack(&self, objects: &[&Loose<K>]) -> Vec<Packed<K>> {
         let mut packed = Vec::with_capacity(objects.len());
-        for group in groups(objects) {
+        let most = if self.shared.is_apart { 1 } else { usize::MAX };
+        for group in groups(objects, most) {
             let method = |dictionary: Option<&_>| self.method(dictionary, group[0]);
             Packed::together(&self.shared.codec, group, method, |object| packed.push(object));
         }
@@ -65,10 +98,41 @@ impl<K> Packer<K> {
             dictionary: dictionary.cloned(),
             decoder: decoder.clone(),
             transform: transform.clone(),
+            stays_decoded: self.shared.stays_decoded,
             hot: Arc::downgrade(&self.shared.hot),
         });
         methods.push(Arc::clone(&method));
         method
+    }
+}
+
+#[cfg(feature = "saved")]
+impl<K> Packer<K> {
+    /// Goes on packing with a dictionary of an earlier life, unless there is one. Gives it, to read what was packed with it; nothing
+    /// if it is none.
+    pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
+        let book = Book::new(content)?;
+        let dictionary = Arc::clone(&book.dictionary);
+        self.shared.codec.resume(book);
+        Some(dictionary)
+    }
+
+    /// The way to read what was packed in an earlier life.
+    pub(super) fn earlier(
+        &self,
+        dictionary: Option<Arc<Dictionary>>,
+        format: Format,
+        decoder: &Decoder<K>,
+        transform: Option<&Transform<K>>,
+    ) -> Arc<Method<K>> {
+        Arc::new(Method {
+            format,
+            dictionary,
+            decoder: decoder.clone(),
+            transform: transform.cloned(),
+            stays_decoded: self.shared.stays_decoded,
+            hot: Arc::downgrade(&self.shared.hot),
+        })
     }
 }
 

@@ -159,7 +159,7 @@ fn long(name: &str, length: usize) -> Raw {
 }
 
 fn sizes(objects: &[Loose<ConfigMap>]) -> Vec<usize> {
-    groups(&objects.iter().collect::<Vec<_>>()).map(<[_]>::len).collect()
+    groups(&objects.iter().collect::<Vec<_>>(), usize::MAX).map(<[_]>::len).collect()
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is done to every object once, before anyone sees it.
 
+#[cfg(feature = "saved")]
+use crate::{compact::Unpacker, list_watch::Decoder};
 #[cfg(feature = "compact")]
 use crate::{
     compact::{Loose, Packed, Packer},
@@ -152,13 +154,13 @@ impl<K: Resource> Gate<K> {
         let key = Key::of(&*object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
         let object = Arc::<K>::from(object);
         #[cfg(feature = "compact")]
-        if let (Some(_), Some(wire)) = (&self.packer, &wire)
+        if let (Some(packer), Some(wire)) = (&self.packer, &wire)
             && let Some(loose) = Loose::new(wire, &Identity::of(&*object), self.transform.as_ref())
         {
-            let extras = match (look, self.looking_tagger()) {
-                (Look::Soon, _) => Extras::Decoded(object),
-                (Look::Later, Some(tagger)) => Extras::Tags(Box::new((tagger.tags)(&key, &object))),
-                (Look::Later, None) => Extras::None,
+            let extras = match self.looking_tagger() {
+                _ if look == Look::Soon || packer.stays_decoded() => Extras::Decoded(object),
+                Some(tagger) => Extras::Tags(Box::new((tagger.tags)(&key, &object))),
+                None => Extras::None,
             };
             return Ok((key, Prepared::Loose(loose, extras)));
         }
@@ -171,9 +173,12 @@ impl<K: Resource> Gate<K> {
     /// transform or an index takes the object itself.
     #[cfg(feature = "compact")]
     fn prepare_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Prepared<K>)>, LeftOut> {
-        let (Some(_), None, None) = (&self.packer, &self.transform, self.looking_tagger()) else {
+        let (Some(packer), None, None) = (&self.packer, &self.transform, self.looking_tagger()) else {
             return Ok(None);
         };
+        if packer.stays_decoded() {
+            return Ok(None);
+        }
         let Some((wire, identity)) = item.probed().map_err(LeftOut::Undecodable)? else { return Ok(None) };
         let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
         Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, Extras::None))))
@@ -303,6 +308,27 @@ impl<K> Gate<K> {
             #[cfg(not(feature = "compact"))]
             Keep::Whole => {}
         }
+    }
+
+    /// Keeps the bytes of objects too, to be saved.
+    #[cfg(feature = "saved")]
+    pub(super) fn keep_bytes(&mut self) {
+        self.packer = Some(match self.packer {
+            Some(_) => Packer::apart(),
+            None => Packer::beside(),
+        });
+    }
+
+    /// Whether objects are changed on their way.
+    #[cfg(feature = "saved")]
+    pub(super) fn has_transform(&self) -> bool {
+        self.transform.is_some()
+    }
+
+    /// What takes in objects that were let in, and packed, in an earlier life. Nothing where bytes are not kept.
+    #[cfg(feature = "saved")]
+    pub(super) fn unpacker(&self, decoder: Decoder<K>) -> Option<Unpacker<K>> {
+        Some(Unpacker::new(self.packer.clone()?, decoder, self.transform.clone()))
     }
 
     pub(super) fn report_to(&mut self, report: impl Fn(Rejected) + Send + Sync + 'static) {
