@@ -43,6 +43,7 @@ pub mod list_watch;
 mod compact;
 mod tags;
 mod object;
+mod kept;
 mod listing;
 pub mod reflector;
 pub mod fifo;

@@ -12,7 +12,6 @@ pub(crate) struct Tag {
 }
 
 /// All tags of an object that so many indexes give it.
-#[cfg_attr(not(feature = "compact"), expect(dead_code, reason = "objects that are whole are looked at"))]
 pub(crate) struct Tags {
     pub(crate) indexes: usize,
     pub(crate) tags: Vec<Tag>,

@@ -3,6 +3,7 @@
 use super::{
     body::{Body, Feed, OnError, Plan},
     handle::Informer,
+    origin::{Origin, Request, is_namespace, parse},
     progress::Progress,
     start_error::StartError,
 };
@@ -21,7 +22,7 @@ use crate::{
 };
 use kube_client::Client;
 use kube_core::{ClusterResourceScope, Resource};
-use kube_informer_wire::{FieldSelector, LabelSelector, ManagedFields, ShardField, ShardSelector};
+use kube_informer_wire::{ManagedFields, ShardField, ShardSelector};
 use serde::de::DeserializeOwned;
 use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -47,25 +48,6 @@ pub struct Builder<K> {
     /// Whose state it is that may be saved.
     #[cfg(feature = "saved")]
     pub(super) target: Option<Target>,
-}
-
-/// Where the objects come from.
-enum Origin<K> {
-    /// An API server, in the namespace and with the selectors given.
-    Server(Arc<Open<K>>),
-    Source(Arc<dyn ListerWatcher<K>>),
-}
-
-type Open<K> = dyn Fn(Option<&str>, Request) -> Arc<dyn ListerWatcher<K>> + Send + Sync;
-
-/// How the server is asked.
-#[derive(Clone)]
-struct Request {
-    labels: LabelSelector,
-    fields: FieldSelector,
-    encoding: Encoding,
-    managed_fields: ManagedFields,
-    max_object_size: usize,
 }
 
 /// So many deltas wait to be applied at most.
@@ -379,24 +361,6 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             None => Ok(vec![Feed { namespace: None, source: Arc::clone(source), restored: None }]),
         }
     }
-}
-
-fn parse<S, E>(text: Option<&str>, error: fn(String, BoxError) -> StartError) -> Result<S, StartError>
-where
-    S: std::str::FromStr<Err = E>,
-    E: Into<BoxError>,
-{
-    let text = text.unwrap_or_default();
-    text.parse().map_err(|cause: E| error(text.to_owned(), cause.into()))
-}
-
-/// Whether a namespace can be named so: a DNS label (RFC 1123).
-fn is_namespace(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = name.as_bytes();
-    matches!(bytes.len(), 1..=63)
-        && bytes.iter().all(|byte| is_plain(*byte) || *byte == b'-')
-        && [bytes.first(), bytes.last()].into_iter().flatten().all(|byte| is_plain(*byte))
 }
 
 impl<K> fmt::Debug for Builder<K> {

@@ -2,6 +2,7 @@
 
 mod sync_error;
 mod start_error;
+mod origin;
 mod progress;
 mod status;
 mod waiting;

@@ -1,10 +1,7 @@
 //! One object as the store keeps it: its key, itself, and the index values under which it stands.
 
 use super::trie::Hashed;
-use crate::{
-    object::{Kept, Object},
-    tags::Tag,
-};
+use crate::{kept::Kept, object::Object, tags::Tag};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::sync::Arc;
