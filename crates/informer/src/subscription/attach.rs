@@ -79,6 +79,7 @@ impl<K: Send + Sync + 'static> Hub<K> {
                 }
             };
             tokio::select! {
+                biased;
                 () = cancel.cancelled() => return,
                 () = rescheduled => {}
                 () = turn => {}
