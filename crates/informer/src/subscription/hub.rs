@@ -192,11 +192,7 @@ impl<K> Hub<K> {
     /// One who makes others wait and is too far behind.
     fn slowest(&self) -> Option<Arc<Seat<K>>> {
         let mut stage = self.stage();
-        let end = stage.log.end();
-        let is_full = |seat: &&Arc<Seat<K>>| {
-            matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
-        };
-        let slow = stage.seats.iter().find(is_full).cloned().filter(|_| stage.writer.is_some())?;
+        let slow = stage.blocking().cloned().filter(|_| stage.writer.is_some())?;
         self.set_gauges(&mut stage);
         Some(slow)
     }
@@ -211,24 +207,6 @@ impl<K> Hub<K> {
         if matches!(seat.policy, Policy::Block(_)) {
             self.room.notify_waiters();
         }
-    }
-
-    /// Tells everything known again to those whose turn it is, and says when the next turn is.
-    pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
-        let mut stage = self.stage();
-        if self.synced_at.load(Ordering::Acquire) != u64::MAX && stage.writer.is_some() {
-            let end = stage.log.end();
-            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now, end);
-            let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
-            if !whom.is_empty() {
-                stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
-            }
-            let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
-            drop(stage);
-            self.wake_all();
-            return next;
-        }
-        None
     }
 
     /// Wakes `waker` when something is told, the hub is closed or somebody leaves.
@@ -280,27 +258,69 @@ impl<K: Resource> Hub<K> {
         for part in tidings.parts {
             stage.log.append(part, received);
         }
-        let end = stage.log.end();
         self.metrics.events.increment(tidings.changes);
         self.metrics.objects.set(self.store.len() as f64);
         if let Some(version) = self.store.version().and_then(|version| version.to_number()) {
             self.metrics.version.set(version as f64);
         }
         self.set_gauges(&mut stage);
-        for seat in &stage.seats {
-            if matches!(seat.policy, Policy::Coalesce(_)) && seat.behind(end) > seat.policy.limit() {
-                seat.reader().fold_beyond(seat.policy.limit(), end);
-            }
-        }
+        stage.fold();
         drop(stage);
         if has_news {
             self.wake_all();
         }
         Some(outcome)
     }
+
+    /// Tells everything known again to those whose turn it is, and says when the next turn is.
+    ///
+    /// While somebody makes others wait, nobody is told anything: the turn passes.
+    pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
+        let mut stage = self.stage();
+        if self.synced_at.load(Ordering::Acquire) == u64::MAX || stage.writer.is_none() {
+            return None;
+        }
+        let end = stage.log.end();
+        if stage.blocking().is_some() {
+            let is_due = |seat: &&Arc<Seat<K>>| seat.due().is_some_and(|due| due <= now);
+            stage.seats.iter().filter(is_due).for_each(|seat| seat.rearm(now));
+        } else {
+            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now, end);
+            let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
+            if !whom.is_empty() {
+                stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
+                stage.fold();
+            }
+        }
+        let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
+        drop(stage);
+        self.wake_all();
+        next
+    }
+}
+
+impl<K: Resource> Stage<K> {
+    /// Folds what is too much for those who want it so.
+    fn fold(&self) {
+        let end = self.log.end();
+        for seat in &self.seats {
+            if matches!(seat.policy, Policy::Coalesce(_)) && seat.behind(end) > seat.policy.limit() {
+                seat.reader().fold_beyond(seat.policy.limit(), end);
+            }
+        }
+    }
 }
 
 impl<K> Stage<K> {
+    /// One who makes others wait and is too far behind.
+    fn blocking(&self) -> Option<&Arc<Seat<K>>> {
+        let end = self.log.end();
+        let is_full = |seat: &&Arc<Seat<K>>| {
+            matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
+        };
+        self.seats.iter().find(is_full)
+    }
+
     fn wants(&self) -> Wants {
         if self.seats.iter().any(|seat| seat.wants_again()) {
             Wants::Everything
