@@ -14,8 +14,8 @@ pub(crate) enum Act {
     Recreate(Place, Tier),
     /// Changes one object so many times.
     Burst(Place, u64),
-    /// Something goes wrong with requests to come.
-    Trouble(Trouble),
+    /// Something goes wrong with requests to come, and with those that are made because of something else.
+    Trouble(Trouble, Provoked),
     /// All watches break off.
     Cut,
     /// The server forgets its history.
@@ -59,6 +59,19 @@ pub(crate) enum Ending {
     Dropped,
 }
 
+/// What makes an informer ask at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Provoked {
+    /// Nothing does.
+    Not,
+    /// Its watch is cut.
+    ByCut,
+    /// Its version is forgotten.
+    ByForgetting,
+    /// It begins anew.
+    ByRenewal,
+}
+
 /// Which requests something goes wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -69,20 +82,48 @@ pub(crate) enum Asked {
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    Answer { asked: Asked, code: u16, retry_after: Option<u64>, times: u32 },
-    Stall { asked: Asked, time: Duration },
-    CutAfterEvents { events: u64, abruptly: bool },
-    CutAfter { time: Duration, abruptly: bool },
-    Pieces { size: usize },
+    Answer {
+        asked: Asked,
+        code: u16,
+        retry_after: Option<u64>,
+        times: u32,
+    },
+    Stall {
+        asked: Asked,
+        time: Duration,
+    },
+    CutAfterEvents {
+        events: u64,
+        abruptly: bool,
+    },
+    CutAfter {
+        time: Duration,
+        abruptly: bool,
+    },
+    Pieces {
+        size: usize,
+    },
     DropBookmarks,
-    DelayBookmarks { time: Duration },
+    DelayBookmarks {
+        time: Duration,
+    },
     DropInitialEventsEnd,
-    DelayInitialEventsEnd { time: Duration },
-    RefuseStreams { times: u32 },
+    DelayInitialEventsEnd {
+        time: Duration,
+    },
+    RefuseStreams {
+        times: u32,
+    },
     ExpireContinue,
-    RefuseConnections { time: Duration },
+    RefuseConnections {
+        time: Duration,
+    },
     /// A body ends after so many bytes.
-    Tear { asked: Asked, bytes: usize, abruptly: bool },
+    Tear {
+        asked: Asked,
+        bytes: usize,
+        abruptly: bool,
+    },
 }
 
 /// How a follower follows.
@@ -157,6 +198,19 @@ impl Trouble {
         "refused connections",
         "torn body",
     ];
+
+    /// Which requests it strikes.
+    pub(crate) const fn asked(self) -> Asked {
+        match self {
+            Self::Answer { asked, .. } | Self::Stall { asked, .. } | Self::Tear { asked, .. } => asked,
+            Self::CutAfterEvents { .. } | Self::CutAfter { .. } | Self::Pieces { .. } => Asked::Watch,
+            Self::DropBookmarks | Self::DelayBookmarks { .. } | Self::RefuseConnections { .. } => {
+                Asked::Watch
+            }
+            Self::DropInitialEventsEnd | Self::DelayInitialEventsEnd { .. } => Asked::List,
+            Self::RefuseStreams { .. } | Self::ExpireContinue => Asked::List,
+        }
+    }
 
     pub(crate) const fn kind(self) -> &'static str {
         match self {

@@ -56,7 +56,9 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
         }
         let mut number = || match rest.next() {
             None => Err(format!("`{option}` wants a number")),
-            Some(text) => text.parse::<u64>().map_err(|_| format!("`{option}` wants a number, and got `{text}`")),
+            Some(text) => {
+                text.parse::<u64>().map_err(|_| format!("`{option}` wants a number, and got `{text}`"))
+            }
         };
         match option.as_str() {
             "--seeds" => seeds.count = number()?,
@@ -64,7 +66,9 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
             "--jobs" => seeds.jobs = number()? as usize,
             "--replay" => return Ok(Command::Replay(number()?)),
             _ => {
-                return Err(format!("unknown option `{option}`; there are --seeds, --from, --jobs, --replay and --help"));
+                return Err(format!(
+                    "unknown option `{option}`; there are --seeds, --from, --jobs, --replay and --help"
+                ));
             }
         }
     }

@@ -99,7 +99,10 @@ impl Ear {
             self.history.breach(Rule::OverIsOver, format!("{} is still told of {}", self.name, seen.key));
         }
         if let Err(why) = self.fold(event, &seen) {
-            self.history.breach(Rule::ToldInOrder, format!("{} {why}, by {said} {}@{}", self.name, seen.key, seen.version));
+            self.history.breach(
+                Rule::ToldInOrder,
+                format!("{} {why}, by {said} {}@{}", self.name, seen.key, seen.version),
+            );
         }
         self.compare_with_store(&seen, matches!(event, Event::Deleted { .. }));
         if !matches!(event, Event::Deleted { .. }) {
@@ -149,7 +152,10 @@ impl Ear {
     fn compare_with_store(&self, seen: &Seen, is_gone: bool) {
         let cached = self.store.get(seen.key.as_str()).map(|object| identity(&object).version);
         if cached.is_some_and(|version| version < seen.version) && !is_gone {
-            self.history.breach(Rule::StoreFirst, format!("{} hears {}@{}, and {cached:?} is cached", self.name, seen.key, seen.version));
+            self.history.breach(
+                Rule::StoreFirst,
+                format!("{} hears {}@{}, and {cached:?} is cached", self.name, seen.key, seen.version),
+            );
         }
     }
 }

@@ -30,7 +30,12 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Joins. Nothing if the informer cannot be joined any more.
-    pub(crate) fn join(informer: &Informer<ConfigMap>, manner: Manner, history: &History, number: usize) -> Option<Self> {
+    pub(crate) fn join(
+        informer: &Informer<ConfigMap>,
+        manner: Manner,
+        history: &History,
+        number: usize,
+    ) -> Option<Self> {
         let name = format!("f{number}");
         let mut options = Subscribe::new().policy(manner.policy).named(&name);
         if let Some(seconds) = manner.resync {
@@ -40,7 +45,10 @@ impl Follower {
             Sees::All => options,
             Sees::Namespace(number) => options.namespace(NAMESPACES[number]),
             Sees::Tier(tier) => options.filter(move |map: &ConfigMap| {
-                map.metadata.labels.as_ref().is_some_and(|labels| labels.get("tier").is_some_and(|it| it == tier.label()))
+                map.metadata
+                    .labels
+                    .as_ref()
+                    .is_some_and(|labels| labels.get("tier").is_some_and(|it| it == tier.label()))
             }),
         };
         // What is there now is what it is told first.
@@ -138,7 +146,13 @@ impl Follower {
     }
 
     pub(crate) fn describe(&self) -> String {
-        format!("{} {:?}, {} behind, synced: {}", self.name, self.manner, self.registration.depth(), self.registration.has_synced())
+        format!(
+            "{} {:?}, {} behind, synced: {}",
+            self.name,
+            self.manner,
+            self.registration.depth(),
+            self.registration.has_synced()
+        )
     }
 
     /// What waits for it is within its bounds, where what is published at once is at most so much.
@@ -149,7 +163,8 @@ impl Follower {
         };
         let depth = self.registration.depth();
         if depth > limit + at_once {
-            history.breach(Rule::Bounded, format!("{} events wait for {}, {:?}", depth, self.name, self.manner));
+            history
+                .breach(Rule::Bounded, format!("{} events wait for {}, {:?}", depth, self.name, self.manner));
         }
     }
 }

@@ -75,8 +75,7 @@ pub struct Outcome {
 
 impl History {
     pub(crate) fn new() -> Self {
-        let state =
-            State { began: Instant::now(), lines: Vec::new(), tally: Tally::default(), broken: None };
+        let state = State { began: Instant::now(), lines: Vec::new(), tally: Tally::default(), broken: None };
         Self(Arc::new(Mutex::new(state)))
     }
 

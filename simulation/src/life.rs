@@ -58,16 +58,22 @@ impl Life {
             .encoding(setup.encoding)
             .queue(NonZeroUsize::new(setup.queue).unwrap_or(NonZeroUsize::MIN))
             .resync(Duration::from_secs(setup.resync))
-            .index(TIER, |map: &ConfigMap| map.metadata.labels.as_ref().and_then(|labels| labels.get(TIER).cloned()))
+            .index(TIER, |map: &ConfigMap| {
+                map.metadata.labels.as_ref().and_then(|labels| labels.get(TIER).cloned())
+            })
             .on_error(move |report| {
-                hears.note(format_args!("  fails {:?}: {}; {:?}", report.activity, report.cause, report.outlook));
+                hears.note(format_args!(
+                    "  fails {:?}: {}; {:?}",
+                    report.activity, report.cause, report.outlook
+                ));
                 hears.count(&format!("failed: {}", report.cause.kind()));
                 if let Cause::Inconsistent(differences) = &report.cause {
                     hears.breach(Rule::CacheIsServer, differences.to_string());
                 }
             });
         let informer = builder.build().expect("the setup is sound");
-        let reference = Manner { way: Way::Handler, policy: Policy::Unbounded, sees: Sees::All, resync: None };
+        let reference =
+            Manner { way: Way::Handler, policy: Policy::Unbounded, sees: Sees::All, resync: None };
         let first = Follower::join(&informer, reference, history, 0).expect("it is not stopped");
         informer.start();
         let keys = (setup.objects + 1) * NAMESPACES.len() as u64;
@@ -141,18 +147,26 @@ impl Life {
         if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &snapshot)) {
             return;
         }
-        let number = |snapshot: &Snapshot<ConfigMap>| snapshot.version().and_then(|version| version.to_string().parse::<u64>().ok());
+        let number = |snapshot: &Snapshot<ConfigMap>| {
+            snapshot.version().and_then(|version| version.to_string().parse::<u64>().ok())
+        };
         if let Some(last) = &self.last
             && number(last) > number(&snapshot)
         {
-            self.history.breach(Rule::NeverBack, format!("the cache was at {:?}, and is at {:?}", last.version(), snapshot.version()));
+            self.history.breach(
+                Rule::NeverBack,
+                format!("the cache was at {:?}, and is at {:?}", last.version(), snapshot.version()),
+            );
         }
         let mut fronts = Vec::new();
         for object in snapshot.list() {
             let seen = Seen::of(&object);
             let newest = self.newest.entry(seen.key.clone()).or_default();
             if seen.version < *newest {
-                self.history.breach(Rule::NeverBack, format!("{} was at {newest}, and is at {}", seen.key, seen.version));
+                self.history.breach(
+                    Rule::NeverBack,
+                    format!("{} was at {newest}, and is at {}", seen.key, seen.version),
+                );
             }
             *newest = seen.version;
             if !seen.was_so(truth) {
@@ -162,11 +176,17 @@ impl Life {
                 fronts.push(seen.key);
             }
         }
-        let mut indexed: Vec<_> = snapshot.by_index(TIER, "front").unwrap_or_default().iter().map(|map| Seen::of(map).key).collect();
+        let mut indexed: Vec<_> = snapshot
+            .by_index(TIER, "front")
+            .unwrap_or_default()
+            .iter()
+            .map(|map| Seen::of(map).key)
+            .collect();
         fronts.sort_unstable();
         indexed.sort_unstable();
         if fronts != indexed {
-            self.history.breach(Rule::IndexAgrees, format!("{indexed:?} stand under front, {fronts:?} should"));
+            self.history
+                .breach(Rule::IndexAgrees, format!("{indexed:?} stand under front, {fronts:?} should"));
         }
         self.last = Some(snapshot);
     }
@@ -193,12 +213,21 @@ impl Life {
         let status = self.informer.status();
         let at = self.informer.version();
         if at.as_ref().is_none_or(|at| at.to_string().parse::<u64>().is_ok_and(|at| at < version)) {
-            let sources: Vec<_> = status.sources.iter().map(|source| (&source.namespace, &source.status.phase, &source.status.last_error)).collect();
+            let sources: Vec<_> = status
+                .sources
+                .iter()
+                .map(|source| (&source.namespace, &source.status.phase, &source.status.last_error))
+                .collect();
             return (Rule::GoesOn, format!("the cache is at {at:?} and should be at {version}: {sources:?}"));
         }
         let slow = self.followers.iter().find(|follower| !follower.knows(&self.expected(follower, truth)));
         let detail = slow.map(|follower| {
-            format!("{}; it was told {:?}, of {:?}", follower.describe(), follower.ear().versions(), self.expected(follower, truth))
+            format!(
+                "{}; it was told {:?}, of {:?}",
+                follower.describe(),
+                follower.ear().versions(),
+                self.expected(follower, truth)
+            )
         });
         (Rule::AddsUp, detail.unwrap_or_default())
     }
@@ -209,14 +238,20 @@ impl Life {
         for follower in self.followers.iter().skip(1).filter(|follower| follower.is_told_everything()) {
             let ear = follower.ear();
             let told = &ear.changes;
-            let same = reference.len().checked_sub(told.len()).is_some_and(|skip| reference[skip..] == told[..]);
+            let same =
+                reference.len().checked_sub(told.len()).is_some_and(|skip| reference[skip..] == told[..]);
             if !same {
-                self.history.breach(Rule::AllAlike, format!("{} was told {told:?}, the first {reference:?}", follower.describe()));
+                self.history.breach(
+                    Rule::AllAlike,
+                    format!("{} was told {told:?}, the first {reference:?}", follower.describe()),
+                );
             }
         }
         let replaces = self.informer.status().counts.replaces;
         let sources = self.scope.namespaces.as_ref().map_or(1, Vec::len) as u64;
-        if let (Some(since), false, true) = (self.synced_at, self.scope.only_front || self.is_folded, replaces == sources) {
+        if let (Some(since), false, true) =
+            (self.synced_at, self.scope.only_front || self.is_folded, replaces == sources)
+        {
             self.history.count("compared: every write");
             self.compare_writes(since, &reference, truth);
         }
@@ -241,7 +276,14 @@ impl Life {
     pub(crate) async fn end(self, ending: Ending) {
         let Self { informer, tap, followers, history, .. } = self;
         let counts = informer.status().counts;
-        for (what, count) in [("lists", counts.lists), ("streams", counts.streams), ("watches", counts.watches), ("states", counts.replaces), ("states streamed", counts.streamed), ("changes", counts.events)] {
+        for (what, count) in [
+            ("lists", counts.lists),
+            ("streams", counts.streams),
+            ("watches", counts.watches),
+            ("states", counts.replaces),
+            ("states streamed", counts.streamed),
+            ("changes", counts.events),
+        ] {
             history.add(&format!("reflected: {what}"), count);
         }
         match ending {
@@ -294,4 +336,3 @@ fn kind(manner: Manner) -> &'static str {
         (Policy::Coalesce(_), _) => "coalescing",
     }
 }
-

@@ -54,7 +54,12 @@ fn run_all(seeds: Seeds) -> ExitCode {
     println!("\n{}", found.tally);
     println!(
         "{} seeds from {} in {:.1} s on {} threads, {}; {} broken",
-        found.seeds, seeds.from, took.as_secs_f64(), seeds.jobs, pace(found.seeds, took), found.failures
+        found.seeds,
+        seeds.from,
+        took.as_secs_f64(),
+        seeds.jobs,
+        pace(found.seeds, took),
+        found.failures
     );
     verdict(&found)
 }

@@ -1,7 +1,7 @@
 //! Lives through a scenario.
 
 use crate::{
-    act::{Act, Ending, NAMESPACES, Tier, Trouble},
+    act::{Act, Asked, Ending, NAMESPACES, Place, Provoked, Tier, Trouble},
     history::{History, Outcome, Rule},
     life::Life,
     scenario::{Entry, Scenario, Setup},
@@ -87,7 +87,15 @@ impl<'w> World<'w> {
                     self.server.put((place.namespace, &place.name()), Tier::Front).await;
                 }
             }
-            Act::Trouble(trouble) => self.server.inject(trouble),
+            Act::Trouble(trouble, provoked) => {
+                self.server.inject(trouble);
+                match provoked {
+                    Provoked::Not => {}
+                    Provoked::ByCut => self.server.cut(),
+                    Provoked::ByForgetting => self.forget(1).await,
+                    Provoked::ByRenewal => self.renew(Ending::Dropped).await,
+                }
+            }
             Act::Cut => self.server.cut(),
             Act::Compact => self.server.compact(),
             Act::Restart => self.server.restart(),
@@ -108,14 +116,13 @@ impl<'w> World<'w> {
         }
     }
 
-    /// Breaks watches off, and lets the server forget what happens meanwhile.
+    /// Breaks watches off, and lets the server forget what happens until they are opened again.
     async fn forget(&mut self, writes: u64) {
-        let asked = crate::act::Asked::Watch;
-        self.server.inject(Trouble::Answer { asked, code: 503, retry_after: None, times: 3 });
+        self.server.inject(Trouble::Answer { asked: Asked::Watch, code: 503, retry_after: None, times: 3 });
         self.server.cut();
         sleep(Duration::from_millis(1)).await;
         for number in 0..writes {
-            let place = crate::act::Place { namespace: number as usize, number: 0 };
+            let place = Place { namespace: number as usize, number: 0 };
             match number {
                 0 => drop(self.server.put((0, "o0"), Tier::Front).await),
                 _ => drop(self.server.delete(place).await),
@@ -180,7 +187,8 @@ impl<'w> World<'w> {
         }
         let (listed, written) = (self.server.listed().await, self.server.truth.versions(|_, _| true));
         if listed != written {
-            self.history.breach(Rule::CacheIsServer, format!("the server has {listed:?}, written {written:?}"));
+            self.history
+                .breach(Rule::CacheIsServer, format!("the server has {listed:?}, written {written:?}"));
         }
         self.history.count("settled");
     }

@@ -1,7 +1,7 @@
 //! What a seed says: how the world is set up, and what happens in it.
 
 use crate::{
-    act::{Act, Asked, Ending, Manner, NAMESPACES, Place, Sees, Tier, Trouble, Way},
+    act::{Act, Asked, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Tier, Trouble, Way},
     random::Random,
 };
 use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::Policy};
@@ -84,7 +84,13 @@ impl Setup {
             namespaces: random.pick(&[None, None, Some(1), Some(2), Some(3)]),
             selects: random.once_in(4),
             keep: random.pick(&[Keep::Whole, Keep::Whole, Keep::Compact]),
-            strategy: random.pick(&[Strategy::Stream, Strategy::Stream, Strategy::List, Strategy::List, Strategy::StreamOnly]),
+            strategy: random.pick(&[
+                Strategy::Stream,
+                Strategy::Stream,
+                Strategy::List,
+                Strategy::List,
+                Strategy::StreamOnly,
+            ]),
             encoding: random.pick(&[Encoding::Auto, Encoding::Json]),
             page_size: random.pick(&[0, 0, 1, 2, 3, 5]),
             queue: random.pick(&[1, 2, 4, 16, 4096]),
@@ -92,7 +98,11 @@ impl Setup {
             is_patient: random.once_in(3),
             resync: random.pick(&[0, 0, 0, 30, 120]),
             history: random.pick(&[4, 16, 16_384]),
-            bookmarks: random.pick(&[Duration::from_secs(60), Duration::from_secs(20), Duration::from_secs(5)]),
+            bookmarks: random.pick(&[
+                Duration::from_secs(60),
+                Duration::from_secs(20),
+                Duration::from_secs(5),
+            ]),
         }
     }
 }
@@ -121,17 +131,29 @@ impl Act {
             80..=104 => Self::Delete(place),
             105..=116 => Self::Recreate(place, tier),
             117 => Self::Burst(place, random.between(20, 90)),
-            118..=149 => Self::Trouble(Trouble::draw(random)),
+            118..=149 => Self::trouble(random),
             150..=155 => Self::Cut,
             156..=158 => Self::Compact,
             159..=161 => Self::Restart,
             162..=166 => Self::Forget(random.between(1, 3)),
             167..=176 => Self::Join(Manner::draw(random)),
-            177..=179 => Self::Leave(random.below(6) as usize),
-            180..=190 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
+            177..=181 => Self::Leave(random.below(6) as usize),
+            182..=190 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
             191..=195 => Self::Renew(random.pick(&[Ending::Stopped, Ending::Dropped])),
             _ => Self::Settle,
         }
+    }
+}
+
+impl Act {
+    fn trouble(random: &mut Random) -> Self {
+        let trouble = Trouble::draw(random);
+        // What has to do with the whole state strikes only when that is asked for.
+        let provoked = match trouble.asked() {
+            Asked::Watch => [Provoked::Not, Provoked::ByCut],
+            Asked::List => [Provoked::ByForgetting, random.pick(&[Provoked::Not, Provoked::ByRenewal])],
+        };
+        Self::Trouble(trouble, random.pick(&provoked))
     }
 }
 
@@ -147,7 +169,10 @@ impl Trouble {
                 retry_after: random.once_in(3).then(|| random.between(1, 5)),
                 times,
             },
-            5 | 6 => Self::Stall { asked, time: random.pick(&[10, 3000, 90_000, 3_000_000].map(Duration::from_millis)) },
+            5 | 6 => Self::Stall {
+                asked,
+                time: random.pick(&[10, 3000, 90_000, 3_000_000].map(Duration::from_millis)),
+            },
             7 | 8 => Self::CutAfterEvents { events: random.below(5), abruptly },
             9 => Self::CutAfter { time: random.millis(0, 5000), abruptly },
             10 => Self::Pieces { size: random.between(1, 60) as usize },
@@ -158,7 +183,11 @@ impl Trouble {
             15 => Self::RefuseStreams { times },
             16 => Self::ExpireContinue,
             17 => Self::RefuseConnections { time: random.millis(0, 20_000) },
-            _ => Self::Tear { asked, bytes: random.below(1500) as usize, abruptly: abruptly || asked == Asked::List },
+            _ => Self::Tear {
+                asked,
+                bytes: random.below(1500) as usize,
+                abruptly: abruptly || asked == Asked::List,
+            },
         }
     }
 }
@@ -166,9 +195,11 @@ impl Trouble {
 impl Manner {
     fn draw(random: &mut Random) -> Self {
         let events = random.between(1, 12) as usize;
-        let policies = [Policy::Unbounded, Policy::coalesce(events), Policy::coalesce(events), Policy::block(events)];
+        let policies =
+            [Policy::Unbounded, Policy::coalesce(events), Policy::coalesce(events), Policy::block(events)];
         let time = random.millis(1, 300);
-        let ways = [Way::Read, Way::Read, Way::Handler, Way::SlowHandler(time), Way::Panics(events as u64 + 1)];
+        let ways =
+            [Way::Read, Way::Read, Way::Handler, Way::SlowHandler(time), Way::Panics(events as u64 + 1)];
         let namespace = random.below(NAMESPACES.len() as u64) as usize;
         let sees = [Sees::All, Sees::All, Sees::All, Sees::Namespace(namespace), Sees::Tier(Tier::Front)];
         Self {

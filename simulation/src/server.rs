@@ -36,7 +36,15 @@ impl Server {
         let server = ready(start).expect("a server in memory starts");
         let client = server.client();
         let maps = NAMESPACES.map(|namespace| Api::namespaced(client.clone(), namespace)).into();
-        Self { server, maps, truth: Truth::default(), tears: Tears::default(), history, injected: Vec::new(), writes: 0 }
+        Self {
+            server,
+            maps,
+            truth: Truth::default(),
+            tears: Tears::default(),
+            history,
+            injected: Vec::new(),
+            writes: 0,
+        }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -123,7 +131,9 @@ impl Server {
                 }
             }
             Trouble::Stall { asked, time } => Fault::stall(time).on(verb(asked)).times(1),
-            Trouble::CutAfterEvents { events, abruptly } => abrupt(Fault::cut_after_events(events), abruptly).times(1),
+            Trouble::CutAfterEvents { events, abruptly } => {
+                abrupt(Fault::cut_after_events(events), abruptly).times(1)
+            }
             Trouble::CutAfter { time, abruptly } => abrupt(Fault::cut_after(time), abruptly).times(1),
             Trouble::Pieces { size } => Fault::pieces(size).times(2),
             Trouble::DropBookmarks => Fault::drop_bookmarks().times(1),
@@ -142,10 +152,9 @@ impl Server {
     pub(crate) fn calm(&mut self) {
         self.server.faults().clear();
         self.tears.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.tell_strikes();
     }
 
-    /// Counts how often what was injected has struck.
+    /// Counts how often what was injected has struck, also after it was withdrawn.
     pub(crate) fn tell_strikes(&mut self) {
         for (kind, injected) in self.injected.drain(..) {
             self.history.add(&format!("struck: {kind}"), injected.hits());

@@ -6,10 +6,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http_body::Frame;
-use kube::{
-    Client,
-    client::Body,
-};
+use kube::{Client, client::Body};
 use std::{
     collections::BTreeMap,
     error::Error,
@@ -68,7 +65,8 @@ impl Tap {
     /// From here on nothing may pass, and nothing may be open.
     pub(crate) fn close(&self) {
         self.0.is_over.store(true, Ordering::Relaxed);
-        let left: Vec<_> = self.open().iter().filter(|(_, count)| **count > 0).map(|(what, _)| what.clone()).collect();
+        let left: Vec<_> =
+            self.open().iter().filter(|(_, count)| **count > 0).map(|(what, _)| what.clone()).collect();
         if !left.is_empty() {
             self.0.history.breach(Rule::OverIsOver, format!("{left:?} is still open"));
         }

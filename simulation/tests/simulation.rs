@@ -16,7 +16,8 @@ fn the_same_seed_gives_the_same_history_byte_for_byte() {
 
 #[test]
 fn another_seed_gives_another_history() {
-    let digests: std::collections::BTreeSet<_> = (0..8).map(|seed| run(&Scenario::draw(seed)).digest()).collect();
+    let digests: std::collections::BTreeSet<_> =
+        (0..8).map(|seed| run(&Scenario::draw(seed)).digest()).collect();
     assert_eq!(digests.len(), 8);
 }
 
@@ -25,12 +26,14 @@ fn another_seed_gives_another_history() {
 fn a_history_does_not_depend_on_the_process() {
     let digest = |seed: u64| {
         let program = env!("CARGO_BIN_EXE_simulate");
-        let output = std::process::Command::new(program).args(["--replay", &seed.to_string()]).output().unwrap();
+        let output =
+            std::process::Command::new(program).args(["--replay", &seed.to_string()]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().lines().last().unwrap().to_owned()
     };
     for seed in [1, 2, 3] {
         let outcome = run(&Scenario::draw(seed));
-        let expected = format!("seed {seed}, {} lines, digest {:016x}", outcome.lines.len(), outcome.digest());
+        let expected =
+            format!("seed {seed}, {} lines, digest {:016x}", outcome.lines.len(), outcome.digest());
         assert_eq!(digest(seed), expected);
     }
 }

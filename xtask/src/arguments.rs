@@ -18,6 +18,8 @@ pub(crate) enum Command {
     BenchHelp,
     /// Run a cluster, with these arguments for its program.
     Cluster(Vec<String>),
+    /// Run seeds of the simulation, with these arguments for its program.
+    Simulate(Vec<String>),
     Help,
 }
 
@@ -29,6 +31,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(format!("no command given; {}", commands()));
     };
+    if command == "simulate" {
+        return Ok(Command::Simulate(rest.to_vec()));
+    }
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return Ok(if command == "bench" { Command::BenchHelp } else { Command::Help });
     }
@@ -58,6 +63,7 @@ Usage: cargo xtask <command>
   tables         write the field tables of the wire crate anew (needs Go)
   bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
   cluster [..]   run a kube-apiserver with etcd until Ctrl-C (needs Go); `-port 6443` and other options are its own
+  simulate [..]  run seeds of the simulation; `simulate --help` says how
   help           print this text
 
 Steps of `test`; they run in this order, and go on after one that fails:
@@ -92,7 +98,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy, tables, bench, cluster and help"
+    "the commands are test, lint, tidy, tables, bench, cluster, simulate and help"
 }
 
 #[cfg(test)]
@@ -120,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn the_simulation_reads_its_own_options() {
+        let arguments = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        for line in ["", "--seeds 5 --from 7", "--help"] {
+            assert_eq!(parsed(&format!("simulate {line}")), Ok(Command::Simulate(arguments(line))));
+        }
+    }
+
+    #[test]
     fn help_is_had_in_every_usual_way() {
         for line in ["help", "--help", "-h", "test --help", "lint -h"] {
             assert_eq!(parsed(line), Ok(Command::Help), "{line}");
@@ -137,7 +151,7 @@ mod tests {
             ("", "no command given; the commands are"),
             (
                 "tset",
-                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, cluster and help",
+                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, cluster, simulate and help",
             ),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),

@@ -7,6 +7,7 @@ pub(crate) enum Step {
     Clippy,
     Tidy,
     Tests,
+    Simulate,
     Tables,
     Interop,
     Cluster,
@@ -18,11 +19,12 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
         Self::Tests,
+        Self::Simulate,
         Self::Tables,
         Self::Interop,
         Self::Cluster,
@@ -42,6 +44,7 @@ impl Step {
             Self::Clippy => "clippy",
             Self::Tidy => "tidy",
             Self::Tests => "tests",
+            Self::Simulate => "simulate",
             Self::Tables => "tables",
             Self::Interop => "interop",
             Self::Cluster => "cluster",
@@ -59,6 +62,7 @@ impl Step {
             Self::Clippy => "clippy and the compiler have nothing to say",
             Self::Tidy => "the tree keeps the layout rules",
             Self::Tests => "unit and integration tests",
+            Self::Simulate => "some hundred seeds of the simulation",
             Self::Tables => {
                 "the field tables are those of the Go types, and every kind decodes as from JSON (needs Go)"
             }
@@ -82,8 +86,8 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Tests => false,
-            Self::Tables | Self::Interop | Self::Cluster | Self::Bench | Self::DocTests => true,
-            Self::Docs | Self::Model | Self::Examples => true,
+            Self::Simulate | Self::Tables | Self::Interop | Self::Cluster | Self::Bench => true,
+            Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
         }
     }
 }

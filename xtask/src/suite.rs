@@ -16,6 +16,7 @@ use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
 use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
+use crate::simulate;
 use crate::step::Step;
 use crate::tables;
 use crate::tidy;
@@ -54,6 +55,7 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
+        Step::Simulate => simulate::step(&metadata::load()?),
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),

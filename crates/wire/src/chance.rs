@@ -70,7 +70,6 @@ impl HashSeed {
     pub fn new() -> Self {
         Self(RandomState::new())
     }
-
 }
 
 impl BuildHasher for HashSeed {

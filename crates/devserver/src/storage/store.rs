@@ -228,12 +228,7 @@ impl State {
         self.collections.entry(place.clone()).or_insert_with(made)
     }
 
-    fn write(
-        &mut self,
-        place: &Place,
-        key: &str,
-        write: Write,
-    ) -> Result<(Record, Arc<Notify>), Missed> {
+    fn write(&mut self, place: &Place, key: &str, write: Write) -> Result<(Record, Arc<Notify>), Missed> {
         let version = self.version + 1;
         let collection = self.collection(place);
         let found = collection.get(key).map(Record::version);
