@@ -1,7 +1,7 @@
 //! One thing that is done to the world.
 
 use kube_informer::subscription::Policy;
-use std::{fmt, time::Duration};
+use std::{fmt, num::NonZeroUsize, time::Duration};
 
 /// Something that happens, with everything that chance had to say about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub(crate) enum Act {
     /// Deletes an object and makes another of that name.
     Recreate(Place, Tier),
     /// Changes one object so many times.
-    Burst(Place, u64),
+    Burst(Place, u64, Crowd),
     /// Something goes wrong with requests to come, and with those that are made because of something else.
     Trouble(Trouble, Provoked),
     /// All watches break off.
@@ -48,6 +48,14 @@ pub(crate) struct Place {
 pub(crate) enum Tier {
     Front,
     Back,
+}
+
+/// Whether somebody holds everyone up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crowd {
+    Free,
+    /// One comes for whom others wait, and does not read.
+    Stuck,
 }
 
 /// How an informer ends.
@@ -155,6 +163,15 @@ pub(crate) enum Sees {
     All,
     Namespace(usize),
     Tier(Tier),
+}
+
+impl Manner {
+    /// One who is told everything, at once and with a callback.
+    pub(crate) const EAGER: Self =
+        Self { way: Way::Handler, policy: Policy::Unbounded, sees: Sees::All, resync: None };
+    /// One for whom others wait from the first event on, and who reads when it is told to.
+    pub(crate) const STUCK: Self =
+        Self { way: Way::Read, policy: Policy::Block(NonZeroUsize::MIN), ..Self::EAGER };
 }
 
 /// The namespaces there are; every cluster has them.

@@ -50,6 +50,8 @@ pub enum Rule {
     AllAlike,
     /// While no list was needed, every write is told, once and in order.
     EveryWrite,
+    /// No list is asked for where a watch can go on.
+    NoNeedlessList,
     /// Nobody is told more than the cache knows.
     StoreFirst,
     /// A source has one list under way at most, and one watch.
@@ -146,6 +148,7 @@ impl fmt::Display for Rule {
             Self::AddsUp => "what a follower was told adds up to the cache",
             Self::AllAlike => "followers that are told everything are told the same",
             Self::EveryWrite => "without a list, every write is told once and in order",
+            Self::NoNeedlessList => "no list is asked for where a watch can go on",
             Self::StoreFirst => "nobody is told more than the cache knows",
             Self::OneAtATime => "one list and one watch at a time",
             Self::Bounded => "what waits stays within its bounds",

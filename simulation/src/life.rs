@@ -1,7 +1,7 @@
 //! One informer, from its start to its end, with those who follow it.
 
 use crate::{
-    act::{Ending, Manner, NAMESPACES, Sees, Way},
+    act::{Ending, Manner, NAMESPACES, Way},
     ear::{Change, Seen},
     follower::Follower,
     history::{History, Rule},
@@ -72,9 +72,7 @@ impl Life {
                 }
             });
         let informer = builder.build().expect("the setup is sound");
-        let reference =
-            Manner { way: Way::Handler, policy: Policy::Unbounded, sees: Sees::All, resync: None };
-        let first = Follower::join(&informer, reference, history, 0).expect("it is not stopped");
+        let first = Follower::join(&informer, Manner::EAGER, history, 0).expect("it is not stopped");
         informer.start();
         let keys = (setup.objects + 1) * NAMESPACES.len() as u64;
         Self {
@@ -189,6 +187,12 @@ impl Life {
                 .breach(Rule::IndexAgrees, format!("{indexed:?} stand under front, {fronts:?} should"));
         }
         self.last = Some(snapshot);
+    }
+
+    /// How often the whole state was asked for.
+    pub(crate) fn asked(&self) -> u64 {
+        let counts = self.informer.status().counts;
+        counts.lists + counts.streams
     }
 
     /// What the cache holds.

@@ -1,7 +1,7 @@
 //! Lives through a scenario.
 
 use crate::{
-    act::{Act, Asked, Ending, NAMESPACES, Place, Provoked, Tier, Trouble},
+    act::{Act, Asked, Crowd, Ending, Manner, NAMESPACES, Place, Provoked, Tier, Trouble},
     history::{History, Outcome, Rule},
     life::Life,
     scenario::{Entry, Scenario, Setup},
@@ -50,6 +50,7 @@ async fn live(scenario: &Scenario, history: &History) {
     }
     history.note(format_args!("# end"));
     world.settle().await;
+    world.audit().await;
     world.end().await;
 }
 
@@ -80,9 +81,14 @@ impl<'w> World<'w> {
                     self.server.put((place.namespace, &place.name()), tier).await;
                 }
             }
-            Act::Burst(place, times) => {
-                self.history.count("bursts");
-                self.life.iter_mut().for_each(|life| life.is_folded = true);
+            Act::Burst(place, times, crowd) => {
+                self.history.count(&format!("bursts: {crowd:?}"));
+                self.life.iter_mut().for_each(|life| {
+                    life.is_folded = true;
+                    if crowd == Crowd::Stuck {
+                        life.join(Manner::STUCK);
+                    }
+                });
                 for _ in 0..times {
                     self.server.put((place.namespace, &place.name()), Tier::Front).await;
                 }
@@ -145,6 +151,51 @@ impl<'w> World<'w> {
         }
     }
 
+    /// Once all is calm: bookmarks take the cache to where the server is, and from there a watch that is cut goes on without a
+    /// list, though all before is forgotten.
+    async fn audit(&mut self) {
+        if self.history.is_broken() {
+            return;
+        }
+        self.server.touch_another_kind().await;
+        self.reach(self.server.version()).await;
+        let Some(asked) = self.life.as_ref().map(Life::asked) else { return };
+        self.server.compact();
+        self.server.cut();
+        self.settle().await;
+        let after = self.life.as_ref().map(Life::asked);
+        if after != Some(asked) && !self.history.is_broken() {
+            self.history.breach(
+                Rule::NoNeedlessList,
+                format!("{asked} states were asked for before, then {after:?}"),
+            );
+        }
+        self.history.count("audited");
+    }
+
+    /// Waits until the cache has come to this version and everyone has been told.
+    async fn reach(&mut self, version: u64) {
+        let Some(life) = &mut self.life else { return };
+        let began = Instant::now();
+        let mut wait = Duration::from_millis(1);
+        loop {
+            life.read_all().await;
+            if life.is_settled(version, &self.server.truth) {
+                return;
+            }
+            life.check(&self.server);
+            if self.history.is_broken() {
+                return;
+            }
+            if began.elapsed() > PATIENCE {
+                let (rule, detail) = life.trouble(version, &self.server.truth);
+                return self.history.breach(rule, detail);
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(Duration::from_secs(30));
+        }
+    }
+
     /// Lets everything calm down, and holds everything against everything.
     async fn settle(&mut self) {
         let Some(life) = &mut self.life else { return };
@@ -156,24 +207,8 @@ impl<'w> World<'w> {
         }
         let last = self.server.truth.writes.iter().rev().take(namespaces).map(|write| write.version).min();
         let last = last.unwrap_or_default();
-        let began = Instant::now();
-        let mut wait = Duration::from_millis(1);
-        loop {
-            life.read_all().await;
-            if life.is_settled(last, &self.server.truth) {
-                break;
-            }
-            life.check(&self.server);
-            if self.history.is_broken() {
-                return;
-            }
-            if began.elapsed() > PATIENCE {
-                let (rule, detail) = life.trouble(last, &self.server.truth);
-                return self.history.breach(rule, detail);
-            }
-            sleep(wait).await;
-            wait = (wait * 2).min(Duration::from_secs(30));
-        }
+        self.reach(last).await;
+        let Some(life) = self.life.as_mut().filter(|_| !self.history.is_broken()) else { return };
         if timeout(PATIENCE, life.catch_up()).await.is_err() {
             return self.history.breach(Rule::AddsUp, "some do not catch up".to_owned());
         }

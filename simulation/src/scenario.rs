@@ -1,7 +1,7 @@
 //! What a seed says: how the world is set up, and what happens in it.
 
 use crate::{
-    act::{Act, Asked, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Tier, Trouble, Way},
+    act::{Act, Asked, Crowd, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Tier, Trouble, Way},
     random::Random,
 };
 use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::Policy};
@@ -83,7 +83,7 @@ impl Setup {
             before: random.below(objects * 3),
             namespaces: random.pick(&[None, None, Some(1), Some(2), Some(3)]),
             selects: random.once_in(4),
-            keep: random.pick(&[Keep::Whole, Keep::Whole, Keep::Compact]),
+            keep: random.pick(&[Keep::Whole, Keep::Whole, Keep::Whole, Keep::Compact]),
             strategy: random.pick(&[
                 Strategy::Stream,
                 Strategy::Stream,
@@ -93,7 +93,7 @@ impl Setup {
             ]),
             encoding: random.pick(&[Encoding::Auto, Encoding::Json]),
             page_size: random.pick(&[0, 0, 1, 2, 3, 5]),
-            queue: random.pick(&[1, 2, 4, 16, 4096]),
+            queue: random.pick(&[1, 4, 16, 4096, 4096]),
             is_checked: random.once_in(6),
             is_patient: random.once_in(3),
             resync: random.pick(&[0, 0, 0, 30, 120]),
@@ -130,7 +130,7 @@ impl Act {
             0..=79 => Self::Put(place, tier),
             80..=104 => Self::Delete(place),
             105..=116 => Self::Recreate(place, tier),
-            117 => Self::Burst(place, random.between(20, 90)),
+            117 => Self::Burst(place, random.between(60, 100), random.pick(&[Crowd::Free, Crowd::Stuck])),
             118..=149 => Self::trouble(random),
             150..=155 => Self::Cut,
             156..=158 => Self::Compact,

@@ -8,7 +8,7 @@ use crate::{
     tap::{Tear, Tears},
     truth::{State, Truth},
 };
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
@@ -93,6 +93,15 @@ impl Server {
         self.history.count("written: deleted");
         self.truth.delete(&key, version);
         true
+    }
+
+    /// Writes something that no follower of config maps is told of.
+    pub(crate) async fn touch_another_kind(&self) {
+        let namespaces: Api<Namespace> = Api::all(self.server.client());
+        let content =
+            json!({ "metadata": { "annotations": { "touched": self.server.version().to_string() } } });
+        let touched = namespaces.patch(NAMESPACES[0], &PatchParams::default(), &Patch::Merge(content)).await;
+        touched.expect("nothing goes wrong");
     }
 
     fn refused(&self) -> bool {
