@@ -35,7 +35,8 @@ const KEPT: usize = 50;
 /// How often progress is told.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Runs all of them. `progress` hears every few seconds how many are done, and how many of them were broken.
+/// Runs all of them. `progress` hears every few seconds how many are done, and how many of them were broken; it hears at once when
+/// one is.
 ///
 /// # Panics
 /// If the system has no thread to give.
@@ -54,7 +55,7 @@ pub fn campaign(seeds: Seeds, progress: impl Fn(u64, u64) + Sync) -> Found {
                     let mut guard = found.lock().unwrap_or_else(PoisonError::into_inner);
                     let (found, told) = &mut *guard;
                     found.take(seed, &outcome);
-                    if told.elapsed() >= PERIOD {
+                    if told.elapsed() >= PERIOD || outcome.broken.is_some() {
                         *told = Instant::now();
                         progress(found.seeds, found.failures);
                     }

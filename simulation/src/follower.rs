@@ -37,20 +37,7 @@ impl Follower {
         number: usize,
     ) -> Option<Self> {
         let name = format!("f{number}");
-        let mut options = Subscribe::new().policy(manner.policy).named(&name);
-        if let Some(seconds) = manner.resync {
-            options = options.resync(Duration::from_secs(seconds));
-        }
-        options = match manner.sees {
-            Sees::All => options,
-            Sees::Namespace(number) => options.namespace(NAMESPACES[number]),
-            Sees::Tier(tier) => options.filter(move |map: &ConfigMap| {
-                map.metadata
-                    .labels
-                    .as_ref()
-                    .is_some_and(|labels| labels.get("tier").is_some_and(|it| it == tier.label()))
-            }),
-        };
+        let options = options(manner, &name);
         // What is there now is what it is told first.
         let replay = match manner.sees {
             Sees::All => informer.len(),
@@ -166,6 +153,24 @@ impl Follower {
             history
                 .breach(Rule::Bounded, format!("{} events wait for {}, {:?}", depth, self.name, self.manner));
         }
+    }
+}
+
+/// What it asks for.
+fn options(manner: Manner, name: &str) -> Subscribe<ConfigMap> {
+    let mut options = Subscribe::new().policy(manner.policy).named(name);
+    if let Some(seconds) = manner.resync {
+        options = options.resync(Duration::from_secs(seconds));
+    }
+    match manner.sees {
+        Sees::All => options,
+        Sees::Namespace(number) => options.namespace(NAMESPACES[number]),
+        Sees::Tier(tier) => options.filter(move |map: &ConfigMap| {
+            map.metadata
+                .labels
+                .as_ref()
+                .is_some_and(|labels| labels.get("tier").is_some_and(|it| it == tier.label()))
+        }),
     }
 }
 

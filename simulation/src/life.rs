@@ -189,6 +189,11 @@ impl Life {
         self.last = Some(snapshot);
     }
 
+    /// For how long it has asked for nothing.
+    pub(crate) fn quiet(&self) -> Duration {
+        self.tap.quiet()
+    }
+
     /// How often the whole state was asked for.
     pub(crate) fn asked(&self) -> u64 {
         let counts = self.informer.status().counts;
@@ -262,14 +267,14 @@ impl Life {
     }
 
     fn compare_writes(&self, since: u64, told: &[Change], truth: &Truth) {
-        let mut by_key: BTreeMap<&str, (Vec<(u64, bool)>, Vec<(u64, bool)>)> = BTreeMap::new();
+        let mut by_key: BTreeMap<&str, [Vec<(u64, bool)>; 2]> = BTreeMap::new();
         for write in truth.writes.iter().filter(|write| write.version > since && self.scope.has(&write.key)) {
-            by_key.entry(&write.key).or_default().0.push((write.version, write.state.is_none()));
+            by_key.entry(&write.key).or_default()[0].push((write.version, write.state.is_none()));
         }
         for change in told.iter().filter(|change| change.version > since) {
-            by_key.entry(&change.key).or_default().1.push((change.version, change.is_gone));
+            by_key.entry(&change.key).or_default()[1].push((change.version, change.is_gone));
         }
-        for (key, (written, told)) in by_key {
+        for (key, [written, told]) in by_key {
             if written != told {
                 self.history.breach(Rule::EveryWrite, format!("{key}: written {written:?}, told {told:?}"));
             }

@@ -159,6 +159,10 @@ impl<'w> World<'w> {
         }
         self.server.touch_another_kind().await;
         self.reach(self.server.version()).await;
+        // A watch that ends within a second of its beginning is taken for one that cannot be had.
+        while self.life.as_ref().is_some_and(|life| life.quiet() < Duration::from_secs(2)) {
+            sleep(Duration::from_secs(2)).await;
+        }
         let Some(asked) = self.life.as_ref().map(Life::asked) else { return };
         self.server.compact();
         self.server.cut();

@@ -17,7 +17,9 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
+use tokio::time::Instant;
 use tower_service::Service;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -43,6 +45,8 @@ struct Shared {
     tears: Tears,
     is_over: AtomicBool,
     open: Mutex<BTreeMap<(String, Question), u32>>,
+    /// When something was last asked for.
+    asked: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +57,8 @@ enum Question {
 
 impl Tap {
     pub(crate) fn new(history: History, tears: Tears) -> Self {
-        let (is_over, open) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { history, tears, is_over, open }))
+        let (is_over, open, asked) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { history, tears, is_over, open, asked }))
     }
 
     /// A client whose requests pass here.
@@ -72,12 +76,19 @@ impl Tap {
         }
     }
 
+    /// For how long nothing has been asked for.
+    pub(crate) fn quiet(&self) -> Duration {
+        let asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.map_or(Duration::MAX, |asked| asked.elapsed())
+    }
+
     fn open(&self) -> MutexGuard<'_, BTreeMap<(String, Question), u32>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn opens(&self, what: &(String, Question), how: &str) -> Passing {
         let history = &self.0.history;
+        *self.0.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         history.note(format_args!("  asks {how} {}", what.0));
         history.count(&format!("asked: {how}"));
         if self.0.is_over.load(Ordering::Relaxed) {
