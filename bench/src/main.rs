@@ -1,22 +1,25 @@
 //! The benchmarks' own programs, which `cargo xtask bench` runs.
 //!
 //! `replay` is the server, `load` fills a real one, `ours` is our client, `micro` measures parts of it, and
-//! `devserver` and `watchers` are the two ends of a server with many watchers.
+//! `devserver` and `watchers` are the two ends of a server with many watchers, `soak-server` and `soak-clients` those of a long load.
 
 mod replay;
 mod real;
 mod ours;
 mod micro;
 mod watchers;
+mod soak;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--only json|protobuf]
+const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--kind pods|widgets] [--only json|protobuf]
        kube-informer-bench load --kubeconfig FILE --n N
        kube-informer-bench ours --kubeconfig FILE --n N [--encoding json|protobuf] [--keep whole|compact]
-                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS]
+                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS] [--kind pods|widgets]
        kube-informer-bench devserver
        kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID
+       kube-informer-bench soak-server [--informers N] [--objects N] [--rate N]
+       kube-informer-bench soak-clients --kubeconfig FILE [--informers N] [--waits short|default]
        kube-informer-bench micro fanout|slow|readers|queue|fill NUMBER..";
 
 fn main() -> ExitCode {
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
         Some("ours") => ours::run(began, arguments),
         Some("devserver") => watchers::serve(),
         Some("watchers") => watchers::run(arguments),
+        Some("soak-server") => soak::serve(arguments),
+        Some("soak-clients") => soak::follow(arguments),
         Some("micro") => micro::run(arguments),
         _ => Err(USAGE.to_owned()),
     };

@@ -1,15 +1,17 @@
 //! Our own client.
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube_client::{
-    Client, Config,
+    Client, Config, Resource,
     config::{KubeConfigOptions, Kubeconfig},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
 };
-use kube_informer::{Event, Informer, list_watch, reflector};
+use kube_informer::{Event, Informer, informer::Builder, list_watch, reflector};
 use kube_informer_bench_client::{
-    options::{Encoding, Keep, ManagedFields, Options, Strategy},
+    options::{self, Encoding, Keep, ManagedFields, Options, Strategy},
     seen::{Goal, Seen},
     session::{self, Cache},
+    subject::{Subject, WIDGET_DEEP, WIDGETS},
     usage::Usage,
 };
 use std::{sync::Arc, time::Instant};
@@ -25,40 +27,106 @@ impl Began {
     }
 }
 
-struct Kept(Informer<Pod>);
+/// A kind of objects that can be followed.
+trait Kind: Resource + Send + Sync + Sized + 'static {
+    /// An object as the benchmarks look at it.
+    type View<'a>: Subject;
 
-impl Cache for Kept {
+    fn builder(client: Client) -> Builder<Self>;
+    fn view(&self) -> Self::View<'_>;
+    /// What an index is made of.
+    fn node(&self) -> Option<String>;
+}
+
+impl Kind for Pod {
+    type View<'a> = &'a Self;
+
+    fn builder(client: Client) -> Builder<Self> {
+        Informer::new(client)
+    }
+
+    fn view(&self) -> &Self {
+        self
+    }
+
+    fn node(&self) -> Option<String> {
+        self.spec.as_ref().and_then(|spec| spec.node_name.clone())
+    }
+}
+
+struct Widget<'a>(&'a DynamicObject);
+
+impl Subject for Widget<'_> {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+
+    fn deep(&self) -> &str {
+        self.0.data.pointer(WIDGET_DEEP).and_then(|deep| deep.as_str()).unwrap_or_default()
+    }
+}
+
+impl Kind for DynamicObject {
+    type View<'a> = Widget<'a>;
+
+    fn builder(client: Client) -> Builder<Self> {
+        let [group, version, kind, plural] = WIDGETS;
+        let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+        Informer::dynamic(client, kind)
+    }
+
+    fn view(&self) -> Widget<'_> {
+        Widget(self)
+    }
+
+    fn node(&self) -> Option<String> {
+        None
+    }
+}
+
+struct Kept<K>(Informer<K>);
+
+impl<K: Kind> Cache for Kept<K> {
     fn has_synced(&self) -> bool {
         self.0.has_synced()
     }
 
-    fn each(&self, show: &mut dyn FnMut(&Pod)) {
-        self.0.snapshot().iter().for_each(|entry| show(&entry.object()));
+    fn each(&self, show: &mut dyn FnMut(&dyn Subject)) {
+        self.0.snapshot().iter().for_each(|entry| show(&entry.object().view()));
     }
 
     fn index(&self) {
-        let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
-        self.0.add_index("node", node).expect("it is the first index of this name");
+        self.0.add_index("node", K::node).expect("it is the first index of this name");
     }
 }
 
 /// Follows a server until standard input ends.
 pub(crate) fn run(began: Began, arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let options = Options::parse(arguments)?;
+    match options.kind {
+        options::Kind::Pods => live::<Pod>(began, &options),
+        options::Kind::Widgets => live::<DynamicObject>(began, &options),
+    }
+}
+
+fn live<K: Kind>(began: Began, options: &Options) -> Result<(), String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let seen = Arc::new(Seen::default());
     seen.expect(Goal::Count(options.count));
-    let informer = runtime.block_on(follow(&options, &seen)).map_err(|error| error.to_string())?;
-    let outcome = session::run(&options, (began.0, began.1), &seen, &Kept(informer));
+    let informer = runtime.block_on(follow::<K>(options, &seen)).map_err(|error| error.to_string())?;
+    let outcome = session::run(options, (began.0, began.1), &seen, &Kept(informer));
     runtime.shutdown_background();
     outcome
 }
 
-async fn follow(options: &Options, seen: &Arc<Seen>) -> Result<Informer<Pod>, Box<dyn std::error::Error>> {
+async fn follow<K: Kind>(
+    options: &Options,
+    seen: &Arc<Seen>,
+) -> Result<Informer<K>, Box<dyn std::error::Error>> {
     let kubeconfig = Kubeconfig::read_from(&options.kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.read_timeout = None;
-    let builder = Informer::<Pod>::new(Client::try_from(config)?)
+    let builder = K::builder(Client::try_from(config)?)
         .encoding(match options.encoding {
             Encoding::Json => list_watch::Encoding::Json,
             Encoding::Protobuf => list_watch::Encoding::Auto,
@@ -77,7 +145,7 @@ async fn follow(options: &Options, seen: &Arc<Seen>) -> Result<Informer<Pod>, Bo
     };
     let informer = builder.build()?;
     let seen = Arc::clone(seen);
-    informer.add_handler(move |event: &Event<Pod>| seen.told(|| event.object()))?;
+    informer.add_handler(move |event: &Event<K>| seen.told(|| event.object().view()))?;
     informer.start();
     Ok(informer)
 }

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use crate::bench;
+use crate::soak;
 use crate::step::Step;
 
 /// What the user asks for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Command {
     /// Run these steps and sum up.
     Steps(Vec<Step>),
@@ -16,6 +17,9 @@ pub(crate) enum Command {
     /// Measure this project beside its peers.
     Bench(bench::Options),
     BenchHelp,
+    /// Many informers under load for a long time.
+    Soak(soak::Options),
+    SoakHelp,
     /// Run a cluster, with these arguments for its program.
     Cluster(Vec<String>),
     /// Run seeds of the simulation, with these arguments for its program.
@@ -35,7 +39,11 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Ok(Command::Simulate(rest.to_vec()));
     }
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-        return Ok(if command == "bench" { Command::BenchHelp } else { Command::Help });
+        return Ok(match command.as_str() {
+            "bench" => Command::BenchHelp,
+            "soak" => Command::SoakHelp,
+            _ => Command::Help,
+        });
     }
     match command.as_str() {
         "help" => Ok(Command::Help),
@@ -45,8 +53,18 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
         "tables" => alone(command, rest).map(|()| Command::Tables),
         "bench" => bench::parse(rest).map(Command::Bench),
+        "soak" => soak::parse(rest).map(Command::Soak),
         "cluster" => Ok(Command::Cluster(rest.to_vec())),
         unknown => Err(format!("unknown command `{unknown}`; {}", commands())),
+    }
+}
+
+/// The command that explains what was typed wrong.
+pub(crate) fn advice(arguments: &[String]) -> &'static str {
+    match arguments.first().map(String::as_str) {
+        Some("bench") => "cargo xtask bench --help",
+        Some("soak") => "cargo xtask soak --help",
+        _ => "cargo xtask help",
     }
 }
 
@@ -62,6 +80,7 @@ Usage: cargo xtask <command>
   tidy           check the layout rules, each violation on a line of its own
   tables         write the field tables of the wire crate anew (needs Go)
   bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
+  soak [..]      many informers under load for a long time, with faults; `soak --help` says how
   cluster [..]   run a kube-apiserver with etcd until Ctrl-C (needs Go); `-port 6443` and other options are its own
   simulate [..]  run seeds of the simulation; `simulate --help` says how
   help           print this text
@@ -98,7 +117,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy, tables, bench, cluster, simulate and help"
+    "the commands are test, lint, tidy, tables, bench, soak, cluster, simulate and help"
 }
 
 #[cfg(test)]
@@ -141,6 +160,21 @@ mod tests {
     }
 
     #[test]
+    fn what_has_options_of_its_own_explains_them() {
+        assert_eq!(parsed("bench --help"), Ok(Command::BenchHelp));
+        assert_eq!(parsed("soak --minutes 3 --help"), Ok(Command::SoakHelp));
+        for (line, wanted) in [
+            ("bench --wrong", "cargo xtask bench --help"),
+            ("soak --wrong", "cargo xtask soak --help"),
+            ("tset", "cargo xtask help"),
+        ] {
+            let arguments: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            assert!(parse(&arguments).is_err(), "{line}");
+            assert_eq!(advice(&arguments), wanted);
+        }
+    }
+
+    #[test]
     fn help_names_every_step() {
         assert!(Step::ALL.iter().all(|step| help().contains(step.about())));
     }
@@ -151,7 +185,7 @@ mod tests {
             ("", "no command given; the commands are"),
             (
                 "tset",
-                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, cluster, simulate and help",
+                "unknown command `tset`; the commands are test, lint, tidy, tables, bench, soak, cluster, simulate and help",
             ),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),

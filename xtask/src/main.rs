@@ -5,10 +5,12 @@ mod process;
 mod metadata;
 mod step;
 mod paint;
+mod file;
 mod go;
 mod interop;
 mod cluster;
 mod bench;
+mod soak;
 mod arguments;
 mod outcome;
 mod examples;
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     let command = match arguments::parse(&arguments) {
         Ok(command) => command,
         Err(wrong) => {
-            eprintln!("error: {wrong}\n\nTry `cargo xtask help`.");
+            eprintln!("error: {wrong}\n\nTry `{}`.", arguments::advice(&arguments));
             return ExitCode::from(USAGE);
         }
     };
@@ -68,6 +70,11 @@ fn perform(command: &Command) -> Result<ExitCode> {
             bench::run(&metadata::load()?, options, &bench::EVERYONE)?;
             0
         }
+        Command::SoakHelp => {
+            println!("{}", soak::HELP);
+            0
+        }
+        Command::Soak(options) => usize::from(!soak::run(&metadata::load()?, options)?),
         Command::Tidy => tidy::print(root)?,
         Command::Cluster(arguments) => {
             cluster::run(&metadata::load()?, arguments)?;

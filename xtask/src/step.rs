@@ -69,7 +69,7 @@ impl Step {
             Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
             Self::Cluster => "the conformance tests against a real kube-apiserver (needs Go)",
             Self::Bench => {
-                "the benchmarks run, and every client holds what the server has (client-go needs Go)"
+                "the benchmarks and a short soak run, and every client holds what the server has (client-go needs Go)"
             }
             Self::DocTests => "the examples in doc comments",
             Self::Docs => "rustdoc builds without warnings",

@@ -17,6 +17,7 @@ use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
 use crate::simulate;
+use crate::soak;
 use crate::step::Step;
 use crate::tables;
 use crate::tidy;
@@ -60,8 +61,12 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
         Step::Bench => {
-            bench::run(&metadata::load()?, &bench::smoke(), &bench::IN_CI)?;
-            Ok(StepResult::passed())
+            let workspace = metadata::load()?;
+            bench::run(&workspace, &bench::smoke(), &bench::IN_CI)?;
+            match soak::run(&workspace, &soak::smoke())? {
+                true => Ok(StepResult::passed()),
+                false => Ok(StepResult::failed("informers under load lost something")),
+            }
         }
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
         Step::Docs => {

@@ -1,39 +1,33 @@
-//! Two numbers that are the same for everyone who holds the same pods.
+//! Two numbers that are the same for everyone who holds the same objects.
 
-use k8s_openapi::api::core::v1::Pod;
+use crate::subject::Subject;
 
-/// The number of pods and the hashes of what they are, in any order.
+/// The number of objects and the hashes of what they are, in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hash {
-    /// How many pods were added.
+    /// How many objects were added.
     pub count: u64,
     /// Of key, uid and version.
     pub identity: u64,
-    /// Of key and `status.podIP`, which stands deep in a pod.
+    /// Of key and the field that stands deep in an object, such as `status.podIP`.
     pub address: u64,
 }
 
 impl Hash {
-    /// Adds a pod.
-    pub fn add(&mut self, pod: &Pod) {
-        let meta = &pod.metadata;
+    /// Adds an object.
+    pub fn add(&mut self, subject: &(impl Subject + ?Sized)) {
+        let meta = subject.metadata();
         let (namespace, name) = (text(meta.namespace.as_ref()), text(meta.name.as_ref()));
         let (uid, version) = (text(meta.uid.as_ref()), text(meta.resource_version.as_ref()));
-        self.add_parts(&[namespace, name, uid, version], &[namespace, name, address(pod)]);
+        self.add_parts(&[namespace, name, uid, version], &[namespace, name, subject.deep()]);
     }
 
-    /// Adds a pod of which these are the parts.
+    /// Adds an object of which these are the parts.
     pub fn add_parts(&mut self, identity: &[&str], address: &[&str]) {
         self.count += 1;
         self.identity ^= fnv(identity);
         self.address ^= fnv(address);
     }
-}
-
-/// The address of a pod.
-#[must_use]
-pub fn address(pod: &Pod) -> &str {
-    text(pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()))
 }
 
 fn text(text: Option<&String>) -> &str {
@@ -50,6 +44,7 @@ pub fn fnv(parts: &[&str]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use k8s_openapi::api::core::v1::Pod;
 
     fn pod(name: &str, version: &str) -> Pod {
         let mut pod = Pod::default();

@@ -5,6 +5,7 @@
 
 pub mod options;
 pub mod usage;
+pub mod subject;
 pub mod hash;
 pub mod seen;
 pub mod session;

@@ -19,6 +19,17 @@ pub struct Options {
     pub strategy: Strategy,
     /// How objects are kept.
     pub keep: Keep,
+    /// Which objects.
+    pub kind: Kind,
+}
+
+/// Which objects are served and kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Pods of about 11 KB of JSON.
+    Pods,
+    /// Custom resources of about 4 KB of JSON, which have no protobuf.
+    Widgets,
 }
 
 /// How objects travel.
@@ -71,6 +82,7 @@ impl Options {
             managed_fields: ManagedFields::Keep,
             strategy: Strategy::Stream,
             keep: Keep::Whole,
+            kind: Kind::Pods,
         };
         let mut arguments = arguments.into_iter();
         while let Some(name) = arguments.next() {
@@ -92,6 +104,8 @@ impl Options {
             ("--strategy", "list") => self.strategy = Strategy::List,
             ("--strategy", "stream") => self.strategy = Strategy::Stream,
             ("--keep", "whole") => self.keep = Keep::Whole,
+            ("--kind", "pods") => self.kind = Kind::Pods,
+            ("--kind", "widgets") => self.kind = Kind::Widgets,
             ("--keep", "compact") => self.keep = Keep::Compact,
             _ => return None,
         }
@@ -109,7 +123,8 @@ mod tests {
 
     #[test]
     fn options_are_pairs() {
-        let options = parsed("--n 7 --settle 0.5 --encoding protobuf --keep compact").unwrap();
+        let options = parsed("--n 7 --settle 0.5 --encoding protobuf --keep compact --kind widgets").unwrap();
+        assert_eq!(options.kind, Kind::Widgets);
         assert_eq!((options.count, options.settle), (7, Duration::from_millis(500)));
         assert_eq!((options.encoding, options.keep), (Encoding::Protobuf, Keep::Compact));
     }

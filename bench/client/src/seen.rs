@@ -1,7 +1,6 @@
 //! What a handler has seen, and what one waits for it to see.
 
-use crate::hash::{address, fnv};
-use k8s_openapi::api::core::v1::Pod;
+use crate::{hash::fnv, subject::Subject};
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -68,8 +67,8 @@ impl Seen {
         };
     }
 
-    /// A handler was told of a pod, at which it looks if the goal wants that.
-    pub fn told<'p>(&self, look: impl FnOnce() -> &'p Pod) {
+    /// A handler was told of an object, at which it looks if the goal wants that.
+    pub fn told<S: Subject>(&self, look: impl FnOnce() -> S) {
         let mut state = self.lock();
         state.told(look);
         self.wake(state);
@@ -120,7 +119,7 @@ impl Seen {
 }
 
 impl State {
-    fn told<'p>(&mut self, look: impl FnOnce() -> &'p Pod) {
+    fn told<S: Subject>(&mut self, look: impl FnOnce() -> S) {
         if self.sight.events == 0 {
             self.sight.first_at = now();
         }
@@ -129,12 +128,12 @@ impl State {
             None => {}
             Some(Goal::Count(_)) => self.found += 1,
             Some(Goal::Any(_)) => {
-                self.addresses ^= fnv(&[address(look())]);
+                self.addresses ^= fnv(&[look().deep()]);
                 self.found += 1;
             }
-            Some(Goal::Newer(_, version)) => self.found += u64::from(version_of(look()) > version),
+            Some(Goal::Newer(_, version)) => self.found += u64::from(version_of(&look()) > version),
             Some(Goal::Timed(_)) => {
-                if let Some(sent) = sent(look()) {
+                if let Some(sent) = sent(&look()) {
                     self.found += 1;
                     self.sight.latencies.push(now().saturating_sub(sent));
                 }
@@ -159,18 +158,19 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-fn version_of(pod: &Pod) -> u64 {
-    pod.metadata.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or(0)
+fn version_of(subject: &impl Subject) -> u64 {
+    subject.metadata().resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
-fn sent(pod: &Pod) -> Option<u64> {
-    let sent = pod.metadata.annotations.as_ref()?.get(SENT)?.parse().ok()?;
+fn sent(subject: &impl Subject) -> Option<u64> {
+    let sent = subject.metadata().annotations.as_ref()?.get(SENT)?.parse().ok()?;
     (sent > 0).then_some(sent)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use k8s_openapi::api::core::v1::Pod;
 
     fn pod(version: u64, sent: u64) -> Pod {
         let mut pod = Pod::default();

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | | `synced`: seconds since the process began, processor seconds, memory |
 //! | | `settled`: memory, some time later |
-//! | `read` | `read`: how many pods there are, and the hashes of them |
+//! | `read` | `read`: how many objects there are, and the hashes of them |
 //! | `index` | `indexed`, when there is an index by node, if the client has indexes at all |
 //! | `seen` | `seen`: how many events came since the last goal was set, also those behind it |
 //! | `any N`, `newer N V`, `timed N` | `ready` at once, and `done` when the handler has seen them |
@@ -13,9 +13,9 @@ use crate::{
     hash::Hash,
     options::Options,
     seen::{Goal, Seen, Sight},
+    subject::Subject,
     usage::Usage,
 };
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead, Write},
@@ -27,8 +27,8 @@ use std::{
 pub trait Cache {
     /// Whether it is complete.
     fn has_synced(&self) -> bool;
-    /// Shows every pod, as a user would read it.
-    fn each(&self, show: &mut dyn FnMut(&Pod));
+    /// Shows every object, as a user would read it.
+    fn each(&self, show: &mut dyn FnMut(&dyn Subject));
     /// Adds an index by node, where there are indexes.
     fn index(&self);
 }
@@ -103,7 +103,7 @@ fn follow(goal: Goal, seen: &Seen) -> Result<Value, String> {
 
 fn read(cache: &dyn Cache) -> Value {
     let (mut hash, began) = (Hash::default(), Instant::now());
-    cache.each(&mut |pod| hash.add(pod));
+    cache.each(&mut |subject| hash.add(subject));
     json!({
         "event": "read",
         "read_seconds": began.elapsed().as_secs_f64(),

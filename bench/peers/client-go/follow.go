@@ -8,7 +8,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -65,6 +69,9 @@ func newInformer(o options) (cache.SharedIndexInformer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.kind == "widgets" {
+		return newDynamicInformer(config)
+	}
 	config.ContentConfig = rest.ContentConfig{AcceptContentTypes: accept}
 	client, err := typed.NewForConfig(config)
 	if err != nil {
@@ -76,6 +83,17 @@ func newInformer(o options) (cache.SharedIndexInformer, error) {
 		err = informer.SetTransform(withoutManagedFields)
 	}
 	return informer, err
+}
+
+// newDynamicInformer follows the custom resource, whose objects are maps.
+func newDynamicInformer(config *rest.Config) (cache.SharedIndexInformer, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	widgets := schema.GroupVersionResource{Group: "example.kube-informer.dev", Version: "v1", Resource: "widgets"}
+	informer := dynamicinformer.NewFilteredDynamicInformer(client, widgets, metav1.NamespaceAll, 0, cache.Indexers{}, nil)
+	return informer.Informer(), nil
 }
 
 // withoutManagedFields is the transform that controllers use to save memory.

@@ -12,9 +12,9 @@ import (
 )
 
 type options struct {
-	kubeconfig, encoding, managedFields, strategy string
-	count                                         uint64
-	settle                                        float64
+	kubeconfig, encoding, managedFields, strategy, kind string
+	count                                               uint64
+	settle                                              float64
 }
 
 func main() {
@@ -29,6 +29,7 @@ func main() {
 	flag.StringVar(&o.encoding, "encoding", "protobuf", "json or protobuf")
 	flag.StringVar(&o.managedFields, "managed-fields", "keep", "keep or drop")
 	flag.StringVar(&o.strategy, "strategy", "stream", "stream or list")
+	flag.StringVar(&o.kind, "kind", "pods", "pods or widgets")
 	flag.Parse()
 	exit(follow(o, began, base))
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -117,15 +119,28 @@ func await(g goal, seen *seen) (map[string]any, error) {
 	return report, nil
 }
 
-// read hashes every pod in the store, as a user would read it.
+// deep is a field that stands deep in an object.
+func deep(object metav1.Object) string {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return object.Status.PodIP
+	case *unstructured.Unstructured:
+		endpoint, _, _ := unstructured.NestedString(object.Object, "status", "endpoint")
+		return endpoint
+	default:
+		return ""
+	}
+}
+
+// read hashes every object in the store, as a user would read it.
 func read(store cache.Store) map[string]any {
 	began := time.Now()
 	var count, identity, address uint64
 	for _, one := range store.List() {
-		pod := one.(*corev1.Pod)
+		object := one.(metav1.Object)
 		count++
-		identity ^= fnv(pod.Namespace, pod.Name, string(pod.UID), pod.ResourceVersion)
-		address ^= fnv(pod.Namespace, pod.Name, pod.Status.PodIP)
+		identity ^= fnv(object.GetNamespace(), object.GetName(), string(object.GetUID()), object.GetResourceVersion())
+		address ^= fnv(object.GetNamespace(), object.GetName(), deep(object))
 	}
 	return map[string]any{
 		"event":        "read",

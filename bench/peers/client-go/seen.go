@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -78,19 +78,19 @@ func (s *seen) count() uint64 {
 	return s.sight.events
 }
 
-func (s *seen) OnAdd(added any, _ bool) { s.told(added.(*corev1.Pod)) }
+func (s *seen) OnAdd(added any, _ bool) { s.told(added.(metav1.Object)) }
 
-func (s *seen) OnUpdate(_, updated any) { s.told(updated.(*corev1.Pod)) }
+func (s *seen) OnUpdate(_, updated any) { s.told(updated.(metav1.Object)) }
 
 func (s *seen) OnDelete(deleted any) {
 	if unknown, missed := deleted.(cache.DeletedFinalStateUnknown); missed {
 		deleted = unknown.Obj
 	}
-	s.told(deleted.(*corev1.Pod))
+	s.told(deleted.(metav1.Object))
 }
 
-// told hears of a pod, and looks at it as the goal wants it, and as the other clients do.
-func (s *seen) told(pod *corev1.Pod) {
+// told hears of an object, and looks at it as the goal wants it, and as the other clients do.
+func (s *seen) told(object metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.sight.events == 0 {
@@ -101,14 +101,14 @@ func (s *seen) told(pod *corev1.Pod) {
 	case goalCount:
 		s.found++
 	case goalAny:
-		s.addresses ^= fnv(pod.Status.PodIP)
+		s.addresses ^= fnv(deep(object))
 		s.found++
 	case goalNewer:
-		if version, err := strconv.ParseUint(pod.ResourceVersion, 10, 64); err == nil && version > s.goal.version {
+		if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err == nil && version > s.goal.version {
 			s.found++
 		}
 	case goalTimed:
-		if sent, err := strconv.ParseInt(pod.Annotations[sentAnnotation], 10, 64); err == nil && sent > 0 {
+		if sent, err := strconv.ParseInt(object.GetAnnotations()[sentAnnotation], 10, 64); err == nil && sent > 0 {
 			s.found++
 			s.sight.latencies = append(s.sight.latencies, time.Now().UnixNano()-sent)
 		}

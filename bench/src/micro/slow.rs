@@ -37,7 +37,7 @@ pub(super) async fn measure(milliseconds: u64, sleep: u64) -> Result<Value, Stri
     for seen in &seen {
         let seen = Arc::clone(seen);
         seen.expect(Goal::Timed(events));
-        let handler = move |event: &Event<Pod>| seen.told(|| event.object());
+        let handler = move |event: &Event<Pod>| seen.told(|| -> &Pod { event.object() });
         informer.add_handler(handler).map_err(|error| error.to_string())?;
     }
     let slow = Async(move |event: Event<Pod>| async move {

@@ -95,9 +95,10 @@ fn list(shared: &Shared, query: &Query, watcher: &Watcher) -> Option<()> {
     let items = shared.world.objects()[range.clone()].iter().map(|object| encode::item_len(encoding, object));
     let page = Page { metadata, items: items.sum() };
     let mut chunk = Vec::with_capacity(CHUNK + (64 << 10));
-    encode::list_begin(encoding, &page, &mut chunk);
+    let form = (encoding, &shared.world.form);
+    encode::list_begin(form, &page, &mut chunk);
     each(shared, range, watcher, &mut chunk, |index, chunk| {
-        encode::item(encoding, (&shared.world.objects()[index], versions.each[index], 0), chunk);
+        encode::item(form, (&shared.world.objects()[index], versions.each[index], 0), chunk);
     })?;
     encode::list_end(encoding, &mut chunk);
     send(watcher, chunk)
@@ -109,7 +110,7 @@ fn list(shared: &Shared, query: &Query, watcher: &Watcher) -> Option<()> {
 fn stream(shared: &Shared, watcher: &Watcher) -> Option<()> {
     let versions = shared.world.versions().clone();
     shared.watchers.add(watcher.clone());
-    let form = (watcher.encoding, shared.world.schema);
+    let form = (watcher.encoding, &shared.world.form);
     let mut chunk = Vec::with_capacity(CHUNK + (64 << 10));
     each(shared, 0..versions.each.len(), watcher, &mut chunk, |index, chunk| {
         let object = (&shared.world.objects()[index], versions.each[index], 0);
@@ -119,17 +120,27 @@ fn stream(shared: &Shared, watcher: &Watcher) -> Option<()> {
     send(watcher, chunk)
 }
 
-/// A watch from a version, which must be the newest: there is no history.
+/// A watch from a version: what changed since then, in its last state, and then whatever comes.
 fn watch(shared: &Shared, version: u64, watcher: &Watcher) -> Option<()> {
+    // Nothing changes before this watch is among those that are told.
     let versions = shared.world.versions();
-    if version == versions.newest || version == 0 {
-        shared.watchers.add(watcher.clone());
-        return Some(());
-    }
-    drop(versions);
     let mut chunk = Vec::new();
-    encode::expired(watcher.encoding, &mut chunk);
-    send(watcher, chunk)
+    if version > 0 && !versions.can_watch_from(version) {
+        drop(versions);
+        encode::expired(watcher.encoding, &mut chunk);
+        return send(watcher, chunk);
+    }
+    let form = (watcher.encoding, &shared.world.form);
+    for (index, changed) in if version > 0 { versions.since(version) } else { Vec::new() } {
+        let object = (&shared.world.objects()[index], changed, 0);
+        encode::event(form, EventType::Modified, object, &mut chunk);
+        if chunk.len() >= CHUNK {
+            send(watcher, std::mem::take(&mut chunk))?;
+        }
+    }
+    send(watcher, chunk)?;
+    shared.watchers.add(watcher.clone());
+    Some(())
 }
 
 /// Writes objects one by one, and sends a chunk whenever it is full.

@@ -1,13 +1,13 @@
 //! What is around objects on the wire: frames of a watch, and the beginning and end of a list.
 
-use super::object::{Object, TYPES};
+use super::{form::Form, object::Object};
 use kube_informer_bench_client::options::Encoding;
 use kube_informer_wire::{EventType, Schema};
 use serde_json::{Value, json};
 
 /// Appends the frame of an event about an object.
 pub(super) fn event(
-    (encoding, schema): (Encoding, Schema),
+    (encoding, form): (Encoding, &Form),
     kind: EventType,
     (object, version, sent): (&Object, u64, u64),
     out: &mut Vec<u8>,
@@ -24,18 +24,21 @@ pub(super) fn event(
         Encoding::Protobuf => {
             let mut message = Vec::with_capacity(encoded.len());
             encoded.write(version, sent, &mut message);
-            out.extend_from_slice(&schema.frame(kind.as_str(), &message));
+            if let Some(schema) = form.schema {
+                out.extend_from_slice(&schema.frame(kind.as_str(), &message));
+            }
         }
     }
 }
 
 /// Appends the bookmark that ends what was there at first.
-pub(super) fn initial_events_end((encoding, schema): (Encoding, Schema), version: u64, out: &mut Vec<u8>) {
+pub(super) fn initial_events_end((encoding, form): (Encoding, &Form), version: u64, out: &mut Vec<u8>) {
     let metadata = json!({
         "resourceVersion": version.to_string(),
         "annotations": { "k8s.io/initial-events-end": "true" },
     });
-    small((encoding, schema), EventType::Bookmark, json!({ "metadata": metadata }), out);
+    let names = (form.api_version.as_str(), form.kind);
+    small((encoding, form.schema), names, EventType::Bookmark, json!({ "metadata": metadata }), out);
 }
 
 /// Appends the event that says that a version has expired.
@@ -43,23 +46,29 @@ pub(super) fn expired(encoding: Encoding, out: &mut Vec<u8>) {
     let status = json!({
         "metadata": {}, "status": "Failure", "message": "too old resource version", "reason": "Expired", "code": 410,
     });
-    if let Some(schema) = Schema::of("v1", "Status") {
-        small((encoding, schema), EventType::Error, status, out);
-    }
+    small((encoding, Schema::of("v1", "Status")), ("v1", "Status"), EventType::Error, status, out);
 }
 
-fn small((encoding, schema): (Encoding, Schema), kind: EventType, mut object: Value, out: &mut Vec<u8>) {
-    match encoding {
-        Encoding::Json => {
-            object["apiVersion"] = schema.api_version().into();
-            object["kind"] = schema.kind().into();
+fn small(
+    (encoding, schema): (Encoding, Option<Schema>),
+    (api_version, name): (&str, &str),
+    kind: EventType,
+    mut object: Value,
+    out: &mut Vec<u8>,
+) {
+    match (encoding, schema) {
+        (Encoding::Json, _) => {
+            object["apiVersion"] = api_version.into();
+            object["kind"] = name.into();
             let event = json!({ "type": kind.as_str(), "object": object });
             out.extend_from_slice(format!("{event}\n").as_bytes());
         }
-        Encoding::Protobuf => {
+        (Encoding::Protobuf, Some(schema)) => {
             let message = schema.encode(&object).unwrap_or_default();
             out.extend_from_slice(&schema.frame(kind.as_str(), &message));
         }
+        // Nobody is answered in protobuf of what has none.
+        (Encoding::Protobuf, None) => {}
     }
 }
 
@@ -71,11 +80,14 @@ pub(super) struct Page {
 }
 
 /// Appends what stands before the items.
-pub(super) fn list_begin(encoding: Encoding, page: &Page, out: &mut Vec<u8>) {
+pub(super) fn list_begin((encoding, form): (Encoding, &Form), page: &Page, out: &mut Vec<u8>) {
     match encoding {
         Encoding::Json => {
-            let head =
-                format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{},"items":["#, page.metadata);
+            let Form { kind, api_version, .. } = form;
+            let metadata = &page.metadata;
+            let head = format!(
+                r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{metadata},"items":["#
+            );
             out.extend_from_slice(head.as_bytes());
         }
         Encoding::Protobuf => {
@@ -97,7 +109,11 @@ pub(super) fn item_len(encoding: Encoding, object: &Object) -> usize {
 }
 
 /// Appends one item.
-pub(super) fn item(encoding: Encoding, (object, version, sent): (&Object, u64, u64), out: &mut Vec<u8>) {
+pub(super) fn item(
+    (encoding, form): (Encoding, &Form),
+    (object, version, sent): (&Object, u64, u64),
+    out: &mut Vec<u8>,
+) {
     let Some(encoded) = object.encoded(encoding) else { return };
     match encoding {
         Encoding::Json => {
@@ -107,8 +123,9 @@ pub(super) fn item(encoding: Encoding, (object, version, sent): (&Object, u64, u
             let begin = out.len();
             encoded.write(version, sent, out);
             // An item does not say what it is.
-            out[begin + TYPES.len() - 1] = b'{';
-            out.drain(begin..begin + TYPES.len() - 1);
+            let types = form.types().len() - 1;
+            out[begin + types] = b'{';
+            out.drain(begin..begin + types);
         }
         Encoding::Protobuf => {
             out.push(0x12);

@@ -5,6 +5,8 @@
 
 mod slots;
 
+mod form;
+
 mod object;
 
 mod world;

@@ -1,8 +1,10 @@
 //! One object, encoded in both ways before anyone asks for it.
 
-use super::slots::{self, Slots};
+use super::{
+    form::Form,
+    slots::{self, Slots},
+};
 use kube_informer_bench_client::{hash::Hash, options::Encoding, seen};
-use kube_informer_wire::Schema;
 use serde_json::{Value, json};
 
 /// An object in one encoding.
@@ -21,12 +23,9 @@ pub(super) struct Object {
     address: String,
 }
 
-/// What the JSON of an object begins with, which items of a list do not have.
-pub(super) const TYPES: &str = r#"{"apiVersion":"v1","kind":"Pod","#;
-
 impl Object {
     /// Encodes an object in these ways.
-    pub(super) fn new(mut object: Value, schema: Schema, encodings: &[Encoding]) -> Result<Self, String> {
+    pub(super) fn new(mut object: Value, form: &Form, encodings: &[Encoding]) -> Result<Self, String> {
         object["metadata"]["resourceVersion"] = slots::VERSION.into();
         if !object["metadata"]["annotations"].is_object() {
             object["metadata"]["annotations"] = json!({});
@@ -35,8 +34,9 @@ impl Object {
         let (mut json, mut protobuf) = (None, None);
         for encoding in encodings {
             match encoding {
-                Encoding::Json => json = Some(Encoded::new(text(object.clone())?.into_bytes())?),
+                Encoding::Json => json = Some(Encoded::new(text(object.clone(), form)?.into_bytes())?),
                 Encoding::Protobuf => {
+                    let schema = form.schema.ok_or("these objects have no protobuf")?;
                     let bytes = schema.encode(&object).map_err(|error| error.to_string())?;
                     protobuf = Some(Encoded::new(bytes)?);
                 }
@@ -47,7 +47,7 @@ impl Object {
             json,
             protobuf,
             identity: ["/metadata/namespace", "/metadata/name", "/metadata/uid"].map(word),
-            address: word("/status/podIP"),
+            address: word(form.deep),
         })
     }
 
@@ -85,8 +85,12 @@ impl Encoded {
 }
 
 /// The JSON of an object, with its types first.
-fn text(mut object: Value) -> Result<String, String> {
+fn text(mut object: Value, form: &Form) -> Result<String, String> {
     object.sort_all_objects();
     let text = object.to_string();
-    if text.starts_with(TYPES) { Ok(text) } else { Err("an object of the corpus is no pod".to_owned()) }
+    if text.starts_with(&form.types()) {
+        Ok(text)
+    } else {
+        Err("an object is not what it should be".to_owned())
+    }
 }

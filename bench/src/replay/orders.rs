@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | `reset` | puts every object back to its first version, and ends all watches | |
 //! | `truth` | | count and hashes that clients should have, and the newest version |
-//! | `change SHARE` | changes a share of all objects, and forgets history | how many |
+//! | `change SHARE` | changes a share of all objects, and tells nobody who watches | how many |
+//! | `forget` | forgets history: who watches from an older version is told that it has expired | |
 //! | `expire` | ends all watches with 410 | |
 //! | `watched` | waits until somebody watches | |
 //! | `asked` | | when somebody began to ask for everything, in nanoseconds since 1970 |
@@ -66,6 +67,10 @@ fn obey(shared: &Shared, words: &[&str]) -> Result<Value, String> {
             }))
         }
         ["change", share] => Ok(json!({ "changed": shared.world.change(number(share)?) })),
+        ["forget"] => {
+            shared.world.forget();
+            Ok(json!({}))
+        }
         ["expire"] => {
             shared.asked_at.store(0, Ordering::Relaxed);
             for watcher in shared.watchers.take() {

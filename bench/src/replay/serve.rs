@@ -2,6 +2,7 @@
 
 use super::{
     answer::{Query, Shared, answer},
+    form::Form,
     orders,
     watchers::Watchers,
     world::World,
@@ -17,8 +18,10 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use kube_devserver::corpus::Pods;
-use kube_informer_bench_client::{options::Encoding, session::say};
+use kube_informer_bench_client::{
+    options::{Encoding, Kind},
+    session::say,
+};
 use serde_json::json;
 use std::{
     convert::Infallible,
@@ -33,7 +36,7 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     let began = Instant::now();
-    let world = World::new(options.count, options.seed, &options.encodings)?;
+    let world = World::new(options.count, Form::new(options.kind, options.seed), &options.encodings)?;
     let shared = Arc::new(Shared { world, watchers: Watchers::default(), asked_at: AtomicU64::new(0) });
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -42,7 +45,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
     runtime.spawn(accept(listener, Arc::clone(&shared)));
     say(&json!({
         "url": format!("http://{address}"),
-        "checksum": Pods::new(options.seed).checksum(options.count).to_string(),
+        "checksum": shared.world.form.checksum(options.count).to_string(),
         "encode_seconds": began.elapsed().as_secs_f64(),
     }));
     let outcome = orders::follow(&shared);
@@ -54,19 +57,26 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
 struct Options {
     count: u64,
     seed: u64,
+    kind: Kind,
     encodings: Vec<Encoding>,
 }
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut options =
-            Self { count: 10_000, seed: 1, encodings: vec![Encoding::Json, Encoding::Protobuf] };
+        let mut options = Self {
+            count: 10_000,
+            seed: 1,
+            kind: Kind::Pods,
+            encodings: vec![Encoding::Json, Encoding::Protobuf],
+        };
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
             let number = || value.parse().map_err(|_| format!("{name} needs a number, not `{value}`"));
             match (name.as_str(), value.as_str()) {
                 ("--n", _) => options.count = number()?,
                 ("--seed", _) => options.seed = number()?,
+                ("--kind", "pods") => options.kind = Kind::Pods,
+                ("--kind", "widgets") => options.kind = Kind::Widgets,
                 ("--only", "json") => options.encodings = vec![Encoding::Json],
                 ("--only", "protobuf") => options.encodings = vec![Encoding::Protobuf],
                 _ => return Err(format!("`{name} {value}` is not understood")),
@@ -93,14 +103,16 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 fn respond(shared: &Arc<Shared>, request: &Request<Incoming>) -> Answer {
-    if request.uri().path() != "/api/v1/pods" {
+    if request.uri().path() != shared.world.form.path {
         return Response::builder()
             .status(StatusCode::NOT_FOUND)
             .body(Full::default().boxed())
             .expect("nothing is wrong with an empty answer");
     }
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let encoding = if accept.contains("protobuf") { Encoding::Protobuf } else { Encoding::Json };
+    let has_protobuf = shared.world.form.schema.is_some();
+    let encoding =
+        if has_protobuf && accept.contains("protobuf") { Encoding::Protobuf } else { Encoding::Json };
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let content_type = content_type(encoding, query.is_watch());
     let chunks = stream::unfold(answer(shared, query, encoding), async |mut chunks| {

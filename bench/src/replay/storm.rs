@@ -65,7 +65,7 @@ impl Chunks {
         for encoding in [Encoding::Json, Encoding::Protobuf] {
             if watchers.iter().any(|watcher| watcher.encoding == encoding) {
                 let object = (&shared.world.objects()[index], version, now());
-                let form = (encoding, shared.world.schema);
+                let form = (encoding, &shared.world.form);
                 encode::event(form, EventType::Modified, object, self.of(encoding));
             }
         }

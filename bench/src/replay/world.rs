@@ -1,9 +1,7 @@
 //! Everything that is served, and at which version each object is.
 
-use super::object::Object;
-use kube_devserver::corpus::Pods;
+use super::{form::Form, object::Object};
 use kube_informer_bench_client::{hash::Hash, options::Encoding};
-use kube_informer_wire::Schema;
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -15,7 +13,7 @@ const BEGIN: u64 = 1_000_000_000;
 /// The objects, which never change, and their versions, which do.
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) schema: Schema,
+    pub(super) form: Form,
     objects: Vec<Object>,
     state: Mutex<Versions>,
 }
@@ -32,15 +30,13 @@ pub(super) struct Versions {
 }
 
 impl World {
-    /// Encodes this many pods of the corpus.
-    pub(super) fn new(count: u64, seed: u64, encodings: &[Encoding]) -> Result<Self, String> {
-        let schema = Schema::of("v1", "Pod").ok_or("the tables have no pods")?;
-        let pods = Pods::new(seed);
+    /// Encodes this many objects of a corpus.
+    pub(super) fn new(count: u64, form: Form, encodings: &[Encoding]) -> Result<Self, String> {
         let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
         let share = count.div_ceil(threads).max(1);
         let encode = |from: u64| {
             let part = from..(from + share).min(count);
-            part.map(|index| Object::new(pods.pod(index), schema, encodings)).collect::<Result<Vec<_>, _>>()
+            part.map(|index| Object::new(form.object(index), &form, encodings)).collect::<Result<Vec<_>, _>>()
         };
         let parts = thread::scope(|scope| {
             let begin = (0..count).step_by(usize::try_from(share).unwrap_or(usize::MAX));
@@ -52,7 +48,7 @@ impl World {
         })?;
         let objects: Vec<_> = parts.into_iter().flatten().collect();
         let state = Mutex::new(Versions::first(objects.len()));
-        Ok(Self { schema, objects, state })
+        Ok(Self { form, objects, state })
     }
 
     pub(super) fn objects(&self) -> &[Object] {
@@ -69,7 +65,7 @@ impl World {
         *self.versions() = Versions::first(self.objects.len());
     }
 
-    /// Changes a share of the objects, spread evenly, and forgets what was before. Says how many changed.
+    /// Changes a share of the objects, spread evenly. Says how many changed.
     pub(super) fn change(&self, share: f64) -> u64 {
         let mut versions = self.versions();
         let total = self.objects.len();
@@ -78,8 +74,13 @@ impl World {
             // The last object is always among them, so that nobody is done before the end.
             versions.touch(total - 1 - turn * total / changed);
         }
-        versions.oldest = versions.newest;
         changed as u64
+    }
+
+    /// Forgets history: nobody can watch from an older version than the newest.
+    pub(super) fn forget(&self) {
+        let mut versions = self.versions();
+        versions.oldest = versions.newest;
     }
 
     /// What clients should see.
@@ -98,6 +99,19 @@ impl Versions {
         Self { newest, oldest: newest, each: (BEGIN + 1..=newest).collect() }
     }
 
+    /// Whether what happened since this version is known.
+    pub(super) fn can_watch_from(&self, version: u64) -> bool {
+        (self.oldest..=self.newest).contains(&version)
+    }
+
+    /// The objects that changed since a version, with their versions, the oldest first.
+    pub(super) fn since(&self, version: u64) -> Vec<(usize, u64)> {
+        let each = self.each.iter().copied().enumerate();
+        let mut changed: Vec<_> = each.filter(|(_, changed)| *changed > version).collect();
+        changed.sort_unstable_by_key(|(_, changed)| *changed);
+        changed
+    }
+
     /// Gives an object a new version.
     pub(super) fn touch(&mut self, index: usize) -> u64 {
         self.newest += 1;
@@ -109,9 +123,10 @@ impl Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube_informer_bench_client::options::Kind;
 
     fn world(count: u64) -> World {
-        World::new(count, 1, &[Encoding::Json, Encoding::Protobuf]).unwrap()
+        World::new(count, Form::new(Kind::Pods, 1), &[Encoding::Json, Encoding::Protobuf]).unwrap()
     }
 
     #[test]
@@ -123,6 +138,19 @@ mod tests {
         assert_eq!(world.truth().address, before.address);
         world.reset();
         assert_eq!(world.truth(), before);
+    }
+
+    #[test]
+    fn what_changed_is_known_until_it_is_forgotten() {
+        let world = world(20);
+        let before = world.versions().newest;
+        world.change(0.1);
+        let versions = world.versions().clone();
+        assert_eq!(versions.since(before), [(19, before + 1), (9, before + 2)]);
+        assert!(versions.can_watch_from(before) && !versions.can_watch_from(before + 3));
+        world.forget();
+        assert!(!world.versions().can_watch_from(before));
+        assert!(world.versions().can_watch_from(before + 2));
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod cores;
 pub mod list_watch;
 #[cfg(feature = "compact")]
 mod compact;
+mod tags;
 mod object;
 mod listing;
 pub mod reflector;

@@ -2,8 +2,9 @@
 
 #[cfg(feature = "compact")]
 use crate::compact::Packed;
+use crate::tags::Tags;
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyError};
+use kube_informer_wire::{Identity, Key, KeyError, ResourceVersion};
 #[cfg(feature = "compact")]
 use std::sync::OnceLock;
 use std::{fmt, ops::Deref, sync::Arc};
@@ -45,6 +46,8 @@ struct Lazy<K> {
     key: Key,
     packed: Packed<K>,
     decoded: OnceLock<Arc<K>>,
+    /// Found when it was decoded to see that it can be, so that it is not decoded again for them.
+    tags: Option<Box<Tags>>,
 }
 
 /// An object as a store keeps it: nothing of it stays decoded that is not kept so.
@@ -94,6 +97,15 @@ impl<K> Object<K> {
         }
     }
 
+    /// The index values under which it stands, as far as they are known without a look at it.
+    pub(crate) fn tags(&self) -> Option<&Tags> {
+        match &self.0 {
+            Form::Whole(_) => None,
+            #[cfg(feature = "compact")]
+            Form::Packed(lazy) => lazy.tags.as_deref(),
+        }
+    }
+
     /// Whether a look at it may leave something decoded behind.
     pub(crate) fn is_packed(&self) -> bool {
         match &self.0 {
@@ -124,17 +136,30 @@ impl<K> Object<K> {
 #[cfg(feature = "compact")]
 impl<K> Object<K> {
     /// An object that is kept in the small, and decoded already where that is given.
-    pub(crate) fn packed(key: Key, packed: Packed<K>, decoded: Option<Arc<K>>) -> Self {
+    pub(crate) fn packed(
+        key: Key,
+        packed: Packed<K>,
+        decoded: Option<Arc<K>>,
+        tags: Option<Box<Tags>>,
+    ) -> Self {
         let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
-        Self(Form::Packed(Arc::new(Lazy { key, packed, decoded })))
+        Self(Form::Packed(Arc::new(Lazy { key, packed, decoded, tags })))
     }
 
-    /// Keeps it as `again` makes it, where that makes something.
-    pub(crate) fn repack(&mut self, again: impl FnOnce(&Packed<K>) -> Option<Packed<K>>) {
-        if let Form::Packed(lazy) = &self.0
-            && let Some(packed) = again(&lazy.packed)
+    /// It as it is packed, if it could be smaller for want of a dictionary.
+    pub(crate) fn loose(&self) -> Option<&Packed<K>> {
+        match &self.0 {
+            Form::Packed(lazy) if lazy.packed.is_loose() => Some(&lazy.packed),
+            Form::Packed(_) | Form::Whole(_) => None,
+        }
+    }
+
+    /// Keeps it as this, where it is packed at all and nobody has it yet.
+    pub(crate) fn pack_as(&mut self, packed: Packed<K>) {
+        if let Form::Packed(lazy) = &mut self.0
+            && let Some(lazy) = Arc::get_mut(lazy)
         {
-            *self = Self::packed(lazy.key.clone(), packed, lazy.decoded.get().cloned());
+            lazy.packed = packed;
         }
     }
 }
@@ -212,7 +237,7 @@ impl<K> Kept<K> {
         match self {
             Self::Whole(object) => Object(Form::Whole(Arc::clone(object))),
             #[cfg(feature = "compact")]
-            Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None),
+            Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
         }
     }
 
@@ -238,6 +263,15 @@ impl<K> Kept<K> {
 }
 
 impl<K: Resource> Kept<K> {
+    /// The version of the object.
+    pub(crate) fn version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Whole(object) => object.meta().resource_version.as_deref()?.parse().ok(),
+            #[cfg(feature = "compact")]
+            Self::Packed(packed) => packed.version(),
+        }
+    }
+
     /// Whether this is the state of the object that has this identity.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         match self {

@@ -16,6 +16,11 @@ pub(crate) enum Contender {
     GoJson,
     Go,
     GoStripped,
+    /// Of custom resources.
+    OursWidgets,
+    OursWidgetsCompact,
+    KubeWidgets,
+    GoWidgets,
     /// Parts of ours, without a server.
     OursParts,
     KubeParts,
@@ -32,8 +37,25 @@ pub(crate) enum Program {
     ClientGo,
 }
 
+/// The objects that a contender follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Corpus {
+    Pods,
+    /// Custom resources, which have no protobuf.
+    Widgets,
+}
+
+impl Corpus {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pods => "pods",
+            Self::Widgets => "widgets",
+        }
+    }
+}
+
 impl Contender {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::OursJson,
         Self::OursJsonCompact,
         Self::Ours,
@@ -47,6 +69,10 @@ impl Contender {
         Self::GoJson,
         Self::Go,
         Self::GoStripped,
+        Self::OursWidgets,
+        Self::OursWidgetsCompact,
+        Self::KubeWidgets,
+        Self::GoWidgets,
         Self::OursParts,
         Self::KubeParts,
         Self::GoParts,
@@ -68,6 +94,10 @@ impl Contender {
             Self::GoJson => "client-go json",
             Self::Go => "client-go",
             Self::GoStripped => "client-go stripped",
+            Self::OursWidgets => "whole, untyped",
+            Self::OursWidgetsCompact => "compact, untyped",
+            Self::KubeWidgets => "kube-rs list, untyped",
+            Self::GoWidgets => "client-go untyped",
             Self::OursParts => "ours",
             Self::KubeParts => "kube-rs",
             Self::GoParts => "client-go",
@@ -80,18 +110,35 @@ impl Contender {
         !matches!(self, Self::OursParts | Self::KubeParts | Self::GoParts | Self::ApiServer)
     }
 
+    /// Whether it asks for JSON, of which a server holds more than of all else.
+    pub(crate) fn wants_json(self) -> bool {
+        self.arguments().windows(2).any(|pair| pair == ["--encoding", "json"])
+    }
+
     /// Whether it takes little memory, and little of the server's.
     pub(crate) fn is_small(self) -> bool {
         matches!(self, Self::OursCompact | Self::OursStrippedCompact)
+    }
+
+    /// The objects that it follows.
+    pub(crate) fn corpus(self) -> Corpus {
+        match self {
+            Self::OursWidgets | Self::OursWidgetsCompact | Self::KubeWidgets | Self::GoWidgets => {
+                Corpus::Widgets
+            }
+            _ => Corpus::Pods,
+        }
     }
 
     pub(crate) fn program(self) -> Program {
         match self {
             Self::OursJson | Self::OursJsonCompact | Self::Ours | Self::OursCompact => Program::Ours,
             Self::OursStripped | Self::OursStrippedCompact | Self::OursParts => Program::Ours,
+            Self::OursWidgets | Self::OursWidgetsCompact => Program::Ours,
             Self::KubeList | Self::KubeStream => Program::KubeRs,
             Self::KubeListStripped | Self::KubeStreamStripped | Self::KubeParts => Program::KubeRs,
-            Self::GoJson | Self::Go | Self::GoStripped | Self::GoParts => Program::ClientGo,
+            Self::KubeWidgets => Program::KubeRs,
+            Self::GoJson | Self::Go | Self::GoStripped | Self::GoParts | Self::GoWidgets => Program::ClientGo,
             // It is there where Go is.
             Self::ApiServer => Program::ClientGo,
         }
@@ -101,11 +148,11 @@ impl Contender {
     pub(crate) fn arguments(self) -> Vec<&'static str> {
         let encoding = match self {
             Self::OursJson | Self::OursJsonCompact | Self::GoJson => "json",
-            _ if self.program() == Program::KubeRs => "json",
+            _ if self.program() == Program::KubeRs || self.corpus() == Corpus::Widgets => "json",
             _ => "protobuf",
         };
         let strategy = match self {
-            Self::KubeList | Self::KubeListStripped => "list",
+            Self::KubeList | Self::KubeListStripped | Self::KubeWidgets => "list",
             _ => "stream",
         };
         let managed_fields = match self {
@@ -116,11 +163,15 @@ impl Contender {
         let mut arguments =
             vec!["--encoding", encoding, "--strategy", strategy, "--managed-fields", managed_fields];
         match self {
-            Self::OursJsonCompact | Self::OursCompact | Self::OursStrippedCompact => {
+            Self::OursJsonCompact
+            | Self::OursCompact
+            | Self::OursStrippedCompact
+            | Self::OursWidgetsCompact => {
                 arguments.extend(["--keep", "compact"]);
             }
             _ => {}
         }
+        arguments.extend(["--kind", self.corpus().name()]);
         arguments
     }
 }

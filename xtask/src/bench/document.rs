@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::bench::figure::FIGURES;
 use crate::bench::measured::{Rounds, Spread};
+use crate::bench::options;
 use crate::bench::row::Row;
+use crate::bench::server::Server;
 use crate::bench::verdict::{self, Line};
 
 /// What a run was about.
@@ -17,6 +19,19 @@ pub(crate) struct Setting {
     /// The highest share of one processor that the server was busy for, where that is looked at.
     pub(crate) busy: Option<f64>,
     pub(crate) machine: String,
+    /// Whether all rounds have run.
+    pub(crate) is_complete: bool,
+}
+
+impl Setting {
+    /// A server is asked; the first one, which has the pods if there are any, is the one that is spoken of.
+    pub(crate) fn asked(&mut self, server: &Server) {
+        if self.checksum == "none" {
+            self.checksum.clone_from(&server.checksum);
+            self.server = server.about;
+            self.busy = (server.kind == options::Server::Replay).then_some(0.0);
+        }
+    }
 }
 
 /// The document of one run.
@@ -43,6 +58,7 @@ pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Valu
         "server": setting.server,
         "server_busy": setting.busy,
         "machine": setting.machine,
+        "complete": setting.is_complete,
         "figures": figures,
     })
 }

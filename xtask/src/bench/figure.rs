@@ -236,6 +236,10 @@ pub(crate) const FIGURES: &[Figure] = &[
     parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds, &[]),
     deliveries("deliveries_per_core", "a core of the server", FIVE_TIMES),
     deliveries("deliveries", "in all", &[]),
+    widgets("sync_seconds", "sync", Unit::Seconds),
+    widgets("sync_cpu_seconds", "processor", Unit::Seconds),
+    widgets("bytes_per_object", "an object", Unit::Bytes),
+    widgets("read_seconds", "reading all", Unit::Seconds),
 ];
 
 const FIVE_TIMES: &[Target] = &[target(C::OursParts, Limit::LeastTimes(5.0, &[C::ApiServer]))];
@@ -247,6 +251,11 @@ const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::Least(100_000.
 
 const fn latency(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
     Figure { row: Row::W8, key, about, unit: Unit::Milliseconds, ours: BOTH, peers: KUBE_AND_GO, targets }
+}
+
+const fn widgets(key: &'static str, about: &'static str, unit: Unit) -> Figure {
+    let (ours, peers) = (&[C::OursWidgets, C::OursWidgetsCompact], &[C::KubeWidgets, C::GoWidgets]);
+    Figure { row: Row::W15, key, about, unit, ours, peers, targets: &[] }
 }
 
 const fn deliveries(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {

@@ -98,6 +98,7 @@ fn relist(stage: &mut Stage<'_>, client: &mut Talk, settled: &Value, measured: &
     stage.server.ask("watched")?;
     let before = number(&stage.server.ask("truth")?, "version")?;
     let changed = number(&stage.server.ask(&format!("change {CHANGED}"))?, "changed")?;
+    stage.server.ask("forget")?;
     client.tell(&format!("newer {changed} {before}"))?;
     client.hear_of("ready")?;
     stage.server.ask("expire")?;

@@ -1,10 +1,11 @@
 //! Measures this project beside its peers: `cargo xtask bench`.
 
+mod machine;
 mod row;
 mod options;
 mod contender;
 mod figure;
-mod talk;
+pub(crate) mod talk;
 mod programs;
 mod measured;
 mod server;
@@ -14,24 +15,29 @@ mod verdict;
 mod table;
 mod document;
 mod chart;
+mod files;
 mod watchers;
 mod round;
+mod scale;
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 
-use crate::bench::contender::{Contender, Program};
+use crate::bench::contender::Contender;
+pub(crate) use crate::bench::contender::Program;
 use crate::bench::document::Setting;
 use crate::bench::figure::FIGURES;
-use crate::bench::options::Server;
-pub(crate) use crate::bench::options::{Options, parse, smoke};
-use crate::bench::programs::Programs;
+use crate::bench::files::Files;
+pub(crate) use crate::bench::machine::machine;
+use crate::bench::measured::Rounds;
+pub(crate) use crate::bench::options::{Options, Profile, parse, smoke};
+use crate::bench::options::{Server, View};
+pub(crate) use crate::bench::programs::Programs;
 use crate::bench::round::Rig;
 use crate::bench::row::{Phase, Row};
+pub(crate) use crate::bench::server::kubeconfig;
+pub(crate) use crate::bench::talk::Talk;
 use crate::metadata::Workspace;
 use crate::paint::Paint;
 
@@ -50,32 +56,36 @@ pub(crate) fn help() -> String {
 /// What did not build or run, or which client holds something else than the server.
 pub(crate) fn run(workspace: &Workspace, options: &Options, wanted: &[Program]) -> Result<()> {
     let programs = Programs::build(workspace, wanted, options.profile)?;
-    let mut documents = Vec::new();
+    let rig = Rig { workspace, programs: &programs, options };
+    let measured = match options.view {
+        View::Rows => measure(rig),
+        View::Scale => scale::run(rig),
+    };
+    measured.with_context(|| match &options.json {
+        Some(file) => format!("what was measured before this is in {}", file.display()),
+        None => "with `--json FILE`, what was measured before this would be there".to_owned(),
+    })
+}
+
+fn measure(rig: Rig<'_>) -> Result<()> {
+    let options = rig.options;
+    let mut files = Files::new(options.json.as_deref(), options.svg.as_deref(), chart::chart);
     for &count in &options.counts {
-        let mut plan = plan(options, &programs);
+        let mut plan = plan(options, rig.programs);
         if count > MOST_WHOLE {
             println!(
                 "above {MOST_WHOLE} objects only compact caches run: what others hold does not fit most machines"
             );
             plan.retain(|(contender, _)| contender.is_small() || !contender.is_client());
         }
-        let rig = Rig { workspace, programs: &programs, options };
-        let (setting, rounds) = round::all(rig, count, &plan)?;
+        let mut keep = |setting: &Setting, rounds: &Rounds| {
+            files.put(document::document(setting, &options.rows, rounds), setting.is_complete)
+        };
+        let (setting, rounds) = round::all(rig, count, &plan, &mut keep)?;
         println!("{}", table::table(&options.rows, &rounds, Paint::detect()));
         println!("{}", footer(&setting));
-        documents.push(document::document(&setting, &options.rows, &rounds));
-    }
-    if let Some(file) = &options.svg {
-        write(file, &chart::chart(&documents))?;
-    }
-    if let Some(file) = &options.json {
-        write(file, &format!("{:#}\n", Value::from(documents)))?;
     }
     Ok(())
-}
-
-fn write(file: &Path, text: &str) -> Result<()> {
-    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Of more objects than this, JSON and decoded objects take more memory than most machines have.
@@ -108,7 +118,7 @@ fn plan(options: &Options, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> 
 }
 
 fn footer(setting: &Setting) -> String {
-    let Setting { count, rounds, checksum, server, busy, machine } = setting;
+    let Setting { count, rounds, checksum, server, busy, machine, is_complete: _ } = setting;
     let busy = match busy {
         Some(busy) => format!(", busy for {:.0} % of a processor at most", busy * 100.0),
         None => String::new(),

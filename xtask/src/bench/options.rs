@@ -8,6 +8,7 @@ use crate::bench::row::Row;
 /// How the benchmarks are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
+    pub(crate) view: View,
     pub(crate) rows: Vec<Row>,
     /// How many objects there are; each number is a run of its own.
     pub(crate) counts: Vec<u64>,
@@ -20,6 +21,15 @@ pub(crate) struct Options {
     pub(crate) server: Server,
     pub(crate) json: Option<PathBuf>,
     pub(crate) svg: Option<PathBuf>,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// The rows of the table, client beside client.
+    Rows,
+    /// How time and memory grow with the number of objects.
+    Scale,
 }
 
 /// How the programs are built.
@@ -41,8 +51,11 @@ pub(crate) const HELP: &str = "\
 Measures this project beside kube-rs and client-go, and prints ratios from one run.
 
 Usage: cargo xtask bench [ROW..] [options]
+       cargo xtask bench scale [options]
 
   ROW..          W1 W2 ..; without any, all of them
+  scale          cold sync, memory and a relist at several numbers of objects, by default once at 10k, 30k, 100k, 300k and 1M;
+                 who does not fit into the memory of the machine is left out with a word
   --quick        10,000 objects, 2 rounds, short waits: under five minutes after the builds
   --n N[,N..]    how many objects: 20000, 30k, 1M; several make a run each (default 100k)
   --rounds R     every client runs once a round, in turning order (default 5)
@@ -50,7 +63,10 @@ Usage: cargo xtask bench [ROW..] [options]
   --real         a kube-apiserver in the place of the replay server, for W1 W2 W3 W5 W8
   --debug        programs without optimisation, to try the rig and not to measure
   --json FILE    write every figure of every round
-  --svg FILE     draw the ratios
+  --svg FILE     draw the ratios, or the growth
+
+Files are written anew after each client: a run that fails, or is ended with Ctrl-C, leaves what it had,
+and says in it that it is not complete.
 
 Clients run one at a time, and are held against what the server says they should have: the run fails where the number
 of objects, the hash of (key, uid, version) or the hash of status.podIP differ. A missed target is marked and is no
@@ -65,6 +81,10 @@ Rows:
 /// What is wrong with them, in words.
 pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     let mut options = full();
+    if arguments.iter().any(|argument| argument == "scale") {
+        let counts = vec![10_000, 30_000, 100_000, 300_000, 1_000_000];
+        options = Options { view: View::Scale, counts, rounds: 1, ..options };
+    }
     if arguments.iter().any(|argument| argument == "--quick") {
         options = Options {
             counts: vec![10_000],
@@ -78,7 +98,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{argument} needs a value"));
         match argument.as_str() {
-            "--quick" => {}
+            "--quick" | "scale" => {}
             "--n" => options.counts = counts(value()?)?,
             "--rounds" => options.rounds = number(argument, value()?)? as usize,
             "--settle" => options.settle = Duration::from_secs_f64(number(argument, value()?)?),
@@ -88,6 +108,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
             "--real" => options.server = Server::Real,
             row => options.rows.push(Row::named(row).ok_or_else(|| unknown(row))?),
         }
+    }
+    if options.view == View::Scale && (!options.rows.is_empty() || options.server == Server::Real) {
+        return Err("`scale` has no rows, and needs the replay server".to_owned());
     }
     if options.rows.is_empty() {
         options.rows = Row::ALL.to_vec();
@@ -103,6 +126,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
 
 fn full() -> Options {
     Options {
+        view: View::Rows,
         rows: Vec::new(),
         counts: vec![100_000],
         rounds: 5,
@@ -118,7 +142,7 @@ fn full() -> Options {
 /// What CI runs: everything works, and all clients hold the same.
 pub(crate) fn smoke() -> Options {
     Options {
-        rows: vec![Row::W1, Row::W2, Row::W6, Row::W7],
+        rows: vec![Row::W1, Row::W2, Row::W6, Row::W7, Row::W15],
         counts: vec![200],
         rounds: 1,
         settle: Duration::ZERO,
@@ -147,7 +171,7 @@ fn number(name: &str, text: &str) -> Result<f64, String> {
 
 fn unknown(argument: &str) -> String {
     let rows = Row::ALL.map(Row::name).join(", ");
-    format!("`{argument}` is neither an option nor a row; the rows are {rows}")
+    format!("`{argument}` is neither an option nor a row; the rows are {rows}, or `scale`")
 }
 
 #[cfg(test)]
@@ -168,6 +192,15 @@ mod tests {
     fn what_is_said_goes_before_what_quick_means() {
         let options = parsed("--n 30k,1M,7 --quick --rounds 1").unwrap();
         assert_eq!((options.counts, options.rounds), (vec![30_000, 1_000_000, 7], 1));
+    }
+
+    #[test]
+    fn scale_has_numbers_of_its_own_and_no_rows() {
+        let options = parsed("scale --rounds 3").unwrap();
+        assert_eq!((options.view, options.counts.len(), options.rounds), (View::Scale, 5, 3));
+        assert_eq!(parsed("scale --n 7").unwrap().counts, [7]);
+        assert!(parsed("scale W1").unwrap_err().starts_with("`scale` has no rows"));
+        assert!(parsed("scale --real").unwrap_err().starts_with("`scale` has no rows"));
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! The rounds: every contender once, in an order that turns, against one server.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::bench::contender::{Contender, Program};
+use crate::bench::contender::{Contender, Corpus, Program};
 use crate::bench::document::Setting;
 use crate::bench::life::{self, Stage};
+use crate::bench::machine::machine;
 use crate::bench::measured::{Measured, Rounds};
 use crate::bench::micro;
-use crate::bench::options::{Options, Server};
+use crate::bench::options::Options;
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
 use crate::bench::server::{self, Wanted};
@@ -25,40 +27,70 @@ pub(crate) struct Rig<'a> {
     pub(crate) options: &'a Options,
 }
 
-/// Runs all rounds over this many objects.
-pub(crate) fn all(rig: Rig<'_>, count: u64, plan: &[(Contender, Vec<Phase>)]) -> Result<(Setting, Rounds)> {
-    let mut server = match plan.iter().any(|(contender, _)| contender.is_client()) {
-        true => {
-            let clients = plan.iter().filter(|(contender, _)| contender.is_client());
-            let wanted = Wanted { count, is_json: clients.into_iter().any(|(client, _)| !client.is_small()) };
-            Some(server::start(rig.workspace, rig.options.server, wanted, rig.programs)?)
-        }
-        false => None,
+/// Runs all rounds over this many objects, and keeps what there is after each contender.
+pub(crate) fn all(
+    rig: Rig<'_>,
+    count: u64,
+    plan: &[(Contender, Vec<Phase>)],
+    keep: &mut dyn FnMut(&Setting, &Rounds) -> Result<()>,
+) -> Result<(Setting, Rounds)> {
+    let mut servers = Servers::default();
+    let (mut rounds, of) = (Rounds::default(), rig.options.rounds);
+    let mut setting = Setting {
+        count,
+        rounds: of,
+        busy: None,
+        checksum: "none".to_owned(),
+        server: "no server",
+        machine: machine(),
+        is_complete: false,
     };
-    let (mut rounds, mut busy, of) = (Rounds::default(), 0.0, rig.options.rounds);
     for round in 0..of {
         rounds.begin();
         for turn in 0..plan.len() {
             let (contender, phases) = &plan[(turn + round) % plan.len()];
             let began = Instant::now();
-            let stage = server.as_mut().map(|server| Stage::new(server, count));
+            let server = match contender.is_client() {
+                true => Some(servers.get(rig, (contender.corpus(), count), plan)?),
+                false => None,
+            };
+            server.as_deref().into_iter().for_each(|server| setting.asked(server));
+            let stage = server.map(|server| Stage::new(server, count));
             let (measured, load) = one(rig, stage, *contender, phases)
                 .with_context(|| format!("{} in round {}", contender.name(), round + 1))?;
             let seconds = began.elapsed().as_secs_f64();
             println!("round {} of {of}: {:<26} {seconds:>6.1} s", round + 1, contender.name());
             rounds.add(*contender, measured);
-            busy = load.max(busy);
+            setting.busy = setting.busy.map(|busy| busy.max(load));
+            setting.is_complete = round + 1 == of && turn + 1 == plan.len();
+            keep(&setting, &rounds)?;
         }
     }
-    let setting = Setting {
-        count,
-        rounds: of,
-        busy: server.as_ref().filter(|server| server.kind == Server::Replay).map(|_| busy),
-        checksum: server.as_ref().map_or_else(|| "none".to_owned(), |server| server.checksum.clone()),
-        server: server.as_ref().map_or("no server", |server| server.about),
-        machine: machine(),
-    };
     Ok((setting, rounds))
+}
+
+/// The servers of a run, one for each corpus that somebody follows, started when they are first asked.
+#[derive(Debug, Default)]
+struct Servers(BTreeMap<Corpus, server::Server>);
+
+impl Servers {
+    fn get(
+        &mut self,
+        rig: Rig<'_>,
+        (corpus, count): (Corpus, u64),
+        plan: &[(Contender, Vec<Phase>)],
+    ) -> Result<&mut server::Server> {
+        Ok(match self.0.entry(corpus) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(place) => {
+                let mut clients = plan.iter().map(|(client, _)| client).filter(|client| client.is_client());
+                let is_json = clients.any(|client| client.corpus() == corpus && client.wants_json());
+                let is_protobuf = corpus == Corpus::Pods;
+                let wanted = Wanted { corpus, count, is_json, is_protobuf };
+                place.insert(server::start(rig.workspace, rig.options.server, wanted, rig.programs)?)
+            }
+        })
+    }
 }
 
 /// Measures one contender, and says how busy the server was with it.
@@ -85,18 +117,4 @@ fn one(
         measured.0.extend(delivered.0);
     }
     Ok((measured, 0.0))
-}
-
-/// What this runs on, in a line.
-fn machine() -> String {
-    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    let field = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        line.split_once(':').map(|(_, value)| value.trim().to_owned())
-    };
-    let processor =
-        field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown processor".to_owned());
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_default();
-    format!("{processor}, {cores} processors, {memory} of memory, {}", std::env::consts::OS)
 }

@@ -17,6 +17,7 @@ pub(crate) enum Row {
     W12,
     W13,
     W14,
+    W15,
 }
 
 /// What a contender is put through.
@@ -36,7 +37,7 @@ pub(crate) enum Phase {
 }
 
 impl Row {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::W1,
         Self::W2,
         Self::W3,
@@ -51,6 +52,7 @@ impl Row {
         Self::W12,
         Self::W13,
         Self::W14,
+        Self::W15,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -69,6 +71,7 @@ impl Row {
             Self::W12 => "W12",
             Self::W13 => "W13",
             Self::W14 => "W14",
+            Self::W15 => "W15",
         }
     }
 
@@ -92,12 +95,13 @@ impl Row {
             Self::W12 => "restart with a saved cache (not measured yet)",
             Self::W13 => "work queue: an item added, taken and done; an item added to a million",
             Self::W14 => "devserver: 100 watchers, events of 1 KB",
+            Self::W15 => "custom resources of 4 KB, untyped, in JSON: cold sync, and bytes kept of each",
         }
     }
 
     pub(crate) fn phase(self) -> Phase {
         match self {
-            Self::W1 | Self::W2 | Self::W3 | Self::W4 => Phase::Sync,
+            Self::W1 | Self::W2 | Self::W3 | Self::W4 | Self::W15 => Phase::Sync,
             Self::W5 | Self::W6 => Phase::Relist,
             Self::W7 => Phase::Storm,
             Self::W8 => Phase::Latency,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::bench::contender::Program;
+use crate::bench::contender::{Corpus, Program};
 use crate::bench::options;
 use crate::bench::programs::Programs;
 use crate::bench::talk::Talk;
@@ -29,9 +29,11 @@ pub(crate) struct Server {
 /// What a server is to have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
+    pub(crate) corpus: Corpus,
     pub(crate) count: u64,
     /// Whether somebody asks for JSON, which takes more memory than all else.
     pub(crate) is_json: bool,
+    pub(crate) is_protobuf: bool,
 }
 
 /// Starts one.
@@ -47,16 +49,19 @@ pub(crate) fn start(
     }
 }
 
-fn replay(workspace: &Workspace, Wanted { count, is_json }: Wanted, programs: &Programs) -> Result<Server> {
-    println!("encoding {count} objects");
+fn replay(workspace: &Workspace, wanted: Wanted, programs: &Programs) -> Result<Server> {
+    let Wanted { corpus, count, is_json, is_protobuf } = wanted;
+    println!("encoding {count} {}", corpus.name());
     let mut command = programs.command(Program::Ours).context("our own program is always built")?;
-    command.args(["replay", "--n", &count.to_string()]);
-    if !is_json {
-        command.args(["--only", "protobuf"]);
+    command.args(["replay", "--n", &count.to_string(), "--kind", corpus.name()]);
+    match (is_json, is_protobuf) {
+        (true, true) => {}
+        (true, false) => _ = command.args(["--only", "json"]),
+        (false, _) => _ = command.args(["--only", "protobuf"]),
     }
     let mut talk = Talk::start(&mut command)?;
     let ready = talk.hear().context("the replay server")?;
-    let kubeconfig = kubeconfig(workspace, &ready, "replay")?;
+    let kubeconfig = kubeconfig(workspace, &ready, &format!("replay-{}", corpus.name()))?;
     Ok(Server {
         talk,
         kubeconfig,

@@ -112,7 +112,7 @@ async fn slow(milliseconds: u64, sleep: u64) {
         seen.expect(Goal::Timed(count));
         tokio::spawn(async move {
             while let Some(pod) = follower.next().await {
-                seen.told(|| &pod);
+                seen.told(|| &*pod);
             }
         });
     }

@@ -54,7 +54,7 @@ impl Gatherer {
             Reading {
                 resource: followed.kind.resource(),
                 phase: phase(&status),
-                objects: status.objects as u64,
+                objects: objects(&status),
                 version: status.version.as_ref().map(ToString::to_string).unwrap_or_default(),
                 rate: rate(counts, now, |later, earlier| later.saturating_sub(earlier) as f64),
                 lag: Duration::try_from_secs_f64(tally.highest(HANDLER_LAG, name).unwrap_or(0.0))
@@ -78,6 +78,15 @@ impl Gatherer {
         let percent =
             usage.cpu_seconds.map(|_| 100.0 * rate(&mut self.cpu, now, |later, earlier| later - earlier));
         Machine { uptime: self.began.elapsed(), rss_bytes: usage.rss_bytes, cpu_percent: percent }
+    }
+}
+
+/// How many objects there are; before there are any, how many have come.
+fn objects(status: &informer::Status) -> u64 {
+    let arrived = |source: &informer::Source| source.status.progress.received;
+    match status.objects as u64 {
+        0 if status.phase != informer::Phase::Synced => status.sources.iter().map(arrived).sum(),
+        objects => objects,
     }
 }
 

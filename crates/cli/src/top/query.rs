@@ -70,8 +70,13 @@ impl Order {
 }
 
 impl Query {
-    /// The keys of what is meant, in order. This looks at everything, so it is not for the thread that draws.
-    pub(super) fn answer(&self, snapshot: &Snapshot<DynamicObject>) -> Vec<Key> {
+    /// The keys of what is meant, in order, or nothing once that is not wanted any more. This looks at everything, so it is
+    /// not for the thread that draws.
+    pub(super) fn answer(
+        &self,
+        snapshot: &Snapshot<DynamicObject>,
+        is_wanted: impl Fn() -> bool,
+    ) -> Option<Vec<Key>> {
         let keys = match &self.filter {
             Some(Filter { index, value }) => snapshot.index_keys(index.name(), value).unwrap_or_default(),
             None => snapshot.keys(),
@@ -82,19 +87,53 @@ impl Query {
             .collect();
         match self.order {
             Order::Name => keys.sort_unstable(),
-            Order::Age => keys.sort_by_cached_key(|key| {
-                let object = snapshot.get(key);
+            Order::Age => {
                 let created =
-                    object.and_then(|object| object.metadata.creation_timestamp.as_ref().map(|time| time.0));
-                (Reverse(created), key.clone())
-            }),
-            Order::Change => keys.sort_by_cached_key(|key| {
-                let object = snapshot.get(key);
-                let version =
-                    object.and_then(|object| object.metadata.resource_version.as_ref()?.parse::<u64>().ok());
-                (Reverse(version), key.clone())
-            }),
+                    |key: &Key| snapshot.get(key)?.metadata.creation_timestamp.as_ref().map(|time| time.0);
+                keys = newest_first(keys, created, is_wanted)?;
+            }
+            Order::Change => {
+                let version = |key: &Key| snapshot.entry(key)?.version()?.to_number();
+                keys = newest_first(keys, version, is_wanted)?;
+            }
         }
-        keys
+        Some(keys)
+    }
+}
+
+/// Puts keys in order, of something that has to be looked up.
+fn newest_first<T: Ord>(
+    keys: Vec<Key>,
+    of: impl Fn(&Key) -> Option<T>,
+    is_wanted: impl Fn() -> bool,
+) -> Option<Vec<Key>> {
+    let mut known = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !is_wanted() {
+            return None;
+        }
+        known.push((Reverse(of(&key)), key));
+    }
+    known.sort_unstable();
+    Some(known.into_iter().map(|(_, key)| key).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_up_comes_newest_first_and_is_given_up_in_between() {
+        let keys: Vec<Key> = ["a/1", "a/3", "a/2", "a/none"].map(|key| key.parse().unwrap()).to_vec();
+        let number = |key: &Key| key.name().parse::<u64>().ok();
+        let ordered = newest_first(keys.clone(), number, || true).unwrap();
+        assert_eq!(ordered.iter().map(Key::name).collect::<Vec<_>>(), ["3", "2", "1", "none"]);
+        let looked = std::cell::Cell::new(0);
+        let count = |key: &Key| {
+            looked.set(looked.get() + 1);
+            number(key)
+        };
+        assert_eq!(newest_first(keys, count, || looked.get() < 2), None);
+        assert_eq!(looked.get(), 2);
     }
 }

@@ -24,7 +24,15 @@ use futures_util::StreamExt;
 use kube_informer::{Event, reflector::Backoff};
 use kube_informer_wire::Key;
 use ratatui::DefaultTerminal;
-use std::{io::IsTerminal, pin::pin, sync::Arc, time::Duration};
+use std::{
+    io::IsTerminal,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinHandle,
@@ -114,7 +122,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         tally,
         notices: stage.notices,
         answers,
-        is_asking: false,
+        asking: None,
         asked: tokio::time::Instant::now(),
         took: Duration::ZERO,
     };
@@ -150,7 +158,8 @@ async fn record(followed: Vec<Followed>, history: Arc<History>) {
 struct Answer {
     at: usize,
     query: Query,
-    keys: Vec<Key>,
+    /// Nothing if it was given up.
+    keys: Option<Vec<Key>>,
     took: Duration,
 }
 
@@ -164,8 +173,8 @@ struct Session {
     tally: Tally,
     notices: watch::Receiver<Option<String>>,
     answers: mpsc::Sender<Answer>,
-    /// Whether a query is being answered.
-    is_asking: bool,
+    /// The query that is being answered, and whether it is to be given up.
+    asking: Option<(Query, Arc<AtomicBool>)>,
     asked: tokio::time::Instant,
     /// How long the last answer took.
     took: Duration,
@@ -235,23 +244,30 @@ impl Session {
     /// Has a list put in order elsewhere, if it is time to, so that drawing never waits for it.
     fn ask(&mut self) {
         let Some(objects) = &self.screen.objects else { return };
-        let is_new = objects.answered.as_ref() != Some(&objects.query);
-        if self.is_asking || !is_new && self.asked.elapsed() < ORDER.max(self.took * REST) {
+        if let Some((query, is_given_up)) = &self.asking {
+            is_given_up.store(*query != objects.query, Ordering::Relaxed);
             return;
         }
-        (self.is_asking, self.asked) = (true, tokio::time::Instant::now());
-        let (at, query) = (objects.at, objects.query.clone());
+        let is_new = objects.answered.as_ref() != Some(&objects.query);
+        if !is_new && self.asked.elapsed() < ORDER.max(self.took * REST) {
+            return;
+        }
+        let (at, query, is_given_up) = (objects.at, objects.query.clone(), Arc::new(AtomicBool::new(false)));
+        (self.asking, self.asked) =
+            (Some((query.clone(), Arc::clone(&is_given_up))), tokio::time::Instant::now());
         let (snapshot, answers) = (self.followed[at].informer.snapshot(), self.answers.clone());
         tokio::task::spawn_blocking(move || {
             let began = std::time::Instant::now();
-            let keys = query.answer(&snapshot);
+            let keys = query.answer(&snapshot, || !is_given_up.load(Ordering::Relaxed));
             // Who is gone needs no answer.
             let _ = answers.blocking_send(Answer { at, query, keys, took: began.elapsed() });
         });
     }
 
     fn answered(&mut self, Answer { at, query, keys, took }: Answer) {
-        (self.is_asking, self.took) = (false, took);
+        self.asking = None;
+        let Some(keys) = keys else { return };
+        self.took = took;
         if let Some(objects) = self.screen.objects.as_mut().filter(|objects| objects.at == at) {
             objects.answered(query, keys);
         }

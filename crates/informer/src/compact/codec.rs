@@ -19,12 +19,14 @@ struct State {
     book: Option<Book>,
     /// What the next dictionary is made of, if there is to be one.
     sample: Option<Sample>,
-    ratio: Ratio,
+    /// Of objects alone, and of several together, which pack much better.
+    ratios: [Ratio; 2],
 }
 
 /// What it takes to compress, and where the outcome goes.
 struct Press {
     context: CCtx<'static>,
+    input: Vec<u8>,
     buffer: Vec<u8>,
 }
 
@@ -40,20 +42,20 @@ const LONG: usize = 1 << 20;
 
 impl Codec {
     pub(super) fn new() -> Self {
-        let state = State { book: None, sample: Some(Sample::new()), ratio: Ratio::default() };
+        let state = State { book: None, sample: Some(Sample::new()), ratios: Default::default() };
         Self { state: Mutex::new(state) }
     }
 
-    /// Compresses `bytes`, and hands the outcome to `take` with the dictionary that it takes to expand it.
+    /// Compresses objects as one, and hands the outcome to `take` with the dictionary that it takes to expand it.
     pub(super) fn compress<R>(
         &self,
-        bytes: &[u8],
+        objects: &[&[u8]],
         take: impl FnOnce(&[u8], Option<&Arc<Dictionary>>) -> R,
     ) -> R {
-        let book = self.state().sampled(bytes);
-        compress(bytes, book.as_ref(), |compressed| {
+        let book = self.state().sampled(objects);
+        compress(objects, book.as_ref(), |compressed| {
             if book.is_some() {
-                self.state().count(bytes.len(), compressed.len());
+                self.state().count(objects, compressed.len());
             }
             take(compressed, book.as_ref().map(|book| &book.dictionary))
         })
@@ -78,10 +80,11 @@ impl Codec {
 }
 
 impl State {
-    /// Takes an object into the sample, if there is one, and gives the dictionary to pack it with.
-    fn sampled(&mut self, bytes: &[u8]) -> Option<Book> {
-        if let Some(sample) = &mut self.sample {
-            sample.add(bytes);
+    /// Takes objects into the sample, if there is one, and gives the dictionary to pack them with.
+    fn sampled(&mut self, objects: &[&[u8]]) -> Option<Book> {
+        for object in objects {
+            let Some(sample) = &mut self.sample else { break };
+            sample.add(object);
             if sample.is_due() {
                 self.settle();
             }
@@ -94,26 +97,36 @@ impl State {
         let Some(sample) = &self.sample else { return };
         let (book, is_full) = (Book::of(sample), sample.is_full());
         if let Some(book) = book {
-            (self.book, self.ratio) = (Some(book), Ratio::default());
+            (self.book, self.ratios) = (Some(book), Default::default());
         }
         if is_full {
             self.sample = None;
         }
     }
 
-    fn count(&mut self, before: usize, after: usize) {
-        if self.ratio.count(before, after) && self.sample.is_none() {
+    fn count(&mut self, objects: &[&[u8]], after: usize) {
+        let before = objects.iter().map(|object| object.len()).sum();
+        let ratio = &mut self.ratios[usize::from(objects.len() > 1)];
+        if ratio.count(objects.len(), before, after) && self.sample.is_none() {
             self.sample = Some(Sample::new());
         }
     }
 }
 
-/// Compresses `bytes`, and hands the outcome to `take`.
-fn compress<R>(bytes: &[u8], book: Option<&Book>, take: impl FnOnce(&[u8]) -> R) -> R {
+/// Compresses objects as one, and hands the outcome to `take`.
+fn compress<R>(objects: &[&[u8]], book: Option<&Book>, take: impl FnOnce(&[u8]) -> R) -> R {
     let spare = || PRESSES.lock().unwrap_or_else(PoisonError::into_inner);
     let borrowed = spare().pop();
-    let mut press = borrowed.unwrap_or_else(|| Press { context: CCtx::create(), buffer: Vec::new() });
-    let Press { context, buffer } = &mut press;
+    let mut press = borrowed.unwrap_or_else(Press::new);
+    let Press { context, input, buffer } = &mut press;
+    let bytes = match objects {
+        [object] => *object,
+        objects => {
+            input.clear();
+            objects.iter().for_each(|object| input.extend_from_slice(object));
+            input
+        }
+    };
     buffer.clear();
     buffer.reserve(zstd_safe::compress_bound(bytes.len()));
     let compressed = match book {
@@ -130,6 +143,12 @@ fn compress<R>(bytes: &[u8], book: Option<&Book>, take: impl FnOnce(&[u8]) -> R)
         spare.push(press);
     }
     taken
+}
+
+impl Press {
+    fn new() -> Self {
+        Self { context: CCtx::create(), input: Vec::new(), buffer: Vec::new() }
+    }
 }
 
 /// Expands what was compressed of so many bytes.

@@ -9,11 +9,13 @@ mod sample;
 mod dictionary;
 mod codec;
 mod hot;
+mod loose;
 mod packed;
 mod packer;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use loose::Loose;
 pub(crate) use packed::Packed;
 pub(crate) use packer::Packer;

@@ -4,11 +4,9 @@ use super::{
     codec::Codec,
     dictionary::Dictionary,
     hot::Hot,
-    packed::{HotObjects, Method, Packed, Transform},
-    stamp::Stamp,
+    loose::{Loose, groups},
+    packed::{HotObjects, Method, Packed},
 };
-use crate::list_watch::{Decoder, Wire};
-use kube_informer_wire::{Format, Identity};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Packs objects. Clones share what they learn of them.
@@ -29,17 +27,14 @@ impl<K> Packer<K> {
         Self { shared: Arc::new(Shared { codec, hot, methods: Mutex::default() }) }
     }
 
-    /// Packs what was decoded of these bytes into something of this identity. Nothing if it cannot be packed.
-    pub(crate) fn pack(
-        &self,
-        wire: &Wire<K>,
-        identity: &Identity<'_>,
-        transform: Option<&Transform<K>>,
-    ) -> Option<Packed<K>> {
-        let raw = wire.decoder.needed(&wire.raw);
-        Packed::new(&self.shared.codec, raw.bytes(), Stamp::of(identity), |dictionary| {
-            self.method(dictionary, raw.format(), &wire.decoder, transform)
-        })
+    /// Packs objects, neighbours together. It answers for each, in order.
+    pub(crate) fn pack(&self, objects: &[&Loose<K>]) -> Vec<Packed<K>> {
+        let mut packed = Vec::with_capacity(objects.len());
+        for group in groups(objects) {
+            let method = |dictionary: Option<&_>| self.method(dictionary, group[0]);
+            Packed::together(&self.shared.codec, group, method, |object| packed.push(object));
+        }
+        packed
     }
 
     /// A list has come to its end. Says whether there is a dictionary, and so something in packing [again](Self::repack).
@@ -48,38 +43,28 @@ impl<K> Packer<K> {
     }
 
     /// Packs what was packed before there was a dictionary.
-    pub(crate) fn repack(&self, packed: &Packed<K>) -> Option<Packed<K>> {
-        if !packed.is_loose() {
-            return None;
-        }
-        let Method { format, decoder, transform, .. } = packed.method();
-        Packed::new(&self.shared.codec, &packed.bytes(), packed.stamp().cloned(), |dictionary| {
-            self.method(dictionary, *format, decoder, transform.as_ref())
-        })
+    pub(crate) fn repack(&self, packed: &[Packed<K>]) -> Vec<Packed<K>> {
+        let loose: Vec<_> = packed.iter().map(Packed::loosen).collect();
+        self.pack(&loose.iter().collect::<Vec<_>>())
     }
 
     /// The way to read what is packed so.
-    fn method(
-        &self,
-        dictionary: Option<&Arc<Dictionary>>,
-        format: Format,
-        decoder: &Decoder<K>,
-        transform: Option<&Transform<K>>,
-    ) -> Arc<Method<K>> {
+    fn method(&self, dictionary: Option<&Arc<Dictionary>>, object: &Loose<K>) -> Arc<Method<K>> {
+        let Loose { raw, decoder, transform, .. } = object;
         let mut methods = self.shared.methods.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current =
             |method: &Method<K>| method.dictionary.as_ref().map(Arc::as_ptr) == dictionary.map(Arc::as_ptr);
         // One of an older dictionary is not used again; the objects that need it hold it.
         methods.retain(|method| is_current(method));
-        let found = methods.iter().find(|method| method.format == format && method.decoder.is(decoder));
+        let found = methods.iter().find(|method| method.format == raw.format() && method.decoder.is(decoder));
         if let Some(method) = found {
             return Arc::clone(method);
         }
         let method = Arc::new(Method {
-            format,
+            format: raw.format(),
             dictionary: dictionary.cloned(),
             decoder: decoder.clone(),
-            transform: transform.cloned(),
+            transform: transform.clone(),
             hot: Arc::downgrade(&self.shared.hot),
         });
         methods.push(Arc::clone(&method));

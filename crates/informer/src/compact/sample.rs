@@ -13,7 +13,7 @@ pub(super) struct Sample {
 /// How well objects pack, held against how well they did when the dictionary was new.
 #[derive(Debug, Default)]
 pub(super) struct Ratio {
-    objects: u32,
+    objects: usize,
     before: u64,
     after: u64,
     at_first: Option<f64>,
@@ -36,7 +36,7 @@ const STAGES: [usize; 3] = [256, 4096, 65_536];
 const FEWEST: usize = 16;
 
 /// The ratio is taken over so many objects at a time.
-const WINDOW: u32 = 2048;
+const WINDOW: usize = 2048;
 
 /// A dictionary that packs so many times worse than it did is not made of such objects.
 const WORSE: f64 = 1.5;
@@ -101,9 +101,9 @@ impl Sample {
 }
 
 impl Ratio {
-    /// Counts an object of so many bytes that were packed into so many. Says whether they pack much worse than at first.
-    pub(super) fn count(&mut self, before: usize, after: usize) -> bool {
-        self.objects += 1;
+    /// Counts objects of so many bytes that were packed into so many. Says whether they pack much worse than at first.
+    pub(super) fn count(&mut self, objects: usize, before: usize, after: usize) -> bool {
+        self.objects += objects;
         self.before += before as u64;
         self.after += after as u64;
         if self.objects < WINDOW {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_ratio_that_falls_far_is_noticed_once_a_window() {
         let mut ratio = Ratio::default();
-        let mut window = |after: usize| (0..WINDOW).filter(|_| ratio.count(1000, after)).count();
+        let mut window = |after: usize| (0..WINDOW).filter(|_| ratio.count(1, 1000, after)).count();
         assert_eq!(window(100), 0, "this is what it is held against");
         assert_eq!(window(149), 0);
         assert_eq!(window(151), 1);

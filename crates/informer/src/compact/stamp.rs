@@ -1,6 +1,6 @@
 //! Which state of which object, in a few bytes.
 
-use kube_informer_wire::Identity;
+use kube_informer_wire::{Identity, ResourceVersion};
 
 /// A uid and a version. Where both are as the API server writes them, they take 24 bytes and no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,14 @@ pub(super) enum Stamp {
 }
 
 impl Stamp {
+    /// The version.
+    pub(super) fn version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Short { version, .. } => Some(ResourceVersion::number(*version)),
+            Self::Text(texts) => texts[0].parse().ok(),
+        }
+    }
+
     /// The stamp of an object; nothing if it has no version, and so nothing is known of its state.
     pub(super) fn of(identity: &Identity<'_>) -> Option<Self> {
         let (version, uid) = (&*identity.version, &*identity.uid);

@@ -3,6 +3,7 @@
 use super::{
     codec::{Codec, expand},
     dictionary::Dictionary,
+    loose::{Loose, groups},
     packed::Packed,
     packer::Packer,
 };
@@ -20,7 +21,7 @@ struct Small {
 }
 
 fn compress(codec: &Codec, bytes: &[u8]) -> Small {
-    codec.compress(bytes, |compressed, dictionary| Small {
+    codec.compress(&[bytes], |compressed, dictionary| Small {
         bytes: compressed.into(),
         dictionary: dictionary.cloned(),
         length: bytes.len(),
@@ -130,9 +131,7 @@ fn map(number: u64) -> Raw {
 }
 
 fn pack(packer: &Packer<ConfigMap>, decoder: &Decoder<ConfigMap>, number: u64) -> Packed<ConfigMap> {
-    let wire = Wire { raw: map(number), decoder: decoder.clone() };
-    let object = decoder.decode(&wire.raw).unwrap();
-    packer.pack(&wire, &Identity::of(&object), None).unwrap()
+    packer.pack(&[&loose(decoder, map(number))]).pop().unwrap()
 }
 
 #[test]
@@ -140,12 +139,57 @@ fn managed_fields_that_nobody_decodes_are_not_kept() {
     let packer = Packer::new();
     let [kept, dropped] =
         [ManagedFields::Keep, ManagedFields::Drop].map(|fields| pack(&packer, &decoder(fields), 7));
-    assert!(String::from_utf8(kept.bytes()).unwrap().contains("somebody"));
-    assert!(!String::from_utf8(dropped.bytes()).unwrap().contains("somebody"));
+    assert!(String::from_utf8(kept.bytes().into()).unwrap().contains("somebody"));
+    assert!(!String::from_utf8(dropped.bytes().into()).unwrap().contains("somebody"));
     assert_eq!(dropped.decode().metadata.name.as_deref(), Some("m7"));
     assert!(
         kept.is_same_state(&dropped) && !kept.is_same_state(&pack(&packer, &decoder(ManagedFields::Drop), 8))
     );
+}
+
+fn loose(decoder: &Decoder<ConfigMap>, raw: Raw) -> Loose<ConfigMap> {
+    let object = decoder.decode(&raw).unwrap();
+    Loose::new(&Wire { raw, decoder: decoder.clone() }, &Identity::of(&object), None).unwrap()
+}
+
+/// A map of so many bytes, about.
+fn long(name: &str, length: usize) -> Raw {
+    let json = format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"text":"{}"}}}}"#, "x".repeat(length));
+    Raw::new(Format::Json, json.into())
+}
+
+fn sizes(objects: &[Loose<ConfigMap>]) -> Vec<usize> {
+    groups(&objects.iter().collect::<Vec<_>>()).map(<[_]>::len).collect()
+}
+
+#[test]
+fn neighbours_are_packed_together_as_long_as_there_is_room() {
+    let (one, other) = (decoder(ManagedFields::Keep), decoder(ManagedFields::Keep));
+    let some = |decoder, count, length| (0..count).map(move |_| loose(decoder, long("a", length)));
+    assert_eq!(sizes(&some(&one, 35, 10).collect::<Vec<_>>()), [16, 16, 3]);
+    assert_eq!(sizes(&some(&one, 9, 9_000).collect::<Vec<_>>()), [4, 4, 1]);
+    assert_eq!(sizes(&some(&one, 2, 100_000).collect::<Vec<_>>()), [1, 1]);
+    assert_eq!(sizes(&some(&one, 3, 10).chain(some(&other, 2, 10)).collect::<Vec<_>>()), [3, 2]);
+    assert_eq!(sizes(&[]), [0; 0]);
+}
+
+#[test]
+fn each_of_a_group_is_read_by_itself_and_outlives_the_others() {
+    let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
+    let objects: Vec<_> = (0..100).map(|number| loose(&decoder, map(number))).collect();
+    let objects: Vec<_> = objects.iter().collect();
+    let (together, alone) = (packer.pack(&objects), packer.pack(&objects[..1]));
+    assert!(together[0].size() * 2 < alone[0].size(), "{} and {}", together[0].size(), alone[0].size());
+    assert!(packer.list_ended());
+    let again = packer.repack(&together);
+    assert!(again.iter().all(|packed| !packed.is_loose()) && again[0].size() < together[0].size());
+    for all in [together, again] {
+        let survivors: Vec<_> = all.into_iter().enumerate().filter(|(number, _)| number % 16 == 5).collect();
+        for (number, packed) in survivors {
+            assert_eq!(packed.decode().metadata.name, Some(format!("m{number}")));
+            assert_eq!(packed.bytes(), map(number as u64).bytes());
+        }
+    }
 }
 
 #[test]
@@ -161,6 +205,18 @@ fn what_was_read_last_is_at_hand_and_nothing_else_is_taken_for_it() {
 }
 
 proptest! {
+    #[test]
+    fn several_that_go_in_as_one_come_out_as_one(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 1..20)) {
+        let codec = Codec::new();
+        let parts: Vec<_> = objects.iter().map(Vec::as_slice).collect();
+        for _ in 0..2 {
+            let (bytes, dictionary) = codec.compress(&parts, |bytes, dictionary| (bytes.to_vec(), dictionary.cloned()));
+            let whole = objects.concat();
+            prop_assert_eq!(expand(&bytes, dictionary.as_deref(), whole.len()), whole);
+            codec.list_ended();
+        }
+    }
+
     #[test]
     fn whatever_goes_in_comes_out(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..400)) {
         let codec = Codec::new();

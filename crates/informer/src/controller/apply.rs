@@ -3,9 +3,10 @@
 use super::event::Event;
 use crate::{
     fifo::{Applied, Batch, Delta, Deltas, Entry},
-    store::{Change, Edit, Replacement, Writer},
+    store::{Change, Edit, Entry as StoreEntry, Replacement, Writer},
 };
 use kube_core::Resource;
+use std::sync::Arc;
 
 /// Applies a batch to the store in one step, and appends what handlers are to be told, in order.
 ///
@@ -24,6 +25,15 @@ pub(crate) enum Extent<'e> {
     Namespace(&'e str),
 }
 
+impl Extent<'_> {
+    fn is_empty<K>(self, edit: &Edit<'_, K>) -> bool {
+        match self {
+            Self::Everything => edit.is_empty(),
+            Self::Namespace(namespace) => edit.is_empty_in(namespace),
+        }
+    }
+}
+
 /// Hears what a batch did, in order.
 pub(crate) trait Tell<K> {
     /// Something changed.
@@ -31,6 +41,9 @@ pub(crate) trait Tell<K> {
 
     /// Something known is told again, in the state that is known.
     fn again(&mut self, event: Event<K>);
+
+    /// This is what there was at first.
+    fn initial(&mut self, entries: Vec<Arc<StoreEntry<K>>>);
 }
 
 impl<K> Tell<K> for Vec<Event<K>> {
@@ -40,6 +53,10 @@ impl<K> Tell<K> for Vec<Event<K>> {
 
     fn again(&mut self, event: Event<K>) {
         self.push(event);
+    }
+
+    fn initial(&mut self, entries: Vec<Arc<StoreEntry<K>>>) {
+        self.extend(entries.iter().map(|entry| Event::Added { object: entry.shared(), initial: true }));
     }
 }
 
@@ -54,6 +71,13 @@ pub(crate) fn apply_within<K: Resource>(
     for entry in batch.entries {
         match entry {
             Entry::Deltas(deltas) => apply_deltas(deltas, &mut edit, told),
+            Entry::Replaced { listing, initial: true } if extent.is_empty(&edit) => {
+                let version = listing.version.clone();
+                told.initial(edit.fill(listing));
+                if let (Extent::Everything, Some(version)) = (extent, version) {
+                    edit.set_version(version);
+                }
+            }
             Entry::Replaced { listing, initial } => {
                 let done = match extent {
                     Extent::Everything => edit.replace(listing),

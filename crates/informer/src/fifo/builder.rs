@@ -4,6 +4,8 @@ use super::{
     channel::DeltaFifo,
     transform::{Gate, Rejected},
 };
+#[cfg(feature = "compact")]
+use crate::tags::Tagger;
 use crate::{
     list_watch::BoxError,
     object::{Keep, Object},
@@ -48,6 +50,13 @@ impl<K> Builder<K> {
         F: Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync + 'static,
     {
         self.gate.reuse(known);
+        self
+    }
+
+    /// Finds with this the index values of objects that are not kept decoded, when they come.
+    #[cfg(feature = "compact")]
+    pub(crate) fn tag_with(mut self, tagger: Tagger<K>) -> Self {
+        self.gate.tag_with(tagger);
         self
     }
 

@@ -103,8 +103,8 @@ impl<K: Resource> DeltaFifo<K> {
         I: IntoIterator<Item = K>,
     {
         let mut listing = Listing::empty(version);
-        for object in objects {
-            match self.collect(Item::from(object)) {
+        for collected in self.collect(objects.into_iter().map(Item::from).collect()) {
+            match collected {
                 Ok(object) => listing.objects.push(object),
                 Err(left_out) => listing.unreadable.extend(self.shared.gate.report(left_out)),
             }
@@ -112,9 +112,9 @@ impl<K: Resource> DeltaFifo<K> {
         self.replace_with(listing)
     }
 
-    /// Transforms an object of a list, or finds the known one that is the same.
-    pub(super) fn collect(&self, item: Item<K>) -> Collected<K> {
-        self.shared.gate.admit_listed(item)
+    /// Transforms objects of a list, or finds the known ones that are the same.
+    pub(super) fn collect(&self, items: Vec<Item<K>>) -> Vec<Collected<K>> {
+        self.shared.gate.admit_listed(items)
     }
 
     /// Queues all there is, of objects that were collected before.

@@ -13,7 +13,7 @@ use kube_informer_wire::ResourceVersion;
 impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
     fn collector(&self) -> Collector<K> {
         let fifo = self.clone();
-        Collector::new(move |item| fifo.collect(item))
+        Collector::of_batches(move |items| fifo.collect(items))
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {

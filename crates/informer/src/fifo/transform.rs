@@ -1,7 +1,10 @@
 //! What is done to every object once, before anyone sees it.
 
 #[cfg(feature = "compact")]
-use crate::compact::Packer;
+use crate::{
+    compact::{Loose, Packed, Packer},
+    tags::{Tagger, Tags},
+};
 use crate::{
     list_watch::{BoxError, Item, ItemError},
     listing::Listing,
@@ -54,6 +57,8 @@ pub(super) struct Gate<K> {
     transform: Option<Transform<K>>,
     #[cfg(feature = "compact")]
     packer: Option<Packer<K>>,
+    #[cfg(feature = "compact")]
+    tagger: Option<Arc<Tagger<K>>>,
     report: Arc<dyn Fn(Rejected) + Send + Sync>,
     rejected: AtomicU64,
 }
@@ -70,16 +75,68 @@ pub(super) enum Look {
     Later,
 }
 
+/// An object that is let in, and not packed yet.
+enum Prepared<K> {
+    /// It stays as it is.
+    As(Object<K>),
+    /// It is to be packed.
+    #[cfg(feature = "compact")]
+    Loose(Loose<K>, Extras<K>),
+}
+
+/// What there is beside an object that is packed.
+#[cfg(feature = "compact")]
+enum Extras<K> {
+    None,
+    /// The object: somebody is about to look at it.
+    Decoded(Arc<K>),
+    /// The index values under which it stands.
+    Tags(Box<Tags>),
+}
+
+#[cfg(feature = "compact")]
+impl<K> Prepared<K> {
+    fn loose(&self) -> Option<&Loose<K>> {
+        match self {
+            Self::As(_) => None,
+            Self::Loose(loose, _) => Some(loose),
+        }
+    }
+}
+
 type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
 impl<K: Resource> Gate<K> {
     /// Lets an object in. What cannot be decoded is not reported here.
     pub(super) fn admit(&self, item: Item<K>, look: Look) -> Collected<K> {
+        let (key, prepared) = self.prepare(item, look)?;
+        Ok(match prepared {
+            Prepared::As(object) => (key, object),
+            #[cfg(feature = "compact")]
+            Prepared::Loose(loose, extras) => packed(key, self.pack_all(&[&loose]).pop(), extras),
+        })
+    }
+
+    /// Lets objects of a list in, in order: as the known one where that is the same, and then without decoding it.
+    pub(super) fn admit_listed(&self, items: Vec<Item<K>>) -> Vec<Collected<K>> {
+        let prepare = |item: Item<K>| {
+            let known =
+                item.identity().zip(self.reuse.as_ref()).and_then(|(identity, reuse)| reuse(&identity));
+            match known {
+                Some((key, object)) => Ok((key, Prepared::As(object))),
+                None => self.prepare(item, Look::Later),
+            }
+        };
+        self.finish(items.into_iter().map(prepare).collect())
+    }
+
+    /// Decodes, transforms, and works out the key. What is left to do is to pack it.
+    fn prepare(&self, item: Item<K>, look: Look) -> Result<(Key, Prepared<K>), LeftOut> {
         #[cfg(feature = "compact")]
         if look == Look::Later
-            && let Some(packed) = self.pack_unseen(&item)?
+            && let Some(unseen) = self.prepare_unseen(&item)?
         {
-            return Ok(packed);
+            return Ok(unseen);
         }
         let (object, wire) = item.into_parts().map_err(LeftOut::Undecodable)?;
         let outcome = match &self.transform {
@@ -95,37 +152,62 @@ impl<K: Resource> Gate<K> {
         let key = Key::of(&*object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
         let object = Arc::<K>::from(object);
         #[cfg(feature = "compact")]
-        if let (Some(packer), Some(wire)) = (&self.packer, &wire)
-            && let Some(packed) = packer.pack(wire, &Identity::of(&*object), self.transform.as_ref())
+        if let (Some(_), Some(wire)) = (&self.packer, &wire)
+            && let Some(loose) = Loose::new(wire, &Identity::of(&*object), self.transform.as_ref())
         {
-            let decoded = (look == Look::Soon).then_some(object);
-            return Ok((key.clone(), Object::packed(key, packed, decoded)));
+            let extras = match (look, self.looking_tagger()) {
+                (Look::Soon, _) => Extras::Decoded(object),
+                (Look::Later, Some(tagger)) => Extras::Tags(Box::new((tagger.tags)(&key, &object))),
+                (Look::Later, None) => Extras::None,
+            };
+            return Ok((key, Prepared::Loose(loose, extras)));
         }
         #[cfg(not(feature = "compact"))]
         let _ = (wire, look);
-        Ok((key, object.into()))
+        Ok((key, Prepared::As(object.into())))
     }
 
-    /// Packs an object that nobody looks at yet, once it is certain that it can be decoded. Nothing where that, or a transform,
-    /// takes the object itself.
+    /// Prepares an object that nobody looks at yet, once it is certain that it can be decoded. Nothing where that, a
+    /// transform or an index takes the object itself.
     #[cfg(feature = "compact")]
-    fn pack_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Object<K>)>, LeftOut> {
-        let (Some(packer), None) = (&self.packer, &self.transform) else { return Ok(None) };
+    fn prepare_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Prepared<K>)>, LeftOut> {
+        let (Some(_), None, None) = (&self.packer, &self.transform, self.looking_tagger()) else {
+            return Ok(None);
+        };
         let Some((wire, identity)) = item.probed().map_err(LeftOut::Undecodable)? else { return Ok(None) };
         let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-        let packed = packer.pack(wire, &identity, None);
-        Ok(packed.map(|packed| (key.clone(), Object::packed(key, packed, None))))
+        Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, Extras::None))))
     }
 
-    /// Lets an object of a list in, as the known one where that is the same, and then without decoding it.
-    pub(super) fn admit_listed(&self, item: Item<K>) -> Collected<K> {
-        if let Some(reuse) = &self.reuse
-            && let Some(identity) = item.identity()
-            && let Some(known) = reuse(&identity)
-        {
-            return Ok(known);
-        }
-        self.admit(item, Look::Later)
+    /// Packs together what is to be packed, and leaves everything in its place.
+    #[cfg(feature = "compact")]
+    fn finish(&self, prepared: Vec<Result<(Key, Prepared<K>), LeftOut>>) -> Vec<Collected<K>> {
+        let loose =
+            prepared.iter().flatten().filter_map(|(_, prepared)| prepared.loose()).collect::<Vec<_>>();
+        let mut all = self.pack_all(&loose).into_iter();
+        let mut finish = |(key, prepared)| match prepared {
+            Prepared::As(object) => (key, object),
+            Prepared::Loose(_, extras) => packed(key, all.next(), extras),
+        };
+        prepared.into_iter().map(|prepared| prepared.map(&mut finish)).collect()
+    }
+
+    /// There is nothing to be packed.
+    #[cfg(not(feature = "compact"))]
+    fn finish(&self, prepared: Vec<Result<(Key, Prepared<K>), LeftOut>>) -> Vec<Collected<K>> {
+        let finish = |(key, Prepared::As(object))| (key, object);
+        prepared.into_iter().map(|prepared| prepared.map(finish)).collect()
+    }
+
+    /// What finds the index values of an object, if there are indexes that look at it.
+    #[cfg(feature = "compact")]
+    fn looking_tagger(&self) -> Option<&Tagger<K>> {
+        self.tagger.as_deref().filter(|tagger| (tagger.looks)())
+    }
+
+    #[cfg(feature = "compact")]
+    fn pack_all(&self, loose: &[&Loose<K>]) -> Vec<Packed<K>> {
+        self.packer.as_ref().map(|packer| packer.pack(loose)).unwrap_or_default()
     }
 
     /// Makes the best of a list that is complete.
@@ -134,8 +216,11 @@ impl<K: Resource> Gate<K> {
         if let Some(packer) = &self.packer
             && packer.list_ended()
         {
-            for (_, object) in &mut listing.objects {
-                object.repack(|packed| packer.repack(packed));
+            let mut objects: Vec<_> = listing.objects.iter_mut().map(|(_, object)| object).collect();
+            objects.retain(|object| object.loose().is_some());
+            let loose: Vec<_> = objects.iter().filter_map(|object| object.loose().cloned()).collect();
+            for (object, packed) in objects.into_iter().zip(packer.repack(&loose)) {
+                object.pack_as(packed);
             }
         }
         #[cfg(not(feature = "compact"))]
@@ -159,6 +244,17 @@ impl<K: Resource> Gate<K> {
         (self.report)(rejected);
         LeftOut::Rejected(key)
     }
+}
+
+/// An object that was packed.
+#[cfg(feature = "compact")]
+fn packed<K>(key: Key, packed: Option<Packed<K>>, extras: Extras<K>) -> (Key, Object<K>) {
+    let (decoded, tags) = match extras {
+        Extras::None => (None, None),
+        Extras::Decoded(object) => (Some(object), None),
+        Extras::Tags(tags) => (None, Some(tags)),
+    };
+    (key.clone(), Object::packed(key, packed.expect("what is to be packed is"), decoded, tags))
 }
 
 /// Calls the transform, and makes an error of a panic: one bad object must not stop the source.
@@ -192,6 +288,12 @@ impl<K> Gate<K> {
         self.reuse = Some(Arc::new(known));
     }
 
+    /// Finds with this the index values of objects that are not kept decoded.
+    #[cfg(feature = "compact")]
+    pub(super) fn tag_with(&mut self, tagger: Tagger<K>) {
+        self.tagger = Some(Arc::new(tagger));
+    }
+
     pub(super) fn keep(&mut self, keep: Keep) {
         match keep {
             #[cfg(feature = "compact")]
@@ -219,6 +321,8 @@ impl<K> Default for Gate<K> {
             transform: None,
             #[cfg(feature = "compact")]
             packer: None,
+            #[cfg(feature = "compact")]
+            tagger: None,
             report,
             rejected: AtomicU64::new(0),
         }
@@ -233,6 +337,8 @@ impl<K> Clone for Gate<K> {
             transform: self.transform.clone(),
             #[cfg(feature = "compact")]
             packer: self.packer.clone(),
+            #[cfg(feature = "compact")]
+            tagger: self.tagger.clone(),
             report: Arc::clone(&self.report),
             rejected: AtomicU64::new(0),
         }

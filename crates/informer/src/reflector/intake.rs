@@ -120,7 +120,9 @@ impl<K: Send + Sync + 'static> Intake<K> {
 }
 
 fn collect<K>(batch: Vec<(Presence, Item<K>)>, collector: &Collector<K>) -> Vec<Taken<K>> {
-    batch.into_iter().map(|(presence, item)| Taken { presence, collected: collector.collect(item) }).collect()
+    let (presences, items): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+    let collected = collector.collect(items);
+    presences.into_iter().zip(collected).map(|(presence, collected)| Taken { presence, collected }).collect()
 }
 
 #[cfg(test)]

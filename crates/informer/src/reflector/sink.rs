@@ -24,20 +24,23 @@ pub type Collected<K> = Result<(Key, Object<K>), LeftOut>;
 /// Gives the objects of a list the form in which [`Sink::replace`] takes them. It is used by several threads at once.
 pub struct Collector<K>(Arc<Collect<K>>);
 
-type Collect<K> = dyn Fn(Item<K>) -> Collected<K> + Send + Sync;
+type Collect<K> = dyn Fn(Vec<Item<K>>) -> Vec<Collected<K>> + Send + Sync;
 
 impl<K> Collector<K> {
-    /// Does what this function does.
+    /// Does with each object what this function does.
     pub fn new(collect: impl Fn(Item<K>) -> Collected<K> + Send + Sync + 'static) -> Self {
+        Self::of_batches(move |items| items.into_iter().map(&collect).collect())
+    }
+
+    /// Does with objects that stand next to each other in a list what this function does. It answers for each, in order.
+    pub fn of_batches(collect: impl Fn(Vec<Item<K>>) -> Vec<Collected<K>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(collect))
     }
 
-    /// Gives an object its form.
-    ///
-    /// # Errors
-    /// [`LeftOut`] says why it is left out.
-    pub fn collect(&self, item: Item<K>) -> Collected<K> {
-        (self.0)(item)
+    /// Gives objects that stand next to each other in a list their form.
+    #[must_use]
+    pub fn collect(&self, items: Vec<Item<K>>) -> Vec<Collected<K>> {
+        (self.0)(items)
     }
 }
 

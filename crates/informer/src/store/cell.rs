@@ -6,6 +6,8 @@ use super::{
     snapshot::Snapshot,
 };
 use crate::object::Object;
+#[cfg(feature = "compact")]
+use crate::tags::{Tagger, Tags};
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
 use std::{
@@ -94,18 +96,45 @@ impl<K> Cell<K> {
     }
 }
 
+#[cfg(feature = "compact")]
+impl<K: Send + Sync + 'static> Cell<K> {
+    /// What works out the tags of an object before it is written.
+    pub(super) fn tagger(self: &Arc<Self>) -> Tagger<K> {
+        let (looks, cell) = (Arc::clone(self), Arc::clone(self));
+        Tagger {
+            looks: Box::new(move || looks.peek().indexes.have_functions()),
+            tags: Box::new(move |key, object| {
+                let indexes = &cell.peek().indexes;
+                let tags = indexes.tags_of(0..indexes.count(), (key, object), &cell.panics);
+                Tags { indexes: indexes.count(), tags }
+            }),
+        }
+    }
+}
+
 impl<K> Draft<'_, K> {
     /// Writes an object into the objects and the indexes, in the place of what was known under its key.
-    pub(super) fn enter(&mut self, known: Option<&Arc<Entry<K>>>, key: Key, object: &Object<K>) {
+    pub(super) fn enter(
+        &mut self,
+        known: Option<&Arc<Entry<K>>>,
+        key: Key,
+        object: Object<K>,
+    ) -> Arc<Entry<K>> {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
-        let tags = if indexes.have_functions() {
-            object.with(|object| indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics))
-        } else {
-            Vec::new()
+        let tags = match object.tags().filter(|tags| tags.indexes == indexes.count()) {
+            _ if !indexes.have_functions() => Vec::new(),
+            Some(tags) => indexes.shared(&tags.tags),
+            None => {
+                object.with(|object| indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics))
+            }
         };
-        let entry = Arc::new(Entry::new(key, object.kept(), tags));
+        let kept = object.kept();
+        // What an object travels in is as large as an entry, which so takes its place in memory.
+        drop(object);
+        let entry = Arc::new(Entry::new(key, kept, tags));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
-        objects.insert(entry);
+        objects.insert(Arc::clone(&entry));
+        entry
     }
 
     /// Puts every object into the newest index.

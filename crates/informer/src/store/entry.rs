@@ -1,9 +1,12 @@
 //! One object as the store keeps it: its key, itself, and the index values under which it stands.
 
 use super::trie::Hashed;
-use crate::object::{Kept, Object};
+use crate::{
+    object::{Kept, Object},
+    tags::Tag,
+};
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key};
+use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::sync::Arc;
 
 /// An object in a [`Snapshot`](super::Snapshot), with its key.
@@ -13,13 +16,6 @@ pub struct Entry<K> {
     object: Kept<K>,
     /// In order, and each once.
     tags: Box<[Tag]>,
-}
-
-/// "This object stands under `value` in the index number `index`."
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tag {
-    pub(crate) index: usize,
-    pub(crate) value: Arc<str>,
 }
 
 impl<K> Entry<K> {
@@ -65,6 +61,12 @@ impl<K> Entry<K> {
 }
 
 impl<K: Resource> Entry<K> {
+    /// The version of the object, where it has one. Nothing is decoded for it.
+    #[must_use]
+    pub fn version(&self) -> Option<ResourceVersion> {
+        self.object.version()
+    }
+
     /// Whether `other` is this very state of this very object, by uid and version.
     pub(crate) fn is_unchanged(&self, other: &Object<K>) -> bool {
         self.object.is_same_state(other)

@@ -1,9 +1,10 @@
 //! Named indexes: from a value to the keys of the objects that stand under it.
 
 use super::{
-    entry::{Entry, Tag},
+    entry::Entry,
     trie::{Hashed, Trie},
 };
+use crate::tags::Tag;
 use kube_informer_wire::{Key, chance::HashSeed};
 use std::{
     fmt,
@@ -141,6 +142,15 @@ impl<K> Indexes<K> {
         }
         tags.dedup();
         tags
+    }
+
+    /// The same tags, of values that are shared with what stands under them.
+    pub(crate) fn shared(&self, tags: &[Tag]) -> Vec<Tag> {
+        let share = |tag: &Tag| {
+            let bucket = self.0[tag.index].bucket(&tag.value);
+            Tag { index: tag.index, value: Arc::clone(bucket.map_or(&tag.value, |bucket| &bucket.value)) }
+        };
+        tags.iter().map(share).collect()
     }
 
     /// Moves `key` from where the old entry stood to where the new one stands.

@@ -9,6 +9,8 @@ use super::{
     writer::Writer,
 };
 use crate::object::Object;
+#[cfg(feature = "compact")]
+use crate::tags::Tagger;
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
@@ -194,6 +196,15 @@ impl<K> Store<K> {
         V: AsRef<str>,
     {
         self.cell.add_index(name, function)
+    }
+
+    /// What works out the tags of an object before it is written.
+    #[cfg(feature = "compact")]
+    pub(crate) fn tagger(&self) -> Tagger<K>
+    where
+        K: Send + Sync + 'static,
+    {
+        self.cell.tagger()
     }
 
     /// How often an index function panicked.

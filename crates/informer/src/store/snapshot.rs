@@ -23,12 +23,12 @@ pub struct Snapshot<K> {
 impl<K> Snapshot<K> {
     /// The object with this key.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
-        self.entry(key.into()).map(Entry::object_again)
+        self.entry(key).map(Entry::object_again)
     }
 
     /// Whether there is an object with this key.
     pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
-        self.entry(key.into()).is_some()
+        self.entry(key).is_some()
     }
 
     /// How many objects there are.
@@ -113,20 +113,23 @@ impl<K> Snapshot<K> {
         self.objects.iter().cloned().collect()
     }
 
-    pub(super) fn entry(&self, key: KeyRef<'_>) -> Option<&Entry<K>> {
+    /// The entry with this key: what is known of the object without decoding it.
+    #[must_use]
+    pub fn entry<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Entry<K>> {
+        let key = key.into();
         self.objects.find(key.digest(), |entry| key.is(entry.key())).map(|entry| &**entry)
     }
 
     fn under(&self, index: &str, value: &str) -> Result<impl Iterator<Item = &Entry<K>>, UnknownIndex> {
         let keys = self.indexes.keys(index, value)?;
-        Ok(keys.into_iter().flat_map(Trie::iter).filter_map(|key| self.entry(key.into())))
+        Ok(keys.into_iter().flat_map(Trie::iter).filter_map(|key| self.entry(key)))
     }
 }
 
 impl<K: Resource> Snapshot<K> {
     /// The object that is meant and its key, if it is here in this very state, by uid and version.
     pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
-        let entry = self.entry((&*identity.namespace, &*identity.name).into())?;
+        let entry = self.entry((&*identity.namespace, &*identity.name))?;
         entry.is_state(identity).then(|| (entry.key().clone(), entry.shared()))
     }
 

@@ -105,6 +105,16 @@ impl<K> Edit<'_, K> {
         self.draft.state.iter().map(Entry::shared)
     }
 
+    /// Whether nothing is there, as the changes so far leave it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.draft.state.is_empty()
+    }
+
+    /// Whether nothing is there in this namespace, as the changes so far leave it.
+    pub(crate) fn is_empty_in(&self, namespace: &str) -> bool {
+        self.draft.state.in_namespace(namespace).next().is_none()
+    }
+
     /// Takes out the object with this key. The version stays as it is.
     pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
         let key = key.into();
@@ -189,6 +199,20 @@ impl<K: Resource> Edit<'_, K> {
         Replacement { removed: gone.filter_map(|key| self.remove(key)).collect(), changes }
     }
 
+    /// Puts in all that a first list of everything, or of one namespace, shows, and gives the entries, in its order. Nothing
+    /// of it may be there yet.
+    pub(crate) fn fill(&mut self, listing: Listing<K>) -> Vec<Arc<Entry<K>>> {
+        let mut entries = Vec::with_capacity(listing.objects.len());
+        for (key, object) in listing.objects {
+            let twice = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
+            if let Some(twice) = &twice {
+                entries.retain(|entry| !Arc::ptr_eq(entry, twice));
+            }
+            entries.push(self.draft.enter(twice.as_ref(), key, object));
+        }
+        entries
+    }
+
     /// Puts an object in under a key that is known already. The version stays as it is.
     pub(crate) fn put(&mut self, key: Key, object: Object<K>) -> Change<K> {
         let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
@@ -198,7 +222,7 @@ impl<K: Resource> Edit<'_, K> {
     fn settle(&mut self, key: Key, object: Object<K>, known: Option<&Arc<Entry<K>>>) -> Change<K> {
         // The stored key rather than its equal: queue, store and indexes then share one text.
         let key = known.map_or(key, |known| known.key().clone());
-        self.draft.enter(known, key, &object);
+        self.draft.enter(known, key, object.clone());
         match known {
             Some(known) => Change::Updated { old: known.shared(), new: object },
             None => Change::Added(object),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     controller::{Event, Tell},
-    store::{Store, Writer},
+    store::{Entry, Store, Writer},
     waiters::{self, Waiters, wake},
 };
 use kube_core::Resource;
@@ -31,6 +31,8 @@ use tokio::{sync::Notify, time::Instant};
 pub(crate) struct Hub<K> {
     store: Store<K>,
     stage: Mutex<Stage<K>>,
+    /// How much has been written to the log, for those who only want to know how far they are.
+    written: AtomicU64,
     /// How much had been told when the cache was complete for the first time.
     synced_at: AtomicU64,
     is_closed: AtomicBool,
@@ -78,6 +80,7 @@ impl<K> Hub<K> {
         Self {
             store,
             stage: Mutex::new(stage),
+            written: AtomicU64::new(0),
             synced_at: AtomicU64::new(u64::MAX),
             is_closed: AtomicBool::new(false),
             waiting: Mutex::default(),
@@ -165,7 +168,8 @@ impl<K> Hub<K> {
 
     /// How many events a follower has not been told.
     pub(super) fn depth(&self, seat: &Seat<K>) -> u64 {
-        seat.depth(self.told())
+        // Not under the lock, which is held while a whole list is taken in.
+        seat.depth(self.written.load(Ordering::Acquire))
     }
 
     /// Waits until nobody who makes others wait is too far behind.
@@ -258,6 +262,7 @@ impl<K: Resource> Hub<K> {
         for part in tidings.parts {
             stage.log.append(part, received);
         }
+        self.written.store(stage.log.end(), Ordering::Release);
         self.metrics.events.increment(tidings.changes);
         self.metrics.objects.set(self.store.len() as f64);
         if let Some(version) = self.store.version().and_then(|version| version.to_number()) {
@@ -289,6 +294,7 @@ impl<K: Resource> Hub<K> {
             let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
             if !whom.is_empty() {
                 stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
+                self.written.store(stage.log.end(), Ordering::Release);
                 stage.fold();
             }
         }
@@ -351,6 +357,13 @@ impl<K> Tell<K> for Tidings<K> {
         match self.parts.last_mut() {
             Some(Part::Again(events)) if events.len() < longest(&event) => events.push(event),
             _ => self.parts.push(Part::Again(vec![event])),
+        }
+    }
+
+    fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
+        self.changes += entries.len() as u64;
+        if self.wants != Wants::Nothing && !entries.is_empty() {
+            self.parts.push(Part::Initial(entries));
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What happened, written once for everyone who follows, and read by each at its own pace.
 
-use crate::{controller::Event, store::Snapshot};
+use crate::{
+    controller::Event,
+    store::{Entry, Snapshot},
+};
 use std::{
     ops::Range,
     sync::{Arc, OnceLock},
@@ -15,6 +18,8 @@ pub(super) enum Part<K> {
     Again(Vec<Event<K>>),
     /// Everything known at this point is told again to these followers.
     Resync(Arc<Snapshot<K>>, Box<[u64]>),
+    /// All that there was at first, which is told object by object.
+    Initial(Vec<Arc<Entry<K>>>),
 }
 
 /// A place in the log that is written once. The last one is empty.
@@ -62,20 +67,22 @@ pub(super) enum Reading<K> {
     Again(Stretch<K>),
     /// Everything known, told again.
     Resync(Arc<Part<K>>),
+    /// All that there was at first.
+    Initial(Arc<Part<K>>),
 }
 
 impl<K> Part<K> {
     fn len(&self) -> usize {
         match self {
             Self::Changes(events) | Self::Again(events) => events.len(),
-            Self::Resync(..) => 1,
+            Self::Resync(..) | Self::Initial(_) => 1,
         }
     }
 
     fn events(&self) -> &[Event<K>] {
         match self {
             Self::Changes(events) | Self::Again(events) => events,
-            Self::Resync(..) => &[],
+            Self::Resync(..) | Self::Initial(_) => &[],
         }
     }
 
@@ -83,7 +90,15 @@ impl<K> Part<K> {
     pub(super) fn resync(&self) -> Option<(&Arc<Snapshot<K>>, &[u64])> {
         match self {
             Self::Resync(snapshot, whom) => Some((snapshot, whom)),
-            Self::Changes(_) | Self::Again(_) => None,
+            Self::Changes(_) | Self::Again(_) | Self::Initial(_) => None,
+        }
+    }
+
+    /// All that there was at first, if it is that.
+    pub(super) fn initial(&self) -> &[Arc<Entry<K>>] {
+        match self {
+            Self::Initial(entries) => entries,
+            Self::Changes(_) | Self::Again(_) | Self::Resync(..) => &[],
         }
     }
 }
@@ -145,6 +160,11 @@ impl<K> Cursor<K> {
         self.slot.written.get().map(|written| written.received)
     }
 
+    /// How many objects a first state has that stands here.
+    pub(super) fn initial(&self) -> usize {
+        self.slot.written.get().map_or(0, |written| written.part.initial().len())
+    }
+
     /// Reads up to `max` events, and moves behind them.
     pub(super) fn read(&mut self, max: usize) -> Reading<K> {
         let Some(written) = self.slot.written.get() else { return Reading::End };
@@ -157,6 +177,7 @@ impl<K> Cursor<K> {
             }
             Part::Again(_) => Reading::Again(Stretch { part, range: begin..end, received: written.received }),
             Part::Resync(..) => Reading::Resync(part),
+            Part::Initial(_) => Reading::Initial(part),
         };
         self.position += (end - begin) as u64;
         if end == written.part.len() {

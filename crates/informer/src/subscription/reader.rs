@@ -2,7 +2,7 @@
 
 use super::{
     fold::{Folded, Since},
-    log::{Cursor, Log, Reading, Stretch},
+    log::{Cursor, Log, Part, Reading, Stretch},
 };
 use crate::{
     controller::Event,
@@ -32,6 +32,8 @@ struct Telling<K> {
 enum Rest<K> {
     /// All of it. It is taken apart by the follower in its own time, not by whoever lets it in.
     Whole(Arc<Snapshot<K>>),
+    /// All of it, in the order of a list.
+    Listed(Arc<Part<K>>),
     Part(std::vec::IntoIter<Arc<Entry<K>>>),
 }
 
@@ -89,9 +91,12 @@ impl<K> Reader<K> {
     pub(super) fn depth(&self, end: u64) -> u64 {
         let told = self.told.as_ref().map_or(0, |telling| match &telling.rest {
             Rest::Whole(snapshot) => snapshot.len(),
+            Rest::Listed(part) => part.initial().len(),
             Rest::Part(rest) => rest.len(),
         });
-        (told + self.folded.len()) as u64 + end.saturating_sub(self.cursor.position())
+        // It stands in the log as one.
+        let initial = self.cursor.initial().saturating_sub(1);
+        (told + self.folded.len() + initial) as u64 + end.saturating_sub(self.cursor.position())
     }
 
     /// When the oldest change that it has not handed out arrived.
@@ -156,6 +161,10 @@ impl<K> Reader<K> {
                         }
                     }
                 }
+                Reading::Initial(part) => {
+                    self.told = Some(Telling::listed(part, position));
+                    return self.tell();
+                }
             }
         }
     }
@@ -178,6 +187,15 @@ impl<K: Resource> Reader<K> {
                         since.position += 1;
                     }
                 }
+                Reading::Initial(part) if self.told.is_none() && self.folded.len() == 0 => {
+                    self.told = Some(Telling::listed(part, since.position));
+                }
+                Reading::Initial(part) => {
+                    for entry in part.initial() {
+                        let event = Event::Added { object: entry.shared(), initial: true };
+                        self.folded.fold(&event, since);
+                    }
+                }
                 Reading::Resync(part) => match part.resync() {
                     Some((snapshot, whom)) if whom.contains(&self.number) => {
                         let again = |entry: &Entry<K>| self.folded.fold(&Event::sync(entry.shared()), since);
@@ -194,16 +212,23 @@ impl<K> Telling<K> {
     fn of(snapshot: Arc<Snapshot<K>>, why: Why, position: u64) -> Option<Self> {
         (!snapshot.is_empty()).then(|| Self { rest: Rest::Whole(snapshot), why, position })
     }
+
+    /// What was there at first, which is something.
+    fn listed(part: Arc<Part<K>>, position: u64) -> Self {
+        Self { rest: Rest::Listed(part), why: Why::Joined, position }
+    }
 }
 
 impl<K> Rest<K> {
     fn open(&mut self) -> &mut std::vec::IntoIter<Arc<Entry<K>>> {
-        if let Self::Whole(snapshot) = self {
-            *self = Self::Part(snapshot.shared_entries().into_iter());
+        match self {
+            Self::Whole(snapshot) => *self = Self::Part(snapshot.shared_entries().into_iter()),
+            Self::Listed(part) => *self = Self::Part(part.initial().to_vec().into_iter()),
+            Self::Part(_) => {}
         }
         match self {
             Self::Part(rest) => rest,
-            Self::Whole(_) => unreachable!("it was opened just before"),
+            Self::Whole(_) | Self::Listed(_) => unreachable!("it was opened just before"),
         }
     }
 }

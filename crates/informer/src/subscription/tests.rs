@@ -92,6 +92,42 @@ fn who_comes_late_is_told_what_there_is_and_then_what_happens() {
     assert_eq!(all[2..], ["+c@4", "-b@5"]);
 }
 
+// R115, R124
+#[test]
+fn what_there_was_at_first_is_told_in_the_order_of_the_list_and_makes_nobody_wait() {
+    let world = World::new();
+    let policies = [Policy::Unbounded, Policy::Coalesce(NonZeroUsize::MIN), Policy::Block(NonZeroUsize::MIN)];
+    let mut followers = policies.map(|policy| world.join(policy));
+    let name = |number: u64| format!("pod-{}", 999 - number);
+    let pods = (1..=300).map(|number| pod(&name(number)).version(number));
+    world.list(pods, 300);
+    for follower in &followers {
+        assert_eq!(follower.registration().depth(), 300);
+    }
+    assert!(poll_once_in_runtime(world.hub.room()).is_pending(), "one has handled nothing of it");
+    let first = format!("pod-{}", 999 - 1);
+    for version in 301..=303 {
+        world.put(pod(&first).version(version));
+    }
+    let expected: Vec<_> = (1..=300).map(|number| format!("+{}@{number} initial", name(number))).collect();
+    for (follower, after) in followers.iter_mut().zip([3, 1, 3]) {
+        let all = told(follower);
+        assert_eq!(all[..300], expected);
+        assert_eq!(all.len(), 300 + after, "{:?}", &all[300..]);
+    }
+    assert!(poll_once_in_runtime(world.hub.room()).is_ready());
+}
+
+// R115
+#[test]
+fn what_a_first_list_names_twice_is_told_as_it_is_at_last() {
+    let world = World::new();
+    let mut follower = world.join(Policy::Unbounded);
+    world.list([pod("a").version(1), pod("b").version(2), pod("a").version(3)], 3);
+    assert_eq!(told(&mut follower), ["+b@2 initial", "+a@3 initial"]);
+    assert_eq!(world.store.len(), 2);
+}
+
 // R126
 #[test]
 fn a_follower_has_synced_when_it_has_handled_what_was_there() {

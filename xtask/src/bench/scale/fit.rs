@@ -1,0 +1,84 @@
+//! Which clients fit into the memory of a machine, beside the server.
+
+use std::fs;
+
+use crate::bench::contender::Contender;
+use crate::bench::programs::Programs;
+use crate::bench::row::Phase;
+
+/// Who is measured.
+const CLIENTS: [Contender; 3] = [Contender::Ours, Contender::OursCompact, Contender::Go];
+/// What the replay server holds of a pod, in protobuf alone.
+const SERVED: f64 = 9_500.0;
+/// Memory that is not known is taken to be this.
+const UNKNOWN: f64 = 8e9;
+/// So much of it may be used; the rest is for the system and for being wrong.
+const SHARE: f64 = 0.85;
+
+/// Who goes through what with so many objects.
+pub(super) fn plan(count: u64, memory: f64, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> {
+    let there = CLIENTS.into_iter().filter(|client| programs.has(client.program()));
+    there.filter_map(|client| Some((client, vec![phase(client, count, memory)?]))).collect()
+}
+
+/// Those that would run, had they the room.
+pub(super) fn left_out<'p>(
+    plan: &'p [(Contender, Vec<Phase>)],
+    programs: &'p Programs,
+) -> impl Iterator<Item = Contender> + 'p {
+    let there = CLIENTS.into_iter().filter(|client| programs.has(client.program()));
+    there.filter(|client| plan.iter().all(|(planned, _)| planned != client))
+}
+
+/// How far it comes: through a relist, if that fits, or a sync alone.
+fn phase(client: Contender, count: u64, memory: f64) -> Option<Phase> {
+    let (steady, peak) = bytes_of(client);
+    let fits = |each: f64| (each + SERVED) * count as f64 <= memory * SHARE;
+    if fits(peak) { Some(Phase::Relist) } else { fits(steady).then_some(Phase::Sync) }
+}
+
+/// What a pod takes, and what it takes during a relist, by the rows W3 and W5 and a little more.
+fn bytes_of(client: Contender) -> (f64, f64) {
+    match client {
+        Contender::OursCompact => (2_500.0, 3_500.0),
+        Contender::Go => (35_000.0, 68_000.0),
+        _ => (102_000.0, 110_000.0),
+    }
+}
+
+/// How many bytes of memory there are.
+pub(super) fn memory() -> f64 {
+    of(&fs::read_to_string("/proc/meminfo").unwrap_or_default()).unwrap_or(UNKNOWN)
+}
+
+fn of(meminfo: &str) -> Option<f64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Contender::{Go, Ours, OursCompact};
+
+    #[test]
+    fn what_does_not_fit_is_cut_down_and_then_left_out() {
+        let memory = 24e9;
+        for (client, count, wanted) in [
+            (Ours, 100_000, Some(Phase::Relist)),
+            (Ours, 300_000, None),
+            (Go, 100_000, Some(Phase::Relist)),
+            (Go, 300_000, Some(Phase::Sync)),
+            (Go, 1_000_000, None),
+            (OursCompact, 1_000_000, Some(Phase::Relist)),
+        ] {
+            assert_eq!(phase(client, count, memory), wanted, "{count} of {}", client.name());
+        }
+    }
+
+    #[test]
+    fn memory_is_read() {
+        assert_eq!(of("MemTotal:       1000 kB\nMemFree: 7 kB"), Some(1_024_000.0));
+        assert_eq!(of(""), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! One look at both programs while the load goes on.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::bench::talk::number;
+
+/// How things stand at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) seconds: f64,
+    pub(crate) objects: f64,
+    pub(crate) writes: f64,
+    /// Told to handlers since the last look, a second.
+    pub(crate) events: f64,
+    /// Milliseconds from write to handler, since the last look.
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) client_rss: f64,
+    pub(crate) server_rss: f64,
+    /// Whole states since the first ones, in all.
+    pub(crate) relists: f64,
+    /// How far the stuck one is behind.
+    pub(crate) stuck: f64,
+    /// Processors in use since the last look, of both programs together.
+    pub(crate) processors: f64,
+    cpu_seconds: f64,
+}
+
+impl Sample {
+    /// Takes what both programs say of themselves; `before` is the last look.
+    pub(crate) fn of(client: &Value, server: &Value, seconds: f64, before: Option<&Self>) -> Result<Self> {
+        let since = (seconds - before.map_or(0.0, |before| before.seconds)).max(0.001);
+        let cpu_seconds = number(client, "cpu_seconds")? + number(server, "cpu_seconds")?;
+        let used = before.map_or(0.0, |before| cpu_seconds - before.cpu_seconds);
+        let lately = &client["lately"];
+        Ok(Self {
+            seconds,
+            objects: number(client, "objects")?,
+            writes: number(server, "writes")?,
+            events: number(lately, "events")? / since,
+            p50: number(lately, "p50")?,
+            p99: number(lately, "p99")?,
+            client_rss: number(client, "rss")?,
+            server_rss: number(server, "rss")?,
+            relists: number(client, "relists")?,
+            stuck: number(client, "stuck")?,
+            processors: used / since,
+            cpu_seconds,
+        })
+    }
+
+    pub(crate) fn head() -> String {
+        "seconds  objects  events/s   p50 ms   p99 ms  clients MB  server MB  relists  stuck behind  processors"
+            .to_owned()
+    }
+
+    /// A line of the table.
+    pub(crate) fn line(&self) -> String {
+        format!(
+            "{:>7.0}  {:>7.0}  {:>8.0}  {:>7.1}  {:>7.1}  {:>10.1}  {:>9.1}  {:>7.0}  {:>12.0}  {:>10.2}",
+            self.seconds,
+            self.objects,
+            self.events,
+            self.p50,
+            self.p99,
+            self.client_rss / 1e6,
+            self.server_rss / 1e6,
+            self.relists,
+            self.stuck,
+            self.processors,
+        )
+    }
+
+    pub(crate) fn document(&self) -> Value {
+        json!({
+            "seconds": self.seconds, "objects": self.objects, "writes": self.writes, "events_per_second": self.events,
+            "p50_ms": self.p50, "p99_ms": self.p99, "client_rss": self.client_rss, "server_rss": self.server_rss,
+            "relists": self.relists, "stuck_behind": self.stuck, "processors": self.processors,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_the_time_since_the_last_look() {
+        let client = |cpu: f64| {
+            json!({ "rss": 2e6, "objects": 7, "relists": 1, "stuck": 3, "cpu_seconds": cpu,
+                    "lately": { "events": 100, "p50": 1.5, "p99": 2.5 } })
+        };
+        let server = |cpu: f64| json!({ "rss": 1e6, "writes": 9, "cpu_seconds": cpu });
+        let first = Sample::of(&client(1.0), &server(1.0), 10.0, None).unwrap();
+        assert_eq!((first.events, first.processors), (10.0, 0.0));
+        let second = Sample::of(&client(4.0), &server(3.0), 15.0, Some(&first)).unwrap();
+        assert_eq!((second.events, second.processors), (20.0, 1.0));
+        assert_eq!(second.line().split_whitespace().count(), 10);
+        assert!(Sample::of(&json!({}), &server(1.0), 1.0, None).is_err());
+    }
+}
