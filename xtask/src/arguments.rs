@@ -24,6 +24,8 @@ pub(crate) enum Command {
     SoakHelp,
     /// Run a cluster, with these arguments for its program.
     Cluster(Vec<String>),
+    /// Run seeds of the simulation, with these arguments for its program.
+    Simulate(Vec<String>),
     Help,
 }
 
@@ -35,6 +37,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
     let Some((command, rest)) = arguments.split_first() else {
         return Err(format!("no command given; {}", commands()));
     };
+    if command == "simulate" {
+        return Ok(Command::Simulate(rest.to_vec()));
+    }
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return Ok(match command.as_str() {
             "bench" => Command::BenchHelp,
@@ -81,6 +86,7 @@ Usage: cargo xtask <command>
   bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
   soak [..]      many informers under load for a long time, with faults; `soak --help` says how
   cluster [..]   run a kube-apiserver with etcd until Ctrl-C (needs Go); `-port 6443` and other options are its own
+  simulate [..]  run seeds of the simulation; `simulate --help` says how
   help           print this text
 
 Steps of `test`; they run in this order, and go on after one that fails:
@@ -115,7 +121,7 @@ fn alone(command: &str, rest: &[String]) -> Result<(), String> {
 }
 
 fn commands() -> &'static str {
-    "the commands are test, lint, tidy, deps, tables, bench, soak, cluster and help"
+    "the commands are test, lint, tidy, deps, tables, bench, soak, cluster, simulate and help"
 }
 
 #[cfg(test)]
@@ -140,6 +146,14 @@ mod tests {
     fn a_cluster_gets_the_arguments_that_are_meant_for_it() {
         let arguments = vec!["-port".to_owned(), "6443".to_owned()];
         assert_eq!(parsed("cluster -port 6443"), Ok(Command::Cluster(arguments)));
+    }
+
+    #[test]
+    fn the_simulation_reads_its_own_options() {
+        let arguments = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        for line in ["", "--seeds 5 --from 7", "--help"] {
+            assert_eq!(parsed(&format!("simulate {line}")), Ok(Command::Simulate(arguments(line))));
+        }
     }
 
     #[test]
@@ -175,7 +189,7 @@ mod tests {
             ("", "no command given; the commands are"),
             (
                 "tset",
-                "unknown command `tset`; the commands are test, lint, tidy, deps, tables, bench, soak, cluster and help",
+                "unknown command `tset`; the commands are test, lint, tidy, deps, tables, bench, soak, cluster, simulate and help",
             ),
             ("test unit", "unknown step `unit`; the steps of `test` are fmt, clippy"),
             ("tidy crates", "`tidy` takes no arguments, but was given `crates`"),

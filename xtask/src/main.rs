@@ -14,6 +14,7 @@ mod soak;
 mod arguments;
 mod outcome;
 mod examples;
+mod simulate;
 mod tables;
 mod tidy;
 mod deps;
@@ -81,6 +82,7 @@ fn perform(command: &Command) -> Result<ExitCode> {
             cluster::run(&metadata::load()?, arguments)?;
             0
         }
+        Command::Simulate(arguments) => usize::from(!simulate::run(&metadata::load()?, arguments)?),
         Command::Steps(steps) => run(steps, root),
     };
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

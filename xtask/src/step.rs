@@ -9,6 +9,7 @@ pub(crate) enum Step {
     Deps,
     Tests,
     Fuzz,
+    Simulate,
     Tables,
     Interop,
     Cluster,
@@ -20,13 +21,14 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
         Self::Deps,
         Self::Tests,
         Self::Fuzz,
+        Self::Simulate,
         Self::Tables,
         Self::Interop,
         Self::Cluster,
@@ -48,6 +50,7 @@ impl Step {
             Self::Deps => "deps",
             Self::Tests => "tests",
             Self::Fuzz => "fuzz",
+            Self::Simulate => "simulate",
             Self::Tables => "tables",
             Self::Interop => "interop",
             Self::Cluster => "cluster",
@@ -67,6 +70,7 @@ impl Step {
             Self::Deps => "every dependency has a reason, an allowed licence and one version",
             Self::Tests => "unit and integration tests",
             Self::Fuzz => "every decoder bears input that means harm, for 40 seconds in all",
+            Self::Simulate => "some hundred seeds of the simulation",
             Self::Tables => {
                 "the field tables are those of the Go types, and every kind decodes as from JSON (needs Go)"
             }
@@ -90,8 +94,8 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Deps | Self::Tests => false,
-            Self::Fuzz | Self::Tables | Self::Interop | Self::Cluster | Self::Bench | Self::DocTests => true,
-            Self::Docs | Self::Model | Self::Examples => true,
+            Self::Fuzz | Self::Simulate | Self::Tables | Self::Interop | Self::Cluster | Self::Bench => true,
+            Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
         }
     }
 }

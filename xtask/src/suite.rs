@@ -17,6 +17,7 @@ use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
 use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
+use crate::simulate;
 use crate::soak;
 use crate::step::Step;
 use crate::tables;
@@ -58,6 +59,7 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
         Step::Fuzz => check(&mut process::cargo(["run", "-p", "kube-informer-fuzz"])),
+        Step::Simulate => simulate::step(&metadata::load()?),
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),

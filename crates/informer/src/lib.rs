@@ -38,6 +38,7 @@
 
 mod sync;
 mod waiters;
+mod cores;
 pub mod list_watch;
 #[cfg(feature = "compact")]
 mod compact;

@@ -1,10 +1,11 @@
 //! The name of an object within its kind, `namespace/name`, as a handle that costs eight bytes to hold.
 
+use crate::chance::HashSeed;
 use kube_core::Resource;
 use std::{
     cmp::Ordering,
     fmt,
-    hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState},
+    hash::{BuildHasher, BuildHasherDefault, Hash, Hasher},
     str::FromStr,
     sync::LazyLock,
 };
@@ -70,7 +71,7 @@ pub enum KeyError {
     Nameless,
 }
 
-static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+static SEED: LazyLock<HashSeed> = LazyLock::new(HashSeed::new);
 
 fn hash(namespace: &str, name: &str) -> u64 {
     let mut hasher = SEED.build_hasher();

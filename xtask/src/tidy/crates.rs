@@ -6,7 +6,7 @@ use crate::tidy::violation::Violation;
 const RULE: &str = "crates";
 
 /// Each crate by its folder, and the crates of ours that it may use.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("crates/wire", &[]),
     ("crates/saved", &["crates/wire"]),
     ("crates/workqueue", &[]),
@@ -28,6 +28,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ),
     ("conformance", &["crates/wire", "crates/informer", "crates/devserver"]),
     ("fuzz", &["crates/wire", "crates/saved"]),
+    ("simulation", &["crates/wire", "crates/informer", "crates/devserver"]),
     ("xtask", &[]),
 ];
 

@@ -8,15 +8,15 @@ use crate::storage::{
 };
 use kube_informer_wire::Key;
 use std::{borrow::Borrow, cmp::Ordering, collections::BTreeMap, iter::Peekable, ops::Bound, sync::Arc};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// All objects of a resource, in whatever version of the API they were written.
 #[derive(Debug)]
 pub(crate) struct Collection {
     objects: BTreeMap<Place, Record>,
     pub(crate) history: History,
-    /// Tells readers the version of the last change; they look for themselves what it was.
-    pub(crate) changed: Arc<watch::Sender<u64>>,
+    /// Tells readers that something changed; they look for themselves what it was.
+    pub(crate) changed: Arc<Notify>,
 }
 
 /// A key in the order in which etcd has them, by their whole text, so that a namespace is one range.
@@ -25,7 +25,7 @@ struct Place(Key);
 
 impl Collection {
     pub(crate) fn new(history: History) -> Self {
-        Self { objects: BTreeMap::new(), history, changed: Arc::new(watch::Sender::new(0)) }
+        Self { objects: BTreeMap::new(), history, changed: Arc::default() }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Record> {

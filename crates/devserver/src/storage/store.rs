@@ -12,7 +12,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// Which collection: the group and the plural name of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,8 +25,8 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Store {
     state: RwLock<State>,
-    /// Tells the newest version of all collections.
-    latest: watch::Sender<u64>,
+    /// Tells that there is a newer version, of whatever collection.
+    raised: Notify,
 }
 
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Store {
     /// An empty store whose collections remember so many events each.
     pub(crate) fn new(history: usize) -> Self {
         let state = State { version: 1, epoch: 0, history, collections: HashMap::new() };
-        Self { state: RwLock::new(state), latest: watch::Sender::new(1) }
+        Self { state: RwLock::new(state), raised: Notify::new() }
     }
 
     /// The newest version.
@@ -106,9 +106,16 @@ impl Store {
         self.read().version
     }
 
-    /// Follows the newest version of all collections.
-    pub(crate) fn latest(&self) -> watch::Receiver<u64> {
-        self.latest.subscribe()
+    /// Waits until this version is reached.
+    pub(crate) async fn reached(&self, version: u64) {
+        loop {
+            // Made before looking, it misses no change.
+            let raised = self.raised.notified();
+            if self.version() >= version {
+                return;
+            }
+            raised.await;
+        }
     }
 
     pub(crate) fn get(&self, place: &Place, key: &str) -> Option<Record> {
@@ -119,9 +126,8 @@ impl Store {
     pub(crate) fn write(&self, place: &Place, key: &str, write: Write) -> Result<Record, Missed> {
         let (record, changed) = self.lock().write(place, key, write)?;
         // Outside of the lock, or whoever is woken would find it held.
-        let raise = |version: &mut u64| *version = (*version).max(record.version());
-        changed.send_modify(raise);
-        self.latest.send_modify(raise);
+        changed.notify_waiters();
+        self.raised.notify_waiters();
         Ok(record)
     }
 
@@ -145,14 +151,14 @@ impl Store {
         &self,
         place: &Place,
         version: Option<u64>,
-    ) -> Result<(Position, watch::Receiver<u64>), Unreadable> {
+    ) -> Result<(Position, Arc<Notify>), Unreadable> {
         let mut state = self.lock();
         let (newest, epoch) = (state.version, state.epoch);
         let collection = state.collection(place);
         let floor = collection.history.floor();
         match version.unwrap_or(newest) {
             version if version < floor => Err(Unreadable::Forgotten { floor }),
-            version => Ok((Position { version, epoch }, collection.changed.subscribe())),
+            version => Ok((Position { version, epoch }, Arc::clone(&collection.changed))),
         }
     }
 
@@ -184,7 +190,7 @@ impl Store {
     /// Cuts off everyone who follows a collection.
     pub(crate) fn cut_off(&self) {
         self.lock().epoch += 1;
-        let wake = |collection: &Collection| collection.changed.send_modify(|_| ());
+        let wake = |collection: &Collection| collection.changed.notify_waiters();
         self.read().collections.values().for_each(wake);
     }
 
@@ -202,7 +208,6 @@ impl Store {
         for collection in collections.values_mut() {
             collection.history.forget(*version);
         }
-        self.latest.send_replace(*version);
         drop(state);
         self.cut_off();
     }
@@ -223,12 +228,7 @@ impl State {
         self.collections.entry(place.clone()).or_insert_with(made)
     }
 
-    fn write(
-        &mut self,
-        place: &Place,
-        key: &str,
-        write: Write,
-    ) -> Result<(Record, Arc<watch::Sender<u64>>), Missed> {
+    fn write(&mut self, place: &Place, key: &str, write: Write) -> Result<(Record, Arc<Notify>), Missed> {
         let version = self.version + 1;
         let collection = self.collection(place);
         let found = collection.get(key).map(Record::version);

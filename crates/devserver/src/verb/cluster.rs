@@ -4,10 +4,9 @@ use crate::object::{self, metadata, supported_fields};
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
 use crate::verb::refusal::Refusal;
-use kube_informer_wire::Key;
+use kube_informer_wire::{Key, chance};
 use serde_json::Value;
 use std::{
-    hash::{BuildHasher, RandomState},
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -35,7 +34,7 @@ impl Cluster {
             store: Store::new(history),
             bookmark_interval,
             registry: RwLock::new(Arc::new(Registry::new())),
-            entropy: AtomicU64::new(RandomState::new().hash_one(0)),
+            entropy: AtomicU64::new(chance::bits()),
         }
     }
 
@@ -79,10 +78,8 @@ impl Cluster {
 
     /// Waits until the store has reached a version.
     pub(crate) async fn reached(&self, version: u64) -> Result<(), Refusal> {
-        let mut latest = self.store.latest();
-        let reached = latest.wait_for(|newest| *newest >= version);
-        match tokio::time::timeout(PATIENCE, reached).await {
-            Ok(_) => Ok(()),
+        match tokio::time::timeout(PATIENCE, self.store.reached(version)).await {
+            Ok(()) => Ok(()),
             Err(_) => Err(Refusal::version_too_large(version, self.store.version())),
         }
     }
@@ -106,8 +103,11 @@ fn own_fields(resource: &Resource, object: &Value) -> Vec<(String, String)> {
     own.map(|name| (name.to_owned(), object::field(resource, object, name).into_owned())).collect()
 }
 
+/// The time where chance is fixed, in which objects are not to differ from one run to the next.
+const SIMULATED: i64 = 1_767_225_600;
+
 /// The time as objects carry it.
 pub(crate) fn now() -> String {
-    let seconds = jiff::Timestamp::now().as_second();
+    let seconds = if chance::is_fixed() { SIMULATED } else { jiff::Timestamp::now().as_second() };
     jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions, encode_error};
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::watch, time::Instant};
+use tokio::{sync::Notify, time::Instant};
 
 /// Answers with a stream of what happens to the objects that the options select.
 pub(crate) async fn watch(
@@ -121,13 +121,20 @@ fn stream(request: &Request, frames: impl Stream<Item = Result<Bytes, Broken>> +
 fn frames(
     cluster: Arc<Cluster>,
     follower: Follower,
-    changed: watch::Receiver<u64>,
+    changed: Arc<Notify>,
 ) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
     futures_util::stream::unfold(Some((cluster, follower, changed)), |state| async move {
-        let (cluster, mut follower, mut changed) = state?;
+        let (cluster, mut follower, changed) = state?;
         loop {
-            changed.mark_unchanged();
-            match follower.step(&cluster.store, Instant::now()) {
+            // Made before looking, it misses no change, and until it waits it costs nothing.
+            let change = changed.notified();
+            let step = follower.step(&cluster.store, Instant::now());
+            if let Step::Wait(until) = &step {
+                let _ = tokio::time::timeout_at(*until, change).await;
+            } else {
+                drop(change);
+            }
+            match step {
                 Step::Send(bytes) => return Some((Ok(bytes), Some((cluster, follower, changed)))),
                 Step::End(Manner::Clean) => return None,
                 Step::End(Manner::Abrupt) => {
@@ -135,12 +142,8 @@ fn frames(
                     tokio::task::yield_now().await;
                     return Some((Err(Broken), None));
                 }
-                Step::Wait(until) => {
-                    // A closed channel needs no word of its own: the store tells when it is read next.
-                    let _ = tokio::time::timeout_at(until, changed.changed()).await;
-                    // Whoever else is about to write goes first, so that under load more goes out at once.
-                    tokio::task::yield_now().await;
-                }
+                // Whoever else is about to write goes first, so that under load more goes out at once.
+                Step::Wait(_) => tokio::task::yield_now().await,
             }
         }
     })

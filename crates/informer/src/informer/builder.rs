@@ -190,6 +190,13 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
+    /// How many deltas wait to be applied at most: to see in a test what happens when they are too many.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn queue(mut self, deltas: NonZeroUsize) -> Self {
+        self.fifo = self.fifo.capacity(deltas);
+        self
+    }
+
     /// Leaves `metadata.managedFields` out, which is about half of most objects. They are passed over before anything is
     /// decoded; of a source of your own, they are dropped afterwards.
     pub fn without_managed_fields(mut self) -> Self {

@@ -1,9 +1,11 @@
 //! What has arrived on a watch, taken and decoded together.
 
-use crate::list_watch::{Error, Item, Watch};
+use crate::{
+    cores::helpers,
+    list_watch::{Error, Item, Watch},
+};
 use futures_util::FutureExt;
 use kube_informer_wire::WatchEvent;
-use tokio::runtime::Handle;
 
 /// An event of a watch, or what came in its place.
 pub(super) type Arrived<K> = Result<WatchEvent<Item<K>>, Error>;
@@ -34,12 +36,12 @@ pub(super) fn gather<K>(first: Arrived<K>, watch: &mut Watch<K>) -> Vec<Arrived<
 
 /// Decodes events, on two cores where they are many. One that cannot be decoded stays as it is.
 pub(super) async fn decoded<K: Send + Sync + 'static>(mut events: Vec<Arrived<K>>) -> Vec<Arrived<K>> {
-    let rest = match Handle::try_current() {
-        Ok(runtime) if events.len() >= MANY => {
+    let rest = match helpers() {
+        Some(runtime) if events.len() >= MANY => {
             let rest = events.split_off(events.len() / 2);
             Some(runtime.spawn_blocking(|| decode(rest)))
         }
-        Ok(_) | Err(_) => None,
+        Some(_) | None => None,
     };
     let mut events = decode(events);
     match rest {

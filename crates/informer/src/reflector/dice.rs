@@ -1,6 +1,6 @@
 //! Random numbers for jitter, which need be neither good nor secret.
 
-use std::hash::{BuildHasher, RandomState};
+use kube_informer_wire::chance;
 
 /// A stream of random numbers; the same from the same seed.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Dice(u64);
 impl Dice {
     /// A stream that nobody can foresee.
     pub(crate) fn shaken() -> Self {
-        Self(RandomState::new().hash_one(0))
+        Self(chance::bits())
     }
 
     #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Objects of the initial state on their way into the sink's form, on as many cores as there are.
 
 use super::sink::{Collected, Collector};
-use crate::list_watch::Item;
+use crate::{cores::helpers, list_watch::Item};
 use std::{collections::VecDeque, mem, num::NonZeroUsize, thread::available_parallelism};
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 /// Decodes in batches, and gives back in the order in which things came.
 ///
@@ -104,12 +104,12 @@ impl<K: Send + Sync + 'static> Intake<K> {
         let batch = self.take_batch();
         let is_busy = |work: &&Work<K>| matches!(work, Work::Elsewhere(task) if !task.is_finished());
         let is_helped = self.work.iter().filter(is_busy).count() < self.helpers;
-        self.work.push_back(match Handle::try_current() {
-            Ok(runtime) if is_helped => {
+        self.work.push_back(match helpers() {
+            Some(runtime) if is_helped => {
                 let collector = collector.clone();
                 Work::Elsewhere(runtime.spawn_blocking(move || collect(batch, &collector)))
             }
-            Ok(_) | Err(_) => Work::Done(collect(batch, collector)),
+            Some(_) | None => Work::Done(collect(batch, collector)),
         });
     }
 

@@ -5,10 +5,10 @@ use super::{
     trie::{Hashed, Trie},
 };
 use crate::tags::Tag;
-use kube_informer_wire::Key;
+use kube_informer_wire::{Key, chance::HashSeed};
 use std::{
     fmt,
-    hash::{BuildHasher, RandomState},
+    hash::BuildHasher,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -67,7 +67,7 @@ struct Bucket {
 #[derive(Debug, Default)]
 pub(crate) struct Panics(AtomicU64);
 
-static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+static SEED: LazyLock<HashSeed> = LazyLock::new(HashSeed::new);
 
 impl Panics {
     pub(crate) fn count(&self) -> u64 {

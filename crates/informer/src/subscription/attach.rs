@@ -1,7 +1,7 @@
 //! How followers come to a hub, and what it does for them in the background.
 
 #[cfg(any(test, feature = "testing"))]
-use super::hub::Tidings;
+use super::tidings::Tidings;
 use super::{
     follower::Follower,
     handler::{EventHandler, drive},
@@ -13,7 +13,6 @@ use super::{
 };
 #[cfg(any(test, feature = "testing"))]
 use crate::controller::{Event, Tell};
-#[cfg(any(test, feature = "testing"))]
 use kube_core::Resource;
 use std::sync::Arc;
 use tokio::{runtime::Handle, time::Instant};
@@ -67,7 +66,10 @@ impl<K: Send + Sync + 'static> Hub<K> {
     }
 
     /// Tells followers everything again when it is their turn, until cancelled.
-    pub(crate) async fn keep_resyncing(self: Arc<Self>, cancel: CancellationToken) {
+    pub(crate) async fn keep_resyncing(self: Arc<Self>, cancel: CancellationToken)
+    where
+        K: Resource,
+    {
         loop {
             let mut rescheduled = std::pin::pin!(self.rescheduled.notified());
             rescheduled.as_mut().enable();
@@ -79,6 +81,7 @@ impl<K: Send + Sync + 'static> Hub<K> {
                 }
             };
             tokio::select! {
+                biased;
                 () = cancel.cancelled() => return,
                 () = rescheduled => {}
                 () = turn => {}

@@ -1,7 +1,7 @@
 //! Following an informer with a callback.
 
 use super::{follower::Follower, seat::Seat};
-use crate::controller::Event;
+use crate::{controller::Event, cores::helpers};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
 
@@ -84,9 +84,9 @@ fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
     let half = &events[events.len() / 2..];
     let objects: Vec<_> =
         half.iter().map(Event::object).filter(|object| object.is_closed()).cloned().collect();
-    if !objects.is_empty() {
+    if let Some(runtime) = helpers().filter(|_| !objects.is_empty()) {
         // Nobody waits for it but who wants an object that it is at.
-        drop(tokio::task::spawn_blocking(move || objects.iter().for_each(|object| drop(object.arc()))));
+        drop(runtime.spawn_blocking(move || objects.iter().for_each(|object| drop(object.arc()))));
     }
 }
 

@@ -7,10 +7,10 @@ use super::{
     policy::Policy,
     reader::{Reader, Welcome},
     seat::{Ending, Seat, Ticket},
+    tidings::{Tidings, Wants},
 };
 use crate::{
-    controller::{Event, Tell},
-    store::{Entry, Snapshot, Store, Writer},
+    store::{Snapshot, Store, Writer},
     waiters::{self, Waiters, wake},
 };
 use kube_core::Resource;
@@ -57,21 +57,6 @@ struct Stage<K> {
     restored: Option<Arc<Snapshot<K>>>,
     /// So much had been handled by those who are told differences alone and have left.
     left_at: u64,
-}
-
-/// Collects what a change did, apart by who wants to hear of it.
-pub(crate) struct Tidings<K> {
-    parts: Vec<Part<K>>,
-    wants: Wants,
-    changes: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Nothing,
-    Changes,
-    /// Also what is told again.
-    Everything,
 }
 
 /// So often are the gauges of followers set.
@@ -223,11 +208,7 @@ impl<K> Hub<K> {
     /// One who makes others wait and is too far behind.
     fn slowest(&self) -> Option<Arc<Seat<K>>> {
         let mut stage = self.stage();
-        let end = stage.log.end();
-        let is_full = |seat: &&Arc<Seat<K>>| {
-            matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
-        };
-        let slow = stage.seats.iter().find(is_full).cloned().filter(|_| stage.writer.is_some())?;
+        let slow = stage.blocking().cloned().filter(|_| stage.writer.is_some())?;
         self.set_gauges(&mut stage);
         Some(slow)
     }
@@ -256,25 +237,6 @@ impl<K> Hub<K> {
         if matches!(seat.policy, Policy::Block(_)) {
             self.room.notify_waiters();
         }
-    }
-
-    /// Tells everything known again to those whose turn it is, and says when the next turn is.
-    pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
-        let mut stage = self.stage();
-        if self.synced_at.load(Ordering::Acquire) != u64::MAX && stage.writer.is_some() {
-            let end = stage.log.end();
-            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now, end);
-            let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
-            if !whom.is_empty() {
-                stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
-                self.written.store(stage.log.end(), Ordering::Release);
-            }
-            let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
-            drop(stage);
-            self.wake_all();
-            return next;
-        }
-        None
     }
 
     /// Wakes `waker` when something is told, the hub is closed or somebody leaves.
@@ -320,34 +282,77 @@ impl<K: Resource> Hub<K> {
         change: impl FnOnce(&mut Writer<K>, &mut Tidings<K>) -> R,
     ) -> Option<R> {
         let mut stage = self.stage();
-        let mut tidings = Tidings { parts: Vec::new(), wants: stage.wants(), changes: 0 };
+        let mut tidings = Tidings::for_those_who_want(stage.wants());
         let outcome = change(stage.writer.as_mut()?, &mut tidings);
         let has_news = !tidings.parts.is_empty();
         for part in tidings.parts {
             stage.log.append(part, received);
         }
-        let end = stage.log.end();
-        self.written.store(end, Ordering::Release);
+        self.written.store(stage.log.end(), Ordering::Release);
         self.metrics.events.increment(tidings.changes);
         self.metrics.objects.set(self.store.len() as f64);
         if let Some(version) = self.store.version().and_then(|version| version.to_number()) {
             self.metrics.version.set(version as f64);
         }
         self.set_gauges(&mut stage);
-        for seat in &stage.seats {
-            if matches!(seat.policy, Policy::Coalesce(_)) && seat.behind(end) > seat.policy.limit() {
-                seat.reader().fold_beyond(seat.policy.limit(), end);
-            }
-        }
+        stage.fold();
         drop(stage);
         if has_news {
             self.wake_all();
         }
         Some(outcome)
     }
+
+    /// Tells everything known again to those whose turn it is, and says when the next turn is.
+    ///
+    /// While somebody makes others wait, nobody is told anything: the turn passes.
+    pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
+        let mut stage = self.stage();
+        if self.synced_at.load(Ordering::Acquire) == u64::MAX || stage.writer.is_none() {
+            return None;
+        }
+        let end = stage.log.end();
+        if stage.blocking().is_some() {
+            let is_due = |seat: &&Arc<Seat<K>>| seat.due().is_some_and(|due| due <= now);
+            stage.seats.iter().filter(is_due).for_each(|seat| seat.rearm(now));
+        } else {
+            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now, end);
+            let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
+            if !whom.is_empty() {
+                stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
+                self.written.store(stage.log.end(), Ordering::Release);
+                stage.fold();
+            }
+        }
+        let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
+        drop(stage);
+        self.wake_all();
+        next
+    }
+}
+
+impl<K: Resource> Stage<K> {
+    /// Folds what is too much for those who want it so.
+    fn fold(&self) {
+        let end = self.log.end();
+        for seat in &self.seats {
+            if matches!(seat.policy, Policy::Coalesce(_)) && seat.behind(end) > seat.policy.limit() {
+                seat.reader().fold_beyond(seat.policy.limit(), end);
+            }
+        }
+    }
 }
 
 impl<K> Stage<K> {
+    /// One who makes others wait and is too far behind.
+    fn blocking(&self) -> Option<&Arc<Seat<K>>> {
+        let end = self.log.end();
+        let is_full = |seat: &&Arc<Seat<K>>| {
+            matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
+        };
+        self.seats.iter().find(is_full)
+    }
+
     fn wants(&self) -> Wants {
         if self.seats.iter().any(|seat| seat.wants_again()) {
             Wants::Everything
@@ -357,41 +362,4 @@ impl<K> Stage<K> {
             Wants::Changes
         }
     }
-}
-
-impl<K> Tell<K> for Tidings<K> {
-    fn change(&mut self, event: Event<K>) {
-        self.changes += 1;
-        if self.wants == Wants::Nothing {
-            return;
-        }
-        match self.parts.last_mut() {
-            Some(Part::Changes(events)) if events.len() < longest(&event) => events.push(event),
-            _ => self.parts.push(Part::Changes(vec![event])),
-        }
-    }
-
-    fn again(&mut self, event: Event<K>) {
-        if self.wants != Wants::Everything {
-            return;
-        }
-        match self.parts.last_mut() {
-            Some(Part::Again(events)) if events.len() < longest(&event) => events.push(event),
-            _ => self.parts.push(Part::Again(vec![event])),
-        }
-    }
-
-    fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
-        self.changes += entries.len() as u64;
-        if self.wants != Wants::Nothing && !entries.is_empty() {
-            self.parts.push(Part::Initial(entries));
-        }
-    }
-}
-
-/// How many events are written to the log in one, and so freed in one when all have read them.
-///
-/// One whose objects are decoded when they are looked at grows by that.
-fn longest<K>(event: &Event<K>) -> usize {
-    if event.object().is_packed() { 32 } else { 1024 }
 }

@@ -11,6 +11,7 @@ mod options;
 mod reader;
 pub mod metrics;
 mod seat;
+mod tidings;
 mod hub;
 mod follower;
 mod registration;

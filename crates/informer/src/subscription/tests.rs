@@ -261,6 +261,27 @@ fn a_follower_that_is_always_behind_has_synced_when_it_has_handled_what_was_ther
     assert!(place.has_synced() && place.depth() > 100);
 }
 
+#[test]
+fn resyncs_of_others_do_not_pile_up_for_one_who_does_not_read() {
+    for policy in [Policy::block(2), Policy::coalesce(2)] {
+        let world = World::new();
+        let mut eager = world.hub.subscribe(Subscribe::new().resync(Duration::from_secs(1)));
+        let mut stuck = world.join(policy);
+        world.list([pod("a").version(1)], 1);
+        world.hub.complete();
+        let mut at = Instant::now();
+        for _ in 0..100 {
+            at += Duration::from_secs(2);
+            assert!(world.hub.resync(at).is_some_and(|next| next > at), "there is a next turn");
+            told(&mut eager);
+        }
+        assert!(stuck.registration().depth() <= 3, "{policy:?}: {}", stuck.registration().depth());
+        assert_eq!(told(&mut stuck), ["+a@1 initial"]);
+        world.hub.resync(at + Duration::from_secs(2));
+        assert_eq!(told(&mut eager), ["=a@1"], "it goes on when the other has caught up");
+    }
+}
+
 // R75
 #[test]
 fn a_resync_that_is_still_being_told_is_not_begun_again() {

@@ -1,0 +1,180 @@
+//! One who follows an informer.
+
+use crate::{
+    act::{Manner, NAMESPACES, Sees, Tier, Way},
+    ear::Ear,
+    history::{History, Rule},
+    truth::{State, Versions, namespace},
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::{
+    Event, Informer,
+    subscription::{Async, Policy, Registration, Subscribe, Subscription},
+};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::timeout;
+
+/// A follower, and what it was told.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    name: String,
+    pub(crate) manner: Manner,
+    ear: Arc<Mutex<Ear>>,
+    /// One that reads when it is told to.
+    stream: Option<Subscription<ConfigMap>>,
+    registration: Registration<ConfigMap>,
+}
+
+impl Follower {
+    /// Joins. Nothing if the informer cannot be joined any more.
+    pub(crate) fn join(
+        informer: &Informer<ConfigMap>,
+        manner: Manner,
+        history: &History,
+        number: usize,
+    ) -> Option<Self> {
+        let name = format!("f{number}");
+        let options = options(manner, &name);
+        // What is there now is what it is told first.
+        let replay = match manner.sees {
+            Sees::All => informer.len(),
+            Sees::Namespace(_) | Sees::Tier(_) => 0,
+        };
+        let ear = Ear::new(name.clone(), history.clone(), informer.store().clone(), replay);
+        let ear = Arc::new(Mutex::new(ear));
+        let (mut stream, hears) = (None, Arc::clone(&ear));
+        let registration = match manner.way {
+            Way::Read => {
+                let subscription = informer.subscribe_with(options);
+                let registration = subscription.registration().clone();
+                stream = Some(subscription);
+                registration
+            }
+            Way::Handler => {
+                let handler = move |event: &Event<ConfigMap>| lock(&hears).hear(event);
+                informer.add_handler_with(handler, options).ok()?
+            }
+            Way::SlowHandler(time) => {
+                let handler = move |event: Event<ConfigMap>| {
+                    let hears = Arc::clone(&hears);
+                    async move {
+                        tokio::time::sleep(time).await;
+                        lock(&hears).hear(&event);
+                    }
+                };
+                informer.add_handler_with(Async(handler), options).ok()?
+            }
+            Way::Panics(every) => {
+                let mut count = 0;
+                let handler = move |event: &Event<ConfigMap>| {
+                    lock(&hears).hear(event);
+                    count += 1;
+                    if count % every == 0 {
+                        // Without the word that a panic has for the screen.
+                        std::panic::resume_unwind(Box::new("on purpose"));
+                    }
+                };
+                informer.add_handler_with(handler, options).ok()?
+            }
+        };
+        Some(Self { name, manner, ear, stream, registration })
+    }
+
+    /// Takes what is there, up to so many events, if it is one that reads when it is told to.
+    pub(crate) async fn read(&mut self, events: usize) {
+        let Some(stream) = &mut self.stream else { return };
+        for _ in 0..events {
+            match timeout(Duration::ZERO, stream.next()).await {
+                Ok(Some(event)) => lock(&self.ear).hear(&event),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Leaves, and is told nothing from then on.
+    pub(crate) async fn leave(self) {
+        let Self { ear, stream, registration, .. } = self;
+        drop(stream);
+        registration.remove().await;
+        lock(&ear).close();
+    }
+
+    pub(crate) fn ear(&self) -> MutexGuard<'_, Ear> {
+        lock(&self.ear)
+    }
+
+    /// Whether an object exists for it.
+    pub(crate) fn sees(&self, key: &str, state: &State) -> bool {
+        match self.manner.sees {
+            Sees::All => true,
+            Sees::Namespace(number) => namespace(key) == NAMESPACES[number],
+            Sees::Tier(tier) => state.is_front == (tier == Tier::Front),
+        }
+    }
+
+    /// Whether it is told each change as it happens.
+    pub(crate) fn is_told_everything(&self) -> bool {
+        self.manner.sees == Sees::All && !matches!(self.manner.policy, Policy::Coalesce(_))
+    }
+
+    pub(crate) fn knows(&self, expected: &Versions) -> bool {
+        self.ear().versions() == *expected
+    }
+
+    /// Takes all that was published by now.
+    pub(crate) async fn catch_up(&mut self) {
+        self.read(usize::MAX).await;
+        if self.stream.is_none() {
+            self.registration.caught_up().await;
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        format!(
+            "{} {:?}, {} behind, synced: {}",
+            self.name,
+            self.manner,
+            self.registration.depth(),
+            self.registration.has_synced()
+        )
+    }
+
+    /// What waits for it is within its bounds, where what is published at once is at most so much.
+    pub(crate) fn check_bounds(&self, at_once: u64, history: &History) {
+        let limit = match self.manner.policy {
+            Policy::Unbounded => return,
+            Policy::Block(events) | Policy::Coalesce(events) => events.get() as u64,
+        };
+        let depth = self.registration.depth();
+        if depth > limit + at_once {
+            history
+                .breach(Rule::Bounded, format!("{} events wait for {}, {:?}", depth, self.name, self.manner));
+        }
+    }
+}
+
+/// What it asks for.
+fn options(manner: Manner, name: &str) -> Subscribe<ConfigMap> {
+    let mut options = Subscribe::new().policy(manner.policy).named(name);
+    if let Some(seconds) = manner.resync {
+        options = options.resync(Duration::from_secs(seconds));
+    }
+    match manner.sees {
+        Sees::All => options,
+        Sees::Namespace(number) => options.namespace(NAMESPACES[number]),
+        Sees::Tier(tier) => options.filter(move |map: &ConfigMap| {
+            map.metadata
+                .labels
+                .as_ref()
+                .is_some_and(|labels| labels.get("tier").is_some_and(|it| it == tier.label()))
+        }),
+    }
+}
+
+fn lock(ear: &Mutex<Ear>) -> MutexGuard<'_, Ear> {
+    // A handler that panics does so outside of it.
+    ear.lock().unwrap_or_else(PoisonError::into_inner)
+}

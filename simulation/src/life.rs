@@ -1,0 +1,347 @@
+//! One informer, from its start to its end, with those who follow it.
+
+use crate::{
+    act::{Ending, Manner, NAMESPACES, Way},
+    ear::{Change, Seen},
+    follower::Follower,
+    history::{History, Rule},
+    scenario::Setup,
+    server::Server,
+    tap::Tap,
+    truth::{Scope, Truth, Versions},
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::{
+    Informer,
+    reflector::{Cause, Config, Consistency},
+    store::Snapshot,
+    subscription::Policy,
+};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
+
+/// An informer that runs, and what was seen of it so far.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) informer: Informer<ConfigMap>,
+    pub(crate) scope: Scope,
+    tap: Tap,
+    /// The first of them has been there from the start, and is told everything at once.
+    followers: Vec<Follower>,
+    joined: usize,
+    history: History,
+    /// How many events may be published at once.
+    at_once: u64,
+    /// What the server's version was when it was first seen to have synced.
+    pub(crate) synced_at: Option<u64>,
+    /// Whether one key changed so often that deltas may have been folded.
+    pub(crate) is_folded: bool,
+    last: Option<Arc<Snapshot<ConfigMap>>>,
+    newest: BTreeMap<String, u64>,
+}
+
+const TIER: &str = "tier";
+
+impl Life {
+    pub(crate) fn begin(setup: &Setup, server: &Server, history: &History) -> Self {
+        let tap = Tap::new(history.clone(), Arc::clone(&server.tears));
+        let scope = setup.scope();
+        let mut builder = Informer::<ConfigMap>::new(tap.client(server.client())).config(setup.config());
+        if let Some(namespaces) = &scope.namespaces {
+            builder = builder.namespaces(namespaces.iter().copied());
+        }
+        if scope.only_front {
+            builder = builder.labels("tier=front");
+        }
+        let hears = history.clone();
+        let builder = builder
+            .keep(setup.keep)
+            .encoding(setup.encoding)
+            .queue(NonZeroUsize::new(setup.queue).unwrap_or(NonZeroUsize::MIN))
+            .resync(Duration::from_secs(setup.resync))
+            .index(TIER, |map: &ConfigMap| {
+                map.metadata.labels.as_ref().and_then(|labels| labels.get(TIER).cloned())
+            })
+            .on_error(move |report| {
+                hears.note(format_args!(
+                    "  fails {:?}: {}; {:?}",
+                    report.activity, report.cause, report.outlook
+                ));
+                hears.count(&format!("failed: {}", report.cause.kind()));
+                if let Cause::Inconsistent(differences) = &report.cause {
+                    hears.breach(Rule::CacheIsServer, differences.to_string());
+                }
+            });
+        let informer = builder.build().expect("the setup is sound");
+        let first = Follower::join(&informer, Manner::EAGER, history, 0).expect("it is not stopped");
+        informer.start();
+        let keys = (setup.objects + 1) * NAMESPACES.len() as u64;
+        Self {
+            informer,
+            scope,
+            tap,
+            followers: vec![first],
+            joined: 0,
+            history: history.clone(),
+            at_once: 2 * setup.queue.min(64 * keys as usize) as u64 + 4 * keys + 64,
+            synced_at: None,
+            is_folded: false,
+            last: None,
+            newest: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn join(&mut self, manner: Manner) {
+        self.joined += 1;
+        self.history.count(&format!("joined: {}", kind(manner)));
+        match Follower::join(&self.informer, manner, &self.history, self.joined) {
+            Some(follower) => self.followers.push(follower),
+            None => self.history.breach(Rule::GoesOn, "a running informer takes nobody".to_owned()),
+        }
+    }
+
+    /// Lets a follower go, if there is one of that number beside the first.
+    pub(crate) async fn leave(&mut self, number: usize) {
+        if number + 1 < self.followers.len() {
+            self.history.count("left");
+            self.followers.remove(number + 1).leave().await;
+        }
+    }
+
+    pub(crate) async fn read(&mut self, number: usize, events: usize) {
+        if let Some(follower) = self.followers.get_mut(number + 1) {
+            follower.read(events).await;
+        }
+    }
+
+    pub(crate) async fn read_all(&mut self) {
+        for follower in &mut self.followers {
+            follower.read(usize::MAX).await;
+        }
+    }
+
+    pub(crate) async fn catch_up(&mut self) {
+        for follower in &mut self.followers {
+            follower.catch_up().await;
+        }
+    }
+
+    /// What must hold at any time.
+    pub(crate) fn check(&mut self, server: &Server) {
+        if self.informer.is_stopped() {
+            self.history.breach(Rule::GoesOn, "the informer broke down".to_owned());
+        }
+        if self.synced_at.is_none() && self.informer.has_synced() {
+            self.synced_at = Some(server.version());
+        }
+        for follower in &self.followers {
+            follower.ear().verify(&server.truth);
+            follower.check_bounds(self.at_once, &self.history);
+        }
+        self.check_snapshot(&server.truth);
+    }
+
+    fn check_snapshot(&mut self, truth: &Truth) {
+        let snapshot = self.informer.snapshot();
+        if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &snapshot)) {
+            return;
+        }
+        let number = |snapshot: &Snapshot<ConfigMap>| {
+            snapshot.version().and_then(|version| version.to_string().parse::<u64>().ok())
+        };
+        if let Some(last) = &self.last
+            && number(last) > number(&snapshot)
+        {
+            self.history.breach(
+                Rule::NeverBack,
+                format!("the cache was at {:?}, and is at {:?}", last.version(), snapshot.version()),
+            );
+        }
+        let mut fronts = Vec::new();
+        for object in snapshot.list() {
+            let seen = Seen::of(&object);
+            let newest = self.newest.entry(seen.key.clone()).or_default();
+            if seen.version < *newest {
+                self.history.breach(
+                    Rule::NeverBack,
+                    format!("{} was at {newest}, and is at {}", seen.key, seen.version),
+                );
+            }
+            *newest = seen.version;
+            if !seen.was_so(truth) {
+                self.history.breach(Rule::WasSo, format!("{seen:?} is cached"));
+            }
+            if seen.is_front {
+                fronts.push(seen.key);
+            }
+        }
+        let mut indexed: Vec<_> = snapshot
+            .by_index(TIER, "front")
+            .unwrap_or_default()
+            .iter()
+            .map(|map| Seen::of(map).key)
+            .collect();
+        fronts.sort_unstable();
+        indexed.sort_unstable();
+        if fronts != indexed {
+            self.history
+                .breach(Rule::IndexAgrees, format!("{indexed:?} stand under front, {fronts:?} should"));
+        }
+        self.last = Some(snapshot);
+    }
+
+    /// For how long it has asked for nothing.
+    pub(crate) fn quiet(&self) -> Duration {
+        self.tap.quiet()
+    }
+
+    /// How often the whole state was asked for.
+    pub(crate) fn asked(&self) -> u64 {
+        let counts = self.informer.status().counts;
+        counts.lists + counts.streams
+    }
+
+    /// What the cache holds.
+    pub(crate) fn versions(&self) -> Versions {
+        let seen = self.informer.list();
+        seen.iter().map(|map| Seen::of(map)).map(|seen| (seen.key, seen.version)).collect()
+    }
+
+    /// Whether the cache has come to this version, and everyone has been told.
+    pub(crate) fn is_settled(&self, version: u64, truth: &Truth) -> bool {
+        let reached = self.informer.version().and_then(|version| version.to_string().parse::<u64>().ok());
+        reached.is_some_and(|reached| reached >= version)
+            && self.followers.iter().all(|follower| follower.knows(&self.expected(follower, truth)))
+    }
+
+    fn expected(&self, follower: &Follower, truth: &Truth) -> Versions {
+        truth.versions(|key, state| self.scope.passes(key, state) && follower.sees(key, state))
+    }
+
+    /// What keeps it from being settled.
+    pub(crate) fn trouble(&self, version: u64, truth: &Truth) -> (Rule, String) {
+        let status = self.informer.status();
+        let at = self.informer.version();
+        if at.as_ref().is_none_or(|at| at.to_string().parse::<u64>().is_ok_and(|at| at < version)) {
+            let sources: Vec<_> = status
+                .sources
+                .iter()
+                .map(|source| (&source.namespace, &source.status.phase, &source.status.last_error))
+                .collect();
+            return (Rule::GoesOn, format!("the cache is at {at:?} and should be at {version}: {sources:?}"));
+        }
+        let slow = self.followers.iter().find(|follower| !follower.knows(&self.expected(follower, truth)));
+        let detail = slow.map(|follower| {
+            format!(
+                "{}; it was told {:?}, of {:?}",
+                follower.describe(),
+                follower.ear().versions(),
+                self.expected(follower, truth)
+            )
+        });
+        (Rule::AddsUp, detail.unwrap_or_default())
+    }
+
+    /// Holds what was told to some against what was told to others, and against what was written.
+    pub(crate) fn compare(&self, truth: &Truth) {
+        let reference = self.followers[0].ear().changes.clone();
+        for follower in self.followers.iter().skip(1).filter(|follower| follower.is_told_everything()) {
+            let ear = follower.ear();
+            let told = &ear.changes;
+            let same =
+                reference.len().checked_sub(told.len()).is_some_and(|skip| reference[skip..] == told[..]);
+            if !same {
+                self.history.breach(
+                    Rule::AllAlike,
+                    format!("{} was told {told:?}, the first {reference:?}", follower.describe()),
+                );
+            }
+        }
+        let replaces = self.informer.status().counts.replaces;
+        let sources = self.scope.namespaces.as_ref().map_or(1, Vec::len) as u64;
+        if let (Some(since), false, true) =
+            (self.synced_at, self.scope.only_front || self.is_folded, replaces == sources)
+        {
+            self.history.count("compared: every write");
+            self.compare_writes(since, &reference, truth);
+        }
+    }
+
+    fn compare_writes(&self, since: u64, told: &[Change], truth: &Truth) {
+        let mut by_key: BTreeMap<&str, [Vec<(u64, bool)>; 2]> = BTreeMap::new();
+        for write in truth.writes.iter().filter(|write| write.version > since && self.scope.has(&write.key)) {
+            by_key.entry(&write.key).or_default()[0].push((write.version, write.state.is_none()));
+        }
+        for change in told.iter().filter(|change| change.version > since) {
+            by_key.entry(&change.key).or_default()[1].push((change.version, change.is_gone));
+        }
+        for (key, [written, told]) in by_key {
+            if written != told {
+                self.history.breach(Rule::EveryWrite, format!("{key}: written {written:?}, told {told:?}"));
+            }
+        }
+    }
+
+    /// Ends it, and sees that nothing of it is left.
+    pub(crate) async fn end(self, ending: Ending) {
+        let Self { informer, tap, followers, history, .. } = self;
+        let counts = informer.status().counts;
+        for (what, count) in [
+            ("lists", counts.lists),
+            ("streams", counts.streams),
+            ("watches", counts.watches),
+            ("states", counts.replaces),
+            ("states streamed", counts.streamed),
+            ("changes", counts.events),
+        ] {
+            history.add(&format!("reflected: {what}"), count);
+        }
+        match ending {
+            Ending::Stopped => {
+                informer.stop().await;
+                if informer.tasks() > 0 {
+                    history.breach(Rule::OverIsOver, format!("{} tasks run after stop", informer.tasks()));
+                }
+                history.count("ended: stopped");
+            }
+            Ending::Dropped => {
+                drop(informer);
+                // Who is at an event finishes it.
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                history.count("ended: dropped");
+            }
+        }
+        tap.close();
+        followers.iter().for_each(|follower| follower.ear().close());
+        // Whatever were to come would come by then.
+        tokio::time::sleep(Duration::from_secs(100)).await;
+    }
+}
+
+impl Setup {
+    fn scope(&self) -> Scope {
+        let namespaces = self.namespaces.map(|count| NAMESPACES[..count].to_vec());
+        Scope { namespaces, only_front: self.selects }
+    }
+
+    fn config(&self) -> Config {
+        let mut config = Config::default();
+        config.strategy = self.strategy;
+        config.page_size = std::num::NonZeroU64::new(self.page_size);
+        config.consistency = if self.is_checked { Consistency::Checked } else { Consistency::Trusted };
+        if !self.is_patient {
+            config.backoff.initial = Duration::from_millis(50);
+            config.backoff.cap = Duration::from_secs(1);
+        }
+        config
+    }
+}
+
+fn kind(manner: Manner) -> &'static str {
+    match (manner.policy, manner.way) {
+        (Policy::Unbounded, _) => "unbounded",
+        (Policy::Block(_), Way::Read) => "blocking, and reads at times",
+        (Policy::Block(_), _) => "blocking",
+        (Policy::Coalesce(_), Way::Read) => "coalescing, and reads at times",
+        (Policy::Coalesce(_), _) => "coalescing",
+    }
+}

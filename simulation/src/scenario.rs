@@ -1,0 +1,222 @@
+//! What a seed says: how the world is set up, and what happens in it.
+
+use crate::{
+    act::{Act, Asked, Crowd, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Tier, Trouble, Way},
+    random::Random,
+};
+use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::Policy};
+use std::{fmt, time::Duration};
+
+/// A world, and what happens in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    pub(crate) seed: u64,
+    pub(crate) setup: Setup,
+    pub(crate) script: Vec<Entry>,
+}
+
+/// An act, and how long nothing is done after it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) act: Act,
+    pub(crate) pause: Duration,
+}
+
+/// How the world is set up.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setup {
+    /// How many objects there may be in each namespace.
+    pub(crate) objects: u64,
+    /// So many are there before anyone looks.
+    pub(crate) before: u64,
+    /// How many namespaces the informer asks for; nothing is all of them at once.
+    pub(crate) namespaces: Option<usize>,
+    /// Whether it asks only for objects of one tier.
+    pub(crate) selects: bool,
+    pub(crate) keep: Keep,
+    pub(crate) strategy: Strategy,
+    pub(crate) encoding: Encoding,
+    pub(crate) page_size: u64,
+    pub(crate) queue: usize,
+    pub(crate) is_checked: bool,
+    pub(crate) is_patient: bool,
+    pub(crate) resync: u64,
+    /// How many events the server remembers.
+    pub(crate) history: usize,
+    pub(crate) bookmarks: Duration,
+}
+
+impl Scenario {
+    /// What this seed says.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let setup = Setup::draw(&mut random);
+        let length = random.between(10, 70);
+        let script = (0..length).map(|_| Entry::draw(&mut random, &setup)).collect();
+        Self { seed, setup, script }
+    }
+
+    /// How many acts there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.script.len()
+    }
+
+    /// Whether nothing happens.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.script.is_empty()
+    }
+
+    /// The same world, in which only these happen.
+    pub(crate) fn with(&self, script: Vec<Entry>) -> Self {
+        Self { script, ..self.clone() }
+    }
+}
+
+impl Setup {
+    fn draw(random: &mut Random) -> Self {
+        let objects = random.between(1, 8);
+        Self {
+            objects,
+            before: random.below(objects * 3),
+            namespaces: random.pick(&[None, None, Some(1), Some(2), Some(3)]),
+            selects: random.once_in(4),
+            keep: random.pick(&[Keep::Whole, Keep::Whole, Keep::Whole, Keep::Compact]),
+            strategy: random.pick(&[
+                Strategy::Stream,
+                Strategy::Stream,
+                Strategy::List,
+                Strategy::List,
+                Strategy::StreamOnly,
+            ]),
+            encoding: random.pick(&[Encoding::Auto, Encoding::Json]),
+            page_size: random.pick(&[0, 0, 1, 2, 3, 5]),
+            queue: random.pick(&[1, 4, 16, 4096, 4096]),
+            is_checked: random.once_in(6),
+            is_patient: random.once_in(3),
+            resync: random.pick(&[0, 0, 0, 30, 120]),
+            history: random.pick(&[4, 16, 16_384]),
+            bookmarks: random.pick(&[
+                Duration::from_secs(60),
+                Duration::from_secs(20),
+                Duration::from_secs(5),
+            ]),
+        }
+    }
+}
+
+impl Entry {
+    fn draw(random: &mut Random, setup: &Setup) -> Self {
+        let act = Act::draw(random, setup);
+        let pause = match random.below(20) {
+            0..=6 => Duration::ZERO,
+            7..=12 => random.millis(1, 20),
+            13..=16 => random.millis(20, 1000),
+            17 | 18 => random.millis(1000, 5000),
+            _ if random.once_in(5) => random.millis(60_000, 900_000),
+            _ => random.millis(5000, 60_000),
+        };
+        Self { act, pause }
+    }
+}
+
+impl Act {
+    fn draw(random: &mut Random, setup: &Setup) -> Self {
+        let place = Place { namespace: random.below(3) as usize, number: random.below(setup.objects) };
+        let tier = random.pick(&[Tier::Front, Tier::Front, Tier::Back]);
+        match random.below(200) {
+            0..=79 => Self::Put(place, tier),
+            80..=104 => Self::Delete(place),
+            105..=116 => Self::Recreate(place, tier),
+            117 => Self::Burst(place, random.between(60, 100), random.pick(&[Crowd::Free, Crowd::Stuck])),
+            118..=149 => Self::trouble(random),
+            150..=155 => Self::Cut,
+            156..=158 => Self::Compact,
+            159..=161 => Self::Restart,
+            162..=166 => Self::Forget(random.between(1, 3)),
+            167..=176 => Self::Join(Manner::draw(random)),
+            177..=181 => Self::Leave(random.below(6) as usize),
+            182..=190 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
+            191..=195 => Self::Renew(random.pick(&[Ending::Stopped, Ending::Dropped])),
+            _ => Self::Settle,
+        }
+    }
+}
+
+impl Act {
+    fn trouble(random: &mut Random) -> Self {
+        let trouble = Trouble::draw(random);
+        // What has to do with the whole state strikes only when that is asked for.
+        let provoked = match trouble.asked() {
+            Asked::Watch => [Provoked::Not, Provoked::ByCut],
+            Asked::List => [Provoked::ByForgetting, random.pick(&[Provoked::Not, Provoked::ByRenewal])],
+        };
+        Self::Trouble(trouble, random.pick(&provoked))
+    }
+}
+
+impl Trouble {
+    fn draw(random: &mut Random) -> Self {
+        let asked = random.pick(&[Asked::Watch, Asked::Watch, Asked::List]);
+        let abruptly = random.once_in(2);
+        let times = random.pick(&[1, 1, 2, 5]);
+        match random.below(20) {
+            0..=4 => Self::Answer {
+                asked,
+                code: random.pick(&[429, 500, 503, 504, 410, 403, 404]),
+                retry_after: random.once_in(3).then(|| random.between(1, 5)),
+                times,
+            },
+            5 | 6 => Self::Stall {
+                asked,
+                time: random.pick(&[10, 3000, 90_000, 3_000_000].map(Duration::from_millis)),
+            },
+            7 | 8 => Self::CutAfterEvents { events: random.below(5), abruptly },
+            9 => Self::CutAfter { time: random.millis(0, 5000), abruptly },
+            10 => Self::Pieces { size: random.between(1, 60) as usize },
+            11 => Self::DropBookmarks,
+            12 => Self::DelayBookmarks { time: random.millis(0, 60_000) },
+            13 => Self::DropInitialEventsEnd,
+            14 => Self::DelayInitialEventsEnd { time: random.millis(0, 90_000) },
+            15 => Self::RefuseStreams { times },
+            16 => Self::ExpireContinue,
+            17 => Self::RefuseConnections { time: random.millis(0, 20_000) },
+            _ => Self::Tear {
+                asked,
+                bytes: random.below(1500) as usize,
+                abruptly: abruptly || asked == Asked::List,
+            },
+        }
+    }
+}
+
+impl Manner {
+    fn draw(random: &mut Random) -> Self {
+        let events = random.between(1, 12) as usize;
+        let policies =
+            [Policy::Unbounded, Policy::coalesce(events), Policy::coalesce(events), Policy::block(events)];
+        let time = random.millis(1, 300);
+        let ways =
+            [Way::Read, Way::Read, Way::Handler, Way::SlowHandler(time), Way::Panics(events as u64 + 1)];
+        let namespace = random.below(NAMESPACES.len() as u64) as usize;
+        let sees = [Sees::All, Sees::All, Sees::All, Sees::Namespace(namespace), Sees::Tier(Tier::Front)];
+        Self {
+            way: random.pick(&ways),
+            policy: random.pick(&policies),
+            sees: random.pick(&sees),
+            resync: random.pick(&[None, None, Some(0), Some(30), Some(90)]),
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?}", self.setup)?;
+        for (number, Entry { act, pause }) in self.script.iter().enumerate() {
+            writeln!(f, "{number:>4} {act:?}, then {pause:?}")?;
+        }
+        Ok(())
+    }
+}
