@@ -7,11 +7,13 @@ use crate::trouble::{Class, Trouble, chain};
 use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event, Informer, Keep, list_watch,
+    Event, Informer, Keep,
+    informer::{Save, StartError},
+    list_watch,
     reflector::{self, Backoff, Report, Strategy},
     subscription::{Policy, Subscribe},
 };
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 /// A kind that is followed.
 #[derive(Clone, Debug)]
@@ -42,6 +44,16 @@ pub(crate) struct Manner {
     pub(crate) indexing: Indexing,
     pub(crate) backoff: Backoff,
     pub(crate) hear: Hear,
+    pub(crate) saving: Option<Saving>,
+}
+
+/// Where caches are saved.
+#[derive(Clone, Debug)]
+pub(crate) struct Saving {
+    /// Each kind has a folder below this.
+    pub(crate) folder: PathBuf,
+    /// Whether Secrets are saved too.
+    pub(crate) secrets: bool,
 }
 
 /// Which namespaces are meant; nothing means all.
@@ -53,7 +65,8 @@ pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec
     }
 }
 
-/// Starts to follow a kind, in these namespaces or in all.
+/// Prepares to follow a kind, in these namespaces or in all. It has yet to be started: who wants to hear of every change follows it
+/// first.
 pub(crate) fn follow(
     connection: &Connection,
     kind: &Kind,
@@ -98,8 +111,27 @@ pub(crate) fn follow(
     if manner.indexing == Indexing::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
-    let informer = informer.start().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;
+    if let Some(Saving { folder, secrets }) = &manner.saving {
+        let save = Save::in_folder(folder.join(kind.resource()));
+        informer = informer.save_to(if *secrets { save.secrets() } else { save });
+    }
+    let informer = informer.build().map_err(|error| refused(&error))?;
     Ok(Followed { kind: kind.clone(), informer })
+}
+
+/// Why an informer cannot be.
+fn refused(error: &StartError) -> Trouble {
+    match error {
+        StartError::SecretsNotSaved => {
+            let trouble = Trouble::new(Class::Usage, "secrets are not saved unless that is asked for");
+            trouble.advise("--save-secrets saves them, in files that only you may read")
+        }
+        StartError::Saved(error) if error.is_locked() => Trouble::new(Class::Other, chain(error)),
+        StartError::Saved(error) => {
+            Trouble::new(Class::Other, chain(error)).advise("to start over is to delete what is there")
+        }
+        error => Trouble::new(Class::Usage, chain(error)),
+    }
 }
 
 fn node(object: &DynamicObject) -> Option<String> {

@@ -54,6 +54,6 @@ async fn show(queue: &DeltaFifo<ConfigMap>) {
             Delta::Updated(map) => println!("updated {} {:?}", deltas.key(), map.data),
             Delta::Deleted(_) => println!("deleted {}", deltas.key()),
         },
-        Entry::Resync | Entry::Bookmark => {}
+        Entry::Resync | Entry::Bookmark | Entry::Resumed => {}
     }
 }

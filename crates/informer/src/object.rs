@@ -40,8 +40,9 @@ enum Form<K> {
     Packed(Arc<Lazy<K>>),
 }
 
+/// An object in the small, and what was decoded of it.
 #[cfg(feature = "compact")]
-struct Lazy<K> {
+pub(crate) struct Lazy<K> {
     key: Key,
     packed: Packed<K>,
     decoded: OnceLock<Arc<K>>,
@@ -52,6 +53,16 @@ pub(crate) enum Kept<K> {
     Whole(Arc<K>),
     #[cfg(feature = "compact")]
     Packed(Packed<K>),
+    /// Decoded, as soon as somebody has looked at it, with the bytes beside it.
+    #[cfg(feature = "compact")]
+    Beside(Arc<Lazy<K>>),
+}
+
+#[cfg(feature = "compact")]
+impl<K> Lazy<K> {
+    fn look(&self) -> &Arc<K> {
+        self.decoded.get_or_init(|| self.packed.decode())
+    }
 }
 
 impl<K> Object<K> {
@@ -80,6 +91,7 @@ impl<K> Object<K> {
             #[cfg(feature = "compact")]
             Form::Packed(lazy) => match lazy.decoded.get() {
                 Some(object) => look(object),
+                None if lazy.packed.stays_decoded() => look(lazy.look()),
                 None => look(&lazy.packed.decode()),
             },
         }
@@ -90,6 +102,8 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(object) => Kept::Whole(Arc::clone(object)),
             #[cfg(feature = "compact")]
+            Form::Packed(lazy) if lazy.packed.stays_decoded() => Kept::Beside(Arc::clone(lazy)),
+            #[cfg(feature = "compact")]
             Form::Packed(lazy) => Kept::Packed(lazy.packed.clone()),
         }
     }
@@ -99,7 +113,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(_) => false,
             #[cfg(feature = "compact")]
-            Form::Packed(_) => true,
+            Form::Packed(lazy) => !lazy.packed.stays_decoded(),
         }
     }
 
@@ -116,7 +130,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(object) => object,
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => lazy.decoded.get_or_init(|| lazy.packed.decode()),
+            Form::Packed(lazy) => lazy.look(),
         }
     }
 }
@@ -127,6 +141,15 @@ impl<K> Object<K> {
     pub(crate) fn packed(key: Key, packed: Packed<K>, decoded: Option<Arc<K>>) -> Self {
         let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
         Self(Form::Packed(Arc::new(Lazy { key, packed, decoded })))
+    }
+
+    /// Its bytes, where it has some.
+    #[cfg(feature = "saved")]
+    pub(crate) fn bytes(&self) -> Option<&Packed<K>> {
+        match &self.0 {
+            Form::Whole(_) => None,
+            Form::Packed(lazy) => Some(&lazy.packed),
+        }
     }
 
     /// Keeps it as `again` makes it, where that makes something.
@@ -175,6 +198,8 @@ impl<K> Kept<K> {
             Self::Whole(object) => Arc::clone(object),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode(),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Arc::clone(lazy.look()),
         }
     }
 
@@ -185,6 +210,8 @@ impl<K> Kept<K> {
             Self::Whole(object) => Arc::clone(object),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode_again(key.digest()),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Arc::clone(lazy.look()),
         }
     }
 
@@ -194,6 +221,8 @@ impl<K> Kept<K> {
             Self::Whole(_) => false,
             #[cfg(feature = "compact")]
             Self::Packed(_) => true,
+            #[cfg(feature = "compact")]
+            Self::Beside(_) => false,
         }
     }
 
@@ -203,6 +232,8 @@ impl<K> Kept<K> {
             Self::Whole(_) => None,
             #[cfg(feature = "compact")]
             Self::Packed(packed) => Some(packed.size()),
+            #[cfg(feature = "compact")]
+            Self::Beside(_) => None,
         }
     }
 
@@ -213,6 +244,8 @@ impl<K> Kept<K> {
             Self::Whole(object) => Object(Form::Whole(Arc::clone(object))),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Object(Form::Packed(Arc::clone(lazy))),
         }
     }
 
@@ -223,7 +256,9 @@ impl<K> Kept<K> {
             #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Packed(other)) => one.ptr_eq(&other.packed),
             #[cfg(feature = "compact")]
-            (Self::Whole(_), Form::Packed(_)) | (Self::Packed(_), Form::Whole(_)) => false,
+            (Self::Beside(one), Form::Packed(other)) => Arc::ptr_eq(one, other),
+            #[cfg(feature = "compact")]
+            (Self::Whole(_), Form::Packed(_)) | (Self::Packed(_) | Self::Beside(_), Form::Whole(_)) => false,
         }
     }
 
@@ -232,6 +267,8 @@ impl<K> Kept<K> {
         match (self, &object.0) {
             #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Packed(other)) => one.is_loose() && !other.packed.is_loose(),
+            #[cfg(feature = "compact")]
+            (Self::Beside(one), Form::Packed(other)) => one.packed.is_loose() && !other.packed.is_loose(),
             _ => false,
         }
     }
@@ -244,6 +281,8 @@ impl<K: Resource> Kept<K> {
             Self::Whole(object) => is_same_state(&Identity::of(&**object), identity),
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.is_state(identity),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => lazy.packed.is_state(identity),
         }
     }
 
@@ -259,6 +298,10 @@ impl<K: Resource> Kept<K> {
             (Self::Whole(one), Form::Packed(other)) => other.packed.is_state(&Identity::of(&**one)),
             #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Whole(other)) => one.is_state(&Identity::of(&**other)),
+            #[cfg(feature = "compact")]
+            (Self::Beside(one), Form::Packed(other)) => one.packed.is_same_state(&other.packed),
+            #[cfg(feature = "compact")]
+            (Self::Beside(one), Form::Whole(other)) => one.packed.is_state(&Identity::of(&**other)),
         }
     }
 }

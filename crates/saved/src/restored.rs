@@ -75,6 +75,11 @@ impl Restored {
         self.attachments.get(&id)
     }
 
+    /// The ids under which something was attached, in order.
+    pub fn attachments(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.attachments.keys().copied()
+    }
+
     /// When it was saved, by the clock of who saved it.
     #[must_use]
     pub fn saved_at(&self) -> Option<SystemTime> {

@@ -30,6 +30,14 @@ pub(crate) struct Watch {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub(crate) period: Option<Duration>,
 
+    /// Keeps what is there in a folder, one for each resource below it: the next run with it goes on from there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Saves Secrets too, in files that only you may read
+    #[arg(long, requires = "save")]
+    pub(crate) save_secrets: bool,
+
     /// At the end, writes one JSON line per object: key, uid, resourceVersion
     #[arg(long, value_name = "FILE")]
     pub(crate) dump: Option<PathBuf>,

@@ -95,12 +95,14 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     // Half of the memory, and nobody reads them here.
     let following = Following { no_managed_fields: true, ..stage.following };
     let places = namespaces(&following, None);
-    let manner = Manner { indexing: Indexing::Browsing, backoff: stage.backoff, hear: Arc::new(|_| {}) };
+    let manner =
+        Manner { indexing: Indexing::Browsing, backoff: stage.backoff, hear: Arc::new(|_| {}), saving: None };
     let one = |kind| {
         let what = (places.as_deref(), &following);
         follow(stage.connection, kind, what, manner.clone())
     };
     let followed: Vec<Followed> = stage.kinds.iter().map(one).collect::<Result<_, _>>()?;
+    followed.iter().for_each(|followed| followed.informer.start());
     let history = Arc::new(History::default());
     let recorder = tokio::spawn(record(followed.clone(), Arc::clone(&history)));
     let (answers, answered) = mpsc::channel(1);

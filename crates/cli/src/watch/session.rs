@@ -5,7 +5,7 @@ use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
 use crate::change::clean;
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, Manner, Pace, events, follow, namespaces};
+use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::notice::say;
@@ -14,7 +14,10 @@ use crate::paint::Paint;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble};
 use clap::Parser;
-use futures_util::{FutureExt, StreamExt, future::try_join_all};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{join_all, try_join_all},
+};
 use kube_core::DynamicObject;
 use kube_informer::{
     Event,
@@ -62,12 +65,16 @@ async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Resul
     let kinds = connection.catalog().await?.resolve(&asked.resources)?;
     let mut session = Session {
         printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
-        followed: start(&connection, &kinds, &asked)?,
+        followed: prepare(&connection, &kinds, &asked)?,
         progress: Progress::new(!asked.quiet),
         told: Told::default(),
         asked,
     };
     let ending = session.follow(clock).await?;
+    if session.asked.save.is_some() {
+        // What there is of it is written before this returns.
+        join_all(session.followed.iter().map(|followed| followed.informer.stop())).await;
+    }
     session.printer.flush()?;
     session.finish(ending, began, &tally)
 }
@@ -99,6 +106,8 @@ impl Session {
         // Who wants one state needs no events.
         let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
         let mut events = events(followed, Pace::Every);
+        self.restored();
+        self.followed.iter().for_each(|followed| followed.informer.start());
         loop {
             tokio::select! {
                 biased;
@@ -142,6 +151,20 @@ impl Session {
         self.printer.event((at, &self.followed[at].kind), event)
     }
 
+    /// Tells what an earlier run has left, and of folders that are of no use.
+    fn restored(&self) {
+        for followed in self.followed.iter().filter(|_| !self.asked.quiet) {
+            let (status, resource) = (followed.informer.status(), followed.kind.resource());
+            if let Some(restored) = status.restored {
+                let objects = count(restored.objects as u64, "object");
+                say(format!("{resource}: restored {objects}, {} seconds old", restored.age.as_secs()));
+            }
+            if let Some(failing) = status.saving.and_then(|saving| saving.failing) {
+                say(format!("{resource}: nothing is saved: {failing}"));
+            }
+        }
+    }
+
     /// Who asked for everything has got nothing in time.
     fn late(&self) -> Trouble {
         let late = self.followed.iter().filter(|followed| !followed.informer.has_synced());
@@ -179,11 +202,12 @@ impl Session {
     }
 }
 
-/// Starts an informer for each kind.
-fn start(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
+/// Prepares an informer for each kind.
+fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
     let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
     let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
-    let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear };
+    let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
+    let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
     let one = |kind| {
         let what = (namespaces.as_deref(), &asked.following);
         follow(connection, kind, what, manner.clone())

@@ -21,6 +21,7 @@ pub(super) struct Stats {
     encoding: Option<&'static str>,
     keep: &'static str,
     compact_bytes: Option<u64>,
+    restored: Option<Restored>,
     lists: u64,
     streams: u64,
     relists: BTreeMap<String, u64>,
@@ -43,6 +44,7 @@ struct Figures {
     strategy: Option<&'static str>,
     encoding: Option<&'static str>,
     compact_bytes: Option<u64>,
+    restored: Option<Restored>,
     lists: u64,
     streams: u64,
     relists: BTreeMap<String, u64>,
@@ -50,6 +52,13 @@ struct Figures {
     watch_events: BTreeMap<String, u64>,
     errors: BTreeMap<String, u64>,
     bytes_received: u64,
+}
+
+/// What an earlier run had saved.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Restored {
+    objects: u64,
+    age_seconds: f64,
 }
 
 impl Stats {
@@ -82,6 +91,7 @@ impl Stats {
                 Keeping::Compact => "compact",
             },
             compact_bytes: kinds.values().map(|one| one.compact_bytes).sum(),
+            restored: kinds.values().filter_map(|one| one.restored).reduce(Restored::and),
             lists: sum(|one| one.lists),
             streams: sum(|one| one.streams),
             relists: merge(|one| &one.relists),
@@ -109,6 +119,10 @@ impl Figures {
             strategy: strategy(&status),
             encoding: encoding(&status),
             compact_bytes: None,
+            restored: status.restored.map(|restored| Restored {
+                objects: restored.objects as u64,
+                age_seconds: restored.age.as_secs_f64(),
+            }),
             lists: counts.lists,
             streams: counts.streams,
             relists: tally.by(RELISTS, name, "reason"),
@@ -117,6 +131,14 @@ impl Figures {
             errors: tally.by(ERRORS, name, "kind"),
             bytes_received: tally.total(BYTES, name),
         }
+    }
+}
+
+impl Restored {
+    /// Both together, which are as old as the older one.
+    fn and(self, other: Self) -> Self {
+        let age_seconds = self.age_seconds.max(other.age_seconds);
+        Self { objects: self.objects + other.objects, age_seconds }
     }
 }
 

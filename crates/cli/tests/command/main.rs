@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
 mod folder;
+mod save;
 mod server;
 mod program;
 mod terminal;

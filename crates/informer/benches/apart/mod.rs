@@ -21,10 +21,17 @@ pub(crate) struct Apart {
 
 impl Apart {
     /// Starts this program again as a server with so many pods of the corpus.
+    #[allow(dead_code, reason = "each benchmark compiles this file for itself, and some want changes")]
     pub(crate) fn with_pods(pods: u64) -> Self {
+        Self::churning(pods, 0)
+    }
+
+    /// The same, and so many of them change each second.
+    #[allow(dead_code, reason = "each benchmark compiles this file for itself, and not all want changes")]
+    pub(crate) fn churning(pods: u64, rate: u64) -> Self {
         let program = env::current_exe().expect("a program has a path");
         let mut child = Command::new(program)
-            .args(["serve", &pods.to_string()])
+            .args(["serve", &pods.to_string(), &rate.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -66,10 +73,11 @@ pub(crate) fn served() -> bool {
     let arguments: Vec<_> = env::args().collect();
     let Some(place) = arguments.iter().position(|argument| argument == "serve") else { return false };
     let pods = arguments[place + 1].parse().expect("a number of pods");
+    let rate = arguments[place + 2].parse().expect("a number of changes");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = DevServer::builder().listen("127.0.0.1:0").start().await.expect("a free port");
-        let churning = server.churn(Churn::pods(pods));
+        let churning = server.churn(Churn::pods(pods).rate(rate));
         println!("{}", server.url().expect("it listens"));
         let (sender, mut orders) = tokio::sync::mpsc::channel(1);
         let reader = std::thread::spawn(move || {

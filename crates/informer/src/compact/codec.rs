@@ -44,6 +44,15 @@ impl Codec {
         Self { state: Mutex::new(state) }
     }
 
+    /// Goes on with a dictionary of an earlier life, unless there is one.
+    #[cfg(feature = "saved")]
+    pub(super) fn resume(&self, book: Book) {
+        let mut state = self.state();
+        if state.book.is_none() {
+            (state.book, state.sample) = (Some(book), None);
+        }
+    }
+
     /// Compresses `bytes`, and hands the outcome to `take` with the dictionary that it takes to expand it.
     pub(super) fn compress<R>(
         &self,
@@ -106,6 +115,12 @@ impl State {
             self.sample = Some(Sample::new());
         }
     }
+}
+
+/// Compresses `bytes` without a dictionary.
+#[cfg(feature = "saved")]
+pub(super) fn compress_alone(bytes: &[u8]) -> Vec<u8> {
+    compress(bytes, None, <[u8]>::to_vec)
 }
 
 /// Compresses `bytes`, and hands the outcome to `take`.

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use zstd_safe::{CDict, DDict};
 
 /// A dictionary as it takes to read what was packed with it. Every such object holds it.
-pub(super) struct Dictionary {
+pub(crate) struct Dictionary {
     pub(super) expand: DDict<'static>,
+    /// What it is made of, to be saved.
+    #[cfg(feature = "saved")]
+    pub(crate) content: bytes::Bytes,
 }
 
 /// A dictionary as it takes to pack. What reads it is held by the objects, and this by nobody but the packer.
@@ -38,8 +41,12 @@ impl Book {
         Self::new(&content)
     }
 
-    fn new(content: &[u8]) -> Option<Self> {
-        let dictionary = Arc::new(Dictionary { expand: DDict::try_create(content)? });
+    pub(super) fn new(content: &[u8]) -> Option<Self> {
+        let dictionary = Arc::new(Dictionary {
+            expand: DDict::try_create(content)?,
+            #[cfg(feature = "saved")]
+            content: bytes::Bytes::copy_from_slice(content),
+        });
         Some(Self { dictionary, packing: Arc::new(CDict::try_create(content, LEVEL)?) })
     }
 }

@@ -11,9 +11,15 @@ mod codec;
 mod hot;
 mod packed;
 mod packer;
+#[cfg(feature = "saved")]
+mod unpacker;
 
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "saved")]
+pub(crate) use dictionary::Dictionary;
 pub(crate) use packed::Packed;
 pub(crate) use packer::Packer;
+#[cfg(feature = "saved")]
+pub(crate) use unpacker::Unpacker;

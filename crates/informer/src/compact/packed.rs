@@ -1,5 +1,7 @@
 //! One object in the small.
 
+#[cfg(feature = "saved")]
+use super::codec::compress_alone;
 use super::{
     codec::{Codec, expand},
     dictionary::Dictionary,
@@ -27,6 +29,8 @@ pub(super) struct Method<K> {
     pub(super) dictionary: Option<Arc<Dictionary>>,
     pub(super) decoder: Decoder<K>,
     pub(super) transform: Option<Transform<K>>,
+    /// Whether objects stay decoded once they are, and this is beside them.
+    pub(super) stays_decoded: bool,
     /// The cache of decoded objects holds packed ones, which hold this.
     pub(super) hot: Weak<HotObjects<K>>,
 }
@@ -94,6 +98,11 @@ impl<K> Packed<K> {
         })
     }
 
+    /// Whether the object stays decoded once it is.
+    pub(crate) fn stays_decoded(&self) -> bool {
+        self.method().stays_decoded
+    }
+
     /// How many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         self.0.slice.len() + size_of::<Head<K>>() + 2 * size_of::<usize>()
@@ -116,6 +125,51 @@ impl<K> Packed<K> {
     /// Whether this is the state of the object that has this identity.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         self.stamp().is_some() && self.stamp() == Stamp::of(identity).as_ref()
+    }
+}
+
+#[cfg(feature = "saved")]
+impl<K> Packed<K> {
+    /// What was compressed elsewhere of so many bytes, as `AsRef` gave it.
+    pub(super) fn of(compressed: &[u8], length: u32, stamp: Option<Stamp>, method: Arc<Method<K>>) -> Self {
+        Self(ThinArc::from_header_and_slice(Head { method, stamp, length }, compressed))
+    }
+
+    /// The bytes, compressed so that it takes no dictionary to expand them.
+    pub(crate) fn compressed_alone(&self) -> Vec<u8> {
+        compress_alone(&self.bytes())
+    }
+
+    /// What it takes to expand them, if anything.
+    pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        self.method().dictionary.as_ref()
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.method().format
+    }
+
+    /// The uid and the version, where the object has one.
+    pub(crate) fn uid_and_version(&self) -> Option<(String, String)> {
+        self.stamp().map(Stamp::parts)
+    }
+
+    /// Whether it can be decoded, for one that was not when it came.
+    pub(crate) fn is_sound(&self) -> bool {
+        let method = self.method();
+        let raw = Raw::new(method.format, self.bytes().into());
+        method.decoder.decode(&raw).is_ok_and(|object| match &method.transform {
+            None => true,
+            Some(transform) => transform(object).is_ok(),
+        })
+    }
+}
+
+/// The compressed bytes.
+#[cfg(feature = "saved")]
+impl<K> AsRef<[u8]> for Packed<K> {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.slice
     }
 }
 

@@ -1,5 +1,7 @@
 //! Packs the objects of one cache.
 
+#[cfg(feature = "saved")]
+use super::dictionary::Book;
 use super::{
     codec::Codec,
     dictionary::Dictionary,
@@ -19,14 +21,30 @@ pub(crate) struct Packer<K> {
 struct Shared<K> {
     codec: Codec,
     hot: Arc<HotObjects<K>>,
+    stays_decoded: bool,
     /// The few ways that are in use: one for each source and format, with the dictionary of the day.
     methods: Mutex<Vec<Arc<Method<K>>>>,
 }
 
 impl<K> Packer<K> {
     pub(crate) fn new() -> Self {
+        Self::with(false)
+    }
+
+    /// Packs objects that stay decoded all the same, so that their bytes are at hand to be saved.
+    #[cfg(feature = "saved")]
+    pub(crate) fn beside() -> Self {
+        Self::with(true)
+    }
+
+    fn with(stays_decoded: bool) -> Self {
         let (codec, hot) = (Codec::new(), Arc::new(Hot::new()));
-        Self { shared: Arc::new(Shared { codec, hot, methods: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { codec, hot, stays_decoded, methods: Mutex::default() }) }
+    }
+
+    /// Whether what is packed here stays decoded all the same.
+    pub(crate) fn stays_decoded(&self) -> bool {
+        self.shared.stays_decoded
     }
 
     /// Packs what was decoded of these bytes into something of this identity. Nothing if it cannot be packed.
@@ -80,10 +98,41 @@ impl<K> Packer<K> {
             dictionary: dictionary.cloned(),
             decoder: decoder.clone(),
             transform: transform.cloned(),
+            stays_decoded: self.shared.stays_decoded,
             hot: Arc::downgrade(&self.shared.hot),
         });
         methods.push(Arc::clone(&method));
         method
+    }
+}
+
+#[cfg(feature = "saved")]
+impl<K> Packer<K> {
+    /// Goes on packing with a dictionary of an earlier life, unless there is one. Gives it, to read what was packed with it; nothing
+    /// if it is none.
+    pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
+        let book = Book::new(content)?;
+        let dictionary = Arc::clone(&book.dictionary);
+        self.shared.codec.resume(book);
+        Some(dictionary)
+    }
+
+    /// The way to read what was packed in an earlier life.
+    pub(super) fn earlier(
+        &self,
+        dictionary: Option<Arc<Dictionary>>,
+        format: Format,
+        decoder: &Decoder<K>,
+        transform: Option<&Transform<K>>,
+    ) -> Arc<Method<K>> {
+        Arc::new(Method {
+            format,
+            dictionary,
+            decoder: decoder.clone(),
+            transform: transform.cloned(),
+            stays_decoded: self.shared.stays_decoded,
+            hot: Arc::downgrade(&self.shared.hot),
+        })
     }
 }
 

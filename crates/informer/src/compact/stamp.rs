@@ -23,6 +23,28 @@ impl Stamp {
     }
 }
 
+#[cfg(feature = "saved")]
+impl Stamp {
+    /// The uid and the version, as they were written.
+    pub(super) fn parts(&self) -> (String, String) {
+        match self {
+            Self::Short { version, uid: [0, 0] } => (String::new(), version.to_string()),
+            Self::Short { version, uid: [high, low] } => {
+                let uid = format!(
+                    "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+                    high >> 32,
+                    high >> 16 & 0xffff,
+                    high & 0xffff,
+                    low >> 48,
+                    low & 0xffff_ffff_ffff
+                );
+                (uid, version.to_string())
+            }
+            Self::Text(parts) => (parts[1].to_string(), parts[0].to_string()),
+        }
+    }
+}
+
 /// A number that has no other way to be written.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
@@ -77,6 +99,15 @@ mod tests {
         let all: Vec<_> = uids.iter().flat_map(|uid| versions.map(|version| stamp(version, uid))).collect();
         for (place, one) in all.iter().enumerate() {
             assert!(one.is_some());
+            #[cfg(feature = "saved")]
+            {
+                let (uid, version) = one.as_ref().unwrap().parts();
+                assert_eq!(stamp(&version, &uid), *one);
+                assert_eq!(
+                    (uids[place / versions.len()], versions[place % versions.len()]),
+                    (&*uid, &*version)
+                );
+            }
             assert_eq!(all.iter().filter(|other| *other == one).count(), 1, "{place}");
         }
         assert_eq!(

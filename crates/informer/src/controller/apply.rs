@@ -62,7 +62,7 @@ pub(crate) fn apply_within<K: Resource>(
                 tell_replacement(done, initial, told);
             }
             Entry::Resync => edit.objects().for_each(|object| told.again(Event::sync(object))),
-            Entry::Bookmark => {}
+            Entry::Bookmark | Entry::Resumed => {}
         }
     }
     if let Some(version) = batch.version {

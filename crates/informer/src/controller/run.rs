@@ -6,6 +6,7 @@ use crate::{
     reflector::{Config, Reflector, Report, Status},
 };
 use kube_core::Resource;
+use kube_informer_wire::ResourceVersion;
 use std::{fmt, num::NonZeroUsize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -89,6 +90,21 @@ where
     #[must_use]
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.reflector = self.reflector.on_error(report);
+        self
+    }
+
+    /// Begins with a watch from this version, for a process that has the state of it; see [`Reflector::resume_from`].
+    #[must_use]
+    pub fn resume_from(mut self, version: ResourceVersion) -> Self {
+        self.fifo.restored(Some(version.clone()));
+        self.reflector = self.reflector.resume_from(version);
+        self
+    }
+
+    /// Begins with the whole state after all.
+    #[cfg(feature = "saved")]
+    pub(crate) fn start_over(mut self) -> Self {
+        self.reflector.start_over();
         self
     }
 

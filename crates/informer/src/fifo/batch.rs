@@ -15,6 +15,8 @@ pub struct Batch<K> {
     pub entries: Vec<Entry<K>>,
     /// Up to which version all that arrived is in this batch or an earlier one.
     pub version: Option<ResourceVersion>,
+    /// Whether nothing is left of what had arrived, so that with this batch the state is that of the version.
+    pub is_complete: bool,
     /// When the oldest of it arrived.
     pub received: Option<Instant>,
     /// To be called when the entries have been applied.

@@ -4,6 +4,8 @@ use super::{
     channel::DeltaFifo,
     transform::{Gate, Rejected},
 };
+#[cfg(feature = "saved")]
+use crate::{compact::Unpacker, list_watch::Decoder};
 use crate::{
     list_watch::BoxError,
     object::{Keep, Object},
@@ -55,6 +57,25 @@ impl<K> Builder<K> {
     pub fn keep(mut self, keep: Keep) -> Self {
         self.gate.keep(keep);
         self
+    }
+
+    /// Keeps the bytes of objects too, to be saved.
+    #[cfg(feature = "saved")]
+    pub(crate) fn keep_bytes(mut self) -> Self {
+        self.gate.keep_bytes();
+        self
+    }
+
+    /// Whether objects are changed before they are queued.
+    #[cfg(feature = "saved")]
+    pub(crate) fn has_transform(&self) -> bool {
+        self.gate.has_transform()
+    }
+
+    /// What takes in objects that were queued, and packed, in an earlier life.
+    #[cfg(feature = "saved")]
+    pub(crate) fn unpacker(&self, decoder: Decoder<K>) -> Option<Unpacker<K>> {
+        self.gate.unpacker(decoder)
     }
 
     /// Hears of every object that is left out. The default is a warning in the log.

@@ -213,6 +213,19 @@ impl<K> DeltaFifo<K> {
         self.push(|queue| queue.bookmark(version)).await
     }
 
+    /// Queues that what was [restored](Self::restored) has been caught up with.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub async fn resumed(&self) -> Result<(), Closed> {
+        self.push(Queue::resumed).await
+    }
+
+    /// Says that whoever pops has a state already, at this version: the next list is then not the first that is known of.
+    pub fn restored(&self, version: Option<ResourceVersion>) {
+        self.lock().queue.restored(version);
+    }
+
     /// Lets the version of something that was left out pass, or whoever waits for it would wait for ever.
     async fn pass_over(&self, version: Option<ResourceVersion>) -> Result<(), Closed> {
         match version {
@@ -265,7 +278,7 @@ impl<K> DeltaFifo<K> {
         self.len() == 0
     }
 
-    /// Whether the first list has been applied: popped, and the [`Applied`] of its batch done.
+    /// Whether the first list has been applied, or what was restored has been caught up with: popped, and the [`Applied`] of its batch done.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.shared.has_synced.load(Ordering::Acquire)
@@ -315,13 +328,13 @@ impl<K> DeltaFifo<K> {
         }
         let received = state.queue.oldest();
         let entries: Vec<_> = (0..count).map_while(|_| state.queue.pop()).collect();
-        let version = state.queue.version().cloned();
+        let (version, is_complete) = (state.queue.version().cloned(), state.queue.len() == 0);
         let woken = state.producers.take();
         drop(state);
         wake(woken);
-        let is_first_list = |entry: &Entry<K>| matches!(entry, Entry::Replaced { initial: true, .. });
-        let mark = entries.iter().any(is_first_list).then(|| Arc::clone(&self.shared.has_synced));
-        Poll::Ready(Some(Batch { entries, version, received, applied: Applied(mark) }))
+        let is_whole = |entry: &Entry<K>| matches!(entry, Entry::Replaced { .. } | Entry::Resumed);
+        let mark = entries.iter().any(is_whole).then(|| Arc::clone(&self.shared.has_synced));
+        Poll::Ready(Some(Batch { entries, version, is_complete, received, applied: Applied(mark) }))
     }
 
     #[cfg(test)]

@@ -22,6 +22,8 @@ pub enum Entry<K> {
     Resync,
     /// Nothing happened, up to a newer version.
     Bookmark,
+    /// What was restored has been caught up with.
+    Resumed,
 }
 
 /// An empty queue that has room for more than this gives it back.
@@ -77,7 +79,7 @@ impl<K> Queue<K> {
                 deltas.push(delta);
                 self.load = self.load + deltas.len() - before;
             }
-            Some(Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark) | None => {
+            Some(Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark | Entry::Resumed) | None => {
                 self.open.insert(key.clone(), self.popped + self.slots.len() as u64);
                 self.push(Entry::Deltas(Deltas::new(key, delta)));
             }
@@ -104,6 +106,15 @@ impl<K> Queue<K> {
             self.push(Entry::Bookmark);
         }
         self.arrived = Some(version);
+    }
+
+    pub(super) fn resumed(&mut self) {
+        self.push(Entry::Resumed);
+    }
+
+    /// Whatever is listed is not the first that is known.
+    pub(super) fn restored(&mut self, version: Option<ResourceVersion>) {
+        (self.has_listed, self.arrived) = (true, version);
     }
 
     /// When the entry in front arrived.
@@ -153,7 +164,7 @@ impl<K> Queue<K> {
 fn load_of<K>(entry: &Entry<K>) -> usize {
     match entry {
         Entry::Deltas(deltas) => deltas.len(),
-        Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark => 1,
+        Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark | Entry::Resumed => 1,
     }
 }
 

@@ -36,6 +36,10 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
         Ok(Self::bookmark(self, version).await?)
     }
 
+    async fn resumed(&mut self) -> Result<(), BoxError> {
+        Ok(Self::resumed(self).await?)
+    }
+
     async fn resync(&mut self) -> Result<(), BoxError> {
         Ok(Self::resync(self).await?)
     }

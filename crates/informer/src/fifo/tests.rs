@@ -40,6 +40,7 @@ fn say(entry: &Entry<Pod>) -> String {
         }
         Entry::Resync => "resync".into(),
         Entry::Bookmark => "bookmark".into(),
+        Entry::Resumed => "resumed".into(),
     }
 }
 
@@ -596,6 +597,7 @@ fn check_pop(
         Entry::Replaced { .. } => vec![Arrival::Barrier("list")],
         Entry::Resync => vec![Arrival::Barrier("resync")],
         Entry::Bookmark => vec![Arrival::Bookmark],
+        Entry::Resumed => Vec::new(),
     };
     if popped.len() < Deltas::<Pod>::LIMIT {
         prop_assert_eq!(popped, expected);

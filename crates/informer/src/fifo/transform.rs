@@ -2,6 +2,8 @@
 
 #[cfg(feature = "compact")]
 use crate::compact::Packer;
+#[cfg(feature = "saved")]
+use crate::{compact::Unpacker, list_watch::Decoder};
 use crate::{
     list_watch::{BoxError, Item, ItemError},
     listing::Listing,
@@ -98,7 +100,7 @@ impl<K: Resource> Gate<K> {
         if let (Some(packer), Some(wire)) = (&self.packer, &wire)
             && let Some(packed) = packer.pack(wire, &Identity::of(&*object), self.transform.as_ref())
         {
-            let decoded = (look == Look::Soon).then_some(object);
+            let decoded = (look == Look::Soon || packer.stays_decoded()).then_some(object);
             return Ok((key.clone(), Object::packed(key, packed, decoded)));
         }
         #[cfg(not(feature = "compact"))]
@@ -111,6 +113,9 @@ impl<K: Resource> Gate<K> {
     #[cfg(feature = "compact")]
     fn pack_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Object<K>)>, LeftOut> {
         let (Some(packer), None) = (&self.packer, &self.transform) else { return Ok(None) };
+        if packer.stays_decoded() {
+            return Ok(None);
+        }
         let Some((wire, identity)) = item.probed().map_err(LeftOut::Undecodable)? else { return Ok(None) };
         let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
         let packed = packer.pack(wire, &identity, None);
@@ -201,6 +206,24 @@ impl<K> Gate<K> {
             #[cfg(not(feature = "compact"))]
             Keep::Whole => {}
         }
+    }
+
+    /// Keeps the bytes of objects too, to be saved.
+    #[cfg(feature = "saved")]
+    pub(super) fn keep_bytes(&mut self) {
+        self.packer.get_or_insert_with(Packer::beside);
+    }
+
+    /// Whether objects are changed on their way.
+    #[cfg(feature = "saved")]
+    pub(super) fn has_transform(&self) -> bool {
+        self.transform.is_some()
+    }
+
+    /// What takes in objects that were let in, and packed, in an earlier life. Nothing where bytes are not kept.
+    #[cfg(feature = "saved")]
+    pub(super) fn unpacker(&self, decoder: Decoder<K>) -> Option<Unpacker<K>> {
+        Some(Unpacker::new(self.packer.clone()?, decoder, self.transform.clone()))
     }
 
     pub(super) fn report_to(&mut self, report: impl Fn(Rejected) + Send + Sync + 'static) {

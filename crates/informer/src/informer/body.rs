@@ -1,8 +1,12 @@
 //! The inside of an informer: what runs, and what its handles share.
 
+#[cfg(feature = "saved")]
+use super::saved::{Folders, Moment, Outlook, Saver};
+#[cfg(feature = "saved")]
+use super::sync_error::SyncError;
 use super::{
     progress::Progress,
-    status::{FollowerStatus, Phase, Source, Status, Times, sum},
+    status::{FollowerStatus, Phase, Restored, Saving, Source, Status, Times, sum},
 };
 use crate::{
     controller::{Controller, Extent, Process, apply_within},
@@ -14,6 +18,7 @@ use crate::{
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
+use kube_informer_wire::ResourceVersion;
 use std::{
     error::Error,
     panic::AssertUnwindSafe,
@@ -33,6 +38,10 @@ pub(super) struct Body<K> {
     pub(super) milestones: watch::Sender<Times>,
     /// Where the objects come from, and where that stands.
     pub(super) sources: Vec<(Option<String>, watch::Receiver<reflector::Status>)>,
+    /// What an earlier process had saved.
+    restored: Option<Restored>,
+    #[cfg(feature = "saved")]
+    folders: Folders<K>,
     cancel: CancellationToken,
     /// What is to run; taken when it does.
     prepared: Mutex<Vec<Run<K>>>,
@@ -55,6 +64,8 @@ pub(super) struct Plan<K> {
 pub(super) struct Feed<K> {
     pub(super) namespace: Option<String>,
     pub(super) source: Arc<dyn ListerWatcher<K>>,
+    /// The version of what was restored of it.
+    pub(super) restored: Option<ResourceVersion>,
 }
 
 impl<K: Resource + Send + Sync + 'static> Body<K> {
@@ -73,6 +84,9 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             tasks: TaskTracker::new(),
             milestones: watch::Sender::default(),
             sources: Vec::new(),
+            restored: None,
+            #[cfg(feature = "saved")]
+            folders: Folders::default(),
             cancel: CancellationToken::new(),
             prepared: Mutex::default(),
         }
@@ -95,6 +109,8 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
                 hub: Arc::clone(&self.hub),
                 progress: Arc::clone(&self.progress),
                 milestones: self.milestones.clone(),
+                #[cfg(feature = "saved")]
+                saver: self.folders.of(number).cloned(),
             };
             let (progress, on_error) = (Arc::clone(&self.progress), plan.on_error.clone());
             let name = match &feed.namespace {
@@ -102,6 +118,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
                 None => self.name.clone(),
             };
             let run = Controller::new(feed.source, fifo, plan.config.clone(), pump).named(name);
+            let run = feed.restored.into_iter().fold(run, Run::resume_from);
             let run = run.on_error(move |report| {
                 progress.failed(number, report);
                 match &on_error {
@@ -130,17 +147,18 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             return false;
         }
         self.milestones.send_modify(|times| times.started = Some(Instant::now()));
-        for run in prepared {
+        for (number, run) in prepared.into_iter().enumerate() {
             let body = Arc::clone(self);
             let task = async move {
+                let Some(run) = body.admitted(number, run).await else { return body.finished(number).await };
                 let outcome = AssertUnwindSafe(run.run(body.cancel.clone())).catch_unwind().await;
+                body.finished(number).await;
                 let why = match outcome {
                     Ok(Ok(())) => return,
                     Ok(Err(error)) => error.to_string(),
                     Err(_) => "it panicked".to_owned(),
                 };
-                tracing::error!(informer = body.name, why, "informer broke down, and stops");
-                body.shut();
+                body.broke_down(&why);
             };
             self.tasks.spawn_on(task, &runtime);
         }
@@ -177,12 +195,68 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             counts: sum(&sources),
             times,
             followers: followers.collect(),
+            restored: self
+                .restored
+                .map(|restored| Restored { is_confirmed: self.progress.is_complete(), ..restored }),
+            saving: self.saving(),
             sources,
         }
     }
 }
 
+#[cfg(not(feature = "saved"))]
+impl<K: Resource + Send + Sync + 'static> Body<K> {
+    async fn admitted(&self, _: usize, run: Run<K>) -> Option<Run<K>> {
+        Some(run)
+    }
+
+    async fn finished(&self, _: usize) {}
+
+    fn saving(&self) -> Option<Saving> {
+        None
+    }
+}
+
+#[cfg(feature = "saved")]
+impl<K: Resource + Send + Sync + 'static> Body<K> {
+    /// What was restored, and where the cache is saved.
+    pub(super) fn saved_in(self, folders: Folders<K>, restored: Option<Restored>) -> Self {
+        Self { folders, restored, ..self }
+    }
+
+    /// Lets a source begin, unless what was restored of it is of another cluster.
+    async fn admitted(&self, number: usize, run: Run<K>) -> Option<Run<K>> {
+        match self.cancel.run_until_cancelled(self.folders.outlook(number)).await? {
+            Outlook::GoesOn => Some(run),
+            Outlook::StartsOver => Some(run.start_over()),
+            Outlook::Refused { saved, found } => {
+                let error = |resource| SyncError::OtherCluster { resource, saved, found };
+                self.progress.ended(error);
+                self.broke_down("what was restored is of another cluster");
+                None
+            }
+        }
+    }
+
+    /// A source has come to its end: what there is of it is written.
+    async fn finished(&self, number: usize) {
+        let Some(saver) = self.folders.of(number).cloned() else { return };
+        let handled = self.hub.handled();
+        // A runtime that is about to end may not do it; then it is done when the last handle goes.
+        let _ = tokio::task::spawn_blocking(move || saver.close(handled)).await;
+    }
+
+    fn saving(&self) -> Option<Saving> {
+        self.folders.saving()
+    }
+}
+
 impl<K> Body<K> {
+    fn broke_down(&self, why: &str) {
+        tracing::error!(informer = self.name, why, "informer broke down, and stops");
+        self.shut();
+    }
+
     /// Stops everything that runs, and tells followers that nothing more will come.
     pub(super) fn shut(&self) {
         self.cancel.cancel();
@@ -202,29 +276,45 @@ pub(super) struct Pump<K> {
     hub: Arc<Hub<K>>,
     progress: Arc<Progress>,
     milestones: watch::Sender<Times>,
+    #[cfg(feature = "saved")]
+    saver: Option<Arc<Saver<K>>>,
 }
 
-impl<K: Resource + Send + Sync> Process<K> for Pump<K> {
+impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
     async fn process(&mut self, batch: Batch<K>) -> Result<(), BoxError> {
         self.hub.metrics.queue_depth.set(self.fifo.load() as f64);
         self.hub.room().await;
         let now = Instant::now();
         let keys = batch.entries.iter().filter_map(|entry| match entry {
             Entry::Deltas(deltas) => Some(deltas.key()),
-            Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark => None,
+            Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark | Entry::Resumed => None,
         });
         self.progress.heard_of(self.number, keys);
         let list = batch.entries.iter().rev().find_map(|entry| match entry {
             Entry::Replaced { listing, .. } => Some(listing.unreadable.clone()),
+            Entry::Resumed => Some(Vec::new()),
             Entry::Deltas(_) | Entry::Resync | Entry::Bookmark => None,
         });
         let extent = self.namespace.as_deref().map_or(Extent::Everything, Extent::Namespace);
+        #[cfg(feature = "saved")]
+        let (is_complete, is_whole, own) = (batch.is_complete, list.is_some(), batch.version.clone());
         let applied = self.hub.publish(batch.received.unwrap_or(now), |writer, tidings| {
             // Within the step that publishes, so that the version of several sources does not go back.
             let version = self.progress.moved(self.number, batch.version.clone());
-            apply_within(extent, Batch { version, ..batch }, writer, tidings)
+            let batch = Batch { version, ..batch };
+            #[cfg(feature = "saved")]
+            if let Some(saver) = &self.saver {
+                return apply_within(extent, batch, writer, &mut saver.noting(tidings));
+            }
+            apply_within(extent, batch, writer, tidings)
         });
         let Some(applied) = applied else { return Ok(()) };
+        #[cfg(feature = "saved")]
+        if let Some(saver) = &self.saver {
+            let (snapshot, position) = (self.hub.snapshot(), self.hub.told());
+            let handled = self.hub.handled();
+            saver.applied(Moment { version: own, is_complete, is_whole, snapshot, position, handled });
+        }
         applied.done();
         let is_complete = list.is_some_and(|unreadable| self.progress.listed(self.number, unreadable));
         if is_complete {

@@ -6,6 +6,11 @@ use super::{
     progress::Progress,
     start_error::StartError,
 };
+#[cfg(feature = "saved")]
+use super::{
+    restore::restore,
+    saved::{Save, Target},
+};
 use crate::{
     fifo::{self, DeltaFifo},
     list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, Sharded},
@@ -25,17 +30,22 @@ use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 pub struct Builder<K> {
     origin: Origin<K>,
     namespaces: Option<Vec<String>>,
-    labels: Option<String>,
-    fields: Option<String>,
-    shard: Option<(u32, u32)>,
+    pub(super) labels: Option<String>,
+    pub(super) fields: Option<String>,
+    pub(super) shard: Option<(u32, u32)>,
     encoding: Option<Encoding>,
-    managed_fields: ManagedFields,
+    pub(super) managed_fields: ManagedFields,
     store: store::Builder<K>,
-    fifo: fifo::Builder<K>,
+    pub(super) fifo: fifo::Builder<K>,
     config: reflector::Config,
     resync: Duration,
     name: Option<String>,
     on_error: Option<Arc<OnError>>,
+    #[cfg(feature = "saved")]
+    pub(super) save: Option<Save>,
+    /// Whose state it is that may be saved.
+    #[cfg(feature = "saved")]
+    pub(super) target: Option<Target>,
 }
 
 /// Where the objects come from.
@@ -102,6 +112,10 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             resync: Duration::ZERO,
             name: None,
             on_error: None,
+            #[cfg(feature = "saved")]
+            save: None,
+            #[cfg(feature = "saved")]
+            target: None,
         }
     }
 
@@ -110,14 +124,21 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         K: DeserializeOwned,
         K::DynamicType: Send + Sync + 'static,
     {
-        Self::new(Origin::Server(Arc::new(move |namespace, request| {
+        #[cfg(feature = "saved")]
+        let target = Some(Target::of::<K>(&client, &kind));
+        let origin = Origin::Server(Arc::new(move |namespace: Option<&str>, request: Request| {
             let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
             let source = source.labels(request.labels).fields(request.fields).encoding(request.encoding);
             Arc::new(match request.managed_fields {
                 ManagedFields::Keep => source,
                 ManagedFields::Drop => source.without_managed_fields(),
-            })
-        })))
+            }) as Arc<dyn ListerWatcher<K>>
+        }));
+        Self {
+            #[cfg(feature = "saved")]
+            target,
+            ..Self::new(origin)
+        }
     }
 
     /// Only objects of this namespace.
@@ -265,15 +286,27 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             feeds.iter_mut().for_each(|feed| feed.source = sharded(Arc::clone(&feed.source)));
         }
         let resource = feeds[0].source.describe();
-        let name = self.name.unwrap_or_else(|| resource.clone());
-        let (store, writer) = self.store.resource(&resource).build()?;
+        let name = self.name.clone().unwrap_or_else(|| resource.clone());
+        #[cfg(feature = "saved")]
+        let place = self.place(&name)?;
+        #[cfg(feature = "saved")]
+        if place.is_some() {
+            self.fifo = self.fifo.keep_bytes();
+        }
+        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "nothing is restored"))]
+        let (store, mut writer) = self.store.resource(&resource).build()?;
         let progress = Progress::new(resource.clone(), feeds.iter().map(|feed| feed.namespace.clone()));
+        #[cfg(feature = "saved")]
+        let (folders, restored) = restore(place, &mut feeds, &self.fifo, (&mut writer, &progress))?;
         let hub = Hub::new(store.clone(), writer, &name, self.resync);
         self.config.resync = Duration::ZERO;
         let known = store.clone();
         let fifo = self.fifo.reuse(move |identity| known.same(identity));
         let plan = Plan { feeds, fifo, config: self.config, on_error: self.on_error };
-        Ok(Informer::new_handle(Arc::new(Body::new(store, hub, progress, (name, resource)).planned(plan))))
+        let body = Body::new(store, hub, progress, (name, resource));
+        #[cfg(feature = "saved")]
+        let body = body.saved_in(folders, restored);
+        Ok(Informer::new_handle(Arc::new(body.planned(plan))))
     }
 
     /// What is asked of the server at `path`, in words that are the same for the same.
@@ -299,11 +332,12 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             managed_fields: self.managed_fields,
         };
         let Some(namespaces) = &self.namespaces else {
-            return Ok(vec![Feed { namespace: None, source: make(None, request) }]);
+            return Ok(vec![Feed { namespace: None, source: make(None, request), restored: None }]);
         };
         let feed = |namespace: &String| Feed {
             namespace: Some(namespace.clone()),
             source: make(Some(namespace), request.clone()),
+            restored: None,
         };
         if namespaces.is_empty() {
             return Err(StartError::NoNamespace);
@@ -323,10 +357,12 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             ("labels", self.labels.is_some()),
             ("fields", self.fields.is_some()),
             ("encoding", self.encoding.is_some()),
+            #[cfg(feature = "saved")]
+            ("save_to", self.save.is_some()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(StartError::NotForSource { option }),
-            None => Ok(vec![Feed { namespace: None, source: Arc::clone(source) }]),
+            None => Ok(vec![Feed { namespace: None, source: Arc::clone(source), restored: None }]),
         }
     }
 }

@@ -5,15 +5,23 @@ mod start_error;
 mod progress;
 mod status;
 mod waiting;
+#[cfg(feature = "saved")]
+mod saved;
 mod body;
+#[cfg(feature = "saved")]
+mod restore;
 mod handle;
 mod builder;
+#[cfg(feature = "saved")]
+mod save_to;
 mod registry;
 
 pub use builder::Builder;
 pub use handle::Informer;
 pub use registry::Informers;
+#[cfg(feature = "saved")]
+pub use saved::{Save, cluster_uid};
 pub use start_error::StartError;
-pub use status::{FollowerStatus, Phase, Source, Status, StatusWatch, Times};
+pub use status::{FollowerStatus, Phase, Restored, Saving, Source, Status, StatusWatch, Times};
 pub use sync_error::SyncError;
 pub use waiting::{NotSynced, Synced, Why, synced_all};

@@ -4,7 +4,7 @@ use super::sync_error::SyncError;
 use crate::reflector::{Cause, Outlook, Report};
 use kube_core::Status;
 use kube_informer_wire::{Key, ResourceVersion, StatusExt};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
 /// What is known of every source, and who waits for it to change.
@@ -12,6 +12,8 @@ pub(super) struct Progress {
     resource: String,
     sources: Mutex<Vec<Source>>,
     changed: Notify,
+    /// What there is no way on from.
+    end: OnceLock<SyncError>,
 }
 
 /// One source.
@@ -39,7 +41,7 @@ impl Progress {
     pub(super) fn new(resource: String, namespaces: impl IntoIterator<Item = Option<String>>) -> Self {
         let source = |namespace| Source { namespace, ..Source::default() };
         let sources = namespaces.into_iter().map(source).collect();
-        Self { resource, sources: Mutex::new(sources), changed: Notify::new() }
+        Self { resource, sources: Mutex::new(sources), changed: Notify::new(), end: OnceLock::new() }
     }
 
     fn sources(&self) -> MutexGuard<'_, Vec<Source>> {
@@ -60,6 +62,13 @@ impl Progress {
             _ => return,
         }
         drop(sources);
+        self.changed.notify_waiters();
+    }
+
+    /// It cannot go on.
+    #[cfg(feature = "saved")]
+    pub(super) fn ended(&self, why: impl FnOnce(String) -> SyncError) {
+        self.end.get_or_init(|| why(self.resource.clone()));
         self.changed.notify_waiters();
     }
 
@@ -120,6 +129,9 @@ impl Progress {
     pub(super) fn verdict(&self) -> Verdict {
         let sources = self.sources();
         let resource = || self.resource.clone();
+        if let Some(end) = self.end.get() {
+            return Verdict::Failed(end.clone());
+        }
         if sources.iter().all(|source| source.has_listed) {
             let keys: Vec<_> = sources.iter().flat_map(|source| source.unreadable.iter().cloned()).collect();
             if keys.is_empty() {

@@ -62,6 +62,18 @@ pub enum StartError {
         /// What was given.
         option: &'static str,
     },
+    /// `Secret`s were to be saved, and not by name.
+    #[cfg(feature = "saved")]
+    #[error("secrets are not saved unless that is asked for: say `Save::secrets`, or leave `save_to` out")]
+    SecretsNotSaved,
+    /// There is a transform, and nothing to tell it from another.
+    #[cfg(feature = "saved")]
+    #[error("a cache with a transform is saved under the name of that: give it one with `Save::transform`")]
+    UnnamedTransform,
+    /// What is saved is of something else, or the folder cannot be had.
+    #[cfg(feature = "saved")]
+    #[error(transparent)]
+    Saved(#[from] kube_informer_saved::OpenError),
     /// There is no tokio runtime here in which the informer could run.
     #[error("this is not within a tokio runtime")]
     NoRuntime,

@@ -3,7 +3,7 @@
 use crate::reflector;
 use futures_util::{FutureExt, future::select_all};
 use kube_informer_wire::ResourceVersion;
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 /// Where an informer stands.
@@ -26,6 +26,36 @@ pub struct Status {
     pub sources: Vec<Source>,
     /// Who follows it.
     pub followers: Vec<FollowerStatus>,
+    /// What an earlier process had saved, if something was restored.
+    pub restored: Option<Restored>,
+    /// How saving goes, if the cache is saved.
+    pub saving: Option<Saving>,
+}
+
+/// What an earlier process had saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Restored {
+    /// How many objects were restored.
+    pub objects: usize,
+    /// How old that state was when it was restored: how long ago it was last saved. Of several namespaces, that of the oldest.
+    pub age: Duration,
+    /// Whether the server has been caught up with since. Until then, the cache is a state that the server once had.
+    pub is_confirmed: bool,
+}
+
+/// How saving goes, over all sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Saving {
+    /// Why the last attempt failed, in words, if it did. What was saved before stays.
+    pub failing: Option<String>,
+    /// How many attempts failed.
+    pub failures: u64,
+    /// How many changes were saved.
+    pub changes: u64,
+    /// How many bytes the files have.
+    pub file_bytes: u64,
 }
 
 /// What an informer has achieved.

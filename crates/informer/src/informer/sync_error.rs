@@ -29,6 +29,19 @@ pub enum SyncError {
         /// What was wrong with the first one.
         first: String,
     },
+    /// What was restored is of another cluster. The informer has stopped.
+    #[error(
+        "{resource} was saved for cluster {saved}, and this is {found}; use another folder, or start over"
+    )]
+    #[non_exhaustive]
+    OtherCluster {
+        /// What was asked for.
+        resource: String,
+        /// The uid of the cluster that was saved.
+        saved: String,
+        /// The uid of this one.
+        found: String,
+    },
     /// The informer was stopped, or the follower was removed.
     #[error("{resource} was stopped before it had synced")]
     #[non_exhaustive]
@@ -74,7 +87,7 @@ impl SyncError {
     pub fn as_status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => Some(status),
-            Self::Unreadable { .. } | Self::Stopped { .. } => None,
+            Self::Unreadable { .. } | Self::OtherCluster { .. } | Self::Stopped { .. } => None,
         }
     }
 }

@@ -315,6 +315,10 @@ where
     fn encoded(&self) -> Option<Encoded> {
         self.encoded.get()
     }
+
+    fn decoder(&self) -> Option<Decoder<K>> {
+        Some(Self::decoder(self))
+    }
 }
 
 /// The versions of the API that have tables.

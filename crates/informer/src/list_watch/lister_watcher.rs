@@ -1,6 +1,11 @@
 //! What a reflector needs of a source: to list a page and to open a watch.
 
-use super::{error::Error, item::Item, kind::ItemError, negotiation::Encoded};
+use super::{
+    error::Error,
+    item::{Decoder, Item},
+    kind::ItemError,
+    negotiation::Encoded,
+};
 use futures_core::Stream;
 use futures_util::StreamExt;
 use kube_informer_wire::{ListMeta, ListOptions, WatchEvent, WatchOptions};
@@ -54,6 +59,12 @@ pub trait ListerWatcher<K>: Send + Sync {
 
     /// What the last answer was encoded in; nothing before the first, and where objects do not come as bytes.
     fn encoded(&self) -> Option<Encoded> {
+        None
+    }
+
+    /// What decodes the bytes of its objects, also of those that came to an earlier process; nothing where objects do not come as
+    /// bytes.
+    fn decoder(&self) -> Option<Decoder<K>> {
         None
     }
 }
@@ -124,5 +135,9 @@ impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
 
     fn encoded(&self) -> Option<Encoded> {
         (**self).encoded()
+    }
+
+    fn decoder(&self) -> Option<Decoder<K>> {
+        (**self).decoder()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     error::Error,
-    item::Item,
+    item::{Decoder, Item},
     kind::ItemError,
     lister_watcher::{BoxFuture, Each, ListerWatcher, Watch},
     negotiation::Encoded,
@@ -91,5 +91,9 @@ where
 
     fn encoded(&self) -> Option<Encoded> {
         self.source.encoded()
+    }
+
+    fn decoder(&self) -> Option<Decoder<K>> {
+        self.source.decoder()
     }
 }

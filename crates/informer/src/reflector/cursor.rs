@@ -20,10 +20,15 @@ use tokio::time::Instant;
 ///           +--------------------------------------------------------------+
 ///           v                                                              |
 /// Round -> Streaming -> Replacing -> Watching -> .. -> Watching -> Waiting -+
-///   |          |            ^            | closed, throttled   ^
-///   |          v            |            +---------------------+
-///   +-----> Listing --------+
+///   ^          |            ^          ^ | closed, throttled   ^
+///   |          v            |          | +---------------------+
+///   +-----> Listing --------+          |
+///   |                                  |
+///   +- Probing ------------------------+
 /// ```
+///
+/// Where a state was restored, it begins by asking for the server's version. A server that is behind the restored version is not
+/// the one that it came from, or not any more: a watch from there would say nothing for a long time, and miss what happens.
 ///
 /// A round begins with the initial state, as a stream or as a list, and ends when the watch cannot go on from where it
 /// stands. Every failure on the way leads to a wait, a retry, or the end of the round.
@@ -33,19 +38,31 @@ pub(crate) struct Cursor {
     waits: Waits,
     patience: Patience,
     dice: Dice,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// All up to this version has reached the sink.
-    last: Option<ResourceVersion>,
+    pub(super) last: Option<ResourceVersion>,
     /// Whether the server no longer, or not yet, knows that version.
-    is_last_unavailable: bool,
+    pub(super) is_last_unavailable: bool,
     /// Whether a list at any version came in pages, so that the server has no cache to read it from.
     is_list_paged: bool,
     /// How many streams of this round ended before they were complete.
     broken_streams: u32,
+    /// Set while it is not certain that what was restored has been caught up with.
+    pub(super) resuming: Option<Resuming>,
+}
+
+/// How far a watch from a restored version has come.
+#[derive(Debug, Default)]
+pub(super) struct Resuming {
+    /// The server's version when it was asked.
+    pub(super) target: Option<ResourceVersion>,
+    /// Whether the watch has nothing more to tell for now.
+    pub(super) is_settled: bool,
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(super) enum Phase {
+    Probing,
     Round,
     Listing { paging: Paging, page: Page, version: Option<ResourceVersion>, is_any: bool },
     Streaming,
@@ -68,6 +85,9 @@ const VERY_SHORT: Duration = Duration::from_secs(1);
 /// So many streams may end early before a list takes their place.
 const STREAM_TRIES: u32 = 3;
 
+/// A server sends what it has at once: a resumed watch that is silent for so long has told all there was.
+const SETTLED: Duration = Duration::from_secs(1);
+
 const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Cursor {
@@ -81,6 +101,7 @@ impl Cursor {
             is_last_unavailable: false,
             is_list_paged: false,
             broken_streams: 0,
+            resuming: None,
             config,
         }
     }
@@ -101,7 +122,7 @@ impl Cursor {
     /// What to do now.
     pub(crate) fn next(&mut self, now: Instant) -> Step {
         if matches!(self.phase, Phase::Round) {
-            self.broken_streams = 0;
+            (self.broken_streams, self.resuming) = (0, None);
             match self.config.strategy {
                 Strategy::Stream | Strategy::StreamOnly => self.phase = Phase::Streaming,
                 Strategy::List => self.begin_list(),
@@ -109,6 +130,9 @@ impl Cursor {
         }
         match &self.phase {
             Phase::Round => unreachable!("a round has just begun"),
+            Phase::Probing => {
+                Step::Probe(ListOptions { limit: NonZeroU64::new(1), ..ListOptions::default() })
+            }
             Phase::Listing { paging, page, .. } => Step::List(paging.request(), *page),
             Phase::Streaming => {
                 let from = self.last.clone().filter(|_| !self.is_last_unavailable);
@@ -131,9 +155,20 @@ impl Cursor {
                 Step::Watch(options, now + timeout + GRACE)
             }
             Phase::Collecting(open) => Step::Read(Reading::Collect, open.alive + SILENCE),
-            Phase::Delivering(open) => Step::Read(Reading::Deliver, open.ends + GRACE),
+            Phase::Delivering(_) if self.has_resumed() => Step::Resumed,
+            Phase::Delivering(open) => {
+                let until = if self.resuming.is_some() { open.alive + SETTLED } else { open.ends + GRACE };
+                Step::Read(Reading::Deliver, until)
+            }
             Phase::Replacing { version, .. } => Step::Replace(version.clone()),
             Phase::Waiting { delay, .. } => Step::Wait(*delay),
+        }
+    }
+
+    /// The server has opened the watch.
+    pub(crate) fn watch_opened(&mut self, now: Instant) {
+        if let Phase::Collecting(open) | Phase::Delivering(open) = &mut self.phase {
+            (open.is_accepted, open.alive) = (true, now);
         }
     }
 
@@ -168,6 +203,7 @@ impl Cursor {
     pub(crate) fn open_failed(&mut self, failure: Failure, now: Instant) {
         match (&self.phase, failure) {
             (Phase::Collecting(_), _) => self.stream_failed(failure, now),
+            (_, Failure::Expired | Failure::TooLarge) if self.resuming.is_some() => self.not_resumed(failure),
             (_, Failure::Throttled(_) | Failure::Refused) => self.wait(failure, Then::Watch, now),
             (_, Failure::Expired | Failure::TooLarge | Failure::Internal | Failure::Other(_)) => {
                 self.wait(failure, Then::Round, now);
@@ -179,6 +215,7 @@ impl Cursor {
     pub(crate) fn watch_failed(&mut self, failure: Failure, now: Instant) {
         match (&self.phase, failure) {
             (Phase::Collecting(_), _) => self.stream_failed(failure, now),
+            (_, Failure::Expired | Failure::TooLarge) if self.resuming.is_some() => self.not_resumed(failure),
             (_, Failure::Throttled(_)) => self.wait(failure, Then::Watch, now),
             (_, Failure::Internal) if self.patience.bears(now) => self.phase = Phase::Watching,
             // The version is not marked unavailable: a list that asks for it or newer may well be answered.
@@ -268,6 +305,7 @@ impl Cursor {
                 Then::Round => Phase::Round,
                 Then::Stream => Phase::Streaming,
                 Then::Watch => Phase::Watching,
+                Then::Probe => Phase::Probing,
             };
         }
     }
@@ -327,7 +365,7 @@ impl Cursor {
         }
     }
 
-    fn wait(&mut self, failure: Failure, then: Then, now: Instant) {
+    pub(super) fn wait(&mut self, failure: Failure, then: Then, now: Instant) {
         let delay = self.waits.next(now, &mut self.dice).max(failure.least_wait());
         self.phase = Phase::Waiting { delay, then };
     }

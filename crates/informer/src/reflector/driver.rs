@@ -136,7 +136,7 @@ where
             if cancel.run_until_cancelled(self.step()).await.is_none() {
                 return RoundEnd::Cancelled;
             }
-            if matches!(self.cursor.waiting(), Some((_, Then::Round))) {
+            if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Probe))) {
                 self.watch = None;
                 return RoundEnd::Failed;
             }
@@ -156,6 +156,8 @@ where
         let step = self.cursor.next(Instant::now());
         self.speaker.begins(&step, &self.standing());
         match step {
+            Step::Probe(options) => self.probe(&options).await,
+            Step::Resumed => self.resumed().await,
             Step::List(options, page) => self.list(&options, page).await,
             Step::Stream(options, until) => {
                 self.begin(Via::Stream);
@@ -246,11 +248,12 @@ where
         let span = self.speaker.watch_span(options);
         match timeout_at(until, self.source.watch(options).instrument(span.clone())).await {
             Ok(Ok(watch)) => {
+                self.cursor.watch_opened(Instant::now());
                 self.watch = Some(Live::new(watch, span, self.speaker.metrics.watch_duration()));
             }
             Ok(Err(error)) => {
                 self.cursor.open_failed(Failure::of(&error), Instant::now());
-                self.fail(activity(reading), Cause::Source(&error));
+                self.fail(Activity::of(reading), Cause::Source(&error));
             }
             Err(_) => self.silent(reading),
         }
@@ -276,7 +279,7 @@ where
             }
             () = sleep_until(wake) => {
                 if wake == until {
-                    self.silent(reading);
+                    if !self.cursor.is_quiet() { self.silent(reading) }
                 } else if Some(wake) == notice {
                     self.speaker.awaits_completion(&mut self.journal);
                 } else {
@@ -372,18 +375,11 @@ where
         self.speaker.failed(activity, cause, Outlook::GoesOn);
     }
 
-    fn fail(&mut self, activity: Activity, cause: Cause<'_>) {
+    pub(super) fn fail(&mut self, activity: Activity, cause: Cause<'_>) {
         if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Stream))) {
             self.resync.disarm();
         }
         self.speaker.failed(activity, cause, Outlook::of(self.cursor.waiting()));
-    }
-}
-
-pub(super) fn activity(reading: Reading) -> Activity {
-    match reading {
-        Reading::Collect => Activity::Stream,
-        Reading::Deliver => Activity::Watch,
     }
 }
 

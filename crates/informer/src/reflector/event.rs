@@ -2,7 +2,7 @@
 
 use super::{
     arrival::{Arrived, decoded},
-    driver::{Reflector, activity},
+    driver::Reflector,
     intake::{Presence, Taken},
     report::Activity,
     sink::{LeftOut, Sink},
@@ -32,7 +32,7 @@ where
 
     /// Takes an event, or what came in its place.
     async fn event(&mut self, reading: Reading, event: Result<WatchEvent<Item<K>>, Error>) {
-        let activity = activity(reading);
+        let activity = Activity::of(reading);
         if let Ok(event) = &event {
             self.speaker.metrics.event(event);
         }

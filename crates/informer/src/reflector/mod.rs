@@ -30,6 +30,7 @@ mod config;
 mod step;
 mod open;
 mod cursor;
+mod resuming;
 mod sink;
 mod intake;
 mod collection;
@@ -44,6 +45,7 @@ mod speaker;
 mod driver;
 mod event;
 mod check;
+mod resume;
 
 #[cfg(test)]
 mod tests;

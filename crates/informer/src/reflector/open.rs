@@ -11,6 +11,8 @@ pub(super) struct Open {
     pub(super) ends: Instant,
     /// When something came last.
     pub(super) alive: Instant,
+    /// Whether the server has said yes.
+    pub(super) is_accepted: bool,
     /// How many events counted.
     pub(super) events: u64,
     /// Whether additions may be made up by the server, and their versions say nothing of what was seen.
@@ -19,7 +21,14 @@ pub(super) struct Open {
 
 impl Open {
     pub(super) fn new(now: Instant, timeout: Duration) -> Self {
-        Self { asked: now, ends: now + timeout, alive: now, events: 0, is_synthetic: true }
+        Self {
+            asked: now,
+            ends: now + timeout,
+            alive: now,
+            is_accepted: false,
+            events: 0,
+            is_synthetic: true,
+        }
     }
 
     pub(super) fn event_came(&mut self, now: Instant) {

@@ -1,6 +1,9 @@
 //! What a reflector tells of itself: failures as they happen, and where it stands.
 
-use super::{inventory::Differences, step::Then};
+use super::{
+    inventory::Differences,
+    step::{Reading, Then},
+};
 use crate::list_watch::{BoxError, Encoded, Error, KindError};
 use kube_informer_wire::{ObjectError, ResourceVersion};
 use std::{fmt, sync::Arc, time::Duration};
@@ -37,6 +40,16 @@ pub enum Activity {
     Check,
 }
 
+impl Activity {
+    /// What a watch is read for.
+    pub(super) fn of(reading: Reading) -> Self {
+        match reading {
+            Reading::Collect => Self::Stream,
+            Reading::Deliver => Self::Watch,
+        }
+    }
+}
+
 /// What went wrong.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -67,7 +80,7 @@ pub enum Outlook {
     TriesAnotherWay,
     /// It waits, then opens the watch again from where it stands.
     WatchesAgain(Duration),
-    /// It waits, then begins again with the whole state.
+    /// It waits, then begins again with the whole state, or by asking whether a watch can go on from what was restored.
     BeginsAgain(Duration),
 }
 
@@ -145,7 +158,7 @@ impl Outlook {
         match waiting {
             None => Self::TriesAnotherWay,
             Some((delay, Then::Watch)) => Self::WatchesAgain(delay),
-            Some((delay, Then::Round | Then::Stream)) => Self::BeginsAgain(delay),
+            Some((delay, Then::Round | Then::Stream | Then::Probe)) => Self::BeginsAgain(delay),
         }
     }
 }

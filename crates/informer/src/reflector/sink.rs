@@ -79,6 +79,12 @@ pub trait Sink<K>: Send {
     /// Takes note that nothing happened up to this version.
     fn bookmark(&mut self, version: ResourceVersion) -> impl Future<Output = Result<(), BoxError>> + Send;
 
+    /// Takes note that the watch goes on from what the sink had from the start, and has told what had changed since; see
+    /// [`Reflector::resume_from`](super::Reflector::resume_from).
+    fn resumed(&mut self) -> impl Future<Output = Result<(), BoxError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Tells everything known again.
     fn resync(&mut self) -> impl Future<Output = Result<(), BoxError>> + Send;
 }

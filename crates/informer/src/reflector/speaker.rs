@@ -92,6 +92,7 @@ impl Speaker {
                     status.counts.streamed += u64::from(journal.via == Via::Stream);
                 }
                 Step::Wait(_) => status.phase = Phase::Waiting,
+                Step::Probe(_) | Step::Resumed => {}
                 Step::Read(Reading::Deliver, _) => {
                     status.phase = Phase::Watching;
                     status.last_error = None;

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
+    /// Ask at which version the server is, by a list of one object of which nothing is kept.
+    Probe(ListOptions),
     /// List a page and collect its items; those collected before it stay if it is a further page.
     List(ListOptions, Page),
     /// Open a watch that begins with the initial state, waiting no longer than this, and collect that anew.
@@ -17,6 +19,8 @@ pub(crate) enum Step {
     Read(Reading, Instant),
     /// Hand on what was collected, at this version.
     Replace(Option<ResourceVersion>),
+    /// Tell that the watch goes on from what was restored.
+    Resumed,
     /// Wait.
     Wait(Duration),
 }
@@ -62,4 +66,6 @@ pub(crate) enum Then {
     Stream,
     /// A watch from where the last one ended.
     Watch,
+    /// The question whether the watch can go on from what was restored.
+    Probe,
 }

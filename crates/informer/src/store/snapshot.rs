@@ -113,7 +113,7 @@ impl<K> Snapshot<K> {
         self.objects.iter().cloned().collect()
     }
 
-    pub(super) fn entry(&self, key: KeyRef<'_>) -> Option<&Entry<K>> {
+    pub(crate) fn entry(&self, key: KeyRef<'_>) -> Option<&Entry<K>> {
         self.objects.find(key.digest(), |entry| key.is(entry.key())).map(|entry| &**entry)
     }
 

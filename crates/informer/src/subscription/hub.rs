@@ -3,14 +3,14 @@
 use super::{
     log::{Log, Part},
     metrics::HubMetrics,
-    options::Subscribe,
+    options::{Replay, Subscribe},
     policy::Policy,
-    reader::Reader,
+    reader::{Reader, Welcome},
     seat::{Ending, Seat, Ticket},
 };
 use crate::{
     controller::{Event, Tell},
-    store::{Store, Writer},
+    store::{Snapshot, Store, Writer},
     waiters::{self, Waiters, wake},
 };
 use kube_core::Resource;
@@ -51,6 +51,10 @@ struct Stage<K> {
     seats: Vec<Arc<Seat<K>>>,
     issued: u64,
     gauged: Option<Instant>,
+    /// What was there from the start, until the cache is complete.
+    restored: Option<Arc<Snapshot<K>>>,
+    /// So much had been handled by those who are told differences alone and have left.
+    left_at: u64,
 }
 
 /// Collects what a change did, apart by who wants to hear of it.
@@ -73,8 +77,16 @@ const GAUGE_PERIOD: Duration = Duration::from_secs(1);
 
 impl<K> Hub<K> {
     pub(crate) fn new(store: Store<K>, writer: Writer<K>, name: &str, default_period: Duration) -> Self {
-        let stage =
-            Stage { writer: Some(writer), log: Log::new(), seats: Vec::new(), issued: 0, gauged: None };
+        let stage = Stage {
+            writer: Some(writer),
+            log: Log::new(),
+            seats: Vec::new(),
+            issued: 0,
+            gauged: None,
+            restored: Some(store.snapshot())
+                .filter(|snapshot| snapshot.version().is_some() || !snapshot.is_empty()),
+            left_at: u64::MAX,
+        };
         Self {
             store,
             stage: Mutex::new(stage),
@@ -102,9 +114,14 @@ impl<K> Hub<K> {
         // Each that has no name of its own would be a series of its own, for ever.
         let metrics = self.metrics.seat(options.name.as_deref().unwrap_or("subscriber"));
         let name = options.name.unwrap_or_else(|| format!("subscriber-{number}"));
-        let Subscribe { policy, filter, .. } = options;
-        let ticket = Ticket { number, name, policy, filter, period, ending, metrics };
-        let reader = Reader::new(number, period.is_some(), self.store.snapshot(), stage.log.cursor());
+        let Subscribe { policy, filter, replay, .. } = options;
+        let now = self.store.snapshot();
+        let welcome = match (&stage.restored, replay) {
+            (Some(before), Replay::Differences) => Welcome::Differences { before: Arc::clone(before), now },
+            (Some(_), Replay::All) | (None, _) => Welcome::All(now),
+        };
+        let ticket = Ticket { number, name, policy, filter, replay, period, ending, metrics };
+        let reader = Reader::new(number, period.is_some(), welcome, stage.log.cursor());
         let seat = Arc::new(Seat::new(ticket, reader));
         stage.seats.push(Arc::clone(&seat));
         drop(stage);
@@ -114,7 +131,16 @@ impl<K> Hub<K> {
 
     /// Lets a follower go.
     pub(super) fn leave(&self, seat: &Seat<K>) {
-        self.stage().seats.retain(|held| held.number != seat.number);
+        let mut stage = self.stage();
+        let before = stage.seats.len();
+        stage.seats.retain(|held| held.number != seat.number);
+        if before > stage.seats.len() && seat.replay == Replay::Differences {
+            let handled = seat.handled().unwrap_or_default();
+            if handled < stage.log.end() {
+                stage.left_at = stage.left_at.min(handled);
+            }
+        }
+        drop(stage);
         seat.leave();
         self.room.notify_waiters();
         self.wake_all();
@@ -122,7 +148,8 @@ impl<K> Hub<K> {
 
     /// The cache is complete for the first time.
     pub(crate) fn complete(&self) {
-        let stage = self.stage();
+        let mut stage = self.stage();
+        stage.restored = None;
         self.synced_at.store(stage.log.end(), Ordering::Release);
         let now = Instant::now();
         stage.seats.iter().for_each(|seat| {
@@ -202,8 +229,22 @@ impl<K> Hub<K> {
     }
 
     /// How much has been told, of all that is in the cache by now.
-    pub(super) fn told(&self) -> u64 {
+    pub(crate) fn told(&self) -> u64 {
         self.stage().log.end()
+    }
+
+    /// The state of the cache.
+    #[cfg(feature = "saved")]
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot<K>> {
+        self.store.snapshot()
+    }
+
+    /// How much all those have handled who are told differences alone, also those who have left with something unhandled.
+    #[cfg(feature = "saved")]
+    pub(crate) fn handled(&self) -> u64 {
+        let stage = self.stage();
+        let kept_up = stage.seats.iter().filter(|seat| seat.replay == Replay::Differences);
+        kept_up.map(|seat| seat.handled().unwrap_or_default()).fold(stage.left_at, u64::min)
     }
 
     /// Says that a follower has come further, to those for whom it matters.

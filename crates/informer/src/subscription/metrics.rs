@@ -15,6 +15,7 @@
 //! | [`kube_informer_handler_lag_seconds`](HANDLER_LAG) | gauge | `handler` | how long the oldest event that it has not handled has been there |
 //! | [`kube_informer_handler_latency_seconds`](HANDLER_LATENCY) | histogram | `handler` | from the arrival of a change until it was handled, of the oldest of each run of events |
 //! | [`kube_informer_handler_panics_total`](HANDLER_PANICS) | counter | `handler` | how often a handler panicked |
+//! | [`kube_informer_save_failures_total`](SAVE_FAILURES) | counter | | how often the cache could not be saved, where it is to be |
 
 use ::metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 use ::metrics::{describe_counter, describe_gauge, describe_histogram};
@@ -35,6 +36,9 @@ pub const HANDLER_LAG: &str = "kube_informer_handler_lag_seconds";
 pub const HANDLER_LATENCY: &str = "kube_informer_handler_latency_seconds";
 /// How often a handler panicked.
 pub const HANDLER_PANICS: &str = "kube_informer_handler_panics_total";
+
+/// How often the cache could not be saved.
+pub const SAVE_FAILURES: &str = "kube_informer_save_failures_total";
 
 /// The handles of one informer.
 pub(crate) struct HubMetrics {
@@ -80,6 +84,7 @@ impl HubMetrics {
 }
 
 fn describe() {
+    describe_counter!(SAVE_FAILURES, Unit::Count, "How often the cache could not be saved");
     describe_counter!(EVENTS, Unit::Count, "Changes told to followers");
     describe_gauge!(OBJECTS, Unit::Count, "How many objects the cache holds");
     describe_gauge!(VERSION, "Up to which version the cache has everything");

@@ -24,7 +24,7 @@ mod tests;
 pub use attach::AddError;
 pub use handler::{Async, EventHandler};
 pub(crate) use hub::Hub;
-pub use options::Subscribe;
+pub use options::{Replay, Subscribe};
 pub use policy::Policy;
 pub use registration::Registration;
 pub use stream::Subscription;

@@ -13,6 +13,24 @@ pub struct Subscribe<K> {
     pub(super) policy: Policy,
     pub(super) resync: Option<Duration>,
     pub(super) filter: Filter<K>,
+    pub(super) replay: Replay,
+}
+
+/// What a follower is told of what an earlier process had saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replay {
+    /// Everything, as [`Event::Added`] with `initial`, as of whatever is there when a follower comes.
+    #[default]
+    All,
+    /// Only what has changed since, deletions included: for one that has kept what it knew as well.
+    ///
+    /// It must come before the informer has [synced](crate::Informer::has_synced), and best before it is started; one that comes later
+    /// is told everything. Nothing is restored the first time, or if what was saved is of no use
+    /// ([`Status::restored`](crate::informer::Status::restored)): then everything is new.
+    ///
+    /// What such a follower has not handled is not saved, so that the next process tells it again. One that leaves with something
+    /// unhandled is expected back: from then on nothing more is saved.
+    Differences,
 }
 
 /// Which objects exist for a follower.
@@ -26,7 +44,13 @@ const SHORTEST: Duration = Duration::from_secs(1);
 impl<K> Subscribe<K> {
     /// Every event of every object, in the usual way.
     pub fn new() -> Self {
-        Self { name: None, policy: Policy::default(), resync: None, filter: Filter(None) }
+        Self {
+            name: None,
+            policy: Policy::default(),
+            resync: None,
+            filter: Filter(None),
+            replay: Replay::All,
+        }
     }
 
     /// Names the follower, for logs, metrics and status.
@@ -38,6 +62,12 @@ impl<K> Subscribe<K> {
     /// What happens when it falls behind.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// What it is told of what an earlier process had saved.
+    pub fn replay(mut self, replay: Replay) -> Self {
+        self.replay = replay;
         self
     }
 

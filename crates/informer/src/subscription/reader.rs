@@ -17,6 +17,8 @@ pub(super) struct Reader<K> {
     number: u64,
     wants_again: bool,
     told: Option<Telling<K>>,
+    /// What had changed when it came.
+    missed: std::vec::IntoIter<Event<K>>,
     folded: Folded<K>,
     cursor: Cursor<K>,
 }
@@ -33,6 +35,14 @@ enum Rest<K> {
     /// All of it. It is taken apart by the follower in its own time, not by whoever lets it in.
     Whole(Arc<Snapshot<K>>),
     Part(std::vec::IntoIter<Arc<Entry<K>>>),
+}
+
+/// What is told first to one who comes.
+pub(super) enum Welcome<K> {
+    /// All there is.
+    All(Arc<Snapshot<K>>),
+    /// What has changed between two states.
+    Differences { before: Arc<Snapshot<K>>, now: Arc<Snapshot<K>> },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,16 +77,19 @@ pub(super) const CHUNK: usize = 256;
 const PACKED_CHUNK: usize = 32;
 
 impl<K> Reader<K> {
-    /// Tells everything in `snapshot` first, which is the state at `cursor`.
-    pub(super) fn new(number: u64, wants_again: bool, snapshot: Arc<Snapshot<K>>, cursor: Cursor<K>) -> Self {
-        let position = cursor.position();
-        let told = Telling::of(snapshot, Why::Joined, position);
-        Self { number, wants_again, told, folded: Folded::default(), cursor }
+    /// Tells the welcome first, which leads to the state at `cursor`.
+    pub(super) fn new(number: u64, wants_again: bool, welcome: Welcome<K>, cursor: Cursor<K>) -> Self {
+        let (told, missed) = match welcome {
+            Welcome::All(snapshot) => (Telling::of(snapshot, Why::Joined, cursor.position()), Vec::new()),
+            Welcome::Differences { before, now } => (None, differences(&before, &now)),
+        };
+        Self { number, wants_again, told, missed: missed.into_iter(), folded: Folded::default(), cursor }
     }
 
     /// How far it has come, if all that it handed out has been handled.
     pub(super) fn reached(&self) -> Reached {
-        let is_joining = self.told.as_ref().is_some_and(|telling| telling.why == Why::Joined);
+        let is_joining =
+            self.missed.len() > 0 || self.told.as_ref().is_some_and(|telling| telling.why == Why::Joined);
         let position = match (&self.told, self.folded.since()) {
             (Some(telling), _) => telling.position,
             (None, Some(since)) => since.position,
@@ -91,7 +104,7 @@ impl<K> Reader<K> {
             Rest::Whole(snapshot) => snapshot.len(),
             Rest::Part(rest) => rest.len(),
         });
-        (told + self.folded.len()) as u64 + end.saturating_sub(self.cursor.position())
+        (told + self.missed.len() + self.folded.len()) as u64 + end.saturating_sub(self.cursor.position())
     }
 
     /// When the oldest change that it has not handed out arrived.
@@ -102,12 +115,19 @@ impl<K> Reader<K> {
     /// Lets go of everything: nobody reads any longer.
     pub(super) fn end(&mut self) {
         (self.told, self.folded, self.cursor) = (None, Folded::default(), Log::nowhere());
+        self.missed = Vec::new().into_iter();
     }
 
     /// Takes the next events; nothing if there are none yet.
     pub(super) fn take(&mut self) -> Option<Chunk<K>> {
-        let events = self.tell().or_else(|| self.unfold()).or_else(|| self.read())?;
+        let events =
+            self.catch_up().or_else(|| self.tell()).or_else(|| self.unfold()).or_else(|| self.read())?;
         Some(Chunk { events, reached: self.reached() })
+    }
+
+    fn catch_up(&mut self) -> Option<Events<K>> {
+        let events: Vec<_> = self.missed.by_ref().take(PACKED_CHUNK).collect();
+        (!events.is_empty()).then_some(Events::Own(events))
     }
 
     fn tell(&mut self) -> Option<Events<K>> {
@@ -188,6 +208,23 @@ impl<K: Resource> Reader<K> {
             }
         }
     }
+}
+
+/// What leads from one state to another.
+fn differences<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
+    if Arc::ptr_eq(before, now) {
+        return Vec::new();
+    }
+    let gone = before.iter().filter(|entry| !now.contains(entry.key())).map(|entry| {
+        let last_known = entry.shared();
+        Event::Deleted { old: last_known.clone(), last_known, observed: false }
+    });
+    let come = now.iter().filter_map(|entry| match before.entry(entry.key().into()) {
+        Some(known) if std::ptr::eq(known, entry) => None,
+        Some(known) => Some(Event::Updated { old: known.shared(), new: entry.shared() }),
+        None => Some(Event::Added { object: entry.shared(), initial: false }),
+    });
+    gone.chain(come).collect()
 }
 
 impl<K> Telling<K> {

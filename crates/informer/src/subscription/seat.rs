@@ -2,7 +2,7 @@
 
 use super::{
     metrics::SeatMetrics,
-    options::Filter,
+    options::{Filter, Replay},
     policy::Policy,
     reader::{Chunk, Reached, Reader},
 };
@@ -22,6 +22,7 @@ pub(super) struct Seat<K> {
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) filter: Filter<K>,
+    pub(super) replay: Replay,
     /// Whether it reads what is there when the hub is closed.
     pub(super) ending: Ending,
     pub(super) metrics: SeatMetrics,
@@ -67,6 +68,7 @@ pub(super) struct Ticket<K> {
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) filter: Filter<K>,
+    pub(super) replay: Replay,
     pub(super) period: Option<Duration>,
     pub(super) ending: Ending,
     pub(super) metrics: SeatMetrics,
@@ -90,6 +92,7 @@ impl<K> Seat<K> {
             name: ticket.name,
             policy: ticket.policy,
             filter: ticket.filter,
+            replay: ticket.replay,
             ending: ticket.ending,
             metrics: ticket.metrics,
             task: OnceLock::new(),

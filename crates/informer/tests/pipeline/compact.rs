@@ -1,6 +1,6 @@
 //! A cache that keeps objects in the small gives the same objects, and decodes no more than it must.
 
-use crate::cluster::Cluster;
+use crate::{cluster::Cluster, restarts::Folder};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::core::v1::{ConfigMap, Pod},
@@ -15,6 +15,7 @@ use kube_informer::{
     Event, Informer, Keep,
     list_watch::{Encoding, FromFns, Page, Watch},
     reflector::Strategy,
+    subscription::{Replay, Subscribe},
     wire::{Key, ResourceVersion},
 };
 use serde::{Deserialize, Deserializer};
@@ -196,6 +197,40 @@ async fn a_relist_decodes_only_what_has_changed() {
         maps.wait_for(&changed.metadata.resource_version.unwrap().parse().unwrap()).await.unwrap();
         assert_eq!(decoded(), 1, "{keep:?} {strategy:?}");
         assert_eq!(maps.get("default/m7").unwrap().data["value"], format!("{keep:?} {strategy:?}"));
+        maps.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_by_a_relist() {
+    let _turn = TURN.lock().await;
+    let cluster = seeded(40).await;
+    for (keep, strategy) in KEEPS.into_iter().flat_map(|keep| STRATEGIES.map(|strategy| (keep, strategy))) {
+        let folder = Folder::new();
+        let build = || {
+            let maps = Informer::<Counted>::new(cluster.server.client()).namespace("default");
+            maps.keep(keep).strategy(strategy).on_error(|_| {}).save_to(&folder).build().unwrap()
+        };
+        let first = build();
+        first.start();
+        first.synced().await.unwrap();
+        first.stop().await;
+        cluster.change("m7", &format!("{keep:?} {strategy:?}")).await;
+        cluster.server.compact();
+        decoded();
+        let maps = build();
+        assert_eq!((maps.len(), decoded()), (40, 0), "{keep:?} {strategy:?}");
+        let mut changes = maps.subscribe_with(Subscribe::new().replay(Replay::Differences));
+        maps.start();
+        maps.synced().await.unwrap();
+        assert_eq!((maps.status().counts.replaces, decoded()), (1, 1), "{keep:?} {strategy:?}");
+        let Some(Event::Updated { old, new }) = changes.next().await else { panic!("one has changed") };
+        assert!(old.data["value"] != new.data["value"] && changes.registration().depth() == 0);
+        decoded();
+        for expected in [1, 0] {
+            assert_eq!(maps.get("default/m3").unwrap().data["value"], "first");
+            assert_eq!(decoded(), expected, "{keep:?} {strategy:?}");
+        }
         maps.stop().await;
     }
 }

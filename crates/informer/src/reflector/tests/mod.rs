@@ -6,6 +6,7 @@ mod stream;
 mod lifecycle;
 mod consistency;
 mod observe;
+mod resume;
 
 use super::{Collector, Config, LeftOut, Reflector, Report, Sink, Status, Strategy};
 use crate::{
@@ -81,6 +82,10 @@ impl Sink<Pod> for Recorder {
         self.note(format!("bookmark {version}"))
     }
 
+    async fn resumed(&mut self) -> Result<(), BoxError> {
+        self.note("resumed".into())
+    }
+
     async fn resync(&mut self) -> Result<(), BoxError> {
         self.note("resync".into())
     }
@@ -106,6 +111,17 @@ fn start(script: Script<Pod>, config: Config) -> Run {
 }
 
 fn start_into(script: Script<Pod>, config: Config, sink: Recorder) -> Run {
+    start_with(script, config, sink, |reflector| reflector)
+}
+
+type Scripted = Reflector<Pod, Arc<Script<Pod>>, Recorder>;
+
+fn start_with(
+    script: Script<Pod>,
+    config: Config,
+    sink: Recorder,
+    with: impl FnOnce(Scripted) -> Scripted,
+) -> Run {
     let (script, errors) = (Arc::new(script), Arc::new(Mutex::new(Vec::new())));
     let heard = Arc::clone(&errors);
     let reflector = Reflector::with_config(Arc::clone(&script), sink.clone(), config).on_error(
@@ -113,6 +129,7 @@ fn start_into(script: Script<Pod>, config: Config, sink: Recorder) -> Run {
             heard.lock().unwrap().push(format!("{:?}: {}", report.activity, report.cause));
         },
     );
+    let reflector = with(reflector);
     let (status, cancel) = (reflector.status(), CancellationToken::new());
     let task = tokio::spawn(reflector.run(cancel.clone()));
     Run { script, sink, errors, status, began: Instant::now(), cancel, task }

@@ -1,0 +1,14 @@
+//! A cache that outlives its process: what is saved of it, by whom, and how it is read back.
+
+mod save;
+mod program;
+mod cluster;
+mod saver;
+mod open;
+mod folders;
+
+pub use cluster::cluster_uid;
+pub(super) use folders::{Folders, Outlook};
+pub(super) use open::{Opened, Place, State, Target, open};
+pub use save::Save;
+pub(super) use saver::{Moment, Saver};

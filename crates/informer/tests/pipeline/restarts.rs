@@ -1,0 +1,519 @@
+//! A cache that is saved outlives its process: what changed in between is told, and nothing else.
+
+use crate::cluster::{Cluster, Told, versions};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::PartialObjectMeta;
+use kube_devserver::{DevServer, Fault, Verb};
+use kube_informer::{
+    Event, Informer, Keep,
+    informer::{Builder, Save, StartError, SyncError},
+    list_watch::{Encoding, FromFns},
+    reflector::Strategy,
+    subscription::{Policy, Replay, Subscribe, Subscription},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+const KEEPS: [Keep; 2] = [Keep::Whole, Keep::Compact];
+
+/// A folder that is gone when the test is.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("informer-restarts-{}-{number}", std::process::id())))
+    }
+
+    /// The folder as a process leaves it that is killed now.
+    pub(crate) fn killed(&self) -> Self {
+        let copy = Self::new();
+        copy_below(&self.0, &copy.0);
+        copy
+    }
+}
+
+fn copy_below(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let (from, to) = file.map(|file| (file.path(), to.join(file.file_name()))).unwrap();
+        if from.is_dir() {
+            copy_below(&from, &to);
+        } else {
+            // What is not in its place yet may be gone by now.
+            let _ = std::fs::copy(from, to);
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl From<&Folder> for Save {
+    fn from(folder: &Folder) -> Self {
+        Self::in_folder(&folder.0).interval(Duration::ZERO)
+    }
+}
+
+pub(crate) fn maps(cluster: &Cluster) -> Builder<ConfigMap> {
+    Informer::<ConfigMap>::new(cluster.server.client()).namespace("default").on_error(|_| {})
+}
+
+/// Follows a server with a folder, until it has synced, and stops.
+async fn live(cluster: &Cluster, save: impl Into<Save>) -> Informer<ConfigMap> {
+    let maps = maps(cluster).save_to(save).start().unwrap();
+    maps.synced().await.unwrap();
+    maps.stop().await;
+    maps
+}
+
+/// What has been told, in short.
+async fn told(events: &mut Subscription<ConfigMap>) -> Vec<String> {
+    let mut told = Vec::new();
+    while events.registration().depth() > 0 {
+        let Some(event) = events.next().await else { break };
+        let what = match event {
+            Event::Added { initial: true, .. } => "was",
+            Event::Added { .. } => "added",
+            Event::Updated { .. } => "updated",
+            Event::Deleted { observed: true, .. } => "deleted",
+            Event::Deleted { .. } => "gone",
+        };
+        told.push(format!("{what} {}", event.object().key().unwrap().name()));
+    }
+    told.sort();
+    told
+}
+
+fn differences<K>() -> Subscribe<K> {
+    Subscribe::new().replay(Replay::Differences)
+}
+
+async fn abc() -> Cluster {
+    let cluster = Cluster::new();
+    for name in ["a", "b", "c"] {
+        cluster.create(name).await;
+    }
+    cluster
+}
+
+/// What happens while nobody looks.
+async fn meanwhile(cluster: &Cluster) {
+    cluster.change("a", "meanwhile").await;
+    cluster.delete("b").await;
+    cluster.create("d").await;
+}
+
+fn check_equal(maps: &Informer<ConfigMap>, server: &crate::cluster::Versions) {
+    assert_eq!(&versions(maps.list().iter().map(|map| &**map)), server);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_tells_only_what_changed() {
+    for (keep, strategy) in
+        KEEPS.into_iter().flat_map(|keep| [Strategy::Stream, Strategy::List].map(|s| (keep, s)))
+    {
+        let (cluster, folder) = (abc().await, Folder::new());
+        let first = maps(&cluster).keep(keep).strategy(strategy).save_to(&folder).start().unwrap();
+        first.synced().await.unwrap();
+        assert!(first.status().restored.is_none());
+        first.stop().await;
+        let before = versions(first.list().iter().map(|map| &**map));
+        meanwhile(&cluster).await;
+
+        let maps = maps(&cluster).keep(keep).strategy(strategy).save_to(&folder).build().unwrap();
+        check_equal(&maps, &before);
+        let restored = maps.status().restored.unwrap();
+        assert!(restored.objects == 3 && restored.age < Duration::from_secs(60) && !restored.is_confirmed);
+        assert!(!maps.has_synced() && maps.version().is_some());
+        let [mut all, mut changes] =
+            [Subscribe::new(), differences()].map(|asked| maps.subscribe_with(asked));
+        maps.start();
+        maps.synced().await.unwrap();
+        assert!(maps.status().restored.unwrap().is_confirmed);
+        check_equal(&maps, &cluster.versions().await);
+        assert_eq!(told(&mut changes).await, ["added d", "deleted b", "updated a"], "{keep:?} {strategy:?}");
+        let everything = ["added d", "deleted b", "updated a", "was a", "was b", "was c"];
+        assert_eq!(told(&mut all).await, everything);
+        let counts = maps.status().counts;
+        assert_eq!((counts.lists, counts.streams, counts.watches), (0, 0, 1), "the watch went on");
+        assert_eq!(maps.get("default/a").unwrap().data.as_ref().unwrap()["value"], "meanwhile");
+        assert_eq!(
+            told(&mut maps.subscribe_with(differences())).await,
+            ["was a", "was c", "was d"],
+            "too late"
+        );
+        maps.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_happened_nothing_is_told_and_it_has_synced_at_once() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    let began = tokio::time::Instant::now();
+    let maps = maps(&cluster).save_to(&folder).build().unwrap();
+    let mut changes = maps.subscribe_with(differences());
+    maps.start();
+    maps.synced().await.unwrap();
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+    assert_eq!(told(&mut changes).await, [""; 0]);
+    assert!(changes.registration().has_synced());
+    maps.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_forgotten_leads_to_a_list_and_again_only_differences_are_told() {
+    for keep in KEEPS {
+        let (cluster, folder) = (abc().await, Folder::new());
+        live(&cluster, &folder).await;
+        meanwhile(&cluster).await;
+        cluster.server.compact();
+        let began = tokio::time::Instant::now();
+        let maps = maps(&cluster).keep(keep).save_to(&folder).build().unwrap();
+        let mut changes = maps.subscribe_with(differences());
+        maps.start();
+        maps.synced().await.unwrap();
+        assert!(began.elapsed() < Duration::from_millis(100), "it is expected, and not waited for");
+        assert_eq!(told(&mut changes).await, ["added d", "gone b", "updated a"]);
+        assert_eq!(maps.status().counts.replaces, 1);
+        check_equal(&maps, &cluster.versions().await);
+        maps.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_from_the_future_is_noticed() {
+    let (old, folder) = (abc().await, Folder::new());
+    for number in 0..50 {
+        old.change("a", &number.to_string()).await;
+    }
+    live(&old, Save::from(&folder).cluster("mine")).await;
+    // The same cluster, put back to an earlier state.
+    let cluster = abc().await;
+    let maps = maps(&cluster).save_to(Save::from(&folder).cluster("mine")).build().unwrap();
+    let mut changes = maps.subscribe_with(differences());
+    maps.start();
+    maps.synced().await.unwrap();
+    check_equal(&maps, &cluster.versions().await);
+    assert_eq!(told(&mut changes).await.len(), 3);
+    assert_eq!(maps.status().counts.replaces, 1);
+    cluster.change("b", "heard of").await;
+    assert!(matches!(changes.next().await, Some(Event::Updated { .. })));
+    maps.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_saved_state_can_be_read_while_the_server_cannot_be_reached() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    meanwhile(&cluster).await;
+    let away = cluster.server.faults().inject(Fault::answer(503));
+    let maps = maps(&cluster).save_to(&folder).start().unwrap();
+    let waited = tokio::time::timeout(Duration::from_secs(300), maps.synced()).await;
+    assert!(waited.is_err() && maps.len() == 3 && !maps.status().restored.unwrap().is_confirmed);
+    away.withdraw();
+    maps.synced().await.unwrap();
+    check_equal(&maps, &cluster.versions().await);
+    maps.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
+    for keep in KEEPS {
+        let (cluster, folder) = (abc().await, Folder::new());
+        let first = maps(&cluster).keep(keep).save_to(&folder).start().unwrap();
+        first.synced().await.unwrap();
+        let mut states = vec![crate::cluster::Versions::new(), cluster.versions().await];
+        let mut found_some = 0;
+        for round in 0..40 {
+            match round % 4 {
+                0 => drop(cluster.create(&format!("n{round}")).await),
+                3 => cluster.delete(&format!("n{}", round - 3)).await,
+                _ => drop(cluster.change("a", &round.to_string()).await),
+            }
+            states.push(cluster.versions().await);
+            let left = folder.killed();
+            let maps = maps(&cluster).keep(keep).save_to(&left).build().unwrap();
+            let found = versions(maps.list().iter().map(|map| &**map));
+            assert!(states.contains(&found), "{found:?}");
+            found_some += usize::from(!found.is_empty());
+            let mut heard = Told { known: found, ..Told::default() };
+            let mut changes = maps.subscribe_with(differences());
+            maps.start();
+            maps.synced().await.unwrap();
+            while heard.known != *states.last().unwrap() {
+                heard.hear(&changes.next().await.unwrap());
+            }
+            maps.stop().await;
+        }
+        assert!(found_some > 20, "{found_some}");
+        first.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_handled_is_told_again_by_the_next() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    let maps_of = || maps(&cluster).save_to(&folder).build().unwrap();
+    let maps = maps_of();
+    let mut changes = maps.subscribe_with(differences().policy(Policy::Unbounded));
+    maps.start();
+    maps.synced().await.unwrap();
+    cluster.change("a", "handled").await;
+    assert!(changes.next().await.is_some());
+    let mut next = std::pin::pin!(changes.next());
+    assert!(futures_util::poll!(next.as_mut()).is_pending(), "who asks for the next has handled the last");
+    let version = cluster.change("b", "not handled").await.metadata.resource_version.unwrap();
+    maps.wait_for(&version.parse().unwrap()).await.unwrap();
+    maps.stop().await;
+    let maps = maps_of();
+    let mut changes = maps.subscribe_with(differences());
+    maps.start();
+    maps.synced().await.unwrap();
+    assert_eq!(told(&mut changes).await, ["updated b"]);
+    maps.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_between_start_and_sync_is_told_the_differences() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    meanwhile(&cluster).await;
+    // The server is further than anything that the watch has to tell, so that it is waited for more.
+    cluster.namespace("another").await;
+    let maps = maps(&cluster).save_to(&folder).start().unwrap();
+    while maps.get("default/d").is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!maps.has_synced());
+    assert_eq!(told(&mut maps.subscribe_with(differences())).await, ["added d", "gone b", "updated a"]);
+    maps.synced().await.unwrap();
+    maps.stop().await;
+}
+
+fn refusal(builder: Builder<ConfigMap>) -> String {
+    match builder.build().unwrap_err() {
+        StartError::Saved(error) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_of_something_else_is_refused_with_the_reason() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, Save::from(&folder).cluster("one")).await;
+    let save = || Save::from(&folder).cluster("one");
+    let labels = refusal(maps(&cluster).labels("a=b").save_to(save()));
+    assert!(labels.contains("saved for labels \"\", and \"a=b\" is wanted; use another folder"), "{labels}");
+    let fields = refusal(maps(&cluster).fields("metadata.name=a").save_to(save()));
+    assert!(fields.contains("saved for fields"), "{fields}");
+    let cluster_name = refusal(maps(&cluster).save_to(save().cluster("two")));
+    assert!(cluster_name.contains("saved for cluster \"one\", and \"two\" is wanted"), "{cluster_name}");
+    let shard = refusal(maps(&cluster).shard(0, 2).save_to(save()));
+    assert!(shard.contains("saved for shard"), "{shard}");
+    let transform = refusal(maps(&cluster).transform(Ok).save_to(save().transform("v1")));
+    assert!(transform.contains("saved for transform"), "{transform}");
+    let over = maps(&cluster).labels("a=b").save_to(save().start_over()).build().unwrap();
+    assert!(over.is_empty() && over.status().restored.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_cluster_is_noticed_at_the_start_and_refused() {
+    let (one, other, folder) = (abc().await, Cluster::new(), Folder::new());
+    live(&one, &folder).await;
+    let maps_of = |save: Save| maps(&other).save_to(save).start().unwrap();
+    let maps = maps_of((&folder).into());
+    let error = maps.synced().await.unwrap_err();
+    assert!(matches!(error, SyncError::OtherCluster { .. }), "{error}");
+    assert!(error.to_string().contains("use another folder, or start over") && maps.is_stopped());
+    maps.stop().await;
+    let maps = maps_of(Save::from(&folder).start_over());
+    assert_eq!(maps.len(), 3);
+    maps.synced().await.unwrap();
+    check_equal(&maps, &other.versions().await);
+    maps.stop().await;
+    assert_eq!(live(&other, &folder).await.status().restored.unwrap().objects, other.versions().await.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_cannot_be_told_is_taken_for_the_same() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    cluster.server.faults().inject(Fault::answer(403).on(Verb::Get));
+    let maps = live(&cluster, &folder).await;
+    assert_eq!(maps.status().counts.replaces, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_belongs_to_one_at_a_time() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    let first = maps(&cluster).save_to(&folder).start().unwrap();
+    first.synced().await.unwrap();
+    let second = maps(&cluster).save_to(&folder).start().unwrap_err();
+    assert!(matches!(&second, StartError::Saved(error) if error.is_locked()), "{second}");
+    first.stop().await;
+    live(&cluster, &folder).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_are_saved_only_if_that_is_asked_for() {
+    let (server, folder) = (DevServer::start(), Folder::new());
+    let secrets = || Informer::<Secret>::new(server.client());
+    let error = secrets().save_to(&folder).start().unwrap_err();
+    assert!(matches!(error, StartError::SecretsNotSaved) && error.to_string().contains("`Save::secrets`"));
+    let metadata = Informer::<PartialObjectMeta<Secret>>::new(server.client()).save_to(&folder).build();
+    assert!(matches!(metadata, Err(StartError::SecretsNotSaved)));
+    assert!(!folder.0.exists());
+    let saved = secrets().save_to(Save::from(&folder).secrets()).start().unwrap();
+    saved.synced().await.unwrap();
+    saved.stop().await;
+}
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn nobody_else_may_look() {
+    use std::os::unix::fs::PermissionsExt;
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let below = folder.0.join("default");
+    assert_eq!([mode(&folder.0), mode(&below), mode(&below.join("state"))], [0o700, 0o700, 0o600]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    let transformed = |save: Save| {
+        maps(&cluster).save_to(save).transform(|mut map| {
+            map.data = Some([("transformed".to_owned(), "yes".to_owned())].into());
+            Ok(map)
+        })
+    };
+    let error = transformed((&folder).into()).build().unwrap_err();
+    assert!(matches!(error, StartError::UnnamedTransform) && error.to_string().contains("`Save::transform`"));
+    for (life, keep) in KEEPS.into_iter().chain(KEEPS).enumerate() {
+        let maps = transformed(Save::from(&folder).transform("v1")).keep(keep).build().unwrap();
+        assert_eq!(maps.status().restored.is_some(), life > 0);
+        assert!(maps.list().iter().all(|map| map.data.as_ref().unwrap()["transformed"] == "yes"));
+        maps.start();
+        maps.synced().await.unwrap();
+        maps.stop().await;
+    }
+    let renamed = refusal(transformed(Save::from(&folder).transform("v2")));
+    assert!(renamed.contains("saved for transform \"v1\", and \"v2\" is wanted"), "{renamed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_that_cannot_be_written_to_stops_nobody() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    std::fs::write(&folder.0, "a file").unwrap();
+    let maps = maps(&cluster).save_to(folder.0.join("below")).start().unwrap();
+    maps.synced().await.unwrap();
+    let failing = maps.status().saving.unwrap().failing.unwrap();
+    assert!(failing.contains("making the folder failed"), "{failing}");
+    maps.stop().await;
+    std::fs::remove_file(&folder.0).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_file_leads_to_a_cold_start() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    let state = folder.0.join("default/state");
+    let mut bytes = std::fs::read(&state).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&state, bytes).unwrap();
+    let maps = maps(&cluster).save_to(&folder).build().unwrap();
+    assert!(maps.is_empty() && maps.status().restored.is_none());
+    maps.start();
+    maps.synced().await.unwrap();
+    maps.stop().await;
+    assert_eq!(
+        live(&cluster, &folder).await.status().restored.unwrap().objects,
+        cluster.versions().await.len()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_namespace_is_saved_by_itself() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    for namespace in ["web", "db"] {
+        let maps = cluster.namespace(namespace).await;
+        maps.create(&Default::default(), &crate::cluster::named("x")).await.unwrap();
+    }
+    let of = |namespaces: &[&str]| {
+        let maps = Informer::<ConfigMap>::new(cluster.server.client()).namespaces(namespaces.iter().copied());
+        maps.on_error(|_| {}).save_to(&folder).build().unwrap()
+    };
+    let first = of(&["default", "web"]);
+    first.start();
+    first.synced().await.unwrap();
+    first.stop().await;
+    meanwhile(&cluster).await;
+    let maps = of(&["db", "default", "web"]);
+    assert_eq!(maps.status().restored.unwrap().objects, first.len());
+    assert!(maps.get("web/x").is_some() && maps.get("db/x").is_none() && maps.version().is_none());
+    let mut changes = maps.subscribe_with(differences());
+    maps.start();
+    maps.synced().await.unwrap();
+    let told = told(&mut changes).await;
+    assert!(
+        ["deleted b", "updated a", "added d"].iter().all(|told_of| told.iter().any(|told| told == told_of))
+    );
+    assert!(!told.iter().any(|told| told.ends_with(" c")), "{told:?}");
+    assert_eq!(maps.status().counts.replaces, 1, "one namespace is new");
+    maps.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_type_saved_is_not_used() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    live(&cluster, &folder).await;
+    let names = Informer::<PartialObjectMeta<ConfigMap>>::new(cluster.server.client()).namespace("default");
+    let names = names.save_to(&folder).start().unwrap();
+    assert!(names.is_empty() && names.status().restored.is_none());
+    names.synced().await.unwrap();
+    names.stop().await;
+    // Metadata alone has an encoding of its own, in which it is read back.
+    let names = Informer::<PartialObjectMeta<ConfigMap>>::new(cluster.server.client()).namespace("default");
+    let names = names.save_to(&folder).build().unwrap();
+    assert_eq!(names.status().restored.unwrap().objects, cluster.versions().await.len());
+    assert!(names.get("default/a").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn either_encoding_is_read_back() {
+    let (cluster, folder) = (abc().await, Folder::new());
+    for (life, encoding) in [Encoding::Json, Encoding::Protobuf, Encoding::Json].into_iter().enumerate() {
+        let maps = maps(&cluster).encoding(encoding).save_to(&folder).build().unwrap();
+        assert_eq!(maps.status().restored.is_some(), life > 0);
+        maps.start();
+        maps.synced().await.unwrap();
+        let changed = cluster.change("a", &life.to_string()).await.metadata.resource_version.unwrap();
+        maps.wait_for(&changed.parse().unwrap()).await.unwrap();
+        maps.stop().await;
+    }
+    let maps = maps(&cluster).save_to(&folder).build().unwrap();
+    let server = cluster.maps.list(&Default::default()).await.unwrap();
+    for map in server.items {
+        let name = map.metadata.name.clone().unwrap();
+        assert_eq!(*maps.get(("default", &*name)).unwrap(), map);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_of_ones_own_is_not_saved() {
+    let folder = Folder::new();
+    let source = FromFns::new(|_| std::future::pending(), |_| std::future::pending());
+    let error = Informer::<ConfigMap>::of(source).save_to(&folder).build().unwrap_err();
+    assert!(matches!(error, StartError::NotForSource { option: "save_to", .. }));
+}
