@@ -6,7 +6,11 @@ use kube_client::{
     config::{KubeConfigOptions, Kubeconfig},
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
-use kube_informer::{Event, Informer, informer::Builder, list_watch, reflector};
+use kube_informer::{
+    Event, Informer,
+    informer::{Builder, Save},
+    list_watch, reflector,
+};
 use kube_informer_bench_client::{
     options::{self, Encoding, Keep, ManagedFields, Options, Strategy},
     seen::{Goal, Seen},
@@ -84,19 +88,26 @@ impl Kind for DynamicObject {
     }
 }
 
-struct Kept<K>(Informer<K>);
+struct Kept<K> {
+    informer: Informer<K>,
+    first_read: Option<f64>,
+}
 
 impl<K: Kind> Cache for Kept<K> {
     fn has_synced(&self) -> bool {
-        self.0.has_synced()
+        self.informer.has_synced()
+    }
+
+    fn first_read(&self) -> Option<f64> {
+        self.first_read
     }
 
     fn each(&self, show: &mut dyn FnMut(&dyn Subject)) {
-        self.0.snapshot().iter().for_each(|entry| show(&entry.object().view()));
+        self.informer.snapshot().iter().for_each(|entry| show(&entry.object().view()));
     }
 
     fn index(&self) {
-        self.0.add_index("node", K::node).expect("it is the first index of this name");
+        self.informer.add_index("node", K::node).expect("it is the first index of this name");
     }
 }
 
@@ -114,11 +125,23 @@ fn live<K: Kind>(began: Began, options: &Options) -> Result<(), String> {
     let seen = Arc::new(Seen::default());
     seen.expect(Goal::Count(options.count));
     let informer = runtime.block_on(follow::<K>(options, &seen)).map_err(|error| error.to_string())?;
-    let outcome = session::run(options, (began.0, began.1), &seen, &Kept(informer));
+    // What was saved can be read when the informer is built, and the server has not been heard of.
+    let first_read = informer.status().restored.map(|_| began.0.elapsed().as_secs_f64());
+    informer_start(&runtime, &informer);
+    let outcome =
+        session::run(options, (began.0, began.1), &seen, &Kept { informer: informer.clone(), first_read });
+    // What was not written yet is.
+    runtime.block_on(informer.stop());
     runtime.shutdown_background();
     outcome
 }
 
+fn informer_start<K: Kind>(runtime: &Runtime, informer: &Informer<K>) {
+    let _guard = runtime.enter();
+    informer.start();
+}
+
+/// Builds an informer, and does not start it.
 async fn follow<K: Kind>(
     options: &Options,
     seen: &Arc<Seen>,
@@ -143,9 +166,12 @@ async fn follow<K: Kind>(
         ManagedFields::Keep => builder,
         ManagedFields::Drop => builder.without_managed_fields(),
     };
+    let builder = match &options.save_to {
+        Some(folder) => builder.save_to(Save::in_folder(folder).cluster("bench")),
+        None => builder,
+    };
     let informer = builder.build()?;
     let seen = Arc::clone(seen);
     informer.add_handler(move |event: &Event<K>| seen.told(|| event.object().view()))?;
-    informer.start();
     Ok(informer)
 }

@@ -21,6 +21,8 @@ pub struct Options {
     pub keep: Keep,
     /// Which objects.
     pub kind: Kind,
+    /// Where the cache is saved, and taken from at the start.
+    pub save_to: Option<PathBuf>,
 }
 
 /// Which objects are served and kept.
@@ -83,6 +85,7 @@ impl Options {
             strategy: Strategy::Stream,
             keep: Keep::Whole,
             kind: Kind::Pods,
+            save_to: None,
         };
         let mut arguments = arguments.into_iter();
         while let Some(name) = arguments.next() {
@@ -104,6 +107,7 @@ impl Options {
             ("--strategy", "list") => self.strategy = Strategy::List,
             ("--strategy", "stream") => self.strategy = Strategy::Stream,
             ("--keep", "whole") => self.keep = Keep::Whole,
+            ("--save-to", folder) => self.save_to = Some(folder.into()),
             ("--kind", "pods") => self.kind = Kind::Pods,
             ("--kind", "widgets") => self.kind = Kind::Widgets,
             ("--keep", "compact") => self.keep = Keep::Compact,

@@ -27,6 +27,10 @@ use std::{
 pub trait Cache {
     /// Whether it is complete.
     fn has_synced(&self) -> bool;
+    /// When there was something to read, in seconds since the process began, if that was before the sync.
+    fn first_read(&self) -> Option<f64> {
+        None
+    }
     /// Shows every object, as a user would read it.
     fn each(&self, show: &mut dyn FnMut(&dyn Subject));
     /// Adds an index by node, where there are indexes.
@@ -56,6 +60,7 @@ pub fn run(
     report["sync_seconds"] = seconds.into();
     report["base_rss"] = base.rss.into();
     report["events"] = seen.events().into();
+    report["first_read_seconds"] = cache.first_read().unwrap_or(seconds).into();
     say(&report);
     thread::sleep(options.settle);
     say(&usage_of("settled", Usage::now()));

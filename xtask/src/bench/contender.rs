@@ -16,6 +16,9 @@ pub(crate) enum Contender {
     GoJson,
     Go,
     GoStripped,
+    /// With a cache that outlives the process.
+    OursSaved,
+    OursSavedCompact,
     /// Of custom resources.
     OursWidgets,
     OursWidgetsCompact,
@@ -55,7 +58,7 @@ impl Corpus {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::OursJson,
         Self::OursJsonCompact,
         Self::Ours,
@@ -69,6 +72,8 @@ impl Contender {
         Self::GoJson,
         Self::Go,
         Self::GoStripped,
+        Self::OursSaved,
+        Self::OursSavedCompact,
         Self::OursWidgets,
         Self::OursWidgetsCompact,
         Self::KubeWidgets,
@@ -94,6 +99,8 @@ impl Contender {
             Self::GoJson => "client-go json",
             Self::Go => "client-go",
             Self::GoStripped => "client-go stripped",
+            Self::OursSaved => "whole, saved",
+            Self::OursSavedCompact => "compact, saved",
             Self::OursWidgets => "whole, untyped",
             Self::OursWidgetsCompact => "compact, untyped",
             Self::KubeWidgets => "kube-rs list, untyped",
@@ -120,6 +127,11 @@ impl Contender {
         matches!(self, Self::OursCompact | Self::OursStrippedCompact)
     }
 
+    /// Whether its cache outlives the process.
+    pub(crate) fn is_saved(self) -> bool {
+        matches!(self, Self::OursSaved | Self::OursSavedCompact)
+    }
+
     /// The objects that it follows.
     pub(crate) fn corpus(self) -> Corpus {
         match self {
@@ -135,6 +147,7 @@ impl Contender {
             Self::OursJson | Self::OursJsonCompact | Self::Ours | Self::OursCompact => Program::Ours,
             Self::OursStripped | Self::OursStrippedCompact | Self::OursParts => Program::Ours,
             Self::OursWidgets | Self::OursWidgetsCompact => Program::Ours,
+            Self::OursSaved | Self::OursSavedCompact => Program::Ours,
             Self::KubeList | Self::KubeStream => Program::KubeRs,
             Self::KubeListStripped | Self::KubeStreamStripped | Self::KubeParts => Program::KubeRs,
             Self::KubeWidgets => Program::KubeRs,
@@ -166,7 +179,8 @@ impl Contender {
             Self::OursJsonCompact
             | Self::OursCompact
             | Self::OursStrippedCompact
-            | Self::OursWidgetsCompact => {
+            | Self::OursWidgetsCompact
+            | Self::OursSavedCompact => {
                 arguments.extend(["--keep", "compact"]);
             }
             _ => {}

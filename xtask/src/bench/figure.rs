@@ -226,6 +226,9 @@ pub(crate) const FIGURES: &[Figure] = &[
     parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times, UNCHANGED),
     parts(Row::W11, "slow_delivered", "told in time", Unit::Share, &[]),
     parts(Row::W11, "slow_growth", "memory grew by", Unit::Bytes, &[]),
+    restart("first_read_seconds", "first read", &[]),
+    restart("restart_window_seconds", "synced, known", TENTH),
+    restart("restart_gone_seconds", "synced, forgotten", THIRD),
     parts(
         Row::W13,
         "queue_item",
@@ -242,6 +245,14 @@ pub(crate) const FIGURES: &[Figure] = &[
     widgets("read_seconds", "reading all", Unit::Seconds),
 ];
 
+const TENTH: &[Target] = &[
+    target(C::OursSaved, Limit::MostTimes(0.1, GO)),
+    target(C::OursSavedCompact, Limit::MostTimes(0.1, GO)),
+];
+const THIRD: &[Target] = &[
+    target(C::OursSaved, Limit::MostTimes(0.3, GO)),
+    target(C::OursSavedCompact, Limit::MostTimes(0.3, GO)),
+];
 const FIVE_TIMES: &[Target] = &[target(C::OursParts, Limit::LeastTimes(5.0, &[C::ApiServer]))];
 const LATENCY: &[Target] = &[target(C::Ours, Limit::MostTimes(0.5, KUBE_AND_GO))];
 /// "Unchanged" with room for the noise of two short runs.
@@ -251,6 +262,12 @@ const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::Least(100_000.
 
 const fn latency(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
     Figure { row: Row::W8, key, about, unit: Unit::Milliseconds, ours: BOTH, peers: KUBE_AND_GO, targets }
+}
+
+/// A client without a saved cache syncs anew, and reads when it has.
+const fn restart(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
+    let ours = &[C::OursSaved, C::OursSavedCompact];
+    Figure { row: Row::W12, key, about, unit: Unit::Seconds, ours, peers: GO, targets }
 }
 
 const fn widgets(key: &'static str, about: &'static str, unit: Unit) -> Figure {

@@ -15,7 +15,7 @@ use crate::bench::server;
 use crate::bench::talk::{Talk, number};
 
 /// The share of objects that changes before a relist.
-const CHANGED: f64 = 0.001;
+pub(crate) const CHANGED: f64 = 0.001;
 
 /// A server, and how to reach it.
 #[derive(Debug)]
@@ -47,6 +47,12 @@ pub(crate) fn live(
     measured.synced(&synced, &settled, stage.count)?;
     let read = stage.check(&mut client).context("after the sync")?;
     measured.add("read_seconds", number(&read, "read_seconds")?);
+    if phases.contains(&Phase::Restart) {
+        // It has nothing to begin from, whatever happened meanwhile.
+        for key in ["first_read_seconds", "restart_window_seconds", "restart_gone_seconds"] {
+            measured.add(key, number(&synced, "sync_seconds")?);
+        }
+    }
     if phases.contains(&Phase::Relist) {
         relist(stage, &mut client, &settled, &mut measured).context("relist")?;
     }
@@ -76,7 +82,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Holds what the client has against what the server has.
-    fn check(&mut self, client: &mut Talk) -> Result<Value> {
+    pub(crate) fn check(&mut self, client: &mut Talk) -> Result<Value> {
         let (truth, read) = (self.server.ask("truth")?, client.ask("read")?);
         for name in ["count", "identity", "address"] {
             if truth[name] != read[name] {

@@ -10,6 +10,7 @@ mod programs;
 mod measured;
 mod server;
 mod life;
+mod restart;
 mod micro;
 mod verdict;
 mod table;

@@ -14,6 +14,7 @@ use crate::bench::measured::{Measured, Rounds};
 use crate::bench::micro;
 use crate::bench::options::Options;
 use crate::bench::programs::Programs;
+use crate::bench::restart;
 use crate::bench::row::Phase;
 use crate::bench::server::{self, Wanted};
 use crate::bench::watchers;
@@ -103,12 +104,20 @@ fn one(
     let made =
         |program: Program| move || rig.programs.command(program).expect("the plan names only what is there");
     if let (Some(mut stage), true) = (stage, contender.is_client()) {
-        let mut command = made(contender.program())();
-        // Of our program, the client is one part.
-        if contender.program() == Program::Ours {
-            command.arg("ours");
-        }
-        let measured = life::live(&mut stage, contender, command, (phases, rig.options))?;
+        let command = || {
+            let mut command = made(contender.program())();
+            // Of our program, the client is one part.
+            if contender.program() == Program::Ours {
+                command.arg("ours");
+            }
+            command
+        };
+        let measured = match contender.is_saved() {
+            true => {
+                restart::live(&mut stage, contender, &command, &rig.workspace.target.join("bench/saved"))?
+            }
+            false => life::live(&mut stage, contender, command(), (phases, rig.options))?,
+        };
         return Ok((measured, stage.busy));
     }
     let mut measured = micro::measure(contender, made(contender.program()), (phases, rig.options))?;

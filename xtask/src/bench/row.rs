@@ -32,8 +32,7 @@ pub(crate) enum Phase {
     SlowHandler,
     Queue,
     Watchers,
-    /// Nothing that can be run yet.
-    Nothing,
+    Restart,
 }
 
 impl Row {
@@ -92,7 +91,7 @@ impl Row {
             Self::W9 => "decoded events to 1, 10 and 100 handlers",
             Self::W10 => "one writer beside 0, 1 and 10 who list everything, 10,000 objects",
             Self::W11 => "one slow handler (10 ms) among ten at 5k events/s",
-            Self::W12 => "restart with a saved cache (not measured yet)",
+            Self::W12 => "restart with a saved cache, 0.1 % changed meanwhile",
             Self::W13 => "work queue: an item added, taken and done; an item added to a million",
             Self::W14 => "devserver: 100 watchers, events of 1 KB",
             Self::W15 => "custom resources of 4 KB, untyped, in JSON: cold sync, and bytes kept of each",
@@ -108,7 +107,7 @@ impl Row {
             Self::W9 => Phase::Fanout,
             Self::W10 => Phase::Readers,
             Self::W11 => Phase::SlowHandler,
-            Self::W12 => Phase::Nothing,
+            Self::W12 => Phase::Restart,
             Self::W13 => Phase::Queue,
             Self::W14 => Phase::Watchers,
         }

@@ -1,0 +1,50 @@
+//! A client that is ended and started again, with a cache that outlived it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::bench::contender::Contender;
+use crate::bench::life::{CHANGED, Stage};
+use crate::bench::measured::Measured;
+use crate::bench::talk::{Talk, number};
+
+/// Lives three times: once to leave a cache, once when the server knows what changed since, and once when it has forgotten.
+pub(crate) fn live(
+    stage: &mut Stage<'_>,
+    contender: Contender,
+    command: &dyn Fn() -> Command,
+    folder: &Path,
+) -> Result<Measured> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
+    }
+    stage.server.ask("reset")?;
+    let mut measured = Measured::default();
+    let once = |stage: &mut Stage<'_>| -> Result<Value> {
+        let mut command = command();
+        command.args(contender.arguments()).arg("--kubeconfig").arg(stage.kubeconfig);
+        command.args(["--n", &stage.count.to_string(), "--save-to"]).arg(folder);
+        let mut client = Talk::start(&mut command)?;
+        let synced = client.hear_of("synced")?;
+        client.hear_of("settled")?;
+        stage.check(&mut client)?;
+        // It writes the rest of its cache when its orders end, which is when it is dropped.
+        Ok(synced)
+    };
+    once(stage).context("the first life")?;
+    let change = format!("change {CHANGED}");
+    stage.server.ask(&change)?;
+    let known = once(stage).context("with a version that is known")?;
+    measured.add("restart_window_seconds", number(&known, "sync_seconds")?);
+    measured.add("first_read_seconds", number(&known, "first_read_seconds")?);
+    stage.server.ask(&change)?;
+    stage.server.ask("forget")?;
+    let forgotten = once(stage).context("with a version that is forgotten")?;
+    measured.add("restart_gone_seconds", number(&forgotten, "sync_seconds")?);
+    fs::remove_dir_all(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
+    Ok(measured)
+}
