@@ -89,8 +89,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
         options = Options {
             counts: vec![10_000],
             rounds: 2,
-            settle: Duration::from_secs(2),
-            hold: Duration::from_secs(2),
+            settle: Duration::from_secs(1),
+            hold: Duration::from_secs(1),
             ..options
         };
     }
