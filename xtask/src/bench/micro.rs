@@ -72,9 +72,11 @@ pub(crate) fn measure(
 
 fn size(options: &Options) -> Size {
     match options.profile {
-        Profile::Release => {
-            Size { events: 200_000, items: 1_000_000, milliseconds: options.hold.as_millis() as u64 / 2 }
-        }
+        Profile::Release => Size {
+            events: 200_000,
+            items: 1_000_000,
+            milliseconds: (options.hold.as_millis() as u64).min(5_000),
+        },
         Profile::Debug => Size { events: 2_000, items: 10_000, milliseconds: 100 },
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
         options = Options {
             counts: vec![10_000],
             rounds: 2,
-            settle: Duration::from_secs(1),
+            settle: Duration::from_millis(500),
             hold: Duration::from_secs(1),
             ..options
         };
