@@ -73,8 +73,27 @@ impl Connection {
     /// Which kinds there are.
     pub(crate) async fn catalog(&self) -> anyhow::Result<Catalog> {
         let version = self.client.apiserver_version().await;
-        let minor = version.ok().and_then(|version| version.minor.trim_end_matches('+').parse().ok());
-        let _ = self.is_known.set(minor.is_some_and(|minor: u32| minor <= KUBERNETES_MINOR));
+        let _ = self.is_known.set(version.is_ok_and(|version| is_known(&version.minor)));
         discover(&self.client).await.map_err(|error| advice::of_client(&error, &self.server).into())
+    }
+}
+
+/// Whether a server of this minor version has no field that is newer than this command. Some servers write `36+`.
+fn is_known(minor: &str) -> bool {
+    minor.trim_end_matches('+').parse().is_ok_and(|minor: u32| minor <= KUBERNETES_MINOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_up_to_the_version_of_the_tables() {
+        for known in [KUBERNETES_MINOR, KUBERNETES_MINOR - 1, 25] {
+            assert!(is_known(&known.to_string()) && is_known(&format!("{known}+")), "{known}");
+        }
+        for unknown in [&(KUBERNETES_MINOR + 1).to_string(), "99+", "", "+", "latest"] {
+            assert!(!is_known(unknown), "{unknown}");
+        }
     }
 }
