@@ -1,12 +1,12 @@
 //! Realistic pods, and changes to them at a rate.
 
 use crate::corpus::{Checksum, Pods, mutate};
-use crate::object::{Birth, metadata, stamp_new};
+use crate::object::{Birth, stamp_new};
 use crate::registry::Resource;
 use crate::storage::{Content, Missed, Place, Write};
-use crate::verb::{Cluster, encode, encode_json, now};
+use crate::verb::{Cluster, encode, encode_change, encode_json, now};
 use kube_informer_wire::Key;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     sync::{
         Arc,
@@ -15,7 +15,10 @@ use std::{
     thread::ScopedJoinHandle,
     time::Duration,
 };
-use tokio::{task::JoinHandle, time::MissedTickBehavior};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, MissedTickBehavior},
+};
 
 /// How often changes are made; more than one at a time if the rate is higher.
 const TICK: Duration = Duration::from_millis(10);
@@ -60,7 +63,7 @@ impl Churn {
     /// Fills a cluster, and begins to change it if there is a rate.
     pub(crate) fn start(self, cluster: &Arc<Cluster>) -> Churning {
         let pods = Pods::new(self.seed);
-        let herd = Herd::new(Arc::clone(cluster), pods);
+        let mut herd = Herd::new(Arc::clone(cluster), pods);
         herd.load(self.pods);
         let changes = Arc::new(AtomicU64::new(0));
         let is_changing = self.rate > 0.0 && self.pods > 0;
@@ -109,25 +112,28 @@ struct Herd {
     resource: Arc<Resource>,
     place: Place,
     pods: Pods,
+    /// Of each pod, by its index.
+    keys: Vec<Key>,
 }
 
 impl Herd {
     fn new(cluster: Arc<Cluster>, pods: Pods) -> Self {
         let resource = cluster.registry().resource("", "v1", "pods").expect("pods are built in").clone();
         let place = Place::new(resource.storage());
-        Self { cluster, resource, place, pods }
+        Self { cluster, resource, place, pods, keys: Vec::new() }
     }
 
     /// Makes the pods on all cores, a few thousand at a time, and stores them in order.
-    fn load(&self, count: u64) {
+    fn load(&mut self, count: u64) {
         for namespace in Pods::namespaces() {
             make_namespace(&self.cluster, namespace);
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         for start in (0..count).step_by((threads * SHARE) as usize) {
+            let herd = &*self;
             let share = |thread: u64| {
                 let first = start + thread * SHARE;
-                (first..(first + SHARE).min(count)).map(|index| self.encoded(index))
+                (first..(first + SHARE).min(count)).map(|index| herd.encoded(index))
             };
             let made = std::thread::scope(|scope| {
                 let spawn = |thread| scope.spawn(move || share(thread).collect::<Vec<_>>());
@@ -135,7 +141,10 @@ impl Herd {
                 let join = |worker: ScopedJoinHandle<'_, _>| worker.join().expect("the corpus is sound");
                 workers.into_iter().flat_map(join).collect::<Vec<_>>()
             });
-            made.into_iter().for_each(|content| self.store(content));
+            for content in made {
+                self.keys.push(content.key().clone());
+                self.store(content);
+            }
         }
     }
 
@@ -146,10 +155,12 @@ impl Herd {
     async fn run(self, churn: Churn, changes: Arc<AtomicU64>) {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut due, mut tick) = (0.0, 0_u64);
+        let (mut due, mut tick, mut last) = (0.0, 0_u64, Instant::now());
         loop {
-            ticks.tick().await;
-            due += churn.rate * TICK.as_secs_f64();
+            let now = ticks.tick().await;
+            // What is late is made up for, but a long stall does not end in a flood.
+            due += churn.rate * (now - last).min(10 * TICK).as_secs_f64();
+            last = now;
             while due >= 1.0 {
                 due -= 1.0;
                 tick += 1;
@@ -167,19 +178,19 @@ impl Herd {
 
     /// Changes a pod, deletes it, or brings it back.
     fn change(&self, index: u64, tick: u64) {
-        let pod = self.pods.pod(index);
-        let Some(key) = key(&pod) else { return };
-        let Some((record, mut object)) = self.cluster.read(&self.resource, key.as_str()) else {
+        let key = self.keys[index as usize].as_str();
+        let Some(record) = self.cluster.store.get(&self.place, key) else {
             return self.store(self.encoded(index));
         };
         let write = match tick % DELETIONS {
             0 => Write::Remove(record.version()),
-            _ => {
-                mutate(&mut object, tick);
-                Write::Replace(record.version(), encode(&self.resource, key.clone(), object))
-            }
+            _ => match encode_change(&self.resource, &record, |object| mutate(object, tick)) {
+                Ok(content) => Write::Replace(record.version(), content),
+                // Somebody has put another object there, which is theirs.
+                Err(_) => return,
+            },
         };
-        match self.cluster.store.write(&self.place, key.as_str(), write) {
+        match self.cluster.store.write(&self.place, key, write) {
             // Whoever else changed it has made a change as good as ours.
             Ok(_) | Err(Missed::Changed | Missed::Missing | Missed::Exists) => {}
         }
@@ -197,10 +208,6 @@ pub(crate) fn make_namespace(cluster: &Cluster, name: &str) {
     let write = Write::Create(encode(resource, key, object));
     // One that is there already is as good.
     let _ = cluster.store.write(&Place::new(resource.storage()), name, write);
-}
-
-fn key(pod: &Value) -> Option<Key> {
-    Key::new(Some(metadata::namespace(pod)), metadata::name(pod)).ok()
 }
 
 /// SplitMix64: which pod is next.

@@ -1,9 +1,12 @@
-//! Reads an object that is JSON already no further than it must be, for loading very many.
+//! Reads an object that is JSON already no further than it must be, for loading and changing very many.
 
-use crate::storage::record::Content;
+use crate::storage::record::{Content, Part, Record};
 use kube_informer_wire::Key;
 use serde::de::Error as _;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 use std::collections::BTreeMap;
 
 /// The longest value that is read for the fields of a selector; they are words and numbers.
@@ -20,27 +23,72 @@ impl Content {
         json: &str,
         fields: impl FnOnce(&Value) -> Vec<(String, String)>,
     ) -> serde_json::Result<Self> {
-        let mut rest: Raw<'_> = serde_json::from_str(json)?;
-        rest.remove("kind");
-        rest.remove("apiVersion");
-        let metadata = rest.remove("metadata").map_or("{}", RawValue::get);
-        let mut metadata: Raw<'_> = serde_json::from_str(metadata)?;
-        metadata.remove("resourceVersion");
-        let key = Key::new(text(&metadata, "namespace"), text(&metadata, "name").unwrap_or_default());
+        let (metadata, rest) = parts(json)?;
+        Self::of_raw(&metadata, &rest, fields)
+    }
+
+    fn of_raw(
+        metadata: &Raw<'_>,
+        rest: &Raw<'_>,
+        fields: impl FnOnce(&Value) -> Vec<(String, String)>,
+    ) -> serde_json::Result<Self> {
+        let key = Key::new(text(metadata, "namespace"), text(metadata, "name").unwrap_or_default());
         let key = key.map_err(serde_json::Error::custom)?;
-        let uid = text(&metadata, "uid").unwrap_or_default().to_owned();
+        let uid = text(metadata, "uid").unwrap_or_default().to_owned();
         let labels = metadata.get("labels").map(|raw| serde_json::from_str(raw.get())).transpose()?;
         let sketch: Map<String, Value> =
             rest.iter().map(|(name, raw)| ((*name).to_owned(), sketch(raw))).collect();
         let fields = fields(&Value::Object(sketch));
-        let mut bytes = Vec::with_capacity(json.len());
+        let mut bytes =
+            Vec::with_capacity(metadata.values().chain(rest.values()).map(|raw| raw.get().len() + 32).sum());
         bytes.push(b'"');
-        append(&mut bytes, &metadata);
+        append(&mut bytes, metadata);
         let metadata_end = bytes.len();
-        append(&mut bytes, &rest);
+        append(&mut bytes, rest);
         bytes.shrink_to_fit();
         Ok(Self::of_parts((key, uid), labels.unwrap_or_default(), fields, (bytes, metadata_end)))
     }
+}
+
+impl Record {
+    /// The object after a change to its labels and its status, which are all that `change` is shown.
+    ///
+    /// # Errors
+    /// As [`Content::from_json`] says.
+    pub(crate) fn changed(
+        &self,
+        fields: impl FnOnce(&Value) -> Vec<(String, String)>,
+        change: impl FnOnce(&mut Value),
+    ) -> serde_json::Result<Content> {
+        let mut json = Vec::with_capacity(self.size(Part::Whole));
+        self.write("{", Part::Whole, &mut json);
+        let (mut metadata, mut rest) = parts(str::from_utf8(&json).map_err(serde_json::Error::custom)?)?;
+        let read =
+            |raw: Option<&&RawValue>| raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()));
+        let (labels, status) = (read(metadata.get("labels"))?, read(rest.get("status"))?);
+        let mut shown = json!({ "metadata": { "labels": labels }, "status": status });
+        change(&mut shown);
+        let labels = to_raw_value(&shown["metadata"]["labels"])?;
+        let status = to_raw_value(&shown["status"])?;
+        for (fields, name, raw) in [(&mut metadata, "labels", &labels), (&mut rest, "status", &status)] {
+            match raw.get() {
+                "null" => fields.remove(name),
+                _ => fields.insert(name, raw),
+            };
+        }
+        Content::of_raw(&metadata, &rest, fields)
+    }
+}
+
+/// The metadata of an object, and the rest, without its types and its version.
+fn parts(json: &str) -> serde_json::Result<(Raw<'_>, Raw<'_>)> {
+    let mut rest: Raw<'_> = serde_json::from_str(json)?;
+    rest.remove("kind");
+    rest.remove("apiVersion");
+    let metadata = rest.remove("metadata").map_or("{}", RawValue::get);
+    let mut metadata: Raw<'_> = serde_json::from_str(metadata)?;
+    metadata.remove("resourceVersion");
+    Ok((metadata, rest))
 }
 
 /// A text that is written without escapes.
@@ -71,8 +119,8 @@ fn append(bytes: &mut Vec<u8>, fields: &Raw<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Pods;
-    use crate::storage::record::{Record, head};
+    use crate::corpus::{Pods, mutate};
+    use crate::storage::record::head;
     use std::sync::Arc;
 
     #[test]
@@ -98,5 +146,33 @@ mod tests {
         for wrong in ["[]", "{}", "{\"metadata\":{\"name\":\"a/b\"}}", "{\"metadata\":3}"] {
             assert!(Content::from_json(wrong, |_| vec![]).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_change_is_the_one_that_a_decoded_object_sees() {
+        let pods = Pods::new(5);
+        for tick in 0..80 {
+            let mut pod = pods.pod(tick);
+            let record = Record::new(Arc::new(Content::from_json(&pods.json(tick), |_| vec![]).unwrap()), 7);
+            let changed = record.changed(|_| vec![], |shown| mutate(shown, tick)).unwrap();
+            mutate(&mut pod, tick);
+            let expected = Content::new(record.key().clone(), pod, vec![]);
+            assert_eq!((changed.uid(), changed.labels()), (expected.uid(), expected.labels()));
+            let whole = |content| Record::new(Arc::new(content), 8).to_value("{");
+            assert_eq!(whole(changed), whole(expected), "at {tick}");
+        }
+    }
+
+    #[test]
+    fn what_has_neither_labels_nor_status_gets_none() {
+        let record = Record::new(
+            Arc::new(Content::from_json("{\"metadata\":{\"name\":\"a\"}}", |_| vec![]).unwrap()),
+            7,
+        );
+        let same = record.changed(|_| vec![], |_| {}).unwrap();
+        assert!(same.is_same(record.content()));
+        let labelled =
+            record.changed(|_| vec![], |shown| shown["metadata"]["labels"] = json!({ "x": "y" })).unwrap();
+        assert_eq!(labelled.labels().get("x").map(String::as_str), Some("y"));
     }
 }

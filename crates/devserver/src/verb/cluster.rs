@@ -97,6 +97,15 @@ pub(crate) fn encode_json(resource: &Resource, json: &str) -> serde_json::Result
     Content::from_json(json, |object| own_fields(resource, object)).map(Box::new)
 }
 
+/// An object after a change to its labels and its status alone.
+pub(crate) fn encode_change(
+    resource: &Resource,
+    record: &Record,
+    change: impl FnOnce(&mut Value),
+) -> serde_json::Result<Box<Content>> {
+    record.changed(|object| own_fields(resource, object), change).map(Box::new)
+}
+
 /// The fields that selectors of this resource know, beside name and namespace.
 fn own_fields(resource: &Resource, object: &Value) -> Vec<(String, String)> {
     let own = supported_fields(resource).filter(|name| !name.starts_with("metadata."));

@@ -41,7 +41,7 @@ mod discovery;
 mod health;
 
 pub(crate) use answer::{Answer, Body, Broken, Media};
-pub(crate) use cluster::{Cluster, encode, encode_json, now};
+pub(crate) use cluster::{Cluster, encode, encode_change, encode_json, now};
 pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use delete_collection::delete_collection;
