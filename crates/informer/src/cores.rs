@@ -1,9 +1,100 @@
 //! Who else may lend a hand: the other cores of the machine, through the runtime.
 
 use kube_informer_wire::chance;
-use tokio::runtime::Handle;
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread::available_parallelism,
+};
+use tokio::{runtime::Handle, task::JoinHandle};
 
-/// The runtime whose blocking threads may take work over; nothing outside of one, and where all is to happen on one thread.
-pub(crate) fn helpers() -> Option<Handle> {
-    if chance::is_fixed() { None } else { Handle::try_current().ok() }
+/// The cores beside the one that asks, as one number for the whole process.
+///
+/// Many informers that list at once have all cores busy as it is: a thread for each of them would gain no time, and cost memory,
+/// since allocators keep a heap for every thread.
+#[derive(Debug)]
+pub(crate) struct Cores {
+    free: AtomicUsize,
+}
+
+/// One of them, until the work is done.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    runtime: Handle,
+    turn: Turn,
+}
+
+#[derive(Debug)]
+struct Turn(&'static Cores);
+
+static CORES: LazyLock<Cores> =
+    LazyLock::new(|| Cores::new(available_parallelism().map_or(1, NonZeroUsize::get) - 1));
+
+impl Cores {
+    pub(crate) const fn new(free: usize) -> Self {
+        Self { free: AtomicUsize::new(free) }
+    }
+
+    /// Those of this machine.
+    pub(crate) fn of_machine() -> &'static Self {
+        &CORES
+    }
+
+    /// Somebody who has time; nobody outside of a runtime, and where all is to happen on one thread.
+    pub(crate) fn helper(&'static self) -> Option<Helper> {
+        if chance::is_fixed() {
+            return None;
+        }
+        let runtime = Handle::try_current().ok()?;
+        self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(1)).ok()?;
+        Some(Helper { runtime, turn: Turn(self) })
+    }
+}
+
+impl Helper {
+    /// Has the work done, on a thread of the runtime's blocking pool.
+    pub(crate) fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        let Self { runtime, turn } = self;
+        runtime.spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.free.fetch_add(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_help_than_there_are_cores_and_they_come_back() {
+        static TWO: Cores = Cores::new(2);
+        let (first, second) = (TWO.helper().unwrap(), TWO.helper().unwrap());
+        assert!(TWO.helper().is_none());
+        drop(first);
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let busy = TWO.helper().unwrap().run(move || wait.recv().is_ok());
+        assert!(TWO.helper().is_none());
+        go.send(()).unwrap();
+        assert!(busy.await.unwrap());
+        assert!(TWO.helper().is_some());
+        second.run(|| panic!("on purpose")).await.unwrap_err();
+        let all = (TWO.helper(), TWO.helper());
+        assert!(all.0.is_some() && all.1.is_some());
+    }
+
+    #[test]
+    fn nobody_helps_outside_of_a_runtime() {
+        static ONE: Cores = Cores::new(1);
+        assert!(ONE.helper().is_none());
+    }
 }

@@ -1,7 +1,7 @@
 //! What has arrived on a watch, taken and decoded together.
 
 use crate::{
-    cores::helpers,
+    cores::Cores,
     list_watch::{Error, Item, Watch},
 };
 use futures_util::FutureExt;
@@ -16,7 +16,7 @@ const EVENTS: usize = 64;
 /// So many bytes, about.
 const BYTES: usize = 512 << 10;
 
-/// From so many on, half of them are decoded by somebody else.
+/// From so many on, half of them are decoded by somebody else who has time.
 const MANY: usize = 8;
 
 /// Takes what has arrived besides `first`, without waiting for more. Behind something that is no event nothing is taken.
@@ -36,13 +36,11 @@ pub(super) fn gather<K>(first: Arrived<K>, watch: &mut Watch<K>) -> Vec<Arrived<
 
 /// Decodes events, on two cores where they are many. One that cannot be decoded stays as it is.
 pub(super) async fn decoded<K: Send + Sync + 'static>(mut events: Vec<Arrived<K>>) -> Vec<Arrived<K>> {
-    let rest = match helpers() {
-        Some(runtime) if events.len() >= MANY => {
-            let rest = events.split_off(events.len() / 2);
-            Some(runtime.spawn_blocking(|| decode(rest)))
-        }
-        Some(_) | None => None,
-    };
+    let helper = if events.len() >= MANY { Cores::of_machine().helper() } else { None };
+    let rest = helper.map(|helper| {
+        let rest = events.split_off(events.len() / 2);
+        helper.run(|| decode(rest))
+    });
     let mut events = decode(events);
     match rest {
         None => {}

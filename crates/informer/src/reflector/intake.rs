@@ -1,8 +1,8 @@
 //! Objects of the initial state on their way into the sink's form, on as many cores as there are.
 
 use super::sink::{Collected, Collector};
-use crate::{cores::helpers, list_watch::Item};
-use std::{collections::VecDeque, mem, num::NonZeroUsize, thread::available_parallelism};
+use crate::{cores::Cores, list_watch::Item};
+use std::{collections::VecDeque, mem};
 use tokio::task::JoinHandle;
 
 /// Decodes in batches, and gives back in the order in which things came.
@@ -15,7 +15,7 @@ pub(super) struct Intake<K> {
     bytes: usize,
     /// Oldest first.
     work: VecDeque<Work<K>>,
-    helpers: usize,
+    cores: &'static Cores,
 }
 
 /// What became of one object of the source.
@@ -46,8 +46,7 @@ const BYTES: usize = 512 << 10;
 
 impl<K: Send + Sync + 'static> Intake<K> {
     pub(super) fn new() -> Self {
-        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { batch: Vec::new(), bytes: 0, work: VecDeque::new(), helpers: cores.saturating_sub(1) }
+        Self { batch: Vec::new(), bytes: 0, work: VecDeque::new(), cores: Cores::of_machine() }
     }
 
     /// Takes an object in.
@@ -102,14 +101,12 @@ impl<K: Send + Sync + 'static> Intake<K> {
 
     fn dispatch(&mut self, collector: &Collector<K>) {
         let batch = self.take_batch();
-        let is_busy = |work: &&Work<K>| matches!(work, Work::Elsewhere(task) if !task.is_finished());
-        let is_helped = self.work.iter().filter(is_busy).count() < self.helpers;
-        self.work.push_back(match helpers() {
-            Some(runtime) if is_helped => {
+        self.work.push_back(match self.cores.helper() {
+            Some(helper) => {
                 let collector = collector.clone();
-                Work::Elsewhere(runtime.spawn_blocking(move || collect(batch, &collector)))
+                Work::Elsewhere(helper.run(move || collect(batch, &collector)))
             }
-            Some(_) | None => Work::Done(collect(batch, collector)),
+            None => Work::Done(collect(batch, collector)),
         });
     }
 
@@ -160,8 +157,9 @@ mod tests {
 
     #[tokio::test]
     async fn many_come_back_in_order_from_several_threads() {
+        static TWO: Cores = Cores::new(2);
         let (threads, mut intake) = (Arc::default(), Intake::new());
-        intake.helpers = 2;
+        intake.cores = &TWO;
         let (collector, mut keys) = (collector(&threads), Vec::new());
         for number in 0..10 * OBJECTS + 7 {
             intake.push(Presence::Here, map(number), &collector);
@@ -204,8 +202,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_elsewhere_is_a_panic_here() {
+        static ONE: Cores = Cores::new(1);
         let (threads, mut intake) = (Arc::default(), Intake::new());
-        intake.helpers = 1;
+        intake.cores = &ONE;
         let collector = collector(&threads);
         let mut bad = ConfigMap::default();
         bad.metadata.name = Some("bad".into());

@@ -1,7 +1,7 @@
 //! Following an informer with a callback.
 
 use super::{follower::Follower, seat::Seat};
-use crate::{controller::Event, cores::helpers};
+use crate::{controller::Event, cores::Cores};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
 
@@ -84,9 +84,11 @@ fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
     let half = &events[events.len() / 2..];
     let objects: Vec<_> =
         half.iter().map(Event::object).filter(|object| object.is_closed()).cloned().collect();
-    if let Some(runtime) = helpers().filter(|_| !objects.is_empty()) {
+    if !objects.is_empty()
+        && let Some(helper) = Cores::of_machine().helper()
+    {
         // Nobody waits for it but who wants an object that it is at.
-        drop(runtime.spawn_blocking(move || objects.iter().for_each(|object| drop(object.arc()))));
+        drop(helper.run(move || objects.iter().for_each(|object| drop(object.arc()))));
     }
 }
 
