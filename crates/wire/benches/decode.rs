@@ -116,6 +116,29 @@ fn cutting_managed_fields_out(bencher: Bencher, encoding: &str) {
 }
 
 #[divan::bench]
+fn encode_json(bencher: Bencher) {
+    let (schema, lines) =
+        (Schema::of("v1", "Pod").unwrap(), include_str!("pods.jsonl").lines().collect::<Vec<_>>());
+    bencher.counter(ItemsCount::new(lines.len())).bench_local(|| {
+        for line in &lines {
+            black_box(schema.encode_json(black_box(line).as_bytes()).unwrap());
+        }
+    });
+}
+
+#[divan::bench]
+fn encode_a_value_that_is_read_first(bencher: Bencher) {
+    let (schema, lines) =
+        (Schema::of("v1", "Pod").unwrap(), include_str!("pods.jsonl").lines().collect::<Vec<_>>());
+    bencher.counter(ItemsCount::new(lines.len())).bench_local(|| {
+        for line in &lines {
+            let value: Value = serde_json::from_str(black_box(line)).unwrap();
+            black_box(schema.encode(&value).unwrap());
+        }
+    });
+}
+
+#[divan::bench]
 fn clone_without_managed_fields(bencher: Bencher) {
     let pods: Vec<Pod> = pods("json").iter().map(|raw| raw.decode(ManagedFields::Drop).unwrap()).collect();
     bencher.counter(ItemsCount::new(pods.len())).bench_local(|| {

@@ -60,8 +60,7 @@ impl Record {
         fields: impl FnOnce(&Value) -> Vec<(String, String)>,
         change: impl FnOnce(&mut Value),
     ) -> serde_json::Result<Content> {
-        let mut json = Vec::with_capacity(self.size(Part::Whole));
-        self.write("{", Part::Whole, &mut json);
+        let json = self.json("{", Part::Whole);
         let (mut metadata, mut rest) = parts(str::from_utf8(&json).map_err(serde_json::Error::custom)?)?;
         let read =
             |raw: Option<&&RawValue>| raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()));

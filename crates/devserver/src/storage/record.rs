@@ -171,21 +171,24 @@ impl Record {
     }
 
     fn encode(&self, schema: Schema) -> Bytes {
-        let mut object = self.to_value("{");
-        let encoded = schema.encode(&object).or_else(|error| {
+        let encoded = schema.encode_json(&self.json("{", Part::Whole)).or_else(|error| {
             // What a field of another type is in is left out, which shows; a real server would not have stored it.
             tracing::warn!(key = %self.key(), %error, "object has no protobuf form");
-            object.as_object_mut().into_iter().for_each(|object| object.retain(|name, _| name == "metadata"));
-            schema.encode(&object)
+            schema.encode_json(&self.json("{", Part::Metadata))
         });
         encoded.unwrap_or_default().into()
     }
 
+    /// The JSON of the object, or of a part of it.
+    pub(super) fn json(&self, head: &str, part: Part) -> Vec<u8> {
+        let mut json = Vec::with_capacity(self.size(part));
+        self.write(head, part, &mut json);
+        json
+    }
+
     /// Decodes the object, with the types that `head` says.
     pub(crate) fn to_value(&self, head: &str) -> Value {
-        let mut json = Vec::with_capacity(self.size(Part::Whole));
-        self.write(head, Part::Whole, &mut json);
-        serde_json::from_slice(&json).expect("what was encoded here decodes")
+        serde_json::from_slice(&self.json(head, Part::Whole)).expect("what was encoded here decodes")
     }
 }
 

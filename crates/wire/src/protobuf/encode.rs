@@ -1,12 +1,13 @@
 //! Writes JSON as the protobuf that Go writes of the same object, byte by byte.
 
 use super::{
+    borrowed::Json,
     schema::Schema,
     table::{Field, Message, Shape, Value},
     writer::Writer,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde_json::{Map, Value as Json};
+use std::borrow::Cow;
 
 /// Why a JSON value cannot be written as protobuf, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +37,9 @@ impl EncodeError {
 
 type Written = Result<(), EncodeError>;
 
+/// The fields of a JSON object.
+type Fields<'a> = [(Cow<'a, str>, Json<'a>)];
+
 impl Schema {
     /// Writes the JSON of an object of this kind as one protobuf message, without an envelope.
     ///
@@ -43,16 +47,28 @@ impl Schema {
     ///
     /// # Errors
     /// [`EncodeError`] if a field is of another type.
-    pub fn encode(self, object: &Json) -> Result<Vec<u8>, EncodeError> {
+    pub fn encode(self, object: &serde_json::Value) -> Result<Vec<u8>, EncodeError> {
+        self.encode_tree(&object.into())
+    }
+
+    /// Writes JSON text as [`encode`](Self::encode) does a value, in a third of the time that reading it into one first would take.
+    ///
+    /// # Errors
+    /// [`EncodeError`] if it is no JSON, or a field is of another type.
+    pub fn encode_json(self, object: &[u8]) -> Result<Vec<u8>, EncodeError> {
+        self.encode_tree(&serde_json::from_slice(object).map_err(|_| EncodeError::new("no JSON"))?)
+    }
+
+    fn encode_tree(self, object: &Json<'_>) -> Result<Vec<u8>, EncodeError> {
         let mut writer = Writer::default();
         fields(&mut writer, self.message(), map_of(object)?)?;
         Ok(writer.into_bytes())
     }
 }
 
-fn fields(writer: &mut Writer, message: &Message, object: &Map<String, Json>) -> Written {
+fn fields(writer: &mut Writer, message: &Message, object: &Fields<'_>) -> Written {
     for (field, number) in message.fields.iter().zip(1..) {
-        let json = object.get(field.name).filter(|json| !json.is_null());
+        let json = Json::field(object, field.name).filter(|json| !is_null(json));
         match (field.shape, json) {
             (Shape::Vacant, _) | (Shape::Maybe | Shape::Many | Shape::Map, None) => Ok(()),
             (Shape::Inline, _) => match field.value {
@@ -79,7 +95,7 @@ fn zero(writer: &mut Writer, number: u64, value: Value) -> Written {
         // Slices.
         Value::Bytes | Value::Texts => {}
         Value::Quantity => return message_of_text(writer, number, "0"),
-        Value::IntOrString => return int_or_string(writer, number, &Json::from(0)),
+        Value::IntOrString => return int_or_string(writer, number, &Json::Number(0.into())),
         Value::SchemaOrBool(_) => {
             return writer.message(number, |writer| {
                 writer.number(1, 0);
@@ -87,17 +103,17 @@ fn zero(writer: &mut Writer, number: u64, value: Value) -> Written {
             });
         }
         Value::Message(message) => {
-            return writer.message(number, |writer| fields(writer, message, &Map::new()));
+            return writer.message(number, |writer| fields(writer, message, &[]));
         }
     }
     Ok(())
 }
 
-fn value(writer: &mut Writer, number: u64, value: Value, json: &Json) -> Written {
+fn value(writer: &mut Writer, number: u64, value: Value, json: &Json<'_>) -> Written {
     match value {
-        Value::Bool => writer.number(number, json.as_bool().ok_or(EncodeError::new("no boolean"))?.into()),
+        Value::Bool => writer.number(number, bool_of(json).ok_or(EncodeError::new("no boolean"))?.into()),
         Value::Int => writer.number(number, int_of(json)? as u64),
-        Value::Double => writer.double(number, json.as_f64().ok_or(EncodeError::new("no number"))?),
+        Value::Double => writer.double(number, double_of(json)?),
         Value::Text => writer.field(number, text_of(json)?.as_bytes()),
         Value::Bytes => {
             let bytes = STANDARD.decode(text_of(json)?).map_err(|_| EncodeError::new("no base64"))?;
@@ -111,7 +127,7 @@ fn value(writer: &mut Writer, number: u64, value: Value, json: &Json) -> Written
         Value::Time | Value::MicroTime => time(writer, number, text_of(json)?)?,
         Value::Quantity => message_of_text(writer, number, &quantity_of(json)?)?,
         Value::IntOrString => int_or_string(writer, number, json)?,
-        Value::Json => message_of_text(writer, number, &json.to_string())?,
+        Value::Json => message_of_text(writer, number, &written(json)?)?,
         Value::SchemaOrArray(schema) => writer.message(number, |writer| match json {
             Json::Array(_) => elements(writer, 2, Value::Message(schema), json),
             _ => self::value(writer, 1, Value::Message(schema), json),
@@ -121,15 +137,19 @@ fn value(writer: &mut Writer, number: u64, value: Value, json: &Json) -> Written
             _ => self::value(writer, 1, Value::Message(schema), json),
         })?,
         Value::SchemaOrBool(schema) => writer.message(number, |writer| {
-            writer.number(1, json.as_bool().unwrap_or(true).into());
-            if json.is_boolean() { Ok(()) } else { self::value(writer, 2, Value::Message(schema), json) }
+            writer.number(1, bool_of(json).unwrap_or(true).into());
+            if bool_of(json).is_some() {
+                Ok(())
+            } else {
+                self::value(writer, 2, Value::Message(schema), json)
+            }
         })?,
     }
     Ok(())
 }
 
-fn elements(writer: &mut Writer, number: u64, element: Value, json: &Json) -> Written {
-    let elements = json.as_array().ok_or(EncodeError::new("no array"))?;
+fn elements(writer: &mut Writer, number: u64, element: Value, json: &Json<'_>) -> Written {
+    let Json::Array(elements) = json else { return Err(EncodeError::new("no array")) };
     for (index, json) in elements.iter().enumerate() {
         element_or_zero(writer, number, element, json)
             .map_err(|error| error.within(&format!("[{index}]")))?;
@@ -137,10 +157,14 @@ fn elements(writer: &mut Writer, number: u64, element: Value, json: &Json) -> Wr
     Ok(())
 }
 
-fn entries(writer: &mut Writer, number: u64, field: &Field, json: &Json) -> Written {
+fn entries(writer: &mut Writer, number: u64, field: &Field, json: &Json<'_>) -> Written {
     let mut entries: Vec<_> = map_of(json)?.iter().collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
-    for (key, json) in entries {
+    // Of a name that comes twice, the last one counts.
+    entries.sort_by(|one, other| one.0.cmp(&other.0));
+    let is_last = |&(index, entry): &(usize, &&(Cow<'_, str>, _))| {
+        entries.get(index + 1).is_none_or(|next| next.0 != entry.0)
+    };
+    for (_, (key, json)) in entries.iter().enumerate().filter(is_last) {
         let written = writer.message(number, |writer| {
             writer.field(1, key.as_bytes());
             element_or_zero(writer, 2, field.value, json)
@@ -151,8 +175,8 @@ fn entries(writer: &mut Writer, number: u64, field: &Field, json: &Json) -> Writ
 }
 
 /// An element is there even if JSON says `null`.
-fn element_or_zero(writer: &mut Writer, number: u64, element: Value, json: &Json) -> Written {
-    if json.is_null() { zero(writer, number, element) } else { value(writer, number, element, json) }
+fn element_or_zero(writer: &mut Writer, number: u64, element: Value, json: &Json<'_>) -> Written {
+    if is_null(json) { zero(writer, number, element) } else { value(writer, number, element, json) }
 }
 
 fn message_of_text(writer: &mut Writer, number: u64, text: &str) -> Written {
@@ -162,9 +186,9 @@ fn message_of_text(writer: &mut Writer, number: u64, text: &str) -> Written {
     })
 }
 
-fn int_or_string(writer: &mut Writer, number: u64, json: &Json) -> Written {
+fn int_or_string(writer: &mut Writer, number: u64, json: &Json<'_>) -> Written {
     let (kind, int, text) = match json {
-        Json::String(text) => (1, 0, text.as_str()),
+        Json::Text(text) => (1, 0, &**text),
         json => (0, int_of(json)? as u64, ""),
     };
     writer.message(number, |writer| {
@@ -187,21 +211,39 @@ fn time(writer: &mut Writer, number: u64, text: &str) -> Written {
     })
 }
 
-fn quantity_of(json: &Json) -> Result<String, EncodeError> {
+fn quantity_of<'a>(json: &'a Json<'a>) -> Result<Cow<'a, str>, EncodeError> {
     match json {
-        Json::Number(number) => Ok(number.to_string()),
-        json => text_of(json).map(str::to_owned),
+        Json::Number(number) => Ok(number.to_string().into()),
+        json => text_of(json).map(Cow::Borrowed),
     }
 }
 
-fn map_of(json: &Json) -> Result<&Map<String, Json>, EncodeError> {
-    json.as_object().ok_or(EncodeError::new("no object"))
+fn written(json: &Json<'_>) -> Result<String, EncodeError> {
+    serde_json::to_string(json).map_err(|_| EncodeError::new("no JSON"))
 }
 
-fn text_of(json: &Json) -> Result<&str, EncodeError> {
-    json.as_str().ok_or(EncodeError::new("no text"))
+fn map_of<'a>(json: &'a Json<'a>) -> Result<&'a Fields<'a>, EncodeError> {
+    if let Json::Object(fields) = json { Ok(fields) } else { Err(EncodeError::new("no object")) }
 }
 
-fn int_of(json: &Json) -> Result<i64, EncodeError> {
-    json.as_i64().ok_or(EncodeError::new("no whole number"))
+fn text_of<'a>(json: &'a Json<'_>) -> Result<&'a str, EncodeError> {
+    if let Json::Text(text) = json { Ok(text) } else { Err(EncodeError::new("no text")) }
+}
+
+fn bool_of(json: &Json<'_>) -> Option<bool> {
+    if let Json::Bool(bool) = json { Some(*bool) } else { None }
+}
+
+fn double_of(json: &Json<'_>) -> Result<f64, EncodeError> {
+    let Json::Number(number) = json else { return Err(EncodeError::new("no number")) };
+    number.as_f64().ok_or(EncodeError::new("no number"))
+}
+
+fn int_of(json: &Json<'_>) -> Result<i64, EncodeError> {
+    let Json::Number(number) = json else { return Err(EncodeError::new("no whole number")) };
+    number.as_i64().ok_or(EncodeError::new("no whole number"))
+}
+
+fn is_null(json: &Json<'_>) -> bool {
+    matches!(json, Json::Null)
 }

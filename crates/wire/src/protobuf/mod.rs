@@ -25,6 +25,8 @@ mod place;
 mod run;
 mod walk;
 
+mod borrowed;
+
 mod encode;
 
 mod body;

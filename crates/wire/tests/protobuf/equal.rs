@@ -36,6 +36,38 @@ fn encoding_gives_the_bytes_that_go_wrote() {
         let schema = Schema::of(&object.api_version, &object.kind).unwrap();
         let body = schema.body(&schema.encode(&object.json).unwrap());
         assert_eq!(body, object.body, "{} {}", object.api_version, object.kind);
+        let of_text = schema.body(&schema.encode_json(object.json.to_string().as_bytes()).unwrap());
+        assert_eq!(of_text, object.body, "{} {}", object.api_version, object.kind);
+    }
+}
+
+#[test]
+fn text_is_encoded_as_the_value_that_it_is_read_as() {
+    let schema = Schema::of("v1", "ConfigMap").unwrap();
+    for text in [
+        r#"{"data":{"a":"1","b":"2","a":"3"},"metadata":{"name":"x","name":"y"}}"#,
+        r#"{"d\u0061ta":{"\n":"\u00e9\"","z":"\\"},"metadata":null}"#,
+        r#"{"metadata":{"managedFields":[{"fieldsV1":{"f:a":{".":{},"k:{\"x\":1.5}":[1,-2,1e3,true,null]}}}]}}"#,
+        r#"{"immutable":false,"data":{"a":null},"unknown":[{}]}"#,
+    ] {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let decoded = |bytes: Vec<u8>| {
+            open_protobuf(&schema.body(&bytes)).unwrap().decode::<Value>(ManagedFields::Keep).unwrap()
+        };
+        assert_eq!(
+            decoded(schema.encode_json(text.as_bytes()).unwrap()),
+            decoded(schema.encode(&value).unwrap()),
+            "{text}"
+        );
+    }
+    for (text, wrong) in [
+        ("{", "no JSON"),
+        ("[]", "no object"),
+        (r#"{"data":{"a":1}}"#, "data.a: no text"),
+        (r#"{"immutable":"x"}"#, "immutable: no boolean"),
+    ] {
+        let error = schema.encode_json(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.ends_with(wrong), "{error}");
     }
 }
 
