@@ -61,7 +61,7 @@ impl Record {
         change: impl FnOnce(&mut Value),
     ) -> serde_json::Result<Content> {
         let json = self.json("{", Part::Whole);
-        let (mut metadata, mut rest) = parts(str::from_utf8(&json).map_err(serde_json::Error::custom)?)?;
+        let (mut metadata, mut rest) = parts(&json)?;
         let read =
             |raw: Option<&&RawValue>| raw.map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()));
         let (labels, status) = (read(metadata.get("labels"))?, read(rest.get("status"))?);

@@ -180,15 +180,15 @@ impl Record {
     }
 
     /// The JSON of the object, or of a part of it.
-    pub(super) fn json(&self, head: &str, part: Part) -> Vec<u8> {
+    pub(super) fn json(&self, head: &str, part: Part) -> String {
         let mut json = Vec::with_capacity(self.size(part));
         self.write(head, part, &mut json);
-        json
+        String::from_utf8(json).expect("what was encoded here is text")
     }
 
     /// Decodes the object, with the types that `head` says.
     pub(crate) fn to_value(&self, head: &str) -> Value {
-        serde_json::from_slice(&self.json(head, Part::Whole)).expect("what was encoded here decodes")
+        serde_json::from_str(&self.json(head, Part::Whole)).expect("what was encoded here decodes")
     }
 }
 

@@ -36,7 +36,7 @@ fn encoding_gives_the_bytes_that_go_wrote() {
         let schema = Schema::of(&object.api_version, &object.kind).unwrap();
         let body = schema.body(&schema.encode(&object.json).unwrap());
         assert_eq!(body, object.body, "{} {}", object.api_version, object.kind);
-        let of_text = schema.body(&schema.encode_json(object.json.to_string().as_bytes()).unwrap());
+        let of_text = schema.body(&schema.encode_json(&object.json.to_string()).unwrap());
         assert_eq!(of_text, object.body, "{} {}", object.api_version, object.kind);
     }
 }
@@ -55,7 +55,7 @@ fn text_is_encoded_as_the_value_that_it_is_read_as() {
             open_protobuf(&schema.body(&bytes)).unwrap().decode::<Value>(ManagedFields::Keep).unwrap()
         };
         assert_eq!(
-            decoded(schema.encode_json(text.as_bytes()).unwrap()),
+            decoded(schema.encode_json(text).unwrap()),
             decoded(schema.encode(&value).unwrap()),
             "{text}"
         );
@@ -66,7 +66,7 @@ fn text_is_encoded_as_the_value_that_it_is_read_as() {
         (r#"{"data":{"a":1}}"#, "data.a: no text"),
         (r#"{"immutable":"x"}"#, "immutable: no boolean"),
     ] {
-        let error = schema.encode_json(text.as_bytes()).unwrap_err().to_string();
+        let error = schema.encode_json(text).unwrap_err().to_string();
         assert!(error.ends_with(wrong), "{error}");
     }
 }
