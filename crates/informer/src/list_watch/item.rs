@@ -3,7 +3,7 @@
 use super::kind::ItemError;
 use kube_core::Resource;
 use kube_informer_wire::{Identity, ManagedFields, Raw};
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// An object of a list or a watch.
 ///
@@ -35,8 +35,14 @@ pub struct Decoder<K> {
 
 type Decode<K> = dyn Fn(&Raw) -> Result<K, ItemError> + Send + Sync;
 
-/// Says whether an object can be decoded.
-type Probe = dyn Fn(&Raw) -> Result<(), ItemError> + Send + Sync;
+/// Says whether an object can be decoded, and shows its labels.
+type Probe = dyn Fn(&Raw, &mut See<'_>) -> Result<(), ItemError> + Send + Sync;
+
+/// The labels of an object, if it has some.
+pub(crate) type Labels<'l> = Option<&'l BTreeMap<String, String>>;
+
+/// Is shown the labels of an object.
+pub(crate) type See<'s> = dyn FnMut(Labels<'_>) + 's;
 
 impl<K> Decoder<K> {
     /// Decodes with this function.
@@ -52,13 +58,19 @@ impl<K> Decoder<K> {
     }
 
     /// Finds out with this function whether an object can be decoded, where nobody looks at it yet. What it lets pass, the
-    /// other must decode.
+    /// other must decode, into something with the labels that this one shows.
     pub(crate) fn probe(
         mut self,
-        probe: impl Fn(&Raw) -> Result<(), ItemError> + Send + Sync + 'static,
+        probe: impl Fn(&Raw, &mut See<'_>) -> Result<(), ItemError> + Send + Sync + 'static,
     ) -> Self {
         self.probe = Some(Arc::new(probe));
         self
+    }
+
+    /// Shows the labels of an object, if that takes less than decoding it. Says whether it did.
+    #[cfg(feature = "saved")]
+    pub(crate) fn show_labels(&self, raw: &Raw, see: &mut See<'_>) -> bool {
+        self.probe.as_ref().is_some_and(|probe| probe(raw, see).is_ok())
     }
 
     /// Decodes an object.
@@ -143,17 +155,17 @@ impl<K> Item<K> {
     }
 
     /// The bytes of an object that is not decoded, if they say which one it is and it is certain that they can be decoded
-    /// without doing so.
+    /// without doing so. Its labels are shown.
     ///
     /// # Errors
     /// [`ItemError`] if it cannot be decoded.
     #[cfg(feature = "compact")]
-    pub(crate) fn probed(&self) -> Result<Option<(&Wire<K>, Identity<'_>)>, ItemError> {
+    pub(crate) fn probed(&self, see: &mut See<'_>) -> Result<Option<(&Wire<K>, Identity<'_>)>, ItemError> {
         let Form::Wire(wire, None) = &self.0 else { return Ok(None) };
         let (Some(probe), Some(identity)) = (&wire.decoder.probe, wire.raw.identity()) else {
             return Ok(None);
         };
-        probe(&wire.raw)?;
+        probe(&wire.raw, see)?;
         Ok(Some((wire, identity)))
     }
 

@@ -19,9 +19,9 @@ mod tests;
 pub use client::{ListWatch, MAX_OBJECT_SIZE};
 pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
-#[cfg(feature = "compact")]
-pub(crate) use item::Wire;
 pub use item::{Decoder, Item};
+#[cfg(feature = "compact")]
+pub(crate) use item::{Labels, Wire};
 pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
 pub use negotiation::{Encoded, Encoding};
