@@ -1,13 +1,15 @@
 //! Who else may lend a hand: the other cores of the machine, through the runtime.
 
 use kube_informer_wire::chance;
+#[cfg(feature = "saved")]
+use std::panic::resume_unwind;
 use std::{
     num::NonZeroUsize,
     sync::{
         LazyLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    thread::available_parallelism,
+    thread,
 };
 use tokio::{runtime::Handle, task::JoinHandle};
 
@@ -30,8 +32,7 @@ pub(crate) struct Helper {
 #[derive(Debug)]
 struct Turn(&'static Cores);
 
-static CORES: LazyLock<Cores> =
-    LazyLock::new(|| Cores::new(available_parallelism().map_or(1, NonZeroUsize::get) - 1));
+static CORES: LazyLock<Cores> = LazyLock::new(|| Cores::new(number() - 1));
 
 impl Cores {
     pub(crate) const fn new(free: usize) -> Self {
@@ -69,6 +70,26 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.0.free.fetch_add(1, Relaxed);
     }
+}
+
+/// Does the same with each of many, on all cores, and gives what came of it, in order. It waits for them.
+#[cfg(feature = "saved")]
+pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = if chance::is_fixed() { 1 } else { number() };
+    let (part, work) = (all.len().div_ceil(cores).max(1), &work);
+    if cores == 1 {
+        return all.iter().map(work).collect();
+    }
+    thread::scope(|scope| {
+        let parts = all.chunks(part).map(|part| scope.spawn(|| part.iter().map(work).collect::<Vec<_>>()));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// How many there are.
+fn number() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub mod list_watch;
 #[cfg(feature = "compact")]
 mod compact;
 mod tags;
+mod labels;
 mod object;
 mod kept;
 mod listing;

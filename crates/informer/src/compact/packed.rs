@@ -10,7 +10,11 @@ use super::{
     stamp::Stamp,
 };
 use crate::list_watch::Decoder;
+#[cfg(feature = "saved")]
+use crate::list_watch::Labels;
 use bytes::Bytes;
+#[cfg(feature = "saved")]
+use kube_core::Resource;
 use kube_informer_wire::{Format, Identity, Raw, ResourceVersion};
 use std::sync::{Arc, Weak};
 use triomphe::ThinArc;
@@ -201,6 +205,19 @@ impl<K> Packed<K> {
     /// The uid and the version, where the object has one.
     pub(crate) fn uid_and_version(&self) -> Option<(String, String)> {
         self.stamp().map(Stamp::parts)
+    }
+
+    /// Looks at the labels of the object.
+    pub(crate) fn with_labels<R>(&self, look: impl Fn(Labels<'_>) -> R) -> R
+    where
+        K: Resource,
+    {
+        let (method, mut found) = (self.method(), None);
+        if method.transform.is_none() {
+            let raw = Raw::new(method.format, self.bytes());
+            method.decoder.show_labels(&raw, &mut |labels| found = Some(look(labels)));
+        }
+        found.unwrap_or_else(|| look(self.decode().meta().labels.as_ref()))
     }
 
     /// Whether it can be decoded, for one that was not when it came.

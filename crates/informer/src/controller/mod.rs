@@ -4,6 +4,8 @@ mod event;
 mod apply;
 mod run;
 
+#[cfg(all(test, feature = "compact"))]
+mod selecting;
 #[cfg(test)]
 mod tests;
 

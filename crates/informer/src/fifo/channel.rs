@@ -112,6 +112,11 @@ impl<K: Resource> DeltaFifo<K> {
         self.replace_with(listing)
     }
 
+    /// What lets objects in.
+    pub(super) fn gate(&self) -> &Gate<K> {
+        &self.shared.gate
+    }
+
     /// Transforms objects of a list, or finds the known ones that are the same.
     pub(super) fn collect(&self, items: Vec<Item<K>>) -> Vec<Collected<K>> {
         self.shared.gate.admit_listed(items)

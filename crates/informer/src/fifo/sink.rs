@@ -2,7 +2,7 @@
 
 use super::{channel::DeltaFifo, delta::Delta};
 use crate::{
-    list_watch::{BoxError, Item},
+    list_watch::{BoxError, Item, Wanted},
     listing::Listing,
     reflector::{Collector, Sink},
 };
@@ -14,6 +14,10 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
     fn collector(&self) -> Collector<K> {
         let fifo = self.clone();
         Collector::of_batches(move |items| fifo.collect(items))
+    }
+
+    fn wants(&self) -> Wanted {
+        self.gate().wants()
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {

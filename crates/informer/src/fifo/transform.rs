@@ -5,10 +5,11 @@ use crate::{compact::Unpacker, list_watch::Decoder};
 #[cfg(feature = "compact")]
 use crate::{
     compact::{Loose, Packed, Packer},
+    list_watch::{Labels, See},
     tags::{Tagger, Tags},
 };
 use crate::{
-    list_watch::{BoxError, Item, ItemError},
+    list_watch::{BoxError, Item, ItemError, Wanted},
     listing::Listing,
     object::{Keep, Object},
     reflector::{Collected, LeftOut},
@@ -92,7 +93,7 @@ enum Extras<K> {
     None,
     /// The object: somebody is about to look at it.
     Decoded(Arc<K>),
-    /// The index values under which it stands.
+    /// The index values under which it stands, and its labels where they are kept.
     Tags(Box<Tags>),
 }
 
@@ -135,7 +136,7 @@ impl<K: Resource> Gate<K> {
     /// Decodes, transforms, and works out the key. What is left to do is to pack it.
     fn prepare(&self, item: Item<K>, look: Look) -> Result<(Key, Prepared<K>), LeftOut> {
         #[cfg(feature = "compact")]
-        if look == Look::Later
+        if (look == Look::Later || item.is_sound())
             && let Some(unseen) = self.prepare_unseen(&item)?
         {
             return Ok(unseen);
@@ -157,10 +158,12 @@ impl<K: Resource> Gate<K> {
         if let (Some(packer), Some(wire)) = (&self.packer, &wire)
             && let Some(loose) = Loose::new(wire, &Identity::of(&*object), self.transform.as_ref())
         {
-            let extras = match self.looking_tagger() {
+            let extras = match &self.tagger {
                 _ if look == Look::Soon || packer.stays_decoded() => Extras::Decoded(object),
-                Some(tagger) => Extras::Tags(Box::new((tagger.tags)(&key, &object))),
-                None => Extras::None,
+                Some(tagger) if tagger.labels.is_some() || (tagger.looks)() => {
+                    Extras::Tags(Box::new((tagger.tags)(&key, &object)))
+                }
+                Some(_) | None => Extras::None,
             };
             return Ok((key, Prepared::Loose(loose, extras)));
         }
@@ -173,15 +176,21 @@ impl<K: Resource> Gate<K> {
     /// transform or an index takes the object itself.
     #[cfg(feature = "compact")]
     fn prepare_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Prepared<K>)>, LeftOut> {
-        let (Some(packer), None, None) = (&self.packer, &self.transform, self.looking_tagger()) else {
+        let (Some(packer), None, false) = (&self.packer, &self.transform, self.is_looked_at()) else {
             return Ok(None);
         };
         if packer.stays_decoded() {
             return Ok(None);
         }
-        let Some((wire, identity)) = item.probed().map_err(LeftOut::Undecodable)? else { return Ok(None) };
+        let (labels, mut extras) =
+            (self.tagger.as_ref().and_then(|tagger| tagger.labels.as_ref()), Extras::None);
+        let mut see = |seen: Labels<'_>| {
+            extras = labels.map_or(Extras::None, |tags| Extras::Tags(Box::new(tags(seen))));
+        };
+        let probed = item.probed(labels.map(|_| &mut see as &mut See<'_>)).map_err(LeftOut::Undecodable)?;
+        let Some((wire, identity)) = probed else { return Ok(None) };
         let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-        Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, Extras::None))))
+        Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, extras))))
     }
 
     /// Packs together what is to be packed, and leaves everything in its place.
@@ -204,10 +213,21 @@ impl<K: Resource> Gate<K> {
         prepared.into_iter().map(|prepared| prepared.map(finish)).collect()
     }
 
-    /// What finds the index values of an object, if there are indexes that look at it.
+    /// What is wanted of the objects of events: bytes, where they are packed and nothing takes the object itself.
+    pub(super) fn wants(&self) -> Wanted {
+        #[cfg(feature = "compact")]
+        if let (Some(packer), None, false) = (&self.packer, &self.transform, self.is_looked_at())
+            && !packer.stays_decoded()
+        {
+            return Wanted::Bytes;
+        }
+        Wanted::Object
+    }
+
+    /// Whether there are indexes that look at objects.
     #[cfg(feature = "compact")]
-    fn looking_tagger(&self) -> Option<&Tagger<K>> {
-        self.tagger.as_deref().filter(|tagger| (tagger.looks)())
+    fn is_looked_at(&self) -> bool {
+        self.tagger.as_ref().is_some_and(|tagger| (tagger.looks)())
     }
 
     #[cfg(feature = "compact")]

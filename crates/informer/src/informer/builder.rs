@@ -15,7 +15,6 @@ use super::{
 use crate::{
     fifo::{self, DeltaFifo},
     list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
-    object::Keep,
     reflector::{self, Report},
     store::{self, Store},
     subscription::Hub,
@@ -29,7 +28,7 @@ use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 /// Makes an [`Informer`]. Nothing is asked of a server before [`start`](Self::start).
 #[must_use]
 pub struct Builder<K> {
-    origin: Origin<K>,
+    pub(super) origin: Origin<K>,
     namespaces: Option<Vec<String>>,
     pub(super) labels: Option<String>,
     pub(super) fields: Option<String>,
@@ -37,7 +36,7 @@ pub struct Builder<K> {
     encoding: Option<Encoding>,
     pub(super) managed_fields: ManagedFields,
     max_object_size: Option<usize>,
-    store: store::Builder<K>,
+    pub(super) store: store::Builder<K>,
     pub(super) fifo: fifo::Builder<K>,
     config: reflector::Config,
     resync: Duration,
@@ -184,30 +183,11 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
-    /// What is kept of objects: [`Keep::Whole`], decoded, unless told otherwise.
-    pub fn keep(mut self, keep: Keep) -> Self {
-        self.fifo = self.fifo.keep(keep);
-        self
-    }
-
     /// How many deltas wait to be applied at most: to see in a test what happens when they are too many.
     #[cfg(any(test, feature = "testing"))]
     pub fn queue(mut self, deltas: NonZeroUsize) -> Self {
         self.fifo = self.fifo.capacity(deltas);
         self
-    }
-
-    /// Leaves `metadata.managedFields` out, which is about half of most objects. They are passed over before anything is
-    /// decoded; of a source of your own, they are dropped afterwards.
-    pub fn without_managed_fields(mut self) -> Self {
-        self.managed_fields = ManagedFields::Drop;
-        match self.origin {
-            Origin::Server(_) => self,
-            Origin::Source(_) => self.transform(|mut object| {
-                object.meta_mut().managed_fields = None;
-                Ok(object)
-            }),
-        }
     }
 
     /// How objects travel: [`Encoding::Auto`], which is protobuf where server and kind have it, unless told otherwise.
@@ -296,7 +276,8 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let progress = Progress::new(resource.clone(), feeds.iter().map(|feed| feed.namespace.clone()));
         #[cfg(feature = "saved")]
-        let (folders, restored) = restore(place, &mut feeds, &self.fifo, (&mut writer, &progress))?;
+        let (folders, restored) =
+            restore(place, &mut feeds, (&self.fifo, &store.tagger()), (&mut writer, &progress))?;
         let hub = Hub::new(store.clone(), writer, &name, self.resync);
         self.config.resync = Duration::ZERO;
         let known = store.clone();

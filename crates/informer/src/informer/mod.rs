@@ -13,6 +13,7 @@ mod body;
 mod restore;
 mod handle;
 mod builder;
+mod keeping;
 #[cfg(feature = "saved")]
 mod save_to;
 mod registry;

@@ -7,8 +7,17 @@ use super::{
     start_error::StartError,
     status::Restored,
 };
-use crate::{fifo, object::Object, store::Writer};
+use crate::{
+    compact::Packed,
+    cores::each,
+    fifo,
+    object::Object,
+    store::Writer,
+    tags::{Tagger, Tags},
+};
 use kube_core::Resource;
+use kube_informer_wire::Key;
+use std::iter::repeat_with;
 
 /// Opens the folder of each source, and puts what is there into the cache.
 ///
@@ -17,7 +26,7 @@ use kube_core::Resource;
 pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     place: Option<Place>,
     feeds: &mut [Feed<K>],
-    fifo: &fifo::Builder<K>,
+    (fifo, tagger): (&fifo::Builder<K>, &Tagger<K>),
     (writer, progress): (&mut Writer<K>, &Progress),
 ) -> Result<(Folders<K>, Option<Restored>), StartError> {
     let Some(place) = place else { return Ok((Folders::default(), None)) };
@@ -31,8 +40,9 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
         let Some(State { objects, version, age }) = state else { continue };
         let sum = restored.get_or_insert(Restored { objects: 0, age, is_confirmed: false });
         (sum.objects, sum.age) = (sum.objects + objects.len(), sum.age.max(age));
-        for (key, packed) in objects {
-            edit.put(key.clone(), Object::packed(key, packed, None, None));
+        let tags = tags_of(&objects, tagger).into_iter().chain(repeat_with(|| None));
+        for ((key, packed), tags) in objects.into_iter().zip(tags) {
+            edit.put(key.clone(), Object::packed(key, packed, None, tags.map(Box::new)));
         }
         if let Some(version) = progress.moved(number, Some(version.clone())) {
             edit.set_version(version);
@@ -41,4 +51,18 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     }
     drop(edit);
     Ok((folders, restored))
+}
+
+/// The tags of objects that are not kept decoded, found on all cores; nothing where none are to be known.
+fn tags_of<K: Resource + Send + Sync>(objects: &[(Key, Packed<K>)], tagger: &Tagger<K>) -> Vec<Option<Tags>> {
+    if tagger.labels.is_none() && !(tagger.looks)() {
+        return Vec::new();
+    }
+    let one = |(key, packed): &(Key, Packed<K>)| match &tagger.labels {
+        _ if packed.stays_decoded() => None,
+        _ if (tagger.looks)() => Some((tagger.tags)(key, &packed.decode())),
+        Some(labels) => Some(packed.with_labels(|found| labels(found))),
+        None => None,
+    };
+    each(objects, one)
 }

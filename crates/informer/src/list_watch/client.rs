@@ -268,15 +268,18 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
             let (whole, seen) = (decode.clone(), self.expected.clone());
             let looks_through = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
             let decoder = Decoder::new(move |raw| whole(raw, managed_fields)).managed_fields(managed_fields);
-            decoder.probe(move |raw| {
-                if managed_fields == ManagedFields::Keep {
-                    raw.check_managed_fields()?;
-                }
-                match looks_through {
-                    true => Ok(seen.check(raw.look_through()?).map(drop)?),
-                    false => decode(raw, ManagedFields::Drop).map(drop),
-                }
-            })
+            decoder
+                .probe(move |raw, see| {
+                    if managed_fields == ManagedFields::Keep {
+                        raw.check_managed_fields()?;
+                    }
+                    match looks_through {
+                        true => see(seen.check(raw.look_through()?)?.metadata.labels.as_ref()),
+                        false => see(decode(raw, ManagedFields::Drop)?.meta().labels.as_ref()),
+                    }
+                    Ok(())
+                })
+                .looks_through(looks_through)
         });
         decoder.clone()
     }

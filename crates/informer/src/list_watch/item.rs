@@ -3,7 +3,7 @@
 use super::kind::ItemError;
 use kube_core::Resource;
 use kube_informer_wire::{Identity, ManagedFields, Raw};
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// An object of a list or a watch.
 ///
@@ -15,6 +15,17 @@ pub struct Item<K>(Form<K>);
 enum Form<K> {
     Object(Box<K>),
     Wire(Wire<K>, Option<Box<K>>),
+    /// Bytes that are known to decode.
+    Sound(Wire<K>),
+}
+
+/// What whoever takes an item in wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The object.
+    Object,
+    /// Its bytes, which are certain to decode.
+    Bytes,
 }
 
 /// The bytes of an object, and the way to decode them.
@@ -30,18 +41,30 @@ pub(crate) struct Wire<K> {
 pub struct Decoder<K> {
     decode: Arc<Decode<K>>,
     probe: Option<Arc<Probe>>,
+    looks_through: bool,
     managed_fields: ManagedFields,
 }
 
 type Decode<K> = dyn Fn(&Raw) -> Result<K, ItemError> + Send + Sync;
 
-/// Says whether an object can be decoded.
-type Probe = dyn Fn(&Raw) -> Result<(), ItemError> + Send + Sync;
+/// Says whether an object can be decoded, and shows its labels.
+type Probe = dyn Fn(&Raw, &mut See<'_>) -> Result<(), ItemError> + Send + Sync;
+
+/// The labels of an object, if it has some.
+pub(crate) type Labels<'l> = Option<&'l BTreeMap<String, String>>;
+
+/// Is shown the labels of an object.
+pub(crate) type See<'s> = dyn FnMut(Labels<'_>) + 's;
 
 impl<K> Decoder<K> {
     /// Decodes with this function.
     pub fn new(decode: impl Fn(&Raw) -> Result<K, ItemError> + Send + Sync + 'static) -> Self {
-        Self { decode: Arc::new(decode), probe: None, managed_fields: ManagedFields::Keep }
+        Self {
+            decode: Arc::new(decode),
+            probe: None,
+            looks_through: false,
+            managed_fields: ManagedFields::Keep,
+        }
     }
 
     /// Says what the function makes of managed fields, so that bytes nobody will look at are not kept.
@@ -52,13 +75,25 @@ impl<K> Decoder<K> {
     }
 
     /// Finds out with this function whether an object can be decoded, where nobody looks at it yet. What it lets pass, the
-    /// other must decode.
+    /// other must decode, into something with the labels that this one shows.
     pub(crate) fn probe(
         mut self,
-        probe: impl Fn(&Raw) -> Result<(), ItemError> + Send + Sync + 'static,
+        probe: impl Fn(&Raw, &mut See<'_>) -> Result<(), ItemError> + Send + Sync + 'static,
     ) -> Self {
         self.probe = Some(Arc::new(probe));
         self
+    }
+
+    /// Says that the probe takes much less time than decoding does.
+    pub(crate) fn looks_through(mut self, looks_through: bool) -> Self {
+        self.looks_through = looks_through;
+        self
+    }
+
+    /// Shows the labels of an object, if that takes less than decoding it. Says whether it did.
+    #[cfg(feature = "saved")]
+    pub(crate) fn show_labels(&self, raw: &Raw, see: &mut See<'_>) -> bool {
+        self.probe.as_ref().is_some_and(|probe| probe(raw, see).is_ok())
     }
 
     /// Decodes an object.
@@ -85,6 +120,23 @@ impl<K> Decoder<K> {
     }
 }
 
+impl<K> Wire<K> {
+    /// Finds out whether it can be decoded: by looking through it where nobody wants the object, and by decoding it otherwise.
+    fn check(&self, wanted: Wanted) -> Result<Option<Box<K>>, ItemError> {
+        match &self.decoder.probe {
+            Some(probe) if wanted == Wanted::Bytes && self.decoder.looks_through => {
+                probe(&self.raw, &mut |_| {})?;
+                Ok(None)
+            }
+            Some(_) | None => Ok(Some(Box::new(self.decoder.decode(&self.raw)?))),
+        }
+    }
+
+    fn found(self, object: Option<Box<K>>) -> Form<K> {
+        if object.is_some() { Form::Wire(self, object) } else { Form::Sound(self) }
+    }
+}
+
 impl<K> Item<K> {
     /// An object that `decoder` decodes when it is needed.
     #[must_use]
@@ -96,7 +148,7 @@ impl<K> Item<K> {
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Form::Object(_) => 0,
-            Form::Wire(wire, _) => wire.raw.bytes().len(),
+            Form::Wire(wire, _) | Form::Sound(wire) => wire.raw.bytes().len(),
         }
     }
 
@@ -106,6 +158,7 @@ impl<K> Item<K> {
         match &self.0 {
             Form::Object(object) => Some(object),
             Form::Wire(_, object) => object.as_deref(),
+            Form::Sound(_) => None,
         }
     }
 
@@ -115,7 +168,7 @@ impl<K> Item<K> {
     /// [`ItemError`] if it cannot be.
     pub fn decoded(self) -> Result<Self, ItemError> {
         Ok(match self.0 {
-            Form::Wire(wire, None) => {
+            Form::Wire(wire, None) | Form::Sound(wire) => {
                 let object = wire.decoder.decode(&wire.raw)?;
                 Self(Form::Wire(wire, Some(Box::new(object))))
             }
@@ -123,15 +176,35 @@ impl<K> Item<K> {
         })
     }
 
-    /// The same item, decoded if it can be.
-    pub(crate) fn decoded_or_not(self) -> Self {
-        Self(match self.0 {
+    /// The same item once it is certain that it can be decoded.
+    ///
+    /// # Errors
+    /// [`ItemError`] if it cannot be.
+    pub(crate) fn checked(self, wanted: Wanted) -> Result<Self, ItemError> {
+        Ok(match self.0 {
             Form::Wire(wire, None) => {
-                let object = wire.decoder.decode(&wire.raw).ok().map(Box::new);
-                Form::Wire(wire, object)
+                let found = wire.check(wanted)?;
+                Self(wire.found(found))
             }
+            form => Self(form),
+        })
+    }
+
+    /// The same item, checked if it can be.
+    pub(crate) fn checked_or_not(self, wanted: Wanted) -> Self {
+        Self(match self.0 {
+            Form::Wire(wire, None) => match wire.check(wanted) {
+                Ok(found) => wire.found(found),
+                Err(_) => Form::Wire(wire, None),
+            },
             form => form,
         })
+    }
+
+    /// Whether it is certain that it can be decoded, and it is not.
+    #[cfg(feature = "compact")]
+    pub(crate) fn is_sound(&self) -> bool {
+        matches!(self.0, Form::Sound(_))
     }
 
     /// The object.
@@ -143,17 +216,24 @@ impl<K> Item<K> {
     }
 
     /// The bytes of an object that is not decoded, if they say which one it is and it is certain that they can be decoded
-    /// without doing so.
+    /// without doing so. Its labels are shown.
     ///
     /// # Errors
     /// [`ItemError`] if it cannot be decoded.
     #[cfg(feature = "compact")]
-    pub(crate) fn probed(&self) -> Result<Option<(&Wire<K>, Identity<'_>)>, ItemError> {
-        let Form::Wire(wire, None) = &self.0 else { return Ok(None) };
+    pub(crate) fn probed(
+        &self,
+        see: Option<&mut See<'_>>,
+    ) -> Result<Option<(&Wire<K>, Identity<'_>)>, ItemError> {
+        let (Form::Wire(wire, None) | Form::Sound(wire)) = &self.0 else { return Ok(None) };
         let (Some(probe), Some(identity)) = (&wire.decoder.probe, wire.raw.identity()) else {
             return Ok(None);
         };
-        probe(&wire.raw)?;
+        match see {
+            None if self.is_sound() => {}
+            None => probe(&wire.raw, &mut |_| {})?,
+            Some(see) => probe(&wire.raw, see)?,
+        }
         Ok(Some((wire, identity)))
     }
 
@@ -162,7 +242,9 @@ impl<K> Item<K> {
         Ok(match self.0 {
             Form::Object(object) => (object, None),
             Form::Wire(wire, Some(object)) => (object, Some(wire)),
-            Form::Wire(wire, None) => (Box::new(wire.decoder.decode(&wire.raw)?), Some(wire)),
+            Form::Wire(wire, None) | Form::Sound(wire) => {
+                (Box::new(wire.decoder.decode(&wire.raw)?), Some(wire))
+            }
         })
     }
 }
@@ -173,7 +255,7 @@ impl<K: Resource> Item<K> {
     pub fn identity(&self) -> Option<Identity<'_>> {
         match &self.0 {
             Form::Object(object) | Form::Wire(_, Some(object)) => Some(Identity::of(&**object)),
-            Form::Wire(wire, None) => wire.raw.identity(),
+            Form::Wire(wire, None) | Form::Sound(wire) => wire.raw.identity(),
         }
     }
 }
@@ -189,6 +271,7 @@ impl<K> Clone for Decoder<K> {
         Self {
             decode: Arc::clone(&self.decode),
             probe: self.probe.clone(),
+            looks_through: self.looks_through,
             managed_fields: self.managed_fields,
         }
     }
@@ -205,7 +288,7 @@ impl<K> fmt::Debug for Item<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
             Form::Object(_) => "Item(object)",
-            Form::Wire(_, None) => "Item(bytes)",
+            Form::Wire(_, None) | Form::Sound(_) => "Item(bytes)",
             Form::Wire(_, Some(_)) => "Item(bytes and object)",
         })
     }

@@ -19,9 +19,9 @@ mod tests;
 pub use client::{ListWatch, MAX_OBJECT_SIZE};
 pub use error::{BoxError, Error};
 pub use functions::{FromFns, Page};
+pub use item::{Decoder, Item, Wanted};
 #[cfg(feature = "compact")]
-pub(crate) use item::Wire;
-pub use item::{Decoder, Item};
+pub(crate) use item::{Labels, See, Wire};
 pub use kind::{ItemError, KindError};
 pub use lister_watcher::{BoxFuture, Each, ListerWatcher, Watch};
 pub use negotiation::{Encoded, Encoding};

@@ -1,8 +1,8 @@
-//! What has arrived on a watch, taken and decoded together.
+//! What has arrived on a watch, taken and checked together.
 
 use crate::{
     cores::Cores,
-    list_watch::{Error, Item, Watch},
+    list_watch::{Error, Item, Wanted, Watch},
 };
 use futures_util::FutureExt;
 use kube_informer_wire::WatchEvent;
@@ -34,14 +34,17 @@ pub(super) fn gather<K>(first: Arrived<K>, watch: &mut Watch<K>) -> Vec<Arrived<
     events
 }
 
-/// Decodes events, on two cores where they are many. One that cannot be decoded stays as it is.
-pub(super) async fn decoded<K: Send + Sync + 'static>(mut events: Vec<Arrived<K>>) -> Vec<Arrived<K>> {
+/// Decodes events, or looks through them, on two cores where they are many. One that cannot be decoded stays as it is.
+pub(super) async fn checked<K: Send + Sync + 'static>(
+    mut events: Vec<Arrived<K>>,
+    wanted: Wanted,
+) -> Vec<Arrived<K>> {
     let helper = if events.len() >= MANY { Cores::of_machine().helper() } else { None };
     let rest = helper.map(|helper| {
         let rest = events.split_off(events.len() / 2);
-        helper.run(|| decode(rest))
+        helper.run(move || check(rest, wanted))
     });
-    let mut events = decode(events);
+    let mut events = check(events, wanted);
     match rest {
         None => {}
         Some(rest) => match rest.await {
@@ -56,8 +59,8 @@ pub(super) async fn decoded<K: Send + Sync + 'static>(mut events: Vec<Arrived<K>
     events
 }
 
-fn decode<K>(events: Vec<Arrived<K>>) -> Vec<Arrived<K>> {
-    events.into_iter().map(|event| Ok(event?.map(Item::decoded_or_not))).collect()
+fn check<K>(events: Vec<Arrived<K>>, wanted: Wanted) -> Vec<Arrived<K>> {
+    events.into_iter().map(|event| Ok(event?.map(|item: Item<K>| item.checked_or_not(wanted)))).collect()
 }
 
 fn size<K>(event: &Arrived<K>) -> usize {
@@ -122,7 +125,7 @@ mod tests {
             events[count - 1] = arrived(r#"{"metadata":{"name":7}}"#);
             let mut expected: Vec<_> = (0..count).map(|number| number.to_string()).collect();
             expected[count - 1] = "bytes".into();
-            assert_eq!(names(decoded(events).await), expected);
+            assert_eq!(names(checked(events, Wanted::Object).await), expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of the events of a watch.
 
 use super::{
-    arrival::{Arrived, decoded},
+    arrival::{Arrived, checked},
     driver::Reflector,
     intake::{Presence, Taken},
     report::Activity,
@@ -21,7 +21,7 @@ where
 {
     /// Takes what arrived together, up to where something fails.
     pub(super) async fn events(&mut self, reading: Reading, arrived: Vec<Arrived<K>>) {
-        let arrived = if arrived.len() > 1 { decoded(arrived).await } else { arrived };
+        let arrived = if arrived.len() > 1 { checked(arrived, self.sink.wants()).await } else { arrived };
         for event in arrived {
             if self.is_open() && self.cursor.waiting().is_none() {
                 coop::consume_budget().await;
@@ -135,7 +135,7 @@ where
             }
             _ => return self.handed(Ok(()), Seen::Happened, None),
         };
-        let item = match item.decoded() {
+        let item = match item.checked(self.sink.wants()) {
             Ok(item) => item,
             Err(error) => return self.undecodable(Activity::Watch, error),
         };

@@ -1,7 +1,7 @@
 //! The port that a reflector writes to.
 
 use crate::{
-    list_watch::{BoxError, Item, ItemError},
+    list_watch::{BoxError, Item, ItemError, Wanted},
     listing::Listing,
     object::Object,
 };
@@ -70,7 +70,13 @@ pub trait Sink<K>: Send {
     /// Takes all there is.
     fn replace(&mut self, listing: Listing<K>) -> impl Future<Output = Result<(), BoxError>> + Send;
 
-    /// Takes an object that came to be. This one, and those below, are decoded already.
+    /// What is wanted of the objects of events. Those that come as bytes, and are wanted as such, are looked through and not
+    /// decoded, if they are of no type of their own.
+    fn wants(&self) -> Wanted {
+        Wanted::Object
+    }
+
+    /// Takes an object that came to be. It is certain that this one, and those below, can be decoded.
     fn add(&mut self, item: Item<K>) -> impl Future<Output = Result<(), BoxError>> + Send;
 
     /// Takes an object that changed.

@@ -5,9 +5,12 @@ use super::{
     index::{IndexConflict, Indexes, Panics},
     snapshot::Snapshot,
 };
-use crate::object::Object;
+use crate::{labels::LabelKeeper, object::Object};
 #[cfg(feature = "compact")]
-use crate::tags::{Tagger, Tags};
+use crate::{
+    list_watch::Labels,
+    tags::{Tagger, Tags},
+};
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
 use std::{
@@ -38,8 +41,8 @@ pub(super) struct Draft<'c, K> {
 }
 
 impl<K> Cell<K> {
-    pub(super) fn new(resource: String, indexes: Indexes<K>) -> Self {
-        let state = Snapshot { indexes, ..Snapshot::default() };
+    pub(super) fn new(resource: String, indexes: Indexes<K>, labels: Option<LabelKeeper<K>>) -> Self {
+        let state = Snapshot { indexes, labels: labels.map(Arc::new), ..Snapshot::default() };
         Self {
             published: ArcSwap::from_pointee(state.clone()),
             working: Mutex::new(state),
@@ -100,14 +103,23 @@ impl<K> Cell<K> {
 impl<K: Send + Sync + 'static> Cell<K> {
     /// What works out the tags of an object before it is written.
     pub(super) fn tagger(self: &Arc<Self>) -> Tagger<K> {
-        let (looks, cell) = (Arc::clone(self), Arc::clone(self));
+        let (looks, cell, labelled) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        let labels =
+            self.peek().labels.clone().map(|keeper| -> Box<dyn Fn(Labels<'_>) -> Tags + Send + Sync> {
+                Box::new(move |labels| {
+                    let tags = keeper.tag(labels).into_iter().collect();
+                    Tags { indexes: labelled.peek().indexes.count(), tags }
+                })
+            });
         Tagger {
             looks: Box::new(move || looks.peek().indexes.have_functions()),
             tags: Box::new(move |key, object| {
-                let indexes = &cell.peek().indexes;
-                let tags = indexes.tags_of(0..indexes.count(), (key, object), &cell.panics);
+                let Snapshot { indexes, labels, .. } = &**cell.peek();
+                let mut tags = indexes.tags_of(0..indexes.count(), (key, object), &cell.panics);
+                tags.extend(labels.as_ref().and_then(|keeper| keeper.tag_of(object)));
                 Tags { indexes: indexes.count(), tags }
             }),
+            labels,
         }
     }
 }
@@ -120,13 +132,17 @@ impl<K> Draft<'_, K> {
         key: Key,
         object: Object<K>,
     ) -> Arc<Entry<K>> {
-        let Snapshot { objects, indexes, .. } = &mut *self.state;
+        let Snapshot { objects, indexes, labels, .. } = &mut *self.state;
+        // What is kept decoded has its labels at hand.
+        let labels = labels.as_ref().filter(|_| object.is_packed());
         let tags = match object.tags().filter(|tags| tags.indexes == indexes.count()) {
-            _ if !indexes.have_functions() => Vec::new(),
+            _ if !indexes.have_functions() && labels.is_none() => Vec::new(),
             Some(tags) => indexes.shared(&tags.tags),
-            None => {
-                object.with(|object| indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics))
-            }
+            None => object.with(|object| {
+                let mut tags = indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics);
+                tags.extend(labels.and_then(|keeper| keeper.tag_of(object)));
+                tags
+            }),
         };
         let kept = object.kept();
         // What an object travels in is as large as an entry, which so takes its place in memory.
@@ -142,9 +158,8 @@ impl<K> Draft<'_, K> {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
         let newest = indexes.count() - 1..indexes.count();
         for entry in objects.clone().iter() {
-            let mut tags = entry.tags().to_vec();
-            tags.extend(indexes.tags_of(newest.clone(), (entry.key(), &entry.object()), &self.cell.panics));
-            let tagged = Arc::new(entry.retagged(tags));
+            let more = indexes.tags_of(newest.clone(), (entry.key(), &entry.object()), &self.cell.panics);
+            let tagged = Arc::new(entry.tagged(more));
             indexes.update(entry.key(), Some(entry), Some(&tagged));
             objects.insert(tagged);
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Entry<K> {
     key: Key,
     object: Kept<K>,
-    /// In order, and each once.
+    /// In order, and each once; the labels, where they are kept, come last.
     tags: Box<[Tag]>,
 }
 
@@ -20,9 +20,15 @@ impl<K> Entry<K> {
         Self { key, object, tags: tags.into_boxed_slice() }
     }
 
-    /// The same object, under other index values.
-    pub(crate) fn retagged(&self, tags: Vec<Tag>) -> Self {
-        Self::new(self.key.clone(), self.shared().kept(), tags)
+    /// The same object, under more index values, of newer indexes.
+    pub(crate) fn tagged(&self, more: Vec<Tag>) -> Self {
+        let tags = self.tags().iter().cloned().chain(more).chain(self.labels().cloned());
+        Self::new(self.key.clone(), self.shared().kept(), tags.collect())
+    }
+
+    /// The same object, kept as this.
+    pub(crate) fn kept_as(&self, object: Kept<K>) -> Self {
+        Self { key: self.key.clone(), object, tags: self.tags.clone() }
     }
 
     /// The object's key.
@@ -52,8 +58,14 @@ impl<K> Entry<K> {
         &self.object
     }
 
+    /// The index values under which it stands.
     pub(crate) fn tags(&self) -> &[Tag] {
-        &self.tags
+        &self.tags[..self.tags.len() - usize::from(self.labels().is_some())]
+    }
+
+    /// Its labels, where they are kept.
+    pub(crate) fn labels(&self) -> Option<&Tag> {
+        self.tags.last().filter(|tag| tag.index == Tag::LABELS)
     }
 }
 

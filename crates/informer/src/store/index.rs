@@ -147,7 +147,8 @@ impl<K> Indexes<K> {
     /// The same tags, of values that are shared with what stands under them.
     pub(crate) fn shared(&self, tags: &[Tag]) -> Vec<Tag> {
         let share = |tag: &Tag| {
-            let bucket = self.0[tag.index].bucket(&tag.value);
+            // Labels are no index, and shared already.
+            let bucket = self.0.get(tag.index).and_then(|index| index.bucket(&tag.value));
             Tag { index: tag.index, value: Arc::clone(bucket.map_or(&tag.value, |bucket| &bucket.value)) }
         };
         tags.iter().map(share).collect()

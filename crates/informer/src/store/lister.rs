@@ -1,6 +1,6 @@
 //! Reading by namespace and selector, with an error that names what was not found.
 
-use super::{cell::Cell, snapshot::select};
+use super::cell::Cell;
 use kube_core::Resource;
 use kube_informer_wire::{KeyRef, LabelSelector};
 use std::{fmt, sync::Arc};
@@ -64,7 +64,7 @@ impl<K: Resource> Lister<K> {
         match &self.namespace {
             None => snapshot.matching(labels),
             Some(_) if labels.is_nothing() => Vec::new(),
-            Some(namespace) => select(snapshot.in_namespace(namespace), labels),
+            Some(namespace) => snapshot.select(snapshot.in_namespace(namespace), labels),
         }
     }
 }

@@ -8,9 +8,9 @@ use super::{
     snapshot::Snapshot,
     writer::Writer,
 };
-use crate::object::Object;
 #[cfg(feature = "compact")]
 use crate::tags::Tagger;
+use crate::{labels::LabelKeeper, object::Object};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
@@ -52,6 +52,7 @@ pub struct Store<K> {
 pub struct Builder<K> {
     resource: String,
     indexes: Indexes<K>,
+    labels: Option<LabelKeeper<K>>,
     conflict: Option<IndexConflict>,
 }
 
@@ -107,8 +108,23 @@ impl<K> Builder<K> {
         if let Some(conflict) = self.conflict {
             return Err(conflict);
         }
-        let cell = Arc::new(Cell::new(self.resource, self.indexes));
+        let cell = Arc::new(Cell::new(self.resource, self.indexes, self.labels));
         Ok((Store { cell: Arc::clone(&cell) }, Writer::new(cell)))
+    }
+}
+
+impl<K: Resource> Builder<K> {
+    /// Keeps the labels of objects that are kept [compact](crate::Keep) beside them, so that [`matching`](Store::matching) decodes
+    /// only what matches. Objects of the same labels share them. Of objects that are kept whole, labels are at hand anyway.
+    pub fn keep_labels(mut self) -> Self {
+        self.labels = Some(LabelKeeper::new(None));
+        self
+    }
+
+    /// The same for the labels of these names alone. A selector that asks for others too decodes what those do not rule out.
+    pub fn keep_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.labels = Some(LabelKeeper::new(Some(names.into_iter().map(Into::into).collect())));
+        self
     }
 }
 
@@ -118,7 +134,7 @@ impl<K> Default for Builder<K> {
         // What a generic kind is about: `Pod` of `kube_core::metadata::PartialObjectMeta<k8s_openapi::..::Pod>`.
         let path = path.trim_end_matches('>');
         let resource = path.rsplit([':', '<']).next().unwrap_or(path).to_owned();
-        Self { resource, indexes: Indexes::default(), conflict: None }
+        Self { resource, indexes: Indexes::default(), labels: None, conflict: None }
     }
 }
 
@@ -256,10 +272,17 @@ impl<K: Resource> Store<K> {
         self.cell.peek().same(identity)
     }
 
-    /// The objects whose labels match.
+    /// The objects whose labels match. See [`Snapshot::matching`] for what is decoded.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
         self.snapshot().matching(labels)
+    }
+
+    /// The keys of the objects whose labels match, in an order that means nothing. See [`Snapshot::matching_entries`] for what is
+    /// decoded.
+    #[must_use]
+    pub fn matching_keys(&self, labels: &LabelSelector) -> Vec<Key> {
+        self.snapshot().matching_entries(labels).map(|entry| entry.key().clone()).collect()
     }
 }
 

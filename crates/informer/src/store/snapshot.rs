@@ -5,7 +5,7 @@ use super::{
     index::{Indexes, NAMESPACE, UnknownIndex},
     trie::Trie,
 };
-use crate::object::Object;
+use crate::{labels::LabelKeeper, object::Object};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -18,6 +18,8 @@ pub struct Snapshot<K> {
     pub(super) objects: Trie<Arc<Entry<K>>>,
     pub(super) indexes: Indexes<K>,
     pub(super) version: Option<ResourceVersion>,
+    /// Keeps labels of objects that are kept compact, where that was asked for.
+    pub(super) labels: Option<Arc<LabelKeeper<K>>>,
 }
 
 impl<K> Snapshot<K> {
@@ -135,21 +137,47 @@ impl<K: Resource> Snapshot<K> {
 
     /// The objects whose labels match.
     ///
-    /// A selector that matches nothing looks at no object, one that matches everything reads no labels.
+    /// A selector that matches nothing looks at no object, one that matches everything reads no labels. Objects that are kept
+    /// [compact](crate::Keep) are decoded to know their labels, unless [these are kept](super::Builder::keep_labels): then only
+    /// those that match are.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
-        if labels.is_nothing() { Vec::new() } else { select(self.iter(), labels) }
+        if labels.is_nothing() { Vec::new() } else { self.select(self.iter(), labels) }
     }
-}
 
-/// Those of `entries` whose labels match.
-pub(super) fn select<'a, K: Resource + 'a>(
-    entries: impl Iterator<Item = &'a Entry<K>>,
-    labels: &LabelSelector,
-) -> Vec<Arc<K>> {
-    let is_everything = labels.is_everything();
-    let matches = |object: &Arc<K>| is_everything || labels.matches(object.meta().labels.as_ref());
-    entries.map(Entry::object).filter(matches).collect()
+    /// The entries whose labels match, in an order that means nothing. None of them is decoded where labels
+    /// [are kept](super::Builder::keep_labels).
+    pub fn matching_entries(&self, labels: &LabelSelector) -> impl Iterator<Item = &Entry<K>> {
+        let entries = Some(self.iter()).filter(|_| !labels.is_nothing());
+        entries.into_iter().flatten().filter(move |entry| {
+            self.verdict(entry, labels)
+                .unwrap_or_else(|| labels.matches(entry.object().meta().labels.as_ref()))
+        })
+    }
+
+    /// Those of `entries` whose labels match.
+    pub(super) fn select<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Entry<K>>,
+        labels: &LabelSelector,
+    ) -> Vec<Arc<K>>
+    where
+        K: 'a,
+    {
+        let select = |entry: &Entry<K>| match self.verdict(entry, labels) {
+            Some(matches) => matches.then(|| entry.object()),
+            None => Some(entry.object()).filter(|object| labels.matches(object.meta().labels.as_ref())),
+        };
+        entries.filter_map(select).collect()
+    }
+
+    /// Whether the labels of an object match, if that is known without a look at it.
+    fn verdict(&self, entry: &Entry<K>, labels: &LabelSelector) -> Option<bool> {
+        if labels.is_everything() {
+            return Some(true);
+        }
+        self.labels.as_ref()?.verdict(entry.labels()?, labels)
+    }
 }
 
 /// Says how much there is, not what: objects may hold secrets.
@@ -164,12 +192,17 @@ impl<K> fmt::Debug for Snapshot<K> {
 
 impl<K> Clone for Snapshot<K> {
     fn clone(&self) -> Self {
-        Self { objects: self.objects.clone(), indexes: self.indexes.clone(), version: self.version.clone() }
+        Self {
+            objects: self.objects.clone(),
+            indexes: self.indexes.clone(),
+            version: self.version.clone(),
+            labels: self.labels.clone(),
+        }
     }
 }
 
 impl<K> Default for Snapshot<K> {
     fn default() -> Self {
-        Self { objects: Trie::default(), indexes: Indexes::default(), version: None }
+        Self { objects: Trie::default(), indexes: Indexes::default(), version: None, labels: None }
     }
 }

@@ -245,7 +245,7 @@ impl<K: Resource> Edit<'_, K> {
 /// The entry that stays where a list shows the state that is stored: the stored one, unless the list has it in the smaller.
 fn staying<K>(stored: &Arc<Entry<K>>, listed: &Object<K>) -> Arc<Entry<K>> {
     if stored.kept().is_looser_than(listed) {
-        Arc::new(Entry::new(stored.key().clone(), listed.kept(), stored.tags().to_vec()))
+        Arc::new(stored.kept_as(listed.kept()))
     } else {
         Arc::clone(stored)
     }

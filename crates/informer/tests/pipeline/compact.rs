@@ -389,3 +389,59 @@ async fn what_came_before_there_was_a_dictionary_is_packed_again() {
     }
     maps.stop().await;
 }
+
+/// Gives a map the label `app`.
+async fn mark(cluster: &Cluster, name: &str, app: &str) -> ResourceVersion {
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { "app": app } } }));
+    let map = cluster.maps.patch(name, &PatchParams::default(), &patch).await.unwrap();
+    map.metadata.resource_version.unwrap().parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_labels_are_kept_only_what_matches_is_decoded() {
+    let _turn = TURN.lock().await;
+    for strategy in STRATEGIES {
+        let (cluster, folder) = (seeded(150).await, Folder::new());
+        for number in 0..3 {
+            mark(&cluster, &format!("m{number}"), "shop").await;
+        }
+        let build = || {
+            let maps =
+                Informer::<Counted>::new(cluster.server.client()).namespace("default").on_error(|_| {});
+            maps.keep(Keep::Compact).keep_labels().strategy(strategy)
+        };
+        let check = |maps: &Informer<Counted>, expected: &[&str]| {
+            decoded();
+            let shop = "app=shop".parse().unwrap();
+            let mut keys = maps.matching_keys(&shop);
+            keys.sort_unstable();
+            assert_eq!(keys.iter().map(Key::name).collect::<Vec<_>>(), expected);
+            assert_eq!(decoded(), 0, "{strategy:?}");
+            let found = maps.matching(&shop);
+            assert_eq!((found.len(), decoded()), (expected.len(), expected.len() as u64), "{strategy:?}");
+            assert!(found.iter().all(|map| map.metadata.labels.as_ref().unwrap()["app"] == "shop"));
+            assert_eq!(maps.lister().namespace("default").list(&shop).len(), expected.len());
+            assert_eq!(decoded(), expected.len() as u64, "{strategy:?}");
+        };
+        for saved in [false, true] {
+            decoded();
+            let maps = if saved { build().save_to(&folder) } else { build() }.start().unwrap();
+            maps.synced().await.unwrap();
+            assert_eq!(decoded(), 150, "labels are seen when it is seen that it can be decoded");
+            check(&maps, &["m0", "m1", "m2"]);
+            mark(&cluster, "m1", "other").await;
+            maps.wait_for(&mark(&cluster, "m7", "shop").await).await.unwrap();
+            check(&maps, &["m0", "m2", "m7"]);
+            relist(&cluster.server, &maps).await;
+            check(&maps, &["m0", "m2", "m7"]);
+            maps.stop().await;
+            if saved {
+                let maps = build().save_to(&folder).build().unwrap();
+                assert_eq!(maps.status().restored.unwrap().objects, 150);
+                check(&maps, &["m0", "m2", "m7"]);
+            }
+            mark(&cluster, "m1", "shop").await;
+            mark(&cluster, "m7", "other").await;
+        }
+    }
+}
