@@ -608,3 +608,42 @@ fn check_pop(
     prop_assert_eq!(batch.version.and_then(|version| version.to_number()), claim.copied());
     Ok(())
 }
+
+/// What is to be packed, and of no type of its own, is looked through when it comes and decoded when it is looked at.
+#[cfg(feature = "compact")]
+#[test]
+fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
+    use crate::list_watch::{Decoder, Item, Wanted};
+    use crate::{Keep, reflector::Sink};
+    use kube_informer_wire::{Format, ManagedFields, Raw};
+
+    let (decoded, probed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (decoding, probing) = (Arc::clone(&decoded), Arc::clone(&probed));
+    let decoder = Decoder::new(move |raw: &Raw| {
+        decoding.fetch_add(1, Ordering::Relaxed);
+        Ok(raw.decode::<Pod>(ManagedFields::Keep)?)
+    });
+    let decoder = decoder.looks_through(true).probe(move |raw, see| {
+        probing.fetch_add(1, Ordering::Relaxed);
+        see(raw.look_through()?.metadata.labels.as_ref());
+        Ok(())
+    });
+    let seen = || [&decoded, &probed].map(|count| count.load(Ordering::Relaxed));
+    let item = |text: &str| Item::of_wire(Raw::new(Format::Json, text.to_owned().into()), decoder.clone());
+    let mut fifo = DeltaFifo::<Pod>::builder().keep(Keep::Compact).build();
+    assert_eq!(Sink::wants(&fifo), Wanted::Bytes);
+    let event =
+        item(r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#).checked(Sink::wants(&fifo)).unwrap();
+    now(Sink::update(&mut fifo, event)).unwrap();
+    let batch = now(fifo.pop()).unwrap();
+    assert_eq!(seen(), [0, 1]);
+    assert_eq!(say(&batch.entries[0]), "a[~7]");
+    assert_eq!(seen(), [1, 1]);
+    assert!(item(r#"{"metadata":{"name":7}}"#).checked(Wanted::Bytes).is_err());
+
+    let whole = DeltaFifo::<Pod>::builder().build();
+    let changed = DeltaFifo::<Pod>::builder().keep(Keep::Compact).transform(Ok).build();
+    assert_eq!([Sink::wants(&whole), Sink::wants(&changed)], [Wanted::Object; 2]);
+    let decoded = item(r#"{"metadata":{"name":"a"}}"#).checked(Wanted::Object).unwrap();
+    assert!(decoded.object().is_some());
+}
