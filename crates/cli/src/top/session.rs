@@ -150,7 +150,7 @@ async fn record(followed: Vec<Followed>, history: Arc<History>) {
     let mut events = events(&followed, Pace::Latest);
     while let Some((at, event)) = events.next().await {
         let is_change = !event.is_sync() && !matches!(event, Event::Added { initial: true, .. });
-        if let Some(key) = is_change.then(|| Key::of(&**event.object()).ok()).flatten() {
+        if let Some(key) = is_change.then(|| event.object().key().ok()).flatten() {
             history.push(Happened { at, key, event });
         }
     }
