@@ -62,6 +62,12 @@ pub enum Rule {
     OverIsOver,
     /// It goes on by itself.
     GoesOn,
+    /// What is restored was the state of the server, whole and none older than before, or nothing is.
+    Restored,
+    /// What is calm and ends in good order is saved in full.
+    SavedInFull,
+    /// What a follower of differences keeps, and is told in one life after the other, adds up to the cache.
+    Remembered,
 }
 
 /// All that is left of a run.
@@ -154,6 +160,9 @@ impl fmt::Display for Rule {
             Self::Bounded => "what waits stays within its bounds",
             Self::OverIsOver => "nothing runs after stop",
             Self::GoesOn => "it goes on by itself",
+            Self::Restored => "what is restored is a state that the server had",
+            Self::SavedInFull => "what ends in good order is saved in full",
+            Self::Remembered => "what is told in one life after the other adds up",
         })
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::{
     act::{Ending, Manner, NAMESPACES, Way},
+    birth::{Birth, TIER, Warm},
+    diary::Diary,
     ear::{Change, Seen},
-    follower::Follower,
+    folder::Folder,
+    follower::{Door, Follower},
     history::{History, Rule},
-    scenario::Setup,
     server::Server,
     tap::Tap,
     truth::{Scope, Truth, Versions},
@@ -13,11 +15,10 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
-    reflector::{Cause, Config, Consistency},
     store::Snapshot,
-    subscription::Policy,
+    subscription::{Policy, Replay},
 };
-use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// An informer that runs, and what was seen of it so far.
 #[derive(Debug)]
@@ -37,47 +38,42 @@ pub(crate) struct Life {
     pub(crate) is_folded: bool,
     last: Option<Arc<Snapshot<ConfigMap>>>,
     newest: BTreeMap<String, u64>,
+    /// What it began with, if it was something.
+    pub(crate) warm: Option<Warm>,
+    /// Whether less may have been saved than followers knew.
+    is_doubtful: bool,
+    diary: Diary,
+    /// Whether one left who may be expected back, so that nothing more is saved.
+    pub(crate) is_deserted: bool,
 }
 
-const TIER: &str = "tier";
+/// What is left of earlier lives.
+#[derive(Debug)]
+pub(crate) struct Past<'p> {
+    pub(crate) folder: Option<&'p mut Folder>,
+    pub(crate) diary: &'p Diary,
+    /// Whether less may have been saved than followers knew.
+    pub(crate) is_doubtful: bool,
+}
 
 impl Life {
-    pub(crate) fn begin(setup: &Setup, server: &Server, history: &History) -> Self {
+    /// Begins with what there is in the folder, if there is one. The first follower writes in the diary.
+    pub(crate) fn begin(birth: Birth<'_>, server: &Server, past: Past<'_>) -> Self {
+        let Birth { setup, history, .. } = birth;
         let tap = Tap::new(history.clone(), Arc::clone(&server.tears));
-        let scope = setup.scope();
-        let mut builder = Informer::<ConfigMap>::new(tap.client(server.client())).config(setup.config());
-        if let Some(namespaces) = &scope.namespaces {
-            builder = builder.namespaces(namespaces.iter().copied());
+        let (informer, warm) = birth.informer((&tap, &server.client()), past.folder);
+        let replay = setup.saving.map_or(Replay::All, |saving| saving.replay);
+        if warm.is_none() || replay == Replay::All {
+            // It is told everything.
+            past.diary.retain(&Versions::new());
         }
-        if scope.only_front {
-            builder = builder.labels("tier=front");
-        }
-        let hears = history.clone();
-        let builder = builder
-            .keep(setup.keep)
-            .encoding(setup.encoding)
-            .queue(NonZeroUsize::new(setup.queue).unwrap_or(NonZeroUsize::MIN))
-            .resync(Duration::from_secs(setup.resync))
-            .index(TIER, |map: &ConfigMap| {
-                map.metadata.labels.as_ref().and_then(|labels| labels.get(TIER).cloned())
-            })
-            .on_error(move |report| {
-                hears.note(format_args!(
-                    "  fails {:?}: {}; {:?}",
-                    report.activity, report.cause, report.outlook
-                ));
-                hears.count(&format!("failed: {}", report.cause.kind()));
-                if let Cause::Inconsistent(differences) = &report.cause {
-                    hears.breach(Rule::CacheIsServer, differences.to_string());
-                }
-            });
-        let informer = builder.build().expect("the setup is sound");
-        let first = Follower::join(&informer, Manner::EAGER, history, 0).expect("it is not stopped");
-        informer.start();
+        let restored = warm.as_ref().map(|warm| &*warm.seen);
+        let door = Door { informer: &informer, history, restored, diary: Some(past.diary.clone()) };
+        let first = Follower::join(door, Manner { replay, ..Manner::EAGER }, 0).expect("it is not stopped");
         let keys = (setup.objects + 1) * NAMESPACES.len() as u64;
-        Self {
+        let mut life = Self {
             informer,
-            scope,
+            scope: setup.scope(),
             tap,
             followers: vec![first],
             joined: 0,
@@ -87,13 +83,23 @@ impl Life {
             is_folded: false,
             last: None,
             newest: BTreeMap::new(),
-        }
+            warm,
+            is_doubtful: past.is_doubtful,
+            diary: past.diary.clone(),
+            is_deserted: false,
+        };
+        life.check(server);
+        life.informer.start();
+        life
     }
 
     pub(crate) fn join(&mut self, manner: Manner) {
         self.joined += 1;
         self.history.count(&format!("joined: {}", kind(manner)));
-        match Follower::join(&self.informer, manner, &self.history, self.joined) {
+        let warm = self.warm.as_ref().filter(|_| !self.informer.has_synced());
+        let restored = warm.map(|warm| &*warm.seen);
+        let door = Door { informer: &self.informer, history: &self.history, restored, diary: None };
+        match Follower::join(door, manner, self.joined) {
             Some(follower) => self.followers.push(follower),
             None => self.history.breach(Rule::GoesOn, "a running informer takes nobody".to_owned()),
         }
@@ -103,7 +109,9 @@ impl Life {
     pub(crate) async fn leave(&mut self, number: usize) {
         if number + 1 < self.followers.len() {
             self.history.count("left");
-            self.followers.remove(number + 1).leave().await;
+            let follower = self.followers.remove(number + 1);
+            self.is_deserted |= follower.manner.replay == Replay::Differences;
+            follower.leave().await;
         }
     }
 
@@ -256,13 +264,35 @@ impl Life {
                 );
             }
         }
+        self.compare_diary(truth);
         let replaces = self.informer.status().counts.replaces;
-        let sources = self.scope.namespaces.as_ref().map_or(1, Vec::len) as u64;
-        if let (Some(since), false, true) =
-            (self.synced_at, self.scope.only_front || self.is_folded, replaces == sources)
-        {
-            self.history.count("compared: every write");
+        let sources = self.scope.sources().len() as u64;
+        let since = match &self.warm {
+            None => self.synced_at.filter(|_| replaces == sources),
+            // What was written while nobody looked is told as well.
+            Some(warm) => warm.version.filter(|_| replaces == 0 && sources == 1),
+        };
+        if let (Some(since), false) = (since, self.scope.only_front || self.is_folded) {
+            self.history.count(if self.warm.is_some() {
+                "compared: every write since it was saved"
+            } else {
+                "compared: every write"
+            });
             self.compare_writes(since, &reference, truth);
+        }
+    }
+
+    /// What the first follower keeps itself, in one life after the other, is what there is.
+    fn compare_diary(&self, truth: &Truth) {
+        let expected = truth.versions(|key, state| self.scope.passes(key, state));
+        if self.is_doubtful && self.informer.status().counts.replaces > 0 {
+            // What it had learned last, and what was gone when all was listed, nobody could tell it of.
+            self.diary.retain(&expected);
+        }
+        let kept = self.diary.versions();
+        if kept != expected {
+            let detail = format!("it keeps {kept:?}, of {expected:?}");
+            self.history.breach(Rule::Remembered, detail);
         }
     }
 
@@ -283,8 +313,11 @@ impl Life {
 
     /// Ends it, and sees that nothing of it is left.
     pub(crate) async fn end(self, ending: Ending) {
-        let Self { informer, tap, followers, history, .. } = self;
+        let Self { informer, tap, followers, history, warm, .. } = self;
         let counts = informer.status().counts;
+        if warm.is_some() && informer.has_synced() {
+            history.count(if counts.replaces == 0 { "restarts: resumed" } else { "restarts: listed again" });
+        }
         for (what, count) in [
             ("lists", counts.lists),
             ("streams", counts.streams),
@@ -303,36 +336,17 @@ impl Life {
                 }
                 history.count("ended: stopped");
             }
-            Ending::Dropped => {
+            Ending::Dropped | Ending::Killed(_) => {
                 drop(informer);
                 // Who is at an event finishes it.
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                history.count("ended: dropped");
+                history.count(if ending == Ending::Dropped { "ended: dropped" } else { "ended: killed" });
             }
         }
         tap.close();
         followers.iter().for_each(|follower| follower.ear().close());
         // Whatever were to come would come by then.
         tokio::time::sleep(Duration::from_secs(100)).await;
-    }
-}
-
-impl Setup {
-    fn scope(&self) -> Scope {
-        let namespaces = self.namespaces.map(|count| NAMESPACES[..count].to_vec());
-        Scope { namespaces, only_front: self.selects }
-    }
-
-    fn config(&self) -> Config {
-        let mut config = Config::default();
-        config.strategy = self.strategy;
-        config.page_size = std::num::NonZeroU64::new(self.page_size);
-        config.consistency = if self.is_checked { Consistency::Checked } else { Consistency::Trusted };
-        if !self.is_patient {
-            config.backoff.initial = Duration::from_millis(50);
-            config.backoff.cap = Duration::from_secs(1);
-        }
-        config
     }
 }
 

@@ -1,10 +1,13 @@
 //! What a seed says: how the world is set up, and what happens in it.
 
 use crate::{
-    act::{Act, Asked, Crowd, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Tier, Trouble, Way},
+    act::{
+        Absence, Act, Asked, Crowd, Damage, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Spot, Tier,
+        Trouble, Way,
+    },
     random::Random,
 };
-use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::Policy};
+use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::{Policy, Replay}};
 use std::{fmt, time::Duration};
 
 /// A world, and what happens in it.
@@ -44,6 +47,16 @@ pub(crate) struct Setup {
     /// How many events the server remembers.
     pub(crate) history: usize,
     pub(crate) bookmarks: Duration,
+    /// How its cache is saved, if it is.
+    pub(crate) saving: Option<Saving>,
+}
+
+/// How a cache is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Saving {
+    pub(crate) names_cluster: bool,
+    /// What the first follower of each life is told of what was restored.
+    pub(crate) replay: Replay,
 }
 
 impl Scenario {
@@ -103,6 +116,10 @@ impl Setup {
                 Duration::from_secs(20),
                 Duration::from_secs(5),
             ]),
+            saving: random.once_in(2).then(|| Saving {
+                names_cluster: random.once_in(2),
+                replay: random.pick(&[Replay::All, Replay::Differences, Replay::Differences]),
+            }),
         }
     }
 }
@@ -127,8 +144,8 @@ impl Act {
         let place = Place { namespace: random.below(3) as usize, number: random.below(setup.objects) };
         let tier = random.pick(&[Tier::Front, Tier::Front, Tier::Back]);
         match random.below(200) {
-            0..=79 => Self::Put(place, tier),
-            80..=104 => Self::Delete(place),
+            0..=77 => Self::Put(place, tier),
+            78..=104 => Self::Delete(place),
             105..=116 => Self::Recreate(place, tier),
             117 => Self::Burst(place, random.between(60, 100), random.pick(&[Crowd::Free, Crowd::Stuck])),
             118..=149 => Self::trouble(random),
@@ -138,8 +155,8 @@ impl Act {
             162..=166 => Self::Forget(random.between(1, 3)),
             167..=176 => Self::Join(Manner::draw(random)),
             177..=181 => Self::Leave(random.below(6) as usize),
-            182..=190 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
-            191..=195 => Self::Renew(random.pick(&[Ending::Stopped, Ending::Dropped])),
+            182..=188 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
+            189..=195 => Self::Renew(Ending::draw(random, setup), Absence::draw(random, place)),
             _ => Self::Settle,
         }
     }
@@ -154,6 +171,31 @@ impl Act {
             Asked::List => [Provoked::ByForgetting, random.pick(&[Provoked::Not, Provoked::ByRenewal])],
         };
         Self::Trouble(trouble, random.pick(&provoked))
+    }
+}
+
+impl Ending {
+    fn draw(random: &mut Random, setup: &Setup) -> Self {
+        let back = random.pick(&[40, 400, 1 << 16]);
+        let spot = Spot { file: random.below(3), back: random.below(back) };
+        let damage = match random.below(10) {
+            0..=3 => Damage::None,
+            4..=6 => Damage::Torn(spot),
+            7 => Damage::Flipped(spot),
+            8 => Damage::Unfinished(spot),
+            _ => Damage::OfAnother,
+        };
+        let ending = random.pick(&[Self::Stopped, Self::Dropped, Self::Killed(damage), Self::Killed(damage)]);
+        match ending {
+            Self::Killed(_) if setup.saving.is_none() => Self::Dropped,
+            ending => ending,
+        }
+    }
+}
+
+impl Absence {
+    fn draw(random: &mut Random, from: Place) -> Self {
+        Self { writes: random.below(5), from, is_forgotten: random.once_in(4) }
     }
 }
 
@@ -207,6 +249,7 @@ impl Manner {
             policy: random.pick(&policies),
             sees: random.pick(&sees),
             resync: random.pick(&[None, None, Some(0), Some(30), Some(90)]),
+            replay: random.pick(&[Replay::All, Replay::All, Replay::All, Replay::Differences]),
         }
     }
 }
