@@ -203,8 +203,13 @@ pub(crate) enum Sees {
 
 impl Manner {
     /// One who is told everything, at once and with a callback.
-    pub(crate) const EAGER: Self =
-        Self { way: Way::Handler, policy: Policy::Unbounded, sees: Sees::All, resync: None, replay: Replay::All };
+    pub(crate) const EAGER: Self = Self {
+        way: Way::Handler,
+        policy: Policy::Unbounded,
+        sees: Sees::All,
+        resync: None,
+        replay: Replay::All,
+    };
     /// One for whom others wait from the first event on, and who reads when it is told to.
     pub(crate) const STUCK: Self =
         Self { way: Way::Read, policy: Policy::Block(NonZeroUsize::MIN), ..Self::EAGER };

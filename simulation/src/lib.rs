@@ -19,6 +19,7 @@ mod server;
 mod folder;
 mod birth;
 mod life;
+mod pulse;
 mod run;
 mod shrink;
 mod arguments;

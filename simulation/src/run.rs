@@ -7,6 +7,7 @@ use crate::{
     folder::Folder,
     history::{History, Outcome, Rule},
     life::{Life, Past},
+    pulse::Pulse,
     scenario::{Entry, Scenario, Setup},
     server::Server,
 };
@@ -30,7 +31,16 @@ pub fn run(scenario: &Scenario) -> Outcome {
         let _within = runtime.enter();
         History::new()
     };
-    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(live(scenario, &history))));
+    let pulse = Pulse::take(&runtime, &history);
+    let whole = async {
+        tokio::select! {
+            biased;
+            () = history.standstill() => {}
+            () = live(scenario, &history) => {}
+        }
+    };
+    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(whole)));
+    drop(pulse);
     if let Err(panic) = lived {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();

@@ -7,7 +7,12 @@ use crate::{
     },
     random::Random,
 };
-use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::{Policy, Replay}};
+use kube_informer::{
+    Keep,
+    list_watch::Encoding,
+    reflector::Strategy,
+    subscription::{Policy, Replay},
+};
 use std::{fmt, time::Duration};
 
 /// A world, and what happens in it.
@@ -146,8 +151,11 @@ impl Act {
         match random.below(200) {
             0..=77 => Self::Put(place, tier),
             78..=104 => Self::Delete(place),
-            105..=116 => Self::Recreate(place, tier),
-            117 => Self::Burst(place, random.between(60, 100), random.pick(&[Crowd::Free, Crowd::Stuck])),
+            105..=114 => Self::Recreate(place, tier),
+            115..=117 => {
+                let crowd = random.pick(&[Crowd::Free, Crowd::Stuck, Crowd::Stuck, Crowd::Stuck]);
+                Self::Burst(place, random.between(70, 120), crowd)
+            }
             118..=149 => Self::trouble(random),
             150..=155 => Self::Cut,
             156..=158 => Self::Compact,

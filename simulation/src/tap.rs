@@ -215,6 +215,7 @@ impl http_body::Body for TappedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(passing) = &self.passing else { return Poll::Ready(None) };
         let shared = Arc::clone(&passing.tap.0);
+        shared.history.tick();
         if shared.is_over.load(Ordering::Relaxed) {
             shared.history.breach(Rule::OverIsOver, format!("a stopped informer reads {:?}", passing.what));
         }

@@ -22,5 +22,9 @@ pub(crate) async fn aside(work: impl FnOnce() + Send + 'static) {
 /// How many threads may share something that is waited for.
 #[cfg(feature = "saved")]
 pub(crate) fn hands() -> usize {
-    if chance::is_fixed() { 1 } else { std::thread::available_parallelism().map_or(1, std::num::NonZero::get) }
+    if chance::is_fixed() {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    }
 }

@@ -193,8 +193,7 @@ impl Desk {
     fn write(&self, log: &mut Log, work: Work, compact_after: &mut Option<Instant>) {
         self.save(log, work);
         let now = Instant::now();
-        let may_compact =
-            compact_after.is_none_or(|after| now >= after) && !self.state().queue.is_closing();
+        let may_compact = compact_after.is_none_or(|after| now >= after) && !self.state().queue.is_closing();
         if may_compact && (log.wants_compaction() || chance::strikes(16)) {
             *compact_after = self.compact(log).map(|pause| now + pause);
         }

@@ -4,12 +4,12 @@
 use super::saved::{Folders, Moment, Saver, Verdict};
 #[cfg(feature = "saved")]
 use super::sync_error::SyncError;
-#[cfg(feature = "saved")]
-use crate::cores::aside;
 use super::{
     progress::Progress,
     status::{FollowerStatus, Phase, Restored, Saving, Source, Status, Times, sum},
 };
+#[cfg(feature = "saved")]
+use crate::cores::aside;
 use crate::{
     controller::{Controller, Extent, Process, apply_within},
     fifo::{self, Batch, DeltaFifo, Entry},
