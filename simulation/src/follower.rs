@@ -98,15 +98,16 @@ impl Follower {
         Some(Self { name, manner, ear, stream, registration, is_late })
     }
 
-    /// Takes what is there, up to so many events, if it is one that reads when it is told to.
-    pub(crate) async fn read(&mut self, events: usize) {
-        let Some(stream) = &mut self.stream else { return };
-        for _ in 0..events {
+    /// Takes what is there, up to so many events, if it is one that reads when it is told to. Says how many it took.
+    pub(crate) async fn read(&mut self, events: usize) -> usize {
+        let Some(stream) = &mut self.stream else { return 0 };
+        for count in 0..events {
             match timeout(Duration::ZERO, stream.next()).await {
                 Ok(Some(event)) => lock(&self.ear).hear(&event),
-                Ok(None) | Err(_) => return,
+                Ok(None) | Err(_) => return count,
             }
         }
+        events
     }
 
     /// Leaves, and is told nothing from then on.

@@ -15,7 +15,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
-    store::Snapshot,
+    store::{Snapshot, Store},
     subscription::{Policy, Replay},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -34,14 +34,10 @@ pub(crate) struct Life {
     at_once: u64,
     /// What the server's version was when it was first seen to have synced.
     pub(crate) synced_at: Option<u64>,
-    /// Whether one key changed so often that deltas may have been folded.
-    pub(crate) is_folded: bool,
     last: Option<Arc<Snapshot<ConfigMap>>>,
     newest: BTreeMap<String, u64>,
     /// What it began with, if it was something.
     pub(crate) warm: Option<Warm>,
-    /// Whether less may have been saved than followers knew.
-    is_doubtful: bool,
     diary: Diary,
     /// Whether one left who may be expected back, so that nothing more is saved.
     pub(crate) is_deserted: bool,
@@ -52,8 +48,34 @@ pub(crate) struct Life {
 pub(crate) struct Past<'p> {
     pub(crate) folder: Option<&'p mut Folder>,
     pub(crate) diary: &'p Diary,
-    /// Whether less may have been saved than followers knew.
-    pub(crate) is_doubtful: bool,
+    /// What the last one had when it ended; nothing if it was killed.
+    pub(crate) left: Option<Left>,
+}
+
+/// What a cache held in the end.
+#[derive(Debug)]
+pub(crate) struct Left {
+    version: Option<u64>,
+    versions: Versions,
+}
+
+impl Left {
+    fn of(store: &Store<ConfigMap>) -> Self {
+        let snapshot = store.snapshot();
+        let seen = snapshot.list();
+        let versions = seen.iter().map(|map| Seen::of(map)).map(|seen| (seen.key, seen.version)).collect();
+        Self { version: number(&snapshot), versions }
+    }
+
+    fn is(&self, warm: &Warm) -> bool {
+        let restored = warm.seen.iter().map(|seen| (&seen.key, &seen.version));
+        self.version == warm.version && self.versions.iter().eq(restored.collect::<BTreeMap<_, _>>())
+    }
+}
+
+/// The version of a state.
+fn number(snapshot: &Snapshot<ConfigMap>) -> Option<u64> {
+    snapshot.version().and_then(|version| version.to_string().parse().ok())
 }
 
 impl Life {
@@ -63,9 +85,15 @@ impl Life {
         let tap = Tap::new(history.clone(), Arc::clone(&server.tears));
         let (informer, warm) = birth.informer((&tap, &server.client()), past.folder);
         let replay = setup.saving.map_or(Replay::All, |saving| saving.replay);
+        let is_as_left = |warm: &Warm| past.left.as_ref().is_some_and(|left| left.is(warm));
+        match &warm {
+            Some(warm) if is_as_left(warm) => history.count("restarts: as it was left"),
+            Some(_) => past.diary.is_ahead(),
+            None => {}
+        }
         if warm.is_none() || replay == Replay::All {
             // It is told everything.
-            past.diary.retain(&Versions::new());
+            past.diary.begin();
         }
         let restored = warm.as_ref().map(|warm| &*warm.seen);
         let door = Door { informer: &informer, history, restored, diary: Some(past.diary.clone()) };
@@ -80,11 +108,9 @@ impl Life {
             history: history.clone(),
             at_once: 2 * setup.queue.min(64 * keys as usize) as u64 + 4 * keys + 64,
             synced_at: None,
-            is_folded: false,
             last: None,
             newest: BTreeMap::new(),
             warm,
-            is_doubtful: past.is_doubtful,
             diary: past.diary.clone(),
             is_deserted: false,
         };
@@ -121,10 +147,13 @@ impl Life {
         }
     }
 
-    pub(crate) async fn read_all(&mut self) {
+    /// Lets everyone read all there is, and says how many events that were.
+    pub(crate) async fn read_all(&mut self) -> usize {
+        let mut count = 0;
         for follower in &mut self.followers {
-            follower.read(usize::MAX).await;
+            count += follower.read(usize::MAX).await;
         }
+        count
     }
 
     pub(crate) async fn catch_up(&mut self) {
@@ -141,6 +170,9 @@ impl Life {
         if self.synced_at.is_none() && self.informer.has_synced() {
             self.synced_at = Some(server.version());
         }
+        if self.informer.status().counts.replaces > 0 {
+            self.diary.listed();
+        }
         for follower in &self.followers {
             follower.ear().verify(&server.truth);
             follower.check_bounds(self.at_once, &self.history);
@@ -153,9 +185,6 @@ impl Life {
         if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &snapshot)) {
             return;
         }
-        let number = |snapshot: &Snapshot<ConfigMap>| {
-            snapshot.version().and_then(|version| version.to_string().parse::<u64>().ok())
-        };
         if let Some(last) = &self.last
             && number(last) > number(&snapshot)
         {
@@ -272,7 +301,9 @@ impl Life {
             // What was written while nobody looked is told as well.
             Some(warm) => warm.version.filter(|_| replaces == 0 && sources == 1),
         };
-        if let (Some(since), false) = (since, self.scope.only_front || self.is_folded) {
+        if let (Some(since), false) =
+            (since.filter(|since| *since >= truth.bursts_until), self.scope.only_front)
+        {
             self.history.count(if self.warm.is_some() {
                 "compared: every write since it was saved"
             } else {
@@ -285,11 +316,7 @@ impl Life {
     /// What the first follower keeps itself, in one life after the other, is what there is.
     fn compare_diary(&self, truth: &Truth) {
         let expected = truth.versions(|key, state| self.scope.passes(key, state));
-        if self.is_doubtful && self.informer.status().counts.replaces > 0 {
-            // What it had learned last, and what was gone when all was listed, nobody could tell it of.
-            self.diary.retain(&expected);
-        }
-        let kept = self.diary.versions();
+        let kept = self.diary.settled(&expected);
         if kept != expected {
             let detail = format!("it keeps {kept:?}, of {expected:?}");
             self.history.breach(Rule::Remembered, detail);
@@ -311,8 +338,8 @@ impl Life {
         }
     }
 
-    /// Ends it, and sees that nothing of it is left.
-    pub(crate) async fn end(self, ending: Ending) {
+    /// Ends it, and sees that nothing of it runs. Says what was in the cache then.
+    pub(crate) async fn end(self, ending: Ending) -> Left {
         let Self { informer, tap, followers, history, warm, .. } = self;
         let counts = informer.status().counts;
         if warm.is_some() && informer.has_synced() {
@@ -328,6 +355,7 @@ impl Life {
         ] {
             history.add(&format!("reflected: {what}"), count);
         }
+        let store = informer.store().clone();
         match ending {
             Ending::Stopped => {
                 informer.stop().await;
@@ -347,6 +375,7 @@ impl Life {
         followers.iter().for_each(|follower| follower.ear().close());
         // Whatever were to come would come by then.
         tokio::time::sleep(Duration::from_secs(100)).await;
+        Left::of(&store)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     diary::Diary,
     folder::Folder,
     history::{History, Outcome, Rule},
-    life::{Life, Past},
+    life::{Left, Life, Past},
     pulse::Pulse,
     scenario::{Entry, Scenario, Setup},
     server::Server,
@@ -86,13 +86,13 @@ impl<'w> World<'w> {
         }
         let folder = setup.saving.map(|saving| Folder::new(saving.names_cluster));
         let mut world = Self { setup, history, server, life: None, folder, diary: Diary::default() };
-        world.begin_life(false);
+        world.begin_life(None);
         world
     }
 
-    fn begin_life(&mut self, is_doubtful: bool) {
+    fn begin_life(&mut self, left: Option<Left>) {
         let birth = Birth { setup: self.setup, truth: &self.server.truth, history: self.history };
-        let past = Past { folder: self.folder.as_mut(), diary: &self.diary, is_doubtful };
+        let past = Past { folder: self.folder.as_mut(), diary: &self.diary, left };
         self.life = Some(Life::begin(birth, &self.server, past));
     }
 
@@ -107,15 +107,13 @@ impl<'w> World<'w> {
             }
             Act::Burst(place, times, crowd) => {
                 self.history.count(&format!("bursts: {crowd:?}"));
-                self.life.iter_mut().for_each(|life| {
-                    life.is_folded = true;
-                    if crowd == Crowd::Stuck {
-                        life.join(Manner::STUCK);
-                    }
-                });
+                if crowd == Crowd::Stuck {
+                    self.life.iter_mut().for_each(|life| life.join(Manner::STUCK));
+                }
                 for _ in 0..times {
                     self.server.put((place.namespace, &place.name()), Tier::Front).await;
                 }
+                self.server.truth.bursts_until = self.server.version();
             }
             Act::Trouble(trouble, provoked) => {
                 self.server.inject(trouble);
@@ -167,21 +165,22 @@ impl<'w> World<'w> {
             Ending::Killed(damage) => damage,
         };
         let is_killed = matches!(ending, Ending::Killed(_));
-        let left = self.folder.as_ref().filter(|_| is_killed).map(Folder::killed);
+        let folder = self.folder.as_ref().filter(|_| is_killed).map(Folder::killed);
         if is_killed {
             // What it does from now on never was.
             self.diary = self.diary.copied();
             self.history.count(&format!("killed, with: {}", damage.kind()));
         }
+        let mut left = None;
         if let Some(life) = self.life.take() {
-            life.end(ending).await;
+            left = Some(life.end(ending).await).filter(|_| !is_killed);
         }
-        if let Some(mut left) = left {
-            left.harm(damage);
-            self.folder = Some(left);
+        if let Some(mut folder) = folder {
+            folder.harm(damage);
+            self.folder = Some(folder);
         }
         self.happen(absence).await;
-        self.begin_life(is_killed);
+        self.begin_life(left);
     }
 
     /// What happens while there is no informer.
@@ -243,8 +242,8 @@ impl<'w> World<'w> {
             return;
         }
         let before = life.versions();
-        life.end(Ending::Stopped).await;
-        self.begin_life(false);
+        let left = life.end(Ending::Stopped).await;
+        self.begin_life(Some(left));
         let Some(life) = &self.life else { return };
         if life.versions() != before || life.warm.is_none() {
             let detail = format!("{before:?} was saved, and {:?} is restored", life.versions());
@@ -265,7 +264,10 @@ impl<'w> World<'w> {
         let began = Instant::now();
         let mut wait = Duration::from_millis(1);
         loop {
-            life.read_all().await;
+            if life.read_all().await > 0 {
+                // Somebody may have waited for that.
+                wait = Duration::from_millis(1);
+            }
             if life.is_settled(version, &self.server.truth) {
                 return;
             }

@@ -23,6 +23,8 @@ pub(crate) struct Write {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) writes: Vec<Write>,
+    /// Up to this version one key changed so often at times that not every change is told.
+    pub(crate) bursts_until: u64,
     now: BTreeMap<String, State>,
     ever: BTreeMap<(String, u64), State>,
 }
