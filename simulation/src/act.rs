@@ -99,6 +99,9 @@ pub(crate) struct Absence {
     pub(crate) from: Place,
     /// The server forgets its history.
     pub(crate) is_forgotten: bool,
+    /// The first watch of the next one is cut after its first event, and so long after the start one comes who wants to be told
+    /// differences alone.
+    pub(crate) late: Option<Duration>,
 }
 
 /// What makes an informer ask at once.
@@ -246,7 +249,7 @@ impl Damage {
 impl Absence {
     /// Nothing happens.
     pub(crate) const NONE: Self =
-        Self { writes: 0, from: Place { namespace: 0, number: 0 }, is_forgotten: false };
+        Self { writes: 0, from: Place { namespace: 0, number: 0 }, is_forgotten: false, late: None };
 }
 
 impl Place {

@@ -108,6 +108,7 @@ fn expected() -> impl Iterator<Item = String> {
         "failed: expired",
         "joined: blocking",
         "joined: coalescing",
+        "joined: late, for differences",
         "joined: unbounded",
         "left",
         "restarts: listed again",

@@ -124,6 +124,9 @@ impl Life {
         self.history.count(&format!("joined: {}", kind(manner)));
         let warm = self.warm.as_ref().filter(|_| !self.informer.has_synced());
         let restored = warm.map(|warm| &*warm.seen);
+        if restored.is_some() && manner.replay == Replay::Differences {
+            self.history.count("joined: late, for differences");
+        }
         let door = Door { informer: &self.informer, history: &self.history, restored, diary: None };
         match Follower::join(door, manner, self.joined) {
             Some(follower) => self.followers.push(follower),

@@ -11,6 +11,7 @@ use crate::{
     scenario::{Entry, Scenario, Setup},
     server::Server,
 };
+use kube_informer::subscription::Replay;
 use kube_informer_wire::chance;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -181,6 +182,11 @@ impl<'w> World<'w> {
         }
         self.happen(absence).await;
         self.begin_life(left);
+        if let Some(late) = absence.late {
+            sleep(late).await;
+            let manner = Manner { replay: Replay::Differences, ..Manner::EAGER };
+            self.life.iter_mut().for_each(|life| life.join(manner));
+        }
     }
 
     /// What happens while there is no informer.
@@ -195,6 +201,9 @@ impl<'w> World<'w> {
         }
         if absence.is_forgotten {
             self.server.compact();
+        }
+        if absence.late.is_some() {
+            self.server.inject(Trouble::CutAfterEvents { events: 1, abruptly: false });
         }
     }
 

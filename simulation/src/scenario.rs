@@ -164,7 +164,7 @@ impl Act {
             167..=176 => Self::Join(Manner::draw(random)),
             177..=181 => Self::Leave(random.below(6) as usize),
             182..=188 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
-            189..=195 => Self::Renew(Ending::draw(random, setup), Absence::draw(random, place)),
+            189..=195 => Self::Renew(Ending::draw(random, setup), Absence::draw(random, setup, place)),
             _ => Self::Settle,
         }
     }
@@ -202,8 +202,9 @@ impl Ending {
 }
 
 impl Absence {
-    fn draw(random: &mut Random, from: Place) -> Self {
-        Self { writes: random.below(5), from, is_forgotten: random.once_in(4) }
+    fn draw(random: &mut Random, setup: &Setup, from: Place) -> Self {
+        let late = random.once_in(2).then(|| random.millis(1, 50)).filter(|_| setup.saving.is_some());
+        Self { writes: random.below(5), from, is_forgotten: random.once_in(4), late }
     }
 }
 
