@@ -148,6 +148,9 @@ impl Act {
     fn draw(random: &mut Random, setup: &Setup) -> Self {
         let place = Place { namespace: random.below(3) as usize, number: random.below(setup.objects) };
         let tier = random.pick(&[Tier::Front, Tier::Front, Tier::Back]);
+        if setup.saving.is_some() && random.once_in(20) {
+            return Self::Renew(Ending::draw(random, setup), Absence::draw(random, setup, place));
+        }
         match random.below(200) {
             0..=77 => Self::Put(place, tier),
             78..=104 => Self::Delete(place),
