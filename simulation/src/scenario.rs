@@ -71,7 +71,14 @@ impl Scenario {
         let mut random = Random::new(seed);
         let setup = Setup::draw(&mut random);
         let length = random.between(10, 70);
-        let script = (0..length).map(|_| Entry::draw(&mut random, &setup)).collect();
+        let mut script = Vec::new();
+        for _ in 0..length {
+            script.push(Entry::draw(&mut random, &setup));
+            // What follows would mend what a burst has broken.
+            if matches!(script.last(), Some(Entry { act: Act::Burst(..), .. })) && random.once_in(2) {
+                script.push(Entry { act: Act::Settle, pause: Duration::ZERO });
+            }
+        }
         Self { seed, setup, script }
     }
 
@@ -111,7 +118,7 @@ impl Setup {
             ]),
             encoding: random.pick(&[Encoding::Auto, Encoding::Json]),
             page_size: random.pick(&[0, 0, 1, 2, 3, 5]),
-            queue: random.pick(&[1, 4, 16, 4096, 4096]),
+            queue: random.pick(&[1, 4, 16, 4096, 4096, 4096]),
             is_checked: random.once_in(6),
             is_patient: random.once_in(3),
             resync: random.pick(&[0, 0, 0, 30, 120]),
@@ -152,19 +159,19 @@ impl Act {
             return Self::Renew(Ending::draw(random, setup), Absence::draw(random, setup, place));
         }
         match random.below(200) {
-            0..=77 => Self::Put(place, tier),
-            78..=104 => Self::Delete(place),
-            105..=114 => Self::Recreate(place, tier),
-            115..=117 => {
+            0..=71 => Self::Put(place, tier),
+            72..=98 => Self::Delete(place),
+            99..=108 => Self::Recreate(place, tier),
+            109..=113 => {
                 let crowd = random.pick(&[Crowd::Free, Crowd::Stuck, Crowd::Stuck, Crowd::Stuck]);
                 Self::Burst(place, random.between(70, 120), crowd)
             }
-            118..=149 => Self::trouble(random),
-            150..=155 => Self::Cut,
-            156..=158 => Self::Compact,
-            159..=161 => Self::Restart,
-            162..=166 => Self::Forget(random.between(1, 3)),
-            167..=176 => Self::Join(Manner::draw(random)),
+            114..=145 => Self::trouble(random),
+            146..=151 => Self::Cut,
+            152..=154 => Self::Compact,
+            155..=157 => Self::Restart,
+            158..=162 => Self::Forget(random.between(1, 3)),
+            163..=176 => Self::Join(Manner::draw(random)),
             177..=181 => Self::Leave(random.below(6) as usize),
             182..=188 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
             189..=195 => Self::Renew(Ending::draw(random, setup), Absence::draw(random, setup, place)),
