@@ -33,7 +33,7 @@ enum Writer {
     /// A thread, which is joined at the end.
     Thread(Option<JoinHandle<()>>),
     /// Whoever hands something over, now or later: where chance is fixed there is no other thread.
-    Caller(Mutex<Log>),
+    Caller(Box<Mutex<Log>>),
 }
 
 impl Saved {
@@ -54,7 +54,7 @@ impl Saved {
         let (log, restored) = Log::open(path, header, config)?;
         let desk = Arc::new(Desk::new(Queue::new(limits), log.size(), pauses, listener));
         if chance::is_fixed() {
-            return Ok((Self { desk, writer: Writer::Caller(Mutex::new(log)) }, restored));
+            return Ok((Self { desk, writer: Writer::Caller(Box::new(Mutex::new(log))) }, restored));
         }
         let shared = Arc::clone(&desk);
         let thread = std::thread::Builder::new().name("saved-state".to_owned());
