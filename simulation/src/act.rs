@@ -1,6 +1,6 @@
 //! One thing that is done to the world.
 
-use kube_informer::subscription::Policy;
+use kube_informer::subscription::{Policy, Replay};
 use std::{fmt, num::NonZeroUsize, time::Duration};
 
 /// Something that happens, with everything that chance had to say about it.
@@ -30,8 +30,8 @@ pub(crate) enum Act {
     Leave(usize),
     /// A follower that reads when it is told to reads so many events.
     Read(usize, usize),
-    /// The informer is stopped, and another one started.
-    Renew(Ending),
+    /// The informer ends, and after a while another one is started.
+    Renew(Ending, Absence),
     /// Everything calms down, and is looked at.
     Settle,
 }
@@ -65,6 +65,43 @@ pub(crate) enum Ending {
     Stopped,
     /// Its handle is dropped.
     Dropped,
+    /// Its process is killed, and what it leaves behind is not as it should be.
+    Killed(Damage),
+}
+
+/// What has happened to a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    None,
+    /// A file ends there.
+    Torn(Spot),
+    /// A bit is not what it was.
+    Flipped(Spot),
+    /// New files were begun, and come to there.
+    Unfinished(Spot),
+    /// It is of something else than what is asked for.
+    OfAnother,
+}
+
+/// A place in one of some files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) file: u64,
+    /// So many bytes before the last.
+    pub(crate) back: u64,
+}
+
+/// What happens while there is no informer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Absence {
+    /// So many objects are written to, from that place on.
+    pub(crate) writes: u64,
+    pub(crate) from: Place,
+    /// The server forgets its history.
+    pub(crate) is_forgotten: bool,
+    /// The first watch of the next one is cut after its first event, and so long after the start one comes who wants to be told
+    /// differences alone.
+    pub(crate) late: Option<Duration>,
 }
 
 /// What makes an informer ask at once.
@@ -142,6 +179,8 @@ pub(crate) struct Manner {
     pub(crate) sees: Sees,
     /// How often it wants to be told again, in seconds.
     pub(crate) resync: Option<u64>,
+    /// What it is told of what was restored.
+    pub(crate) replay: Replay,
 }
 
 /// Who takes the events.
@@ -167,8 +206,13 @@ pub(crate) enum Sees {
 
 impl Manner {
     /// One who is told everything, at once and with a callback.
-    pub(crate) const EAGER: Self =
-        Self { way: Way::Handler, policy: Policy::Unbounded, sees: Sees::All, resync: None };
+    pub(crate) const EAGER: Self = Self {
+        way: Way::Handler,
+        policy: Policy::Unbounded,
+        sees: Sees::All,
+        resync: None,
+        replay: Replay::All,
+    };
     /// One for whom others wait from the first event on, and who reads when it is told to.
     pub(crate) const STUCK: Self =
         Self { way: Way::Read, policy: Policy::Block(NonZeroUsize::MIN), ..Self::EAGER };
@@ -184,6 +228,28 @@ impl Tier {
             Self::Back => "back",
         }
     }
+}
+
+impl Damage {
+    /// The kinds that there are.
+    pub(crate) const KINDS: [&str; 5] =
+        ["nothing else", "a torn file", "a flipped bit", "an unfinished file", "a folder of another"];
+
+    pub(crate) const fn kind(self) -> &'static str {
+        match self {
+            Self::None => Self::KINDS[0],
+            Self::Torn(_) => Self::KINDS[1],
+            Self::Flipped(_) => Self::KINDS[2],
+            Self::Unfinished(_) => Self::KINDS[3],
+            Self::OfAnother => Self::KINDS[4],
+        }
+    }
+}
+
+impl Absence {
+    /// Nothing happens.
+    pub(crate) const NONE: Self =
+        Self { writes: 0, from: Place { namespace: 0, number: 0 }, is_forgotten: false, late: None };
 }
 
 impl Place {

@@ -99,16 +99,26 @@ fn expected() -> impl Iterator<Item = String> {
         "audited",
         "bursts: Free",
         "bursts: Stuck",
+        "came back",
         "compared: every write",
+        "compared: every write since it was saved",
         "ended: dropped",
+        "ended: killed",
         "ended: stopped",
         "failed: expired",
         "joined: blocking",
         "joined: coalescing",
+        "joined: late, for differences",
         "joined: unbounded",
         "left",
+        "restarts: listed again",
+        "restarts: refused",
+        "restarts: resumed",
+        "restarts: warm",
         "told: sync",
         "told: vanished",
     ];
-    troubles.map(|kind| format!("struck: {kind}")).chain(answers).chain(others.map(str::to_owned))
+    let damages = crate::act::Damage::KINDS.map(|kind| format!("killed, with: {kind}"));
+    let struck = troubles.map(|kind| format!("struck: {kind}"));
+    struck.chain(answers).chain(damages).chain(others.map(str::to_owned))
 }

@@ -1,6 +1,7 @@
 //! What one follower was told, held against what it knew.
 
 use crate::{
+    diary::Diary,
     history::{History, Rule},
     truth::{Truth, Versions},
 };
@@ -21,6 +22,8 @@ pub(crate) struct Ear {
     replay: usize,
     /// States that have not been looked up yet: who wrote them may not know it either.
     unverified: Vec<Seen>,
+    /// Where it writes down what it is told.
+    diary: Option<Diary>,
     is_over: bool,
 }
 
@@ -39,7 +42,7 @@ struct Identity {
 }
 
 /// A state as it was seen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) key: String,
     pub(crate) version: u64,
@@ -59,8 +62,22 @@ impl Ear {
             changes: Vec::new(),
             replay,
             unverified: Vec::new(),
+            diary: None,
             is_over: false,
         }
+    }
+
+    /// It knows these already.
+    pub(crate) fn knowing<'s>(mut self, seen: impl Iterator<Item = &'s Seen>) -> Self {
+        let identity = |seen: &Seen| Identity { version: seen.version, uid: seen.uid.clone() };
+        self.known = seen.map(|seen| (seen.key.clone(), identity(seen))).collect();
+        self
+    }
+
+    /// It writes down what it is told.
+    pub(crate) fn writing(mut self, diary: Diary) -> Self {
+        self.diary = Some(diary);
+        self
     }
 
     /// Nothing may come any more.
@@ -104,8 +121,12 @@ impl Ear {
                 format!("{} {why}, by {said} {}@{}", self.name, seen.key, seen.version),
             );
         }
-        self.compare_with_store(&seen, matches!(event, Event::Deleted { .. }));
-        if !matches!(event, Event::Deleted { .. }) {
+        let is_gone = matches!(event, Event::Deleted { .. });
+        if let Some(diary) = &self.diary {
+            diary.write(&seen.key, (!is_gone).then_some(seen.version));
+        }
+        self.compare_with_store(&seen, is_gone);
+        if !is_gone {
             self.unverified.push(seen);
         }
     }

@@ -2,14 +2,15 @@
 
 use crate::{
     act::{Manner, NAMESPACES, Sees, Tier, Way},
-    ear::Ear,
+    diary::Diary,
+    ear::{Ear, Seen},
     history::{History, Rule},
     truth::{State, Versions, namespace},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Event, Informer,
-    subscription::{Async, Policy, Registration, Subscribe, Subscription},
+    subscription::{Async, Policy, Registration, Replay, Subscribe, Subscription},
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,24 +27,37 @@ pub(crate) struct Follower {
     /// One that reads when it is told to.
     stream: Option<Subscription<ConfigMap>>,
     registration: Registration<ConfigMap>,
+    /// Whether it came late, and was told at once what had changed by then.
+    is_late: bool,
+}
+
+/// What there is to join.
+#[derive(Clone, Debug)]
+pub(crate) struct Door<'d> {
+    pub(crate) informer: &'d Informer<ConfigMap>,
+    pub(crate) history: &'d History,
+    /// What was restored, until it is confirmed.
+    pub(crate) restored: Option<&'d [Seen]>,
+    /// Where it writes down what it is told.
+    pub(crate) diary: Option<Diary>,
 }
 
 impl Follower {
     /// Joins. Nothing if the informer cannot be joined any more.
-    pub(crate) fn join(
-        informer: &Informer<ConfigMap>,
-        manner: Manner,
-        history: &History,
-        number: usize,
-    ) -> Option<Self> {
+    pub(crate) fn join(door: Door<'_>, manner: Manner, number: usize) -> Option<Self> {
+        let Door { informer, history, restored, diary } = door;
         let name = format!("f{number}");
         let options = options(manner, &name);
+        let known = restored.filter(|_| manner.replay == Replay::Differences);
         // What is there now is what it is told first.
         let replay = match manner.sees {
-            Sees::All => informer.len(),
-            Sees::Namespace(_) | Sees::Tier(_) => 0,
+            Sees::All if known.is_none() => informer.len(),
+            Sees::All | Sees::Namespace(_) | Sees::Tier(_) => 0,
         };
         let ear = Ear::new(name.clone(), history.clone(), informer.store().clone(), replay);
+        let known_here = known.unwrap_or_default().iter();
+        let ear = ear.knowing(known_here.filter(|seen| sees(manner, &seen.key, seen.is_front)));
+        let ear = diary.into_iter().fold(ear, Ear::writing);
         let ear = Arc::new(Mutex::new(ear));
         let (mut stream, hears) = (None, Arc::clone(&ear));
         let registration = match manner.way {
@@ -80,18 +94,20 @@ impl Follower {
                 informer.add_handler_with(handler, options).ok()?
             }
         };
-        Some(Self { name, manner, ear, stream, registration })
+        let is_late = known.is_some() && number > 0;
+        Some(Self { name, manner, ear, stream, registration, is_late })
     }
 
-    /// Takes what is there, up to so many events, if it is one that reads when it is told to.
-    pub(crate) async fn read(&mut self, events: usize) {
-        let Some(stream) = &mut self.stream else { return };
-        for _ in 0..events {
+    /// Takes what is there, up to so many events, if it is one that reads when it is told to. Says how many it took.
+    pub(crate) async fn read(&mut self, events: usize) -> usize {
+        let Some(stream) = &mut self.stream else { return 0 };
+        for count in 0..events {
             match timeout(Duration::ZERO, stream.next()).await {
                 Ok(Some(event)) => lock(&self.ear).hear(&event),
-                Ok(None) | Err(_) => return,
+                Ok(None) | Err(_) => return count,
             }
         }
+        events
     }
 
     /// Leaves, and is told nothing from then on.
@@ -108,16 +124,12 @@ impl Follower {
 
     /// Whether an object exists for it.
     pub(crate) fn sees(&self, key: &str, state: &State) -> bool {
-        match self.manner.sees {
-            Sees::All => true,
-            Sees::Namespace(number) => namespace(key) == NAMESPACES[number],
-            Sees::Tier(tier) => state.is_front == (tier == Tier::Front),
-        }
+        sees(self.manner, key, state.is_front)
     }
 
     /// Whether it is told each change as it happens.
     pub(crate) fn is_told_everything(&self) -> bool {
-        self.manner.sees == Sees::All && !matches!(self.manner.policy, Policy::Coalesce(_))
+        self.manner.sees == Sees::All && !matches!(self.manner.policy, Policy::Coalesce(_)) && !self.is_late
     }
 
     pub(crate) fn knows(&self, expected: &Versions) -> bool {
@@ -158,7 +170,7 @@ impl Follower {
 
 /// What it asks for.
 fn options(manner: Manner, name: &str) -> Subscribe<ConfigMap> {
-    let mut options = Subscribe::new().policy(manner.policy).named(name);
+    let mut options = Subscribe::new().policy(manner.policy).replay(manner.replay).named(name);
     if let Some(seconds) = manner.resync {
         options = options.resync(Duration::from_secs(seconds));
     }
@@ -171,6 +183,14 @@ fn options(manner: Manner, name: &str) -> Subscribe<ConfigMap> {
                 .as_ref()
                 .is_some_and(|labels| labels.get("tier").is_some_and(|it| it == tier.label()))
         }),
+    }
+}
+
+fn sees(manner: Manner, key: &str, is_front: bool) -> bool {
+    match manner.sees {
+        Sees::All => true,
+        Sees::Namespace(number) => namespace(key) == NAMESPACES[number],
+        Sees::Tier(tier) => is_front == (tier == Tier::Front),
     }
 }
 

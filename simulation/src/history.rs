@@ -6,11 +6,14 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 /// The history of a run; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct History(Arc<Mutex<State>>);
+
+/// More than this never happens in one moment, by far.
+const AT_ONCE: u64 = 300_000;
 
 #[derive(Debug)]
 struct State {
@@ -18,6 +21,11 @@ struct State {
     lines: Vec<String>,
     tally: Tally,
     broken: Option<Broken>,
+    /// The time at which something last happened, and how much did.
+    moment: Instant,
+    at_once: u64,
+    /// Told when time stands still.
+    standstill: Arc<Notify>,
 }
 
 /// A rule that did not hold.
@@ -62,6 +70,14 @@ pub enum Rule {
     OverIsOver,
     /// It goes on by itself.
     GoesOn,
+    /// Nobody is busy for ever with one moment.
+    TimePasses,
+    /// What is restored was the state of the server, whole and none older than before, or nothing is.
+    Restored,
+    /// What is calm and ends in good order is saved in full.
+    SavedInFull,
+    /// What a follower of differences keeps, and is told in one life after the other, adds up to the cache.
+    Remembered,
 }
 
 /// All that is left of a run.
@@ -77,8 +93,33 @@ pub struct Outcome {
 
 impl History {
     pub(crate) fn new() -> Self {
-        let state = State { began: Instant::now(), lines: Vec::new(), tally: Tally::default(), broken: None };
+        let now = Instant::now();
+        let state = State {
+            began: now,
+            lines: Vec::new(),
+            tally: Tally::default(),
+            broken: None,
+            moment: now,
+            at_once: 0,
+            standstill: Arc::default(),
+        };
         Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// Waits until too much happens in one moment.
+    pub(crate) async fn standstill(&self) {
+        let standstill = Arc::clone(&self.lock().standstill);
+        standstill.notified().await;
+    }
+
+    /// Something happens that is not worth a line.
+    pub(crate) fn tick(&self) {
+        self.lock().tick();
+    }
+
+    /// Time stands still.
+    pub(crate) fn stands_still(&self) {
+        self.lock().stands_still();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -88,6 +129,7 @@ impl History {
     /// Writes a line.
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) {
         let mut state = self.lock();
+        state.tick();
         let at = state.began.elapsed().as_secs_f64();
         state.lines.push(format!("{at:>11.3} {line}"));
     }
@@ -116,6 +158,26 @@ impl History {
     pub(crate) fn outcome(&self) -> Outcome {
         let state = self.lock();
         Outcome { lines: state.lines.clone(), tally: state.tally.clone(), broken: state.broken.clone() }
+    }
+}
+
+impl State {
+    fn tick(&mut self) {
+        let now = Instant::now();
+        if self.moment != now {
+            (self.moment, self.at_once) = (now, 0);
+        }
+        self.at_once += 1;
+        if self.at_once == AT_ONCE {
+            self.stands_still();
+        }
+    }
+
+    fn stands_still(&mut self) {
+        let line = self.lines.len().saturating_sub(1);
+        let detail = format!("no end of it at {:?}", self.moment - self.began);
+        self.broken.get_or_insert(Broken { rule: Rule::TimePasses, detail, line });
+        self.standstill.notify_one();
     }
 }
 
@@ -154,6 +216,29 @@ impl fmt::Display for Rule {
             Self::Bounded => "what waits stays within its bounds",
             Self::OverIsOver => "nothing runs after stop",
             Self::GoesOn => "it goes on by itself",
+            Self::TimePasses => "time passes",
+            Self::Restored => "what is restored is a state that the server had",
+            Self::SavedInFull => "what ends in good order is saved in full",
+            Self::Remembered => "what is told in one life after the other adds up",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_no_end_is_noticed() {
+        let history = History::new();
+        let busy = || (1..AT_ONCE).for_each(|_| history.tick());
+        busy();
+        tokio::time::advance(Duration::from_millis(1)).await;
+        busy();
+        assert!(!history.is_broken());
+        history.tick();
+        assert_eq!(history.outcome().broken.map(|broken| broken.rule), Some(Rule::TimePasses));
+        history.standstill().await;
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::{
     act::{Ending, Manner, NAMESPACES, Way},
+    birth::{Birth, TIER, Warm},
+    diary::Diary,
     ear::{Change, Seen},
-    follower::Follower,
+    folder::Folder,
+    follower::{Door, Follower},
     history::{History, Rule},
-    scenario::Setup,
     server::Server,
     tap::Tap,
     truth::{Scope, Truth, Versions},
@@ -13,11 +15,10 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
-    reflector::{Cause, Config, Consistency},
-    store::Snapshot,
-    subscription::Policy,
+    store::{Snapshot, Store},
+    subscription::{Policy, Replay},
 };
-use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// An informer that runs, and what was seen of it so far.
 #[derive(Debug)]
@@ -33,67 +34,101 @@ pub(crate) struct Life {
     at_once: u64,
     /// What the server's version was when it was first seen to have synced.
     pub(crate) synced_at: Option<u64>,
-    /// Whether one key changed so often that deltas may have been folded.
-    pub(crate) is_folded: bool,
     last: Option<Arc<Snapshot<ConfigMap>>>,
     newest: BTreeMap<String, u64>,
+    /// What it began with, if it was something.
+    pub(crate) warm: Option<Warm>,
+    diary: Diary,
+    /// Whether one left who may be expected back, so that nothing more is saved.
+    pub(crate) is_deserted: bool,
 }
 
-const TIER: &str = "tier";
+/// What is left of earlier lives.
+#[derive(Debug)]
+pub(crate) struct Past<'p> {
+    pub(crate) folder: Option<&'p mut Folder>,
+    pub(crate) diary: &'p Diary,
+    /// What the last one had when it ended; nothing if it was killed.
+    pub(crate) left: Option<Left>,
+}
+
+/// What a cache held in the end.
+#[derive(Debug)]
+pub(crate) struct Left {
+    version: Option<u64>,
+    versions: Versions,
+}
+
+impl Left {
+    fn of(store: &Store<ConfigMap>) -> Self {
+        let snapshot = store.snapshot();
+        let seen = snapshot.list();
+        let versions = seen.iter().map(|map| Seen::of(map)).map(|seen| (seen.key, seen.version)).collect();
+        Self { version: number(&snapshot), versions }
+    }
+
+    fn is(&self, warm: &Warm) -> bool {
+        let restored = warm.seen.iter().map(|seen| (&seen.key, &seen.version));
+        self.version == warm.version && self.versions.iter().eq(restored.collect::<BTreeMap<_, _>>())
+    }
+}
+
+/// The version of a state.
+fn number(snapshot: &Snapshot<ConfigMap>) -> Option<u64> {
+    snapshot.version().and_then(|version| version.to_string().parse().ok())
+}
 
 impl Life {
-    pub(crate) fn begin(setup: &Setup, server: &Server, history: &History) -> Self {
+    /// Begins with what there is in the folder, if there is one. The first follower writes in the diary.
+    pub(crate) fn begin(birth: Birth<'_>, server: &Server, past: Past<'_>) -> Self {
+        let Birth { setup, history, .. } = birth;
         let tap = Tap::new(history.clone(), Arc::clone(&server.tears));
-        let scope = setup.scope();
-        let mut builder = Informer::<ConfigMap>::new(tap.client(server.client())).config(setup.config());
-        if let Some(namespaces) = &scope.namespaces {
-            builder = builder.namespaces(namespaces.iter().copied());
+        let (informer, warm) = birth.informer((&tap, &server.client()), past.folder);
+        let replay = setup.saving.map_or(Replay::All, |saving| saving.replay);
+        let is_as_left = |warm: &Warm| past.left.as_ref().is_some_and(|left| left.is(warm));
+        match &warm {
+            Some(warm) if is_as_left(warm) => history.count("restarts: as it was left"),
+            Some(_) => past.diary.is_ahead(),
+            None => {}
         }
-        if scope.only_front {
-            builder = builder.labels("tier=front");
+        if warm.is_none() || replay == Replay::All {
+            // It is told everything.
+            past.diary.begin();
         }
-        let hears = history.clone();
-        let builder = builder
-            .keep(setup.keep)
-            .encoding(setup.encoding)
-            .queue(NonZeroUsize::new(setup.queue).unwrap_or(NonZeroUsize::MIN))
-            .resync(Duration::from_secs(setup.resync))
-            .index(TIER, |map: &ConfigMap| {
-                map.metadata.labels.as_ref().and_then(|labels| labels.get(TIER).cloned())
-            })
-            .on_error(move |report| {
-                hears.note(format_args!(
-                    "  fails {:?}: {}; {:?}",
-                    report.activity, report.cause, report.outlook
-                ));
-                hears.count(&format!("failed: {}", report.cause.kind()));
-                if let Cause::Inconsistent(differences) = &report.cause {
-                    hears.breach(Rule::CacheIsServer, differences.to_string());
-                }
-            });
-        let informer = builder.build().expect("the setup is sound");
-        let first = Follower::join(&informer, Manner::EAGER, history, 0).expect("it is not stopped");
-        informer.start();
+        let restored = warm.as_ref().map(|warm| &*warm.seen);
+        let door = Door { informer: &informer, history, restored, diary: Some(past.diary.clone()) };
+        let first = Follower::join(door, Manner { replay, ..Manner::EAGER }, 0).expect("it is not stopped");
         let keys = (setup.objects + 1) * NAMESPACES.len() as u64;
-        Self {
+        let mut life = Self {
             informer,
-            scope,
+            scope: setup.scope(),
             tap,
             followers: vec![first],
             joined: 0,
             history: history.clone(),
             at_once: 2 * setup.queue.min(64 * keys as usize) as u64 + 4 * keys + 64,
             synced_at: None,
-            is_folded: false,
             last: None,
             newest: BTreeMap::new(),
-        }
+            warm,
+            diary: past.diary.clone(),
+            is_deserted: false,
+        };
+        life.check(server);
+        life.informer.start();
+        life
     }
 
     pub(crate) fn join(&mut self, manner: Manner) {
         self.joined += 1;
         self.history.count(&format!("joined: {}", kind(manner)));
-        match Follower::join(&self.informer, manner, &self.history, self.joined) {
+        let warm = self.warm.as_ref().filter(|_| !self.informer.has_synced());
+        let restored = warm.map(|warm| &*warm.seen);
+        if restored.is_some() && manner.replay == Replay::Differences {
+            self.history.count("joined: late, for differences");
+        }
+        let door = Door { informer: &self.informer, history: &self.history, restored, diary: None };
+        match Follower::join(door, manner, self.joined) {
             Some(follower) => self.followers.push(follower),
             None => self.history.breach(Rule::GoesOn, "a running informer takes nobody".to_owned()),
         }
@@ -103,7 +138,9 @@ impl Life {
     pub(crate) async fn leave(&mut self, number: usize) {
         if number + 1 < self.followers.len() {
             self.history.count("left");
-            self.followers.remove(number + 1).leave().await;
+            let follower = self.followers.remove(number + 1);
+            self.is_deserted |= follower.manner.replay == Replay::Differences;
+            follower.leave().await;
         }
     }
 
@@ -113,10 +150,13 @@ impl Life {
         }
     }
 
-    pub(crate) async fn read_all(&mut self) {
+    /// Lets everyone read all there is, and says how many events that were.
+    pub(crate) async fn read_all(&mut self) -> usize {
+        let mut count = 0;
         for follower in &mut self.followers {
-            follower.read(usize::MAX).await;
+            count += follower.read(usize::MAX).await;
         }
+        count
     }
 
     pub(crate) async fn catch_up(&mut self) {
@@ -133,6 +173,9 @@ impl Life {
         if self.synced_at.is_none() && self.informer.has_synced() {
             self.synced_at = Some(server.version());
         }
+        if self.informer.status().counts.replaces > 0 {
+            self.diary.listed();
+        }
         for follower in &self.followers {
             follower.ear().verify(&server.truth);
             follower.check_bounds(self.at_once, &self.history);
@@ -145,9 +188,6 @@ impl Life {
         if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &snapshot)) {
             return;
         }
-        let number = |snapshot: &Snapshot<ConfigMap>| {
-            snapshot.version().and_then(|version| version.to_string().parse::<u64>().ok())
-        };
         if let Some(last) = &self.last
             && number(last) > number(&snapshot)
         {
@@ -256,13 +296,33 @@ impl Life {
                 );
             }
         }
+        self.compare_diary(truth);
         let replaces = self.informer.status().counts.replaces;
-        let sources = self.scope.namespaces.as_ref().map_or(1, Vec::len) as u64;
-        if let (Some(since), false, true) =
-            (self.synced_at, self.scope.only_front || self.is_folded, replaces == sources)
+        let sources = self.scope.sources().len() as u64;
+        let since = match &self.warm {
+            None => self.synced_at.filter(|_| replaces == sources),
+            // What was written while nobody looked is told as well.
+            Some(warm) => warm.version.filter(|_| replaces == 0 && sources == 1),
+        };
+        if let (Some(since), false) =
+            (since.filter(|since| *since >= truth.bursts_until), self.scope.only_front)
         {
-            self.history.count("compared: every write");
+            self.history.count(if self.warm.is_some() {
+                "compared: every write since it was saved"
+            } else {
+                "compared: every write"
+            });
             self.compare_writes(since, &reference, truth);
+        }
+    }
+
+    /// What the first follower keeps itself, in one life after the other, is what there is.
+    fn compare_diary(&self, truth: &Truth) {
+        let expected = truth.versions(|key, state| self.scope.passes(key, state));
+        let kept = self.diary.settled(&expected);
+        if kept != expected {
+            let detail = format!("it keeps {kept:?}, of {expected:?}");
+            self.history.breach(Rule::Remembered, detail);
         }
     }
 
@@ -281,10 +341,13 @@ impl Life {
         }
     }
 
-    /// Ends it, and sees that nothing of it is left.
-    pub(crate) async fn end(self, ending: Ending) {
-        let Self { informer, tap, followers, history, .. } = self;
+    /// Ends it, and sees that nothing of it runs. Says what was in the cache then.
+    pub(crate) async fn end(self, ending: Ending) -> Left {
+        let Self { informer, tap, followers, history, warm, .. } = self;
         let counts = informer.status().counts;
+        if warm.is_some() && informer.has_synced() {
+            history.count(if counts.replaces == 0 { "restarts: resumed" } else { "restarts: listed again" });
+        }
         for (what, count) in [
             ("lists", counts.lists),
             ("streams", counts.streams),
@@ -295,6 +358,7 @@ impl Life {
         ] {
             history.add(&format!("reflected: {what}"), count);
         }
+        let store = informer.store().clone();
         match ending {
             Ending::Stopped => {
                 informer.stop().await;
@@ -303,36 +367,18 @@ impl Life {
                 }
                 history.count("ended: stopped");
             }
-            Ending::Dropped => {
+            Ending::Dropped | Ending::Killed(_) => {
                 drop(informer);
                 // Who is at an event finishes it.
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                history.count("ended: dropped");
+                history.count(if ending == Ending::Dropped { "ended: dropped" } else { "ended: killed" });
             }
         }
         tap.close();
         followers.iter().for_each(|follower| follower.ear().close());
         // Whatever were to come would come by then.
         tokio::time::sleep(Duration::from_secs(100)).await;
-    }
-}
-
-impl Setup {
-    fn scope(&self) -> Scope {
-        let namespaces = self.namespaces.map(|count| NAMESPACES[..count].to_vec());
-        Scope { namespaces, only_front: self.selects }
-    }
-
-    fn config(&self) -> Config {
-        let mut config = Config::default();
-        config.strategy = self.strategy;
-        config.page_size = std::num::NonZeroU64::new(self.page_size);
-        config.consistency = if self.is_checked { Consistency::Checked } else { Consistency::Trusted };
-        if !self.is_patient {
-            config.backoff.initial = Duration::from_millis(50);
-            config.backoff.cap = Duration::from_secs(1);
-        }
-        config
+        Left::of(&store)
     }
 }
 

@@ -1,12 +1,17 @@
 //! Lives through a scenario.
 
 use crate::{
-    act::{Act, Asked, Crowd, Ending, Manner, NAMESPACES, Place, Provoked, Tier, Trouble},
+    act::{Absence, Act, Asked, Crowd, Damage, Ending, Manner, NAMESPACES, Place, Provoked, Tier, Trouble},
+    birth::Birth,
+    diary::Diary,
+    folder::Folder,
     history::{History, Outcome, Rule},
-    life::Life,
+    life::{Left, Life, Past},
+    pulse::Pulse,
     scenario::{Entry, Scenario, Setup},
     server::Server,
 };
+use kube_informer::subscription::Replay;
 use kube_informer_wire::chance;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,7 +32,16 @@ pub fn run(scenario: &Scenario) -> Outcome {
         let _within = runtime.enter();
         History::new()
     };
-    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(live(scenario, &history))));
+    let pulse = Pulse::take(&runtime, &history);
+    let whole = async {
+        tokio::select! {
+            biased;
+            () = history.standstill() => {}
+            () = live(scenario, &history) => {}
+        }
+    };
+    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(whole)));
+    drop(pulse);
     if let Err(panic) = lived {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
@@ -59,6 +73,9 @@ struct World<'w> {
     history: &'w History,
     server: Server,
     life: Option<Life>,
+    /// Where the cache is saved.
+    folder: Option<Folder>,
+    diary: Diary,
 }
 
 impl<'w> World<'w> {
@@ -68,8 +85,16 @@ impl<'w> World<'w> {
             let (namespace, name) = (number as usize % NAMESPACES.len(), format!("o{}", number / 3));
             server.put((namespace, &name), Tier::Front).await;
         }
-        let life = Some(Life::begin(setup, &server, history));
-        Self { setup, history, server, life }
+        let folder = setup.saving.map(|saving| Folder::new(saving.names_cluster));
+        let mut world = Self { setup, history, server, life: None, folder, diary: Diary::default() };
+        world.begin_life(None);
+        world
+    }
+
+    fn begin_life(&mut self, left: Option<Left>) {
+        let birth = Birth { setup: self.setup, truth: &self.server.truth, history: self.history };
+        let past = Past { folder: self.folder.as_mut(), diary: &self.diary, left };
+        self.life = Some(Life::begin(birth, &self.server, past));
     }
 
     async fn perform(&mut self, act: &Act) {
@@ -83,15 +108,13 @@ impl<'w> World<'w> {
             }
             Act::Burst(place, times, crowd) => {
                 self.history.count(&format!("bursts: {crowd:?}"));
-                self.life.iter_mut().for_each(|life| {
-                    life.is_folded = true;
-                    if crowd == Crowd::Stuck {
-                        life.join(Manner::STUCK);
-                    }
-                });
+                if crowd == Crowd::Stuck {
+                    self.life.iter_mut().for_each(|life| life.join(Manner::STUCK));
+                }
                 for _ in 0..times {
                     self.server.put((place.namespace, &place.name()), Tier::Front).await;
                 }
+                self.server.truth.bursts_until = self.server.version();
             }
             Act::Trouble(trouble, provoked) => {
                 self.server.inject(trouble);
@@ -99,7 +122,7 @@ impl<'w> World<'w> {
                     Provoked::Not => {}
                     Provoked::ByCut => self.server.cut(),
                     Provoked::ByForgetting => self.forget(1).await,
-                    Provoked::ByRenewal => self.renew(Ending::Dropped).await,
+                    Provoked::ByRenewal => self.renew(Ending::Dropped, Absence::NONE).await,
                 }
             }
             Act::Cut => self.server.cut(),
@@ -107,7 +130,7 @@ impl<'w> World<'w> {
             Act::Restart => self.server.restart(),
             Act::Forget(writes) => self.forget(writes).await,
             Act::Settle => self.settle().await,
-            Act::Renew(ending) => self.renew(ending).await,
+            Act::Renew(ending, absence) => self.renew(ending, absence).await,
             Act::Join(manner) => self.life.iter_mut().for_each(|life| life.join(manner)),
             Act::Leave(number) => {
                 if let Some(life) = &mut self.life {
@@ -137,11 +160,51 @@ impl<'w> World<'w> {
         self.server.compact();
     }
 
-    async fn renew(&mut self, ending: Ending) {
-        if let Some(life) = self.life.take() {
-            life.end(ending).await;
+    async fn renew(&mut self, ending: Ending, absence: Absence) {
+        let damage = match ending {
+            Ending::Stopped | Ending::Dropped => Damage::None,
+            Ending::Killed(damage) => damage,
+        };
+        let is_killed = matches!(ending, Ending::Killed(_));
+        let folder = self.folder.as_ref().filter(|_| is_killed).map(Folder::killed);
+        if is_killed {
+            // What it does from now on never was.
+            self.diary = self.diary.copied();
+            self.history.count(&format!("killed, with: {}", damage.kind()));
         }
-        self.life = Some(Life::begin(self.setup, &self.server, self.history));
+        let mut left = None;
+        if let Some(life) = self.life.take() {
+            left = Some(life.end(ending).await).filter(|_| !is_killed);
+        }
+        if let Some(mut folder) = folder {
+            folder.harm(damage);
+            self.folder = Some(folder);
+        }
+        self.happen(absence).await;
+        self.begin_life(left);
+        if let Some(late) = absence.late {
+            sleep(late).await;
+            let manner = Manner { replay: Replay::Differences, ..Manner::EAGER };
+            self.life.iter_mut().for_each(|life| life.join(manner));
+        }
+    }
+
+    /// What happens while there is no informer.
+    async fn happen(&mut self, absence: Absence) {
+        for number in 0..absence.writes {
+            let Place { namespace, number: first } = absence.from;
+            let place = Place { namespace: (namespace + number as usize) % 3, number: (first + number / 2) };
+            match number % 2 {
+                0 => drop(self.server.delete(place).await),
+                _ => drop(self.server.put((place.namespace, &place.name()), Tier::Front).await),
+            }
+        }
+        if absence.is_forgotten {
+            self.server.compact();
+        }
+        if absence.late.is_some() {
+            self.server.inject(Trouble::CutAfterEvents { events: 1, abruptly: false });
+        }
     }
 
     /// What must hold at any time.
@@ -175,6 +238,33 @@ impl<'w> World<'w> {
             );
         }
         self.history.count("audited");
+        self.come_back().await;
+    }
+
+    /// What is calm and stopped in good order is all there when the next one begins, which asks for no list.
+    async fn come_back(&mut self) {
+        let Some(life) = self.life.take_if(|life| !life.is_deserted && !self.history.is_broken()) else {
+            return;
+        };
+        if self.folder.is_none() {
+            self.life = Some(life);
+            return;
+        }
+        let before = life.versions();
+        let left = life.end(Ending::Stopped).await;
+        self.begin_life(Some(left));
+        let Some(life) = &self.life else { return };
+        if life.versions() != before || life.warm.is_none() {
+            let detail = format!("{before:?} was saved, and {:?} is restored", life.versions());
+            self.history.breach(Rule::SavedInFull, detail);
+        }
+        self.settle().await;
+        let asked = self.life.as_ref().map_or(0, Life::asked);
+        if asked > 0 && !self.history.is_broken() {
+            let detail = format!("{asked} states were asked for though all was restored");
+            self.history.breach(Rule::NoNeedlessList, detail);
+        }
+        self.history.count("came back");
     }
 
     /// Waits until the cache has come to this version and everyone has been told.
@@ -183,7 +273,10 @@ impl<'w> World<'w> {
         let began = Instant::now();
         let mut wait = Duration::from_millis(1);
         loop {
-            life.read_all().await;
+            if life.read_all().await > 0 {
+                // Somebody may have waited for that.
+                wait = Duration::from_millis(1);
+            }
             if life.is_settled(version, &self.server.truth) {
                 return;
             }

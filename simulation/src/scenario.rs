@@ -1,10 +1,18 @@
 //! What a seed says: how the world is set up, and what happens in it.
 
 use crate::{
-    act::{Act, Asked, Crowd, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Tier, Trouble, Way},
+    act::{
+        Absence, Act, Asked, Crowd, Damage, Ending, Manner, NAMESPACES, Place, Provoked, Sees, Spot, Tier,
+        Trouble, Way,
+    },
     random::Random,
 };
-use kube_informer::{Keep, list_watch::Encoding, reflector::Strategy, subscription::Policy};
+use kube_informer::{
+    Keep,
+    list_watch::Encoding,
+    reflector::Strategy,
+    subscription::{Policy, Replay},
+};
 use std::{fmt, time::Duration};
 
 /// A world, and what happens in it.
@@ -44,6 +52,16 @@ pub(crate) struct Setup {
     /// How many events the server remembers.
     pub(crate) history: usize,
     pub(crate) bookmarks: Duration,
+    /// How its cache is saved, if it is.
+    pub(crate) saving: Option<Saving>,
+}
+
+/// How a cache is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Saving {
+    pub(crate) names_cluster: bool,
+    /// What the first follower of each life is told of what was restored.
+    pub(crate) replay: Replay,
 }
 
 impl Scenario {
@@ -53,7 +71,14 @@ impl Scenario {
         let mut random = Random::new(seed);
         let setup = Setup::draw(&mut random);
         let length = random.between(10, 70);
-        let script = (0..length).map(|_| Entry::draw(&mut random, &setup)).collect();
+        let mut script = Vec::new();
+        for _ in 0..length {
+            script.push(Entry::draw(&mut random, &setup));
+            // What follows would mend what a burst has broken.
+            if matches!(script.last(), Some(Entry { act: Act::Burst(..), .. })) && random.once_in(2) {
+                script.push(Entry { act: Act::Settle, pause: Duration::ZERO });
+            }
+        }
         Self { seed, setup, script }
     }
 
@@ -93,7 +118,7 @@ impl Setup {
             ]),
             encoding: random.pick(&[Encoding::Auto, Encoding::Json]),
             page_size: random.pick(&[0, 0, 1, 2, 3, 5]),
-            queue: random.pick(&[1, 4, 16, 4096, 4096]),
+            queue: random.pick(&[1, 4, 16, 4096, 4096, 4096]),
             is_checked: random.once_in(6),
             is_patient: random.once_in(3),
             resync: random.pick(&[0, 0, 0, 30, 120]),
@@ -103,6 +128,10 @@ impl Setup {
                 Duration::from_secs(20),
                 Duration::from_secs(5),
             ]),
+            saving: random.once_in(2).then(|| Saving {
+                names_cluster: random.once_in(2),
+                replay: random.pick(&[Replay::All, Replay::Differences, Replay::Differences]),
+            }),
         }
     }
 }
@@ -126,20 +155,26 @@ impl Act {
     fn draw(random: &mut Random, setup: &Setup) -> Self {
         let place = Place { namespace: random.below(3) as usize, number: random.below(setup.objects) };
         let tier = random.pick(&[Tier::Front, Tier::Front, Tier::Back]);
+        if setup.saving.is_some() && random.once_in(20) {
+            return Self::Renew(Ending::draw(random, setup), Absence::draw(random, setup, place));
+        }
         match random.below(200) {
-            0..=79 => Self::Put(place, tier),
-            80..=104 => Self::Delete(place),
-            105..=116 => Self::Recreate(place, tier),
-            117 => Self::Burst(place, random.between(60, 100), random.pick(&[Crowd::Free, Crowd::Stuck])),
-            118..=149 => Self::trouble(random),
-            150..=155 => Self::Cut,
-            156..=158 => Self::Compact,
-            159..=161 => Self::Restart,
-            162..=166 => Self::Forget(random.between(1, 3)),
-            167..=176 => Self::Join(Manner::draw(random)),
+            0..=71 => Self::Put(place, tier),
+            72..=98 => Self::Delete(place),
+            99..=108 => Self::Recreate(place, tier),
+            109..=113 => {
+                let crowd = random.pick(&[Crowd::Free, Crowd::Stuck, Crowd::Stuck, Crowd::Stuck]);
+                Self::Burst(place, random.between(70, 120), crowd)
+            }
+            114..=145 => Self::trouble(random),
+            146..=151 => Self::Cut,
+            152..=154 => Self::Compact,
+            155..=157 => Self::Restart,
+            158..=162 => Self::Forget(random.between(1, 3)),
+            163..=176 => Self::Join(Manner::draw(random)),
             177..=181 => Self::Leave(random.below(6) as usize),
-            182..=190 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
-            191..=195 => Self::Renew(random.pick(&[Ending::Stopped, Ending::Dropped])),
+            182..=188 => Self::Read(random.below(6) as usize, random.between(1, 8) as usize),
+            189..=195 => Self::Renew(Ending::draw(random, setup), Absence::draw(random, setup, place)),
             _ => Self::Settle,
         }
     }
@@ -154,6 +189,32 @@ impl Act {
             Asked::List => [Provoked::ByForgetting, random.pick(&[Provoked::Not, Provoked::ByRenewal])],
         };
         Self::Trouble(trouble, random.pick(&provoked))
+    }
+}
+
+impl Ending {
+    fn draw(random: &mut Random, setup: &Setup) -> Self {
+        let back = random.pick(&[40, 400, 1 << 16]);
+        let spot = Spot { file: random.below(3), back: random.below(back) };
+        let damage = match random.below(10) {
+            0..=3 => Damage::None,
+            4..=6 => Damage::Torn(spot),
+            7 => Damage::Flipped(spot),
+            8 => Damage::Unfinished(spot),
+            _ => Damage::OfAnother,
+        };
+        let ending = random.pick(&[Self::Stopped, Self::Dropped, Self::Killed(damage), Self::Killed(damage)]);
+        match ending {
+            Self::Killed(_) if setup.saving.is_none() => Self::Dropped,
+            ending => ending,
+        }
+    }
+}
+
+impl Absence {
+    fn draw(random: &mut Random, setup: &Setup, from: Place) -> Self {
+        let late = random.once_in(2).then(|| random.millis(1, 50)).filter(|_| setup.saving.is_some());
+        Self { writes: random.below(5), from, is_forgotten: random.once_in(4), late }
     }
 }
 
@@ -207,6 +268,7 @@ impl Manner {
             policy: random.pick(&policies),
             sees: random.pick(&sees),
             resync: random.pick(&[None, None, Some(0), Some(30), Some(90)]),
+            replay: random.pick(&[Replay::All, Replay::All, Replay::All, Replay::Differences]),
         }
     }
 }

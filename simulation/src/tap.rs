@@ -53,6 +53,8 @@ struct Shared {
 enum Question {
     List,
     Watch,
+    /// Which cluster it is.
+    Cluster,
 }
 
 impl Tap {
@@ -106,7 +108,11 @@ impl Tap {
 
     fn take_tear(&self, question: Question) -> Option<Tear> {
         let mut tears = self.0.tears.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_meant = |tear: &Tear| (tear.asked == Asked::List) == (question == Question::List);
+        let is_meant = |tear: &Tear| match question {
+            Question::List => tear.asked == Asked::List,
+            Question::Watch => tear.asked == Asked::Watch,
+            Question::Cluster => false,
+        };
         let index = tears.iter().position(is_meant)?;
         Some(tears.remove(index))
     }
@@ -148,6 +154,7 @@ impl Service<http::Request<Body>> for Tapped {
                 query if query.contains("sendInitialEvents=true") => (Question::Watch, "stream"),
                 query if query.contains("watch=") => (Question::Watch, "watch"),
                 query if query.contains("continue=") => (Question::List, "next page"),
+                _ if request.uri().path().ends_with("/kube-system") => (Question::Cluster, "cluster"),
                 _ => (Question::List, "list"),
             };
             let passing = tap.opens(&(request.uri().path().to_owned(), question), how);
@@ -208,6 +215,7 @@ impl http_body::Body for TappedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(passing) = &self.passing else { return Poll::Ready(None) };
         let shared = Arc::clone(&passing.tap.0);
+        shared.history.tick();
         if shared.is_over.load(Ordering::Relaxed) {
             shared.history.breach(Rule::OverIsOver, format!("a stopped informer reads {:?}", passing.what));
         }

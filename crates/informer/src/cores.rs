@@ -119,3 +119,24 @@ mod tests {
         assert!(ONE.helper().is_none());
     }
 }
+
+/// Does something that blocks where it holds nobody up, and waits for it.
+///
+/// A runtime that is about to end may not do it.
+#[cfg(feature = "saved")]
+pub(crate) async fn aside(work: impl FnOnce() + Send + 'static) {
+    match helpers() {
+        Some(runtime) => drop(runtime.spawn_blocking(work).await),
+        None => work(),
+    }
+}
+
+/// How many threads may share something that is waited for.
+#[cfg(feature = "saved")]
+pub(crate) fn hands() -> usize {
+    if chance::is_fixed() {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    }
+}

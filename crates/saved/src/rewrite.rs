@@ -12,12 +12,11 @@ use crate::{
     record::{self, MAX_TEXT},
 };
 use bytes::Bytes;
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{ResourceVersion, chance};
 use std::{
     borrow::Cow,
     collections::BTreeMap,
     fs::File,
-    hash::{BuildHasher, RandomState},
     io::{self, Write},
     sync::Arc,
     time::SystemTime,
@@ -77,7 +76,7 @@ impl Rewrite<'_> {
         check_parts(rest.versions.keys())?;
         check_attachments(&rest.attachments)?;
         let too_long = || SaveError::TooLarge { key: "the header".to_owned(), bytes: 0 };
-        let (preamble, bytes) = Preamble::write(self.header, draw_seed()).ok_or_else(too_long)?;
+        let (preamble, bytes) = Preamble::write(self.header, chance::bits()).ok_or_else(too_long)?;
         let mut file = self.folder.create_next().map_err(failed())?;
         file.write_all(&bytes).map_err(failed())?;
         let mut end = preamble.length;
@@ -145,11 +144,6 @@ pub(crate) fn check_attachments<'a>(
         Some((id, bytes)) => Err(SaveError::TooLarge { key: format!("attachment {id}"), bytes: bytes.len() }),
         None => Ok(()),
     }
-}
-
-/// Std's hashers are seeded by the system.
-fn draw_seed() -> u64 {
-    RandomState::new().hash_one(SystemTime::now())
 }
 
 /// Makes a dictionary of objects that stand for all, if there is none and they are enough.

@@ -6,6 +6,7 @@ use crate::{
     log::{Log, Size},
     queue::{Queue, Step, Taken, Work},
 };
+use kube_informer_wire::chance;
 use std::{
     fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -175,13 +176,26 @@ impl Desk {
         let _stop = StopOnDrop(self);
         let mut compact_after = None;
         while let Some(work) = self.next_work() {
-            self.save(&mut log, work);
-            let now = Instant::now();
-            let may_compact =
-                compact_after.is_none_or(|after| now >= after) && !self.state().queue.is_closing();
-            if may_compact && log.wants_compaction() {
-                compact_after = self.compact(&mut log).map(|pause| now + pause);
-            }
+            self.write(&mut log, work, &mut compact_after);
+        }
+    }
+
+    /// Writes what waits, without waiting for anything.
+    pub(crate) fn work_off(&self, log: &mut Log) {
+        self.state().queue.hurry();
+        loop {
+            let step = self.state().queue.next(Instant::now());
+            let Step::Write(work) = step else { return };
+            self.write(log, work, &mut None);
+        }
+    }
+
+    fn write(&self, log: &mut Log, work: Work, compact_after: &mut Option<Instant>) {
+        self.save(log, work);
+        let now = Instant::now();
+        let may_compact = compact_after.is_none_or(|after| now >= after) && !self.state().queue.is_closing();
+        if may_compact && (log.wants_compaction() || chance::strikes(16)) {
+            *compact_after = self.compact(log).map(|pause| now + pause);
         }
     }
 

@@ -17,6 +17,12 @@ pub fn is_fixed() -> bool {
     fixed::is_fixed()
 }
 
+/// Whether something happens that does so once in `times` under a fixed chance, and never otherwise: what seldom happens by itself.
+#[must_use]
+pub fn strikes(times: u64) -> bool {
+    is_fixed() && bits().is_multiple_of(times)
+}
+
 #[cfg(feature = "__simulation")]
 pub use fixed::fix;
 
@@ -99,6 +105,7 @@ mod tests {
         assert_ne!((one.0, one.1), (other.0, other.1));
         assert_eq!(one.2, other.2);
         assert!(!is_fixed());
+        assert!(!strikes(1));
         assert_ne!(bits(), bits());
     }
 }

@@ -8,6 +8,8 @@ use super::{
     progress::Progress,
     status::{FollowerStatus, Phase, Restored, Saving, Source, Status, Times, sum},
 };
+#[cfg(feature = "saved")]
+use crate::cores::aside;
 use crate::{
     controller::{Controller, Extent, Process, apply_within},
     fifo::{self, Batch, DeltaFifo, Entry},
@@ -245,8 +247,8 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
     async fn finished(&self, number: usize) {
         let Some(saver) = self.folders.of(number).cloned() else { return };
         let handled = self.hub.handled();
-        // A runtime that is about to end may not do it; then it is done when the last handle goes.
-        let _ = tokio::task::spawn_blocking(move || saver.close(handled)).await;
+        // What is not done then is done when the last handle goes.
+        aside(move || saver.close(handled)).await;
     }
 
     fn saving(&self) -> Option<Saving> {

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     compact::{Packed, Unpacker},
+    cores::hands,
     informer::start_error::StartError,
     subscription::metrics::SAVE_FAILURES,
 };
@@ -242,10 +243,13 @@ fn unpack<K>(
 
 /// Whether all can be decoded; tried on all cores.
 fn are_sound<K: Send + Sync>(objects: &[(Key, Packed<K>)]) -> bool {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let part = objects.len().div_ceil(cores).max(1);
+    let is_sound = |part: &[(Key, Packed<K>)]| part.iter().all(|(_, packed)| packed.is_sound());
+    let hands = hands();
+    if hands == 1 {
+        return is_sound(objects);
+    }
+    let part = objects.len().div_ceil(hands).max(1);
     std::thread::scope(|scope| {
-        let is_sound = |part: &[(Key, Packed<K>)]| part.iter().all(|(_, packed)| packed.is_sound());
         let parts: Vec<_> = objects.chunks(part).map(|part| scope.spawn(move || is_sound(part))).collect();
         parts.into_iter().all(|part| part.join().unwrap_or(false))
     })
