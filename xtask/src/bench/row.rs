@@ -35,6 +35,17 @@ pub(crate) enum Phase {
     Restart,
 }
 
+/// How often a row has to run until its figures can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Twice: memory, and what takes so long that little disturbs it.
+    Steady,
+    /// In all rounds, as far as a target rests on it.
+    Noisy,
+    /// In all rounds, whoever it is: it takes no time.
+    Cheap,
+}
+
 impl Row {
     pub(crate) const ALL: [Self; 15] = [
         Self::W1,
@@ -110,6 +121,16 @@ impl Row {
             Self::W12 => Phase::Restart,
             Self::W13 => Phase::Queue,
             Self::W14 => Phase::Watchers,
+        }
+    }
+
+    pub(crate) fn pace(self) -> Pace {
+        match self {
+            Self::W3 | Self::W4 | Self::W5 | Self::W14 => Pace::Steady,
+            Self::W1 | Self::W2 | Self::W6 | Self::W7 | Self::W8 | Self::W11 | Self::W12 | Self::W15 => {
+                Pace::Noisy
+            }
+            Self::W9 | Self::W10 | Self::W13 => Pace::Cheap,
         }
     }
 
