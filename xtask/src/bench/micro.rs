@@ -15,8 +15,11 @@ use crate::bench::talk::{Talk, number, numbers};
 struct Size {
     events: u64,
     items: u64,
+    /// How long events come, in milliseconds.
     milliseconds: u64,
-    /// How often each is measured.
+    /// How long there are readers, in milliseconds.
+    reading: u64,
+    /// How often a part that takes no time is measured.
     turns: usize,
 }
 
@@ -37,10 +40,10 @@ pub(crate) fn measure(
     let size = size(options);
     let turns = size.turns;
     let mut parts = Parts { contender, command: &command, size, measured: Measured::default() };
+    if phases.contains(&Phase::Fanout) {
+        parts.fanout()?;
+    }
     for _ in 0..turns {
-        if phases.contains(&Phase::Fanout) {
-            parts.fanout()?;
-        }
         if phases.contains(&Phase::Readers) {
             parts.readers()?;
         }
@@ -75,7 +78,7 @@ impl Parts<'_> {
 
     fn readers(&mut self) -> Result<()> {
         for (readers, key) in [(0, "writes_0"), (1, "writes_1"), (10, "writes_10")] {
-            let answer = self.run("readers", &[readers, self.size.milliseconds])?;
+            let answer = self.run("readers", &[readers, self.size.reading])?;
             self.measured.add(key, number(&answer, "rate")?);
         }
         Ok(())
@@ -112,13 +115,14 @@ impl Parts<'_> {
 
 fn size(options: &Options) -> Size {
     let milliseconds = (options.hold.as_millis() as u64).min(5_000);
+    let full = Size { events: 200_000, items: 1_000_000, milliseconds, reading: milliseconds, turns: 2 };
     match (options.profile, options.effort) {
-        (Profile::Debug, _) => Size { events: 2_000, items: 10_000, milliseconds: 100, turns: 1 },
-        (Profile::Release, Effort::Even) => {
-            Size { events: 200_000, items: 1_000_000, milliseconds, turns: 2 }
+        (Profile::Debug, _) => {
+            Size { events: 2_000, items: 10_000, milliseconds: 100, reading: 100, turns: 1 }
         }
+        (Profile::Release, Effort::Even) => full,
         (Profile::Release, Effort::ByTarget) => {
-            Size { events: 50_000, items: 1_000_000, milliseconds: milliseconds.div_ceil(2), turns: 2 }
+            Size { events: 50_000, milliseconds: milliseconds / 2, reading: milliseconds / 4, ..full }
         }
     }
 }

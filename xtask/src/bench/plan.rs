@@ -70,7 +70,7 @@ fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
         (Effort::Even, _) | (Effort::ByTarget, Pace::Cheap) => options.rounds,
         (Effort::ByTarget, Pace::Noisy) if rests => options.rounds,
         (Effort::ByTarget, Pace::Steady) if rests => options.rounds.min(STEADY),
-        (Effort::ByTarget, Pace::Noisy | Pace::Steady) => 1,
+        (Effort::ByTarget, Pace::Noisy | Pace::Steady | Pace::Long) => 1,
     }
 }
 
