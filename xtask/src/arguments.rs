@@ -1,6 +1,7 @@
 //! The command line: which command is meant, or what is wrong with it.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use crate::bench;
 use crate::soak;
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Tables,
     /// Measure this project beside its peers.
     Bench(bench::Options),
+    /// How far apart runs of it are.
+    BenchCompare(Vec<PathBuf>),
     BenchHelp,
     /// Many informers under load for a long time.
     Soak(soak::Options),
@@ -55,6 +58,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
         "deps" => alone(command, rest).map(|()| Command::Deps),
         "tables" => alone(command, rest).map(|()| Command::Tables),
+        "bench" if rest.first().is_some_and(|first| first == "compare") => compare(&rest[1..]),
         "bench" => bench::parse(rest).map(Command::Bench),
         "soak" => soak::parse(rest).map(Command::Soak),
         "cluster" => Ok(Command::Cluster(rest.to_vec())),
@@ -99,6 +103,13 @@ Steps of `test`; they run in this order, and go on after one that fails:
         "\nThe last line of `test` and `lint` is `N passed, N failed`; exit code 0 means none failed.",
     );
     text
+}
+
+fn compare(files: &[String]) -> Result<Command, String> {
+    match files.len() {
+        0 | 1 => Err("`bench compare` needs two files of `--json` at least".to_owned()),
+        _ => Ok(Command::BenchCompare(files.iter().map(PathBuf::from).collect())),
+    }
 }
 
 fn steps(names: &[String]) -> Result<Vec<Step>, String> {
@@ -176,6 +187,13 @@ mod tests {
             assert!(parse(&arguments).is_err(), "{line}");
             assert_eq!(advice(&arguments), wanted);
         }
+    }
+
+    #[test]
+    fn runs_are_compared_with_each_other() {
+        let files = ["a.json", "b.json"].map(PathBuf::from).to_vec();
+        assert_eq!(parsed("bench compare a.json b.json"), Ok(Command::BenchCompare(files)));
+        assert!(parsed("bench compare a.json").unwrap_err().contains("needs two files"));
     }
 
     #[test]

@@ -71,6 +71,7 @@ fn perform(command: &Command) -> Result<ExitCode> {
             bench::run(&metadata::load()?, options, &bench::EVERYONE)?;
             0
         }
+        Command::BenchCompare(files) => bench::compare::run(files)?,
         Command::SoakHelp => {
             println!("{}", soak::HELP);
             0

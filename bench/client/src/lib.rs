@@ -7,5 +7,6 @@ pub mod options;
 pub mod usage;
 pub mod subject;
 pub mod hash;
+pub mod latency;
 pub mod seen;
 pub mod session;

@@ -1,6 +1,6 @@
 //! What a handler has seen, and what one waits for it to see.
 
-use crate::{hash::fnv, subject::Subject};
+use crate::{hash::fnv, latency::Timed, subject::Subject};
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -38,8 +38,8 @@ pub struct Sight {
     pub first_at: u64,
     /// When the goal was reached, in nanoseconds since 1970.
     pub done_at: u64,
-    /// How long each timed event was on its way, in nanoseconds.
-    pub latencies: Vec<u64>,
+    /// The events that say when they were sent.
+    pub timed: Vec<Timed>,
 }
 
 #[derive(Debug, Default)]
@@ -55,14 +55,14 @@ impl Seen {
     /// Begins to wait for something.
     pub fn expect(&self, goal: Goal) {
         let mut state = self.lock();
-        let latencies = match goal {
+        let timed = match goal {
             Goal::Timed(count) => Vec::with_capacity(count as usize),
             Goal::Count(_) | Goal::Any(_) | Goal::Newer(..) => Vec::new(),
         };
         *state = State {
             goal: Some(goal),
             is_listing: state.is_listing,
-            sight: Sight { latencies, ..Sight::default() },
+            sight: Sight { timed, ..Sight::default() },
             ..State::default()
         };
     }
@@ -135,7 +135,7 @@ impl State {
             Some(Goal::Timed(_)) => {
                 if let Some(sent) = sent(&look()) {
                     self.found += 1;
-                    self.sight.latencies.push(now().saturating_sub(sent));
+                    self.sight.timed.push(Timed { sent, took: now().saturating_sub(sent) });
                 }
             }
         }

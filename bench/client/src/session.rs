@@ -7,10 +7,11 @@
 //! | `read` | `read`: how many objects there are, and the hashes of them |
 //! | `index` | `indexed`, when there is an index by node, if the client has indexes at all |
 //! | `seen` | `seen`: how many events came since the last goal was set, also those behind it |
-//! | `any N`, `newer N V`, `timed N` | `ready` at once, and `done` when the handler has seen them |
+//! | `any N`, `newer N V`, `timed N` | `ready` at once, and `done` when the handler has seen them; of timed ones, p50 and p99 in each window, and the share that came in time |
 
 use crate::{
     hash::Hash,
+    latency::{in_time, windows},
     options::Options,
     seen::{Goal, Seen, Sight},
     subject::Subject,
@@ -95,10 +96,12 @@ fn follow(goal: Goal, seen: &Seen) -> Result<Value, String> {
     let sight = seen.wait(DEADLINE).ok_or_else(|| format!("{goal:?}: only {} events", seen.events()))?;
     let mut report = usage_of("done", Usage::now());
     report["cpu_seconds"] = (report["cpu_seconds"].as_f64().unwrap_or(0.0) - before).into();
-    let Sight { events, first_at, done_at, mut latencies } = sight;
-    latencies.sort_unstable();
-    for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
-        report[name] = quantile(&latencies, share).into();
+    let Sight { events, first_at, done_at, timed } = sight;
+    if let Goal::Timed(wanted) = goal {
+        for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+            report[name] = windows(&timed, share).into();
+        }
+        report["in_time"] = in_time(&timed, wanted).into();
     }
     report["events"] = events.into();
     report["first_at"] = first_at.into();
@@ -128,24 +131,4 @@ pub fn say(report: &Value) {
     let mut output = io::stdout().lock();
     // Whoever reads has gone away when this fails, and standard input ends with it.
     _ = writeln!(output, "{report}").and_then(|()| output.flush());
-}
-
-/// The value below which this share of sorted values lies, in milliseconds.
-#[must_use]
-pub fn quantile(sorted: &[u64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    let at = (last as f64 * share).round() as usize;
-    sorted.get(at).map_or(0.0, |nanos| *nanos as f64 / 1e6)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_of_the_values_there_are() {
-        let values: Vec<_> = (0..=100).map(|ms| ms * 1_000_000).collect();
-        assert_eq!([0.5, 0.99].map(|share| quantile(&values, share)), [50.0, 99.0]);
-        assert_eq!(quantile(&[], 0.5), 0.0);
-    }
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -109,9 +107,9 @@ func await(g goal, seen *seen) (map[string]any, error) {
 	used := usageNow()
 	used.cpuSeconds -= before
 	report := used.report("done")
-	slices.Sort(sight.latencies)
-	for name, share := range map[string]float64{"p50": 0.5, "p99": 0.99, "p999": 0.999} {
-		report[name] = quantile(sight.latencies, share)
+	if g.kind == goalTimed {
+		report["p50"], report["p99"] = windows(sight.timed, 0.5), windows(sight.timed, 0.99)
+		report["in_time"] = inTime(sight.timed, g.wanted)
 	}
 	report["events"] = sight.events
 	report["first_at"] = sight.firstAt
@@ -161,12 +159,4 @@ func fnv(parts ...string) uint64 {
 		hash *= 0x100000001b3
 	}
 	return hash
-}
-
-// quantile is the value below which this share of sorted values lies, in milliseconds.
-func quantile(sorted []int64, share float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return float64(sorted[int(math.Round(float64(len(sorted)-1)*share))]) / 1e6
 }

@@ -32,7 +32,7 @@ type goal struct {
 type sight struct {
 	events          uint64
 	firstAt, doneAt int64
-	latencies       []int64
+	timed           []timed
 }
 
 // seen is an event handler that counts, and wakes whoever waits for a certain number of events.
@@ -54,7 +54,7 @@ func (s *seen) expect(g goal) {
 	defer s.lock.Unlock()
 	s.goal, s.found, s.sight, s.reached = g, 0, sight{}, make(chan struct{})
 	if g.kind == goalTimed {
-		s.sight.latencies = make([]int64, 0, g.wanted)
+		s.sight.timed = make([]timed, 0, g.wanted)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *seen) told(object metav1.Object) {
 	case goalTimed:
 		if sent, err := strconv.ParseInt(object.GetAnnotations()[sentAnnotation], 10, 64); err == nil && sent > 0 {
 			s.found++
-			s.sight.latencies = append(s.sight.latencies, time.Now().UnixNano()-sent)
+			s.sight.timed = append(s.sight.timed, timed{sent: sent, took: time.Now().UnixNano() - sent})
 		}
 	}
 	if s.found >= s.goal.wanted && s.sight.doneAt == 0 {

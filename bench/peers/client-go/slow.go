@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -59,20 +58,19 @@ func slow(milliseconds, sleep int) error {
 			channel <- watch.Event{Type: watch.Modified, Object: one}
 		}
 	}
-	var latencies []int64
+	var all []timed
 	for _, handler := range handlers {
 		if sight, reached := handler.wait(); reached {
-			latencies = append(latencies, sight.latencies...)
+			all = append(all, sight.timed...)
 		}
 	}
-	slices.Sort(latencies)
 	grown := uint64(0)
 	if after := usageNow().rss; after > before {
 		grown = after - before
 	}
 	say(map[string]any{
-		"p99":       quantile(latencies, 0.99),
-		"delivered": float64(len(latencies)) / float64(events*others),
+		"p99":       windows(all, 0.99),
+		"delivered": float64(len(all)) / float64(events*others),
 		"growth":    grown,
 	})
 	return nil

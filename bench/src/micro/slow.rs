@@ -5,8 +5,8 @@ use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{Event, subscription::Async};
 use kube_informer_bench_client::{
+    latency::{Timed, windows},
     seen::{Goal, SENT, Seen, now},
-    session::quantile,
     usage::Usage,
 };
 use serde_json::{Value, json};
@@ -56,15 +56,12 @@ pub(super) async fn measure(milliseconds: u64, sleep: u64) -> Result<Value, Stri
     begin.notify_one();
     let waiting = tokio::task::spawn_blocking(move || {
         let limit = Duration::from_millis(milliseconds * 2 + 5000);
-        seen.iter()
-            .flat_map(|seen| seen.wait(limit).map(|sight| sight.latencies).unwrap_or_default())
-            .collect()
+        seen.iter().flat_map(|seen| seen.wait(limit).map(|sight| sight.timed).unwrap_or_default()).collect()
     });
-    let mut latencies: Vec<u64> = waiting.await.map_err(|error| error.to_string())?;
-    latencies.sort_unstable();
+    let timed: Vec<Timed> = waiting.await.map_err(|error| error.to_string())?;
     Ok(json!({
-        "p99": quantile(&latencies, 0.99),
-        "delivered": latencies.len() as f64 / (events * OTHERS as u64) as f64,
+        "p99": windows(&timed, 0.99),
+        "delivered": timed.len() as f64 / (events * OTHERS as u64) as f64,
         "growth": Usage::now().rss.saturating_sub(before),
     }))
 }

@@ -39,7 +39,7 @@ pub(crate) fn chart(documents: &[Value]) -> String {
 fn groups(body: &mut String, document: &Value, mut top: f64) -> f64 {
     let mut last = String::new();
     for figure in document["figures"].as_array().into_iter().flatten() {
-        let Some(ratio) = figure["ratio"]["median"].as_f64() else { continue };
+        let Some(ratio) = figure["ratio"]["value"].as_f64() else { continue };
         let group = format!("{} {}", word(&figure["row"]), word(&figure["figure"]));
         if group != last {
             top += ROW;
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn ours_peers_and_what_missed_its_target_look_different() {
         let figure = |contender: &str, met: bool| {
-            json!({ "row": "W1", "figure": "sync_seconds", "contender": contender, "ratio": { "median": 0.5 },
+            json!({ "row": "W1", "figure": "sync_seconds", "contender": contender, "ratio": { "value": 0.5 },
                     "targets": [{ "met": met }] })
         };
         let figures = [figure("whole", true), figure("compact", false), figure("client-go", true)];

@@ -7,7 +7,7 @@ use crate::bench::measured::{Rounds, Spread};
 use crate::bench::options;
 use crate::bench::row::Row;
 use crate::bench::server::Server;
-use crate::bench::verdict::{self, Line};
+use crate::bench::verdict::{self, Judged, Line};
 
 /// What a run was about.
 #[derive(Debug, Clone)]
@@ -45,7 +45,9 @@ pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Valu
                 "unit": format!("{:?}", figure.unit),
                 "contender": line.contender.name(),
                 "values": line.values,
-                "median": line.value.median,
+                "rule": format!("{:?}", figure.unit.rule()),
+                "value": line.value.value,
+                "told_in_time": line.behind,
                 "ratio": line.ratio.map(spread),
                 "targets": targets(&line),
             }));
@@ -64,9 +66,12 @@ pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Valu
 }
 
 fn spread(spread: Spread) -> Value {
-    json!({ "median": spread.median, "least": spread.least, "most": spread.most })
+    json!({ "value": spread.value, "least": spread.least, "most": spread.most })
 }
 
 fn targets(line: &Line) -> Vec<Value> {
-    line.targets.iter().map(|(target, is_met)| json!({ "target": target, "met": is_met })).collect()
+    let targets = line.targets.iter();
+    targets
+        .map(|Judged { target, reached, is_met }| json!({ "target": target, "reached": reached, "met": is_met }))
+        .collect()
 }

@@ -14,6 +14,8 @@ pub(crate) struct Figure {
     pub(crate) ours: &'static [C],
     pub(crate) peers: &'static [C],
     pub(crate) targets: &'static [Target],
+    /// The share that has to be told in time; where it is less, this is a figure of the length of the run.
+    pub(crate) in_time: Option<&'static str>,
 }
 
 /// What a number counts, and whether more of it is better.
@@ -28,6 +30,15 @@ pub(crate) enum Unit {
     Times,
     /// A part of a whole.
     Share,
+}
+
+/// Which of several values stands for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// The best one: what disturbs a run costs it time, and nothing makes it faster than it is.
+    Best,
+    /// The middle one.
+    Median,
 }
 
 /// What one of ours is to reach.
@@ -46,9 +57,32 @@ pub(crate) enum Limit {
     LeastTimes(f64, &'static [C]),
 }
 
+impl Limit {
+    /// Those whom it is relative to.
+    pub(crate) fn peers(&self) -> &'static [C] {
+        match self {
+            Self::Most(_) | Self::Least(_) => &[],
+            Self::MostTimes(_, peers) | Self::LeastTimes(_, peers) => peers,
+        }
+    }
+}
+
 impl Unit {
     pub(crate) fn is_more_better(self) -> bool {
         matches!(self, Self::PerSecond | Self::Share)
+    }
+
+    pub(crate) fn rule(self) -> Rule {
+        match self {
+            Self::Seconds | Self::Nanoseconds | Self::PerSecond => Rule::Best,
+            // A latency is of a window, and already the worst of many; the others are not disturbed.
+            Self::Milliseconds | Self::Bytes | Self::Events | Self::Times | Self::Share => Rule::Median,
+        }
+    }
+
+    /// The best of values.
+    pub(crate) fn best(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
+        values.into_iter().reduce(if self.is_more_better() { f64::max } else { f64::min })
     }
 }
 
@@ -56,241 +90,150 @@ const fn target(of: C, limit: Limit) -> Target {
     Target { of, limit }
 }
 
+const fn figure(row: Row, key: &'static str, about: &'static str, unit: Unit) -> Figure {
+    Figure { row, key, about, unit, ours: &[], peers: &[], targets: &[], in_time: None }
+}
+
+impl Figure {
+    const fn of(self, ours: &'static [C], peers: &'static [C]) -> Self {
+        Self { ours, peers, ..self }
+    }
+
+    const fn to_reach(self, targets: &'static [Target]) -> Self {
+        Self { targets, ..self }
+    }
+
+    pub(crate) fn contenders(&self) -> impl Iterator<Item = C> + use<> {
+        self.ours.iter().chain(self.peers).copied()
+    }
+
+    /// Whether a target is of this contender, or relative to it.
+    pub(crate) fn rests_on(&self, contender: C) -> bool {
+        let rests = |target: &Target| target.of == contender || target.limit.peers().contains(&contender);
+        self.targets.iter().any(rests)
+    }
+}
+
 const KUBE: &[C] = &[C::KubeList, C::KubeStream];
-const KUBE_STRIPPED: &[C] = &[C::KubeListStripped, C::KubeStreamStripped];
 const BOTH: &[C] = &[C::Ours, C::OursCompact];
 const GO: &[C] = &[C::Go];
 const KUBE_AND_GO: &[C] = &[C::KubeList, C::Go];
+const JSON: &[C] = &[C::OursJson, C::OursJsonCompact];
+const JSON_PEERS: &[C] = &[C::KubeList, C::KubeStream, C::GoJson];
+const STORM: &[C] = &[C::Ours, C::OursCompact, C::OursJson];
+const STORM_PEERS: &[C] = &[C::KubeList, C::Go, C::GoJson];
+const STRIPPED: &[C] = &[C::OursStripped, C::OursStrippedCompact];
+const STRIPPED_PEERS: &[C] = &[C::KubeListStripped, C::KubeStreamStripped, C::GoStripped];
+const SAVED: &[C] = &[C::OursSaved, C::OursSavedCompact];
 const PARTS: &[C] = &[C::OursParts];
 const PEER_PARTS: &[C] = &[C::KubeParts, C::GoParts];
 
 /// Every figure there is, in the order of rows.
 pub(crate) const FIGURES: &[Figure] = &[
-    Figure {
-        row: Row::W1,
-        key: "sync_seconds",
-        about: "sync",
-        unit: Unit::Seconds,
-        ours: &[C::OursJson, C::OursJsonCompact],
-        peers: &[C::KubeList, C::KubeStream, C::GoJson],
-        targets: &[
-            target(C::OursJson, Limit::MostTimes(0.6, KUBE)),
-            target(C::OursJsonCompact, Limit::MostTimes(0.6, KUBE)),
-        ],
-    },
-    Figure {
-        row: Row::W1,
-        key: "sync_cpu_seconds",
-        about: "processor",
-        unit: Unit::Seconds,
-        ours: &[C::OursJson, C::OursJsonCompact],
-        peers: &[C::KubeList, C::KubeStream, C::GoJson],
-        targets: &[],
-    },
-    Figure {
-        row: Row::W2,
-        key: "sync_seconds",
-        about: "sync",
-        unit: Unit::Seconds,
-        ours: BOTH,
-        peers: GO,
-        targets: &[
-            target(C::Ours, Limit::MostTimes(0.8, GO)),
-            target(C::OursCompact, Limit::MostTimes(0.8, GO)),
-        ],
-    },
-    Figure {
-        row: Row::W2,
-        key: "sync_cpu_seconds",
-        about: "processor",
-        unit: Unit::Seconds,
-        ours: BOTH,
-        peers: GO,
-        targets: &[],
-    },
-    Figure {
-        row: Row::W2,
-        key: "read_seconds",
-        about: "reading all",
-        unit: Unit::Seconds,
-        ours: BOTH,
-        peers: GO,
-        targets: &[],
-    },
-    Figure {
-        row: Row::W3,
-        key: "bytes_per_object",
-        about: "a pod",
-        unit: Unit::Bytes,
-        ours: BOTH,
-        peers: &[C::KubeList, C::KubeStream, C::Go],
-        targets: &[target(C::Ours, Limit::Most(22_000.0)), target(C::OursCompact, Limit::Most(1_000.0))],
-    },
-    Figure {
-        row: Row::W4,
-        key: "bytes_per_object",
-        about: "a pod",
-        unit: Unit::Bytes,
-        ours: &[C::OursStripped, C::OursStrippedCompact],
-        peers: &[KUBE_STRIPPED[0], KUBE_STRIPPED[1], C::GoStripped],
-        targets: &[
-            target(C::OursStripped, Limit::Most(17_000.0)),
-            target(C::OursStrippedCompact, Limit::Most(800.0)),
-        ],
-    },
-    Figure {
-        row: Row::W5,
-        key: "sync_peak",
-        about: "cold sync",
-        unit: Unit::Times,
-        ours: BOTH,
-        peers: KUBE_AND_GO,
-        targets: &[target(C::Ours, Limit::Most(1.15)), target(C::OursCompact, Limit::Most(1.15))],
-    },
-    Figure {
-        row: Row::W5,
-        key: "relist_peak",
-        about: "relist",
-        unit: Unit::Times,
-        ours: BOTH,
-        peers: KUBE_AND_GO,
-        targets: &[target(C::Ours, Limit::Most(1.15)), target(C::OursCompact, Limit::Most(1.15))],
-    },
-    Figure {
-        row: Row::W6,
-        key: "relist_seconds",
-        about: "from the request on",
-        unit: Unit::Seconds,
-        ours: BOTH,
-        peers: KUBE_AND_GO,
-        targets: &[
-            target(C::Ours, Limit::MostTimes(0.3, GO)),
-            target(C::OursCompact, Limit::MostTimes(0.3, GO)),
-        ],
-    },
-    Figure {
-        row: Row::W6,
-        key: "relist_cpu_seconds",
-        about: "processor",
-        unit: Unit::Seconds,
-        ours: BOTH,
-        peers: KUBE_AND_GO,
-        targets: &[],
-    },
-    Figure {
-        row: Row::W6,
-        key: "relist_events",
-        about: "told to the handler",
-        unit: Unit::Events,
-        ours: BOTH,
-        peers: KUBE_AND_GO,
-        targets: &[
-            target(C::Ours, Limit::MostTimes(1.0, GO)),
-            target(C::OursCompact, Limit::MostTimes(1.0, GO)),
-        ],
-    },
-    Figure {
-        row: Row::W7,
-        key: "storm_per_core",
-        about: "a core",
-        unit: Unit::PerSecond,
-        ours: &[C::Ours, C::OursCompact, C::OursJson],
-        peers: &[C::KubeList, C::Go, C::GoJson],
-        targets: &[
-            target(C::Ours, Limit::LeastTimes(1.5, GO)),
-            target(C::Ours, Limit::LeastTimes(5.0, &[C::KubeList])),
-        ],
-    },
-    Figure {
-        row: Row::W7,
-        key: "storm_rate",
-        about: "in all",
-        unit: Unit::PerSecond,
-        ours: &[C::Ours, C::OursCompact, C::OursJson],
-        peers: &[C::KubeList, C::Go, C::GoJson],
-        targets: &[],
-    },
-    latency("p50_100", "p50 at 100/s", &[]),
-    latency("p99_100", "p99 at 100/s", LATENCY),
-    latency("p50_1k", "p50 at 1k/s", &[]),
-    latency("p99_1k", "p99 at 1k/s", LATENCY),
-    latency("p50_5k", "p50 at 5k/s", &[]),
-    latency("p99_5k", "p99 at 5k/s", LATENCY),
-    parts(Row::W9, "fanout_1", "1 handler", Unit::PerSecond, &[]),
-    parts(Row::W9, "fanout_10", "10 handlers", Unit::PerSecond, &[]),
-    parts(Row::W9, "fanout_100", "100 handlers", Unit::PerSecond, MILLION),
-    parts(Row::W10, "writes_0", "alone", Unit::PerSecond, &[]),
-    parts(Row::W10, "writes_1", "beside 1", Unit::PerSecond, &[]),
-    parts(Row::W10, "writes_10", "beside 10", Unit::PerSecond, HUNDRED_THOUSAND),
-    parts(Row::W11, "slow_p99", "p99 of the others", Unit::Milliseconds, &[]),
-    parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times, UNCHANGED),
-    parts(Row::W11, "slow_delivered", "told in time", Unit::Share, &[]),
-    parts(Row::W11, "slow_growth", "memory grew by", Unit::Bytes, &[]),
-    restart("first_read_seconds", "first read", &[]),
-    restart("restart_window_seconds", "synced, known", TENTH),
-    restart("restart_gone_seconds", "synced, forgotten", THIRD),
-    parts(
-        Row::W13,
-        "queue_item",
-        "add, get, done",
-        Unit::Nanoseconds,
-        &[target(C::OursParts, Limit::Most(200.0))],
+    figure(Row::W1, "sync_seconds", "sync", Unit::Seconds).of(JSON, JSON_PEERS).to_reach(&[
+        target(C::OursJson, Limit::MostTimes(0.6, KUBE)),
+        target(C::OursJsonCompact, Limit::MostTimes(0.6, KUBE)),
+    ]),
+    figure(Row::W1, "sync_cpu_seconds", "processor", Unit::Seconds).of(JSON, JSON_PEERS),
+    figure(Row::W2, "sync_seconds", "sync", Unit::Seconds).of(BOTH, GO).to_reach(&[
+        target(C::Ours, Limit::MostTimes(0.8, GO)),
+        target(C::OursCompact, Limit::MostTimes(0.8, GO)),
+    ]),
+    figure(Row::W2, "sync_cpu_seconds", "processor", Unit::Seconds).of(BOTH, GO),
+    figure(Row::W2, "read_seconds", "reading all", Unit::Seconds).of(BOTH, GO),
+    figure(Row::W3, "bytes_per_object", "a pod", Unit::Bytes)
+        .of(BOTH, &[C::KubeList, C::KubeStream, C::Go])
+        .to_reach(&[target(C::Ours, Limit::Most(22_000.0)), target(C::OursCompact, Limit::Most(1_000.0))]),
+    figure(Row::W4, "bytes_per_object", "a pod", Unit::Bytes).of(STRIPPED, STRIPPED_PEERS).to_reach(&[
+        target(C::OursStripped, Limit::Most(17_000.0)),
+        target(C::OursStrippedCompact, Limit::Most(800.0)),
+    ]),
+    figure(Row::W5, "sync_peak", "cold sync", Unit::Times).of(BOTH, KUBE_AND_GO).to_reach(HARDLY_MORE),
+    figure(Row::W5, "relist_peak", "relist", Unit::Times).of(BOTH, KUBE_AND_GO).to_reach(HARDLY_MORE),
+    figure(Row::W6, "relist_seconds", "from the request on", Unit::Seconds).of(BOTH, KUBE_AND_GO).to_reach(
+        &[target(C::Ours, Limit::MostTimes(0.3, GO)), target(C::OursCompact, Limit::MostTimes(0.3, GO))],
     ),
-    parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds, &[]),
-    deliveries("deliveries_per_core", "a core of the server", FIVE_TIMES),
-    deliveries("deliveries", "in all", &[]),
+    figure(Row::W6, "relist_cpu_seconds", "processor", Unit::Seconds).of(BOTH, KUBE_AND_GO),
+    figure(Row::W6, "relist_events", "told to the handler", Unit::Events).of(BOTH, KUBE_AND_GO).to_reach(&[
+        target(C::Ours, Limit::MostTimes(1.0, GO)),
+        target(C::OursCompact, Limit::MostTimes(1.0, GO)),
+    ]),
+    figure(Row::W7, "storm_per_core", "a core", Unit::PerSecond).of(STORM, STORM_PEERS).to_reach(&[
+        target(C::Ours, Limit::LeastTimes(1.5, GO)),
+        target(C::Ours, Limit::LeastTimes(5.0, &[C::KubeList])),
+    ]),
+    figure(Row::W7, "storm_rate", "in all", Unit::PerSecond).of(STORM, STORM_PEERS),
+    latency("p50_100", "p50 at 100/s", "in_time_100"),
+    latency("p99_100", "p99 at 100/s", "in_time_100").to_reach(HALF),
+    in_time("in_time_100", "in time at 100/s"),
+    latency("p50_1k", "p50 at 1k/s", "in_time_1k"),
+    latency("p99_1k", "p99 at 1k/s", "in_time_1k").to_reach(HALF),
+    in_time("in_time_1k", "in time at 1k/s"),
+    latency("p50_5k", "p50 at 5k/s", "in_time_5k"),
+    latency("p99_5k", "p99 at 5k/s", "in_time_5k").to_reach(HALF),
+    in_time("in_time_5k", "in time at 5k/s"),
+    parts(Row::W9, "fanout_1", "1 handler", Unit::PerSecond),
+    parts(Row::W9, "fanout_10", "10 handlers", Unit::PerSecond),
+    parts(Row::W9, "fanout_100", "100 handlers", Unit::PerSecond)
+        .to_reach(&[target(C::OursParts, Limit::Least(1_000_000.0))]),
+    parts(Row::W10, "writes_0", "alone", Unit::PerSecond),
+    parts(Row::W10, "writes_1", "beside 1", Unit::PerSecond),
+    parts(Row::W10, "writes_10", "beside 10", Unit::PerSecond)
+        .to_reach(&[target(C::OursParts, Limit::Least(100_000.0))]),
+    parts(Row::W11, "slow_p99", "p99 of the others", Unit::Milliseconds),
+    // "Unchanged" with room for the noise of two short runs.
+    parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times)
+        .to_reach(&[target(C::OursParts, Limit::Most(1.5))]),
+    parts(Row::W11, "slow_delivered", "told in time", Unit::Share),
+    parts(Row::W11, "slow_growth", "memory grew by", Unit::Bytes),
+    restart("first_read_seconds", "first read"),
+    restart("restart_window_seconds", "synced, known").to_reach(&[
+        target(C::OursSaved, Limit::MostTimes(0.1, GO)),
+        target(C::OursSavedCompact, Limit::MostTimes(0.1, GO)),
+    ]),
+    restart("restart_gone_seconds", "synced, forgotten").to_reach(&[
+        target(C::OursSaved, Limit::MostTimes(0.3, GO)),
+        target(C::OursSavedCompact, Limit::MostTimes(0.3, GO)),
+    ]),
+    parts(Row::W13, "queue_item", "add, get, done", Unit::Nanoseconds)
+        .to_reach(&[target(C::OursParts, Limit::Most(200.0))]),
+    parts(Row::W13, "queue_add", "add to a million", Unit::Nanoseconds),
+    deliveries("deliveries_per_core", "a core of the server")
+        .to_reach(&[target(C::OursParts, Limit::LeastTimes(5.0, &[C::ApiServer]))]),
+    deliveries("deliveries", "in all"),
     widgets("sync_seconds", "sync", Unit::Seconds),
     widgets("sync_cpu_seconds", "processor", Unit::Seconds),
     widgets("bytes_per_object", "an object", Unit::Bytes),
     widgets("read_seconds", "reading all", Unit::Seconds),
 ];
 
-const TENTH: &[Target] = &[
-    target(C::OursSaved, Limit::MostTimes(0.1, GO)),
-    target(C::OursSavedCompact, Limit::MostTimes(0.1, GO)),
-];
-const THIRD: &[Target] = &[
-    target(C::OursSaved, Limit::MostTimes(0.3, GO)),
-    target(C::OursSavedCompact, Limit::MostTimes(0.3, GO)),
-];
-const FIVE_TIMES: &[Target] = &[target(C::OursParts, Limit::LeastTimes(5.0, &[C::ApiServer]))];
-const LATENCY: &[Target] = &[target(C::Ours, Limit::MostTimes(0.5, KUBE_AND_GO))];
-/// "Unchanged" with room for the noise of two short runs.
-const UNCHANGED: &[Target] = &[target(C::OursParts, Limit::Most(1.5))];
-const MILLION: &[Target] = &[target(C::OursParts, Limit::Least(1_000_000.0))];
-const HUNDRED_THOUSAND: &[Target] = &[target(C::OursParts, Limit::Least(100_000.0))];
+const HARDLY_MORE: &[Target] =
+    &[target(C::Ours, Limit::Most(1.15)), target(C::OursCompact, Limit::Most(1.15))];
+const HALF: &[Target] = &[target(C::Ours, Limit::MostTimes(0.5, KUBE_AND_GO))];
 
-const fn latency(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
-    Figure { row: Row::W8, key, about, unit: Unit::Milliseconds, ours: BOTH, peers: KUBE_AND_GO, targets }
+const fn latency(key: &'static str, about: &'static str, in_time: &'static str) -> Figure {
+    let figure = figure(Row::W8, key, about, Unit::Milliseconds).of(BOTH, KUBE_AND_GO);
+    Figure { in_time: Some(in_time), ..figure }
+}
+
+const fn in_time(key: &'static str, about: &'static str) -> Figure {
+    figure(Row::W8, key, about, Unit::Share).of(BOTH, KUBE_AND_GO)
 }
 
 /// A client without a saved cache syncs anew, and reads when it has.
-const fn restart(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
-    let ours = &[C::OursSaved, C::OursSavedCompact];
-    Figure { row: Row::W12, key, about, unit: Unit::Seconds, ours, peers: GO, targets }
+const fn restart(key: &'static str, about: &'static str) -> Figure {
+    figure(Row::W12, key, about, Unit::Seconds).of(SAVED, GO)
 }
 
 const fn widgets(key: &'static str, about: &'static str, unit: Unit) -> Figure {
     let (ours, peers) = (&[C::OursWidgets, C::OursWidgetsCompact], &[C::KubeWidgets, C::GoWidgets]);
-    Figure { row: Row::W15, key, about, unit, ours, peers, targets: &[] }
+    figure(Row::W15, key, about, unit).of(ours, peers)
 }
 
-const fn deliveries(key: &'static str, about: &'static str, targets: &'static [Target]) -> Figure {
-    Figure { row: Row::W14, key, about, unit: Unit::PerSecond, ours: PARTS, peers: &[C::ApiServer], targets }
+const fn deliveries(key: &'static str, about: &'static str) -> Figure {
+    figure(Row::W14, key, about, Unit::PerSecond).of(PARTS, &[C::ApiServer])
 }
 
-const fn parts(
-    row: Row,
-    key: &'static str,
-    about: &'static str,
-    unit: Unit,
-    targets: &'static [Target],
-) -> Figure {
-    Figure { row, key, about, unit, ours: PARTS, peers: PEER_PARTS, targets }
-}
-
-impl Figure {
-    pub(crate) fn contenders(&self) -> impl Iterator<Item = C> + use<> {
-        self.ours.iter().chain(self.peers).copied()
-    }
+const fn parts(row: Row, key: &'static str, about: &'static str, unit: Unit) -> Figure {
+    figure(row, key, about, unit).of(PARTS, PEER_PARTS)
 }

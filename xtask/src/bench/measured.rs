@@ -6,15 +6,16 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::bench::contender::Contender;
+use crate::bench::figure::{Figure, Rule, Unit};
 use crate::bench::talk::number;
 
-/// The figures of one contender in one round.
+/// The figures of one contender in one round; one that was taken several times has several values.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Measured(pub(crate) BTreeMap<&'static str, f64>);
+pub(crate) struct Measured(pub(crate) BTreeMap<&'static str, Vec<f64>>);
 
 impl Measured {
     pub(crate) fn add(&mut self, name: &'static str, value: f64) {
-        self.0.insert(name, value);
+        self.0.entry(name).or_default().push(value);
     }
 
     /// Takes what a client says of its sync.
@@ -34,13 +35,16 @@ impl Measured {
 #[derive(Debug, Default)]
 pub(crate) struct Rounds(Vec<BTreeMap<Contender, Measured>>);
 
-/// The middle of several values, with the least and the most.
+/// The value that stands for several, with the least and the most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
-    pub(crate) median: f64,
+    pub(crate) value: f64,
     pub(crate) least: f64,
     pub(crate) most: f64,
 }
+
+/// A client that tells less than this of what is sent in time falls behind.
+const IN_TIME: f64 = 0.95;
 
 impl Rounds {
     pub(crate) fn begin(&mut self) {
@@ -54,74 +58,149 @@ impl Rounds {
         }
     }
 
-    /// A figure of a contender, round by round.
+    /// The values of a contender, of all rounds.
     pub(crate) fn values(&self, contender: Contender, key: &str) -> Vec<f64> {
-        self.0.iter().filter_map(|round| round.get(&contender)?.0.get(key).copied()).collect()
+        self.0.iter().flat_map(|round| values(round, contender, key)).copied().collect()
     }
 
-    /// The ratio of one contender to the best of others, round by round.
-    pub(crate) fn ratios(&self, of: Contender, (to, best): (&[Contender], Best), key: &str) -> Vec<f64> {
-        let value = |round: &BTreeMap<Contender, Measured>, contender: &Contender| {
-            round.get(contender).and_then(|measured| measured.0.get(key).copied())
+    /// The share of events that a contender told in time, if that is too little for this figure to mean anything.
+    pub(crate) fn behind(&self, contender: Contender, figure: &Figure) -> Option<f64> {
+        let shares = self.values(contender, figure.in_time?);
+        median(&shares).filter(|share| *share < IN_TIME)
+    }
+
+    /// How one contender stands to the best of others, of those that do not fall behind; in all rounds, with the least and
+    /// the most of a round.
+    pub(crate) fn ratio(&self, of: Contender, to: &[Contender], figure: &Figure) -> Option<Spread> {
+        let is_fit = |contender: &Contender| self.behind(*contender, figure).is_none();
+        let to: Vec<_> = to.iter().copied().filter(is_fit).collect();
+        if !is_fit(&of) {
+            return None;
+        }
+        let ratio = |values: &dyn Fn(Contender) -> Vec<f64>| {
+            let one = |contender: Contender| figure.unit.stands_for(&values(contender));
+            let base = figure.unit.best(to.iter().filter_map(|other| one(*other)))?;
+            (base > 0.0).then_some(one(of)? / base)
         };
-        let ratio = |round| {
-            let others = to.iter().filter_map(|other| value(round, other));
-            let base = others.reduce(|a, b| if best == Best::Most { a.max(b) } else { a.min(b) })?;
-            (base > 0.0).then_some(value(round, &of)? / base)
-        };
-        self.0.iter().filter_map(ratio).collect()
+        let value = ratio(&|contender| self.values(contender, figure.key))?;
+        let rounds = self.0.iter();
+        let each =
+            rounds.filter_map(|round| ratio(&|contender| values(round, contender, figure.key).to_vec()));
+        // Two that never ran in the same round have one ratio.
+        let (least, most) = each.fold((value, value), |(least, most), one| (least.min(one), most.max(one)));
+        Some(Spread { value, least, most })
     }
 }
 
-/// Which of several is the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Best {
-    Least,
-    Most,
+fn values<'r>(round: &'r BTreeMap<Contender, Measured>, contender: Contender, key: &str) -> &'r [f64] {
+    round.get(&contender).and_then(|measured| measured.0.get(key)).map_or(&[], Vec::as_slice)
 }
 
-impl Spread {
-    /// Nothing where there are no values.
-    pub(crate) fn of(values: &[f64]) -> Option<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (least, most) = (*sorted.first()?, *sorted.last()?);
-        let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
-        };
-        Some(Self { median, least, most })
+impl Unit {
+    /// The value that stands for several; nothing where there are none.
+    pub(crate) fn stands_for(self, values: &[f64]) -> Option<f64> {
+        match self.rule() {
+            Rule::Best => self.best(values.iter().copied()),
+            Rule::Median => median(values),
+        }
+    }
+
+    /// The same with the least and the most.
+    pub(crate) fn spread(self, values: &[f64]) -> Option<Spread> {
+        let end = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+        Some(Spread { value: self.stands_for(values)?, least: end(f64::min)?, most: end(f64::max)? })
+    }
+}
+
+/// The value in the middle; nothing where there are none.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::row::Row;
+    use Contender::{Go, GoJson, KubeList, Ours};
 
-    fn rounds(values: &[(Contender, f64)]) -> Rounds {
+    fn figure(unit: Unit) -> Figure {
+        let (ours, peers) = (&[Ours], &[Go, KubeList]);
+        Figure {
+            row: Row::W1,
+            key: "key",
+            about: "",
+            unit,
+            ours,
+            peers,
+            targets: &[],
+            in_time: Some("share"),
+        }
+    }
+
+    fn rounds(all: &[&[(Contender, &[f64])]]) -> Rounds {
         let mut rounds = Rounds::default();
-        rounds.begin();
-        for (contender, value) in values {
-            rounds.add(*contender, Measured([("key", *value)].into()));
+        for round in all {
+            rounds.begin();
+            for (contender, values) in *round {
+                rounds.add(*contender, Measured([("key", values.to_vec())].into()));
+            }
         }
         rounds
     }
 
     #[test]
     fn the_median_is_the_one_in_the_middle() {
-        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
-        assert_eq!(Spread::of(&[4.0, 2.0]).map(|spread| spread.median), Some(3.0));
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 2.0]), Some(3.0));
+        assert_eq!(median(&[]), None);
     }
 
     #[test]
-    fn ratios_are_to_the_best_of_the_round() {
-        use Contender::{Go, KubeList, Ours};
-        let rounds = rounds(&[(Ours, 2.0), (Go, 4.0), (KubeList, 8.0)]);
-        assert_eq!(rounds.ratios(Ours, (&[Go, KubeList], Best::Least), "key"), [0.5]);
-        assert_eq!(rounds.ratios(Ours, (&[Go, KubeList], Best::Most), "key"), [0.25]);
-        assert_eq!(rounds.ratios(Ours, (&[Contender::GoJson], Best::Most), "key"), [0.0; 0]);
+    fn time_is_the_best_of_its_values_and_memory_the_median() {
+        let values = [3.0, 1.0, 2.5];
+        for (unit, value) in [
+            (Unit::Seconds, 1.0),
+            (Unit::Nanoseconds, 1.0),
+            (Unit::PerSecond, 3.0),
+            (Unit::Bytes, 2.5),
+            (Unit::Milliseconds, 2.5),
+        ] {
+            assert_eq!(unit.spread(&values), Some(Spread { value, least: 1.0, most: 3.0 }), "{unit:?}");
+        }
+        assert_eq!(Unit::Seconds.spread(&[]), None);
+    }
+
+    #[test]
+    fn ratios_are_of_what_stands_for_all_rounds_to_the_best_peer() {
+        let rounds = rounds(&[
+            &[(Ours, &[2.0, 9.0]), (Go, &[4.0]), (KubeList, &[8.0])],
+            &[(Ours, &[3.0]), (Go, &[2.5])],
+        ]);
+        let ratio = |unit, to: &[Contender]| rounds.ratio(Ours, to, &figure(unit));
+        let best = Spread { value: 0.8, least: 0.5, most: 1.2 };
+        assert_eq!(ratio(Unit::Seconds, &[Go, KubeList]), Some(best));
+        let most = Spread { value: 9.0 / 8.0, least: 9.0 / 8.0, most: 1.2 };
+        assert_eq!(ratio(Unit::PerSecond, &[Go, KubeList]), Some(most));
+        assert_eq!(ratio(Unit::Seconds, &[GoJson]), None);
+    }
+
+    #[test]
+    fn who_falls_behind_has_no_ratio_and_is_nobody_to_compare_with() {
+        let mut rounds = rounds(&[&[(Ours, &[1.0]), (Go, &[4.0]), (KubeList, &[2.0])]]);
+        rounds.add(KubeList, Measured([("share", vec![0.7])].into()));
+        rounds.add(Go, Measured([("share", vec![1.0])].into()));
+        let figure = figure(Unit::Milliseconds);
+        assert_eq!(rounds.ratio(Ours, &[Go, KubeList], &figure).map(|ratio| ratio.value), Some(0.25));
+        assert_eq!((rounds.behind(KubeList, &figure), rounds.behind(Go, &figure)), (Some(0.7), None));
+        assert_eq!(rounds.ratio(KubeList, &[Go], &figure), None);
+        // Where no share is taken, nobody falls behind.
+        assert_eq!(rounds.behind(KubeList, &Figure { in_time: None, ..figure }), None);
     }
 }

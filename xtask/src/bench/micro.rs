@@ -2,20 +2,33 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::bench::contender::Contender;
-use crate::bench::measured::Measured;
-use crate::bench::options::{Options, Profile};
+use crate::bench::measured::{Measured, median};
+use crate::bench::options::{Effort, Options, Profile};
 use crate::bench::row::Phase;
-use crate::bench::talk::{Talk, number};
+use crate::bench::talk::{Talk, number, numbers};
 
 /// How much work a part gets.
 struct Size {
     events: u64,
     items: u64,
+    /// How long events come, in milliseconds.
     milliseconds: u64,
+    /// How long there are readers, in milliseconds.
+    reading: u64,
+    /// How often a part that takes no time is measured.
+    turns: usize,
+}
+
+/// A contender, its program, and how much it gets to do.
+struct Parts<'a> {
+    contender: Contender,
+    command: &'a dyn Fn() -> Command,
+    size: Size,
+    measured: Measured,
 }
 
 /// Measures the parts of one contender that the phases want; `command` makes a new one of its program.
@@ -25,58 +38,91 @@ pub(crate) fn measure(
     (phases, options): (&[Phase], &Options),
 ) -> Result<Measured> {
     let size = size(options);
-    let mut measured = Measured::default();
-    let run = |arguments: &[String]| -> Result<Value> {
-        let mut command = command();
-        let mut talk = Talk::start(command.arg("micro").args(arguments))?;
-        talk.hear().with_context(|| format!("{} micro {}", contender.name(), arguments.join(" ")))
-    };
+    let turns = size.turns;
+    let mut parts = Parts { contender, command: &command, size, measured: Measured::default() };
     if phases.contains(&Phase::Fanout) {
-        for (handlers, key) in [(1, "fanout_1"), (10, "fanout_10"), (100, "fanout_100")] {
-            // Peers take a hundred times as long with a hundred handlers.
-            let events = if contender == Contender::OursParts { size.events } else { size.events / handlers };
-            let answer = run(&["fanout".to_owned(), handlers.to_string(), events.max(256).to_string()])?;
-            measured.add(key, number(&answer, "rate")?);
+        parts.fanout()?;
+    }
+    for _ in 0..turns {
+        if phases.contains(&Phase::Readers) {
+            parts.readers()?;
+        }
+        if phases.contains(&Phase::Queue) && contender != Contender::KubeParts {
+            parts.queue()?;
         }
     }
     if phases.contains(&Phase::SlowHandler) {
-        let answer = |sleep: u64| run(&["slow".to_owned(), size.milliseconds.to_string(), sleep.to_string()]);
-        let (without, with) = (answer(0)?, answer(10)?);
-        // A latency of nothing that was told is no figure.
-        for told in [&without, &with] {
-            ensure!(
-                number(told, "delivered")? > 0.0,
-                "{} told its handlers nothing: {told}",
-                contender.name()
-            );
-        }
-        measured.add("slow_p99", number(&with, "p99")?);
-        measured.add("slow_ratio", number(&with, "p99")? / number(&without, "p99")?.max(0.001));
-        measured.add("slow_delivered", number(&with, "delivered")?);
-        measured.add("slow_growth", number(&with, "growth")?);
+        parts.slow()?;
     }
-    if phases.contains(&Phase::Readers) {
+    Ok(parts.measured)
+}
+
+impl Parts<'_> {
+    fn run(&self, part: &str, numbers: &[u64]) -> Result<Value> {
+        let mut command = (self.command)();
+        command.args(["micro", part]).args(numbers.iter().map(u64::to_string));
+        let answer = Talk::start(&mut command)?.hear();
+        answer.with_context(|| format!("{} micro {part} {numbers:?}", self.contender.name()))
+    }
+
+    fn fanout(&mut self) -> Result<()> {
+        for (handlers, key) in [(1, "fanout_1"), (10, "fanout_10"), (100, "fanout_100")] {
+            // Peers take a hundred times as long with a hundred handlers.
+            let all = self.size.events;
+            let events = if self.contender == Contender::OursParts { all } else { all / handlers };
+            let answer = self.run("fanout", &[handlers, events.max(256)])?;
+            self.measured.add(key, number(&answer, "rate")?);
+        }
+        Ok(())
+    }
+
+    fn readers(&mut self) -> Result<()> {
         for (readers, key) in [(0, "writes_0"), (1, "writes_1"), (10, "writes_10")] {
-            let answer = run(&["readers".to_owned(), readers.to_string(), size.milliseconds.to_string()])?;
-            measured.add(key, number(&answer, "rate")?);
+            let answer = self.run("readers", &[readers, self.size.reading])?;
+            self.measured.add(key, number(&answer, "rate")?);
         }
+        Ok(())
     }
-    if phases.contains(&Phase::Queue) && contender != Contender::KubeParts {
-        let answer = run(&["queue".to_owned(), size.items.to_string()])?;
-        measured.add("queue_item", number(&answer, "nanoseconds")?);
-        let answer = run(&["fill".to_owned(), size.items.to_string()])?;
-        measured.add("queue_add", number(&answer, "nanoseconds")?);
+
+    fn queue(&mut self) -> Result<()> {
+        for (part, key) in [("queue", "queue_item"), ("fill", "queue_add")] {
+            let answer = self.run(part, &[self.size.items])?;
+            self.measured.add(key, number(&answer, "nanoseconds")?);
+        }
+        Ok(())
     }
-    Ok(measured)
+
+    /// With and without a slow handler, in turn.
+    fn slow(&mut self) -> Result<()> {
+        let (mut without, mut with) = (Vec::new(), Vec::new());
+        for _ in 0..self.size.turns {
+            for (sleep, p99) in [(0, &mut without), (10, &mut with)] {
+                let told = self.run("slow", &[self.size.milliseconds, sleep])?;
+                // A latency of nothing that was told is no figure.
+                p99.extend(numbers(&told, "p99")?);
+                if sleep > 0 {
+                    self.measured.add("slow_delivered", number(&told, "delivered")?);
+                    self.measured.add("slow_growth", number(&told, "growth")?);
+                }
+            }
+        }
+        let middle = |windows: &[f64]| median(windows).expect("numbers are never none");
+        self.measured.add("slow_ratio", middle(&with) / middle(&without).max(0.001));
+        with.into_iter().for_each(|window| self.measured.add("slow_p99", window));
+        Ok(())
+    }
 }
 
 fn size(options: &Options) -> Size {
-    match options.profile {
-        Profile::Release => Size {
-            events: 200_000,
-            items: 1_000_000,
-            milliseconds: (options.hold.as_millis() as u64).min(5_000),
-        },
-        Profile::Debug => Size { events: 2_000, items: 10_000, milliseconds: 100 },
+    let milliseconds = (options.hold.as_millis() as u64).min(5_000);
+    let full = Size { events: 200_000, items: 1_000_000, milliseconds, reading: milliseconds, turns: 2 };
+    match (options.profile, options.effort) {
+        (Profile::Debug, _) => {
+            Size { events: 2_000, items: 10_000, milliseconds: 100, reading: 100, turns: 1 }
+        }
+        (Profile::Release, Effort::Even) => full,
+        (Profile::Release, Effort::ByTarget) => {
+            Size { events: 50_000, milliseconds: milliseconds / 2, reading: milliseconds / 4, ..full }
+        }
     }
 }

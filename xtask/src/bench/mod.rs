@@ -7,6 +7,7 @@ mod contender;
 mod figure;
 pub(crate) mod talk;
 mod programs;
+mod plan;
 mod measured;
 mod server;
 mod life;
@@ -20,23 +21,22 @@ mod files;
 mod watchers;
 mod round;
 mod scale;
+pub(crate) mod compare;
 
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
 
-use crate::bench::contender::Contender;
 pub(crate) use crate::bench::contender::Program;
 use crate::bench::document::Setting;
-use crate::bench::figure::FIGURES;
 use crate::bench::files::Files;
 pub(crate) use crate::bench::machine::machine;
 use crate::bench::measured::Rounds;
+use crate::bench::options::View;
 pub(crate) use crate::bench::options::{Options, Profile, parse, smoke};
-use crate::bench::options::{Server, View};
 pub(crate) use crate::bench::programs::Programs;
 use crate::bench::round::Rig;
-use crate::bench::row::{Phase, Row};
+use crate::bench::row::Row;
 pub(crate) use crate::bench::server::kubeconfig;
 pub(crate) use crate::bench::talk::Talk;
 use crate::metadata::Workspace;
@@ -72,12 +72,12 @@ fn measure(rig: Rig<'_>) -> Result<()> {
     let options = rig.options;
     let mut files = Files::new(options.json.as_deref(), options.svg.as_deref(), chart::chart);
     for &count in &options.counts {
-        let mut plan = plan(options, rig.programs);
+        let mut plan = plan::plan(options, rig.programs);
         if count > MOST_WHOLE {
             println!(
                 "above {MOST_WHOLE} objects only compact caches run: what others hold does not fit most machines"
             );
-            plan.retain(|(contender, _)| contender.is_small() || !contender.is_client());
+            plan.retain(|planned| planned.contender.is_small() || !planned.contender.is_client());
         }
         let mut keep = |setting: &Setting, rounds: &Rounds| {
             files.put(document::document(setting, &options.rows, rounds), setting.is_complete)
@@ -98,26 +98,6 @@ pub(crate) const EVERYONE: [Program; 3] = [Program::Ours, Program::KubeRs, Progr
 /// Those that the smoke test runs: kube-rs takes too long to build for what it would show.
 pub(crate) const IN_CI: [Program; 2] = [Program::Ours, Program::ClientGo];
 
-/// Who goes through what, as far as the rows want it and programs are there.
-fn plan(options: &Options, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> {
-    let phases = |contender: Contender| {
-        let figures = FIGURES.iter().filter(|figure| options.rows.contains(&figure.row));
-        let mut phases: Vec<_> = figures
-            .filter(|figure| figure.contenders().any(|other| other == contender))
-            .map(|figure| match (options.server, figure.row.phase()) {
-                // A real server does not expire watches on command.
-                (Server::Real, Phase::Relist) => Phase::Sync,
-                (_, phase) => phase,
-            })
-            .collect();
-        phases.sort_unstable();
-        phases.dedup();
-        phases
-    };
-    let there = Contender::ALL.into_iter().filter(|contender| programs.has(contender.program()));
-    there.map(|contender| (contender, phases(contender))).filter(|(_, phases)| !phases.is_empty()).collect()
-}
-
 fn footer(setting: &Setting) -> String {
     let Setting { count, rounds, checksum, server, busy, machine, is_complete: _ } = setting;
     let busy = match busy {
@@ -127,6 +107,7 @@ fn footer(setting: &Setting) -> String {
     format!(
         "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
-Each line: the median, the least and the most of the rounds; then the ratio to the best peer in the same round."
+Times and rates: the best of what was measured, everything else: the median; then the least and the most. Then the ratio to the best
+peer, of the same, with the least and the most of a round."
     )
 }

@@ -13,6 +13,7 @@ pub(crate) struct Options {
     /// How many objects there are; each number is a run of its own.
     pub(crate) counts: Vec<u64>,
     pub(crate) rounds: usize,
+    pub(crate) effort: Effort,
     /// How long after the sync the memory is looked at.
     pub(crate) settle: Duration,
     /// How long a rate is held, and a part is measured.
@@ -30,6 +31,15 @@ pub(crate) enum View {
     Rows,
     /// How time and memory grow with the number of objects.
     Scale,
+}
+
+/// What is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Everything, in every round.
+    Even,
+    /// What a target rests on, and what is cheap; the rest once.
+    ByTarget,
 }
 
 /// How the programs are built.
@@ -52,11 +62,15 @@ Measures this project beside kube-rs and client-go, and prints ratios from one r
 
 Usage: cargo xtask bench [ROW..] [options]
        cargo xtask bench scale [options]
+       cargo xtask bench compare FILE FILE..
 
   ROW..          W1 W2 ..; without any, all of them
   scale          cold sync, memory and a relist at several numbers of objects, by default once at 10k, 30k, 100k, 300k and 1M;
                  who does not fit into the memory of the machine is left out with a word
-  --quick        10,000 objects, 2 rounds, short waits: under five minutes after the builds
+  compare A B..  how far the figures of two or more files of `--json`, by which targets are judged, are apart: more
+                 than 15 % is marked, and fails
+  --quick        10,000 objects, short waits, 4 rounds of what a target rests on, the rest once: under five minutes
+                 after the builds
   --n N[,N..]    how many objects: 20000, 30k, 1M; several make a run each (default 100k)
   --rounds R     every client runs once a round, in turning order (default 5)
   --settle S     seconds after the sync until the memory is looked at (default 10)
@@ -88,7 +102,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     if arguments.iter().any(|argument| argument == "--quick") {
         options = Options {
             counts: vec![10_000],
-            rounds: 2,
+            rounds: 4,
+            effort: Effort::ByTarget,
             settle: Duration::from_millis(500),
             hold: Duration::from_secs(1),
             ..options
@@ -130,6 +145,7 @@ fn full() -> Options {
         rows: Vec::new(),
         counts: vec![100_000],
         rounds: 5,
+        effort: Effort::Even,
         settle: Duration::from_secs(10),
         hold: Duration::from_secs(10),
         profile: Profile::Release,

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::bench::contender::{Contender, Corpus, Program};
+use crate::bench::contender::{Corpus, Program};
 use crate::bench::document::Setting;
 use crate::bench::life::{self, Stage};
 use crate::bench::machine::machine;
 use crate::bench::measured::{Measured, Rounds};
 use crate::bench::micro;
 use crate::bench::options::Options;
+use crate::bench::plan::{self, Turn};
 use crate::bench::programs::Programs;
 use crate::bench::restart;
 use crate::bench::row::Phase;
@@ -32,7 +33,7 @@ pub(crate) struct Rig<'a> {
 pub(crate) fn all(
     rig: Rig<'_>,
     count: u64,
-    plan: &[(Contender, Vec<Phase>)],
+    plan: &[plan::Entry],
     keep: &mut dyn FnMut(&Setting, &Rounds) -> Result<()>,
 ) -> Result<(Setting, Rounds)> {
     let mut servers = Servers::default();
@@ -46,26 +47,27 @@ pub(crate) fn all(
         machine: machine(),
         is_complete: false,
     };
-    for round in 0..of {
-        rounds.begin();
-        for turn in 0..plan.len() {
-            let (contender, phases) = &plan[(turn + round) % plan.len()];
-            let began = Instant::now();
-            let server = match contender.is_client() {
-                true => Some(servers.get(rig, (contender.corpus(), count), plan)?),
-                false => None,
-            };
-            server.as_deref().into_iter().for_each(|server| setting.asked(server));
-            let stage = server.map(|server| Stage::new(server, count));
-            let (measured, load) = one(rig, stage, *contender, phases)
-                .with_context(|| format!("{} in round {}", contender.name(), round + 1))?;
-            let seconds = began.elapsed().as_secs_f64();
-            println!("round {} of {of}: {:<26} {seconds:>6.1} s", round + 1, contender.name());
-            rounds.add(*contender, measured);
-            setting.busy = setting.busy.map(|busy| busy.max(load));
-            setting.is_complete = round + 1 == of && turn + 1 == plan.len();
-            keep(&setting, &rounds)?;
+    let turns = plan::turns(plan);
+    for (at, turn) in turns.iter().enumerate() {
+        let (contender, round) = (turn.contender, turn.round + 1);
+        if at == 0 || turns[at - 1].round != turn.round {
+            rounds.begin();
         }
+        let began = Instant::now();
+        let server = match contender.is_client() {
+            true => Some(servers.get(rig, (contender.corpus(), count), plan)?),
+            false => None,
+        };
+        server.as_deref().into_iter().for_each(|server| setting.asked(server));
+        let stage = server.map(|server| Stage::new(server, count));
+        let (measured, load) =
+            one(rig, stage, turn).with_context(|| format!("{} in round {round}", contender.name()))?;
+        let seconds = began.elapsed().as_secs_f64();
+        println!("round {round} of {of}: {:<26} {seconds:>6.1} s", contender.name());
+        rounds.add(contender, measured);
+        setting.busy = setting.busy.map(|busy| busy.max(load));
+        setting.is_complete = at + 1 == turns.len();
+        keep(&setting, &rounds)?;
     }
     Ok((setting, rounds))
 }
@@ -79,12 +81,13 @@ impl Servers {
         &mut self,
         rig: Rig<'_>,
         (corpus, count): (Corpus, u64),
-        plan: &[(Contender, Vec<Phase>)],
+        plan: &[plan::Entry],
     ) -> Result<&mut server::Server> {
         Ok(match self.0.entry(corpus) {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(place) => {
-                let mut clients = plan.iter().map(|(client, _)| client).filter(|client| client.is_client());
+                let mut clients =
+                    plan.iter().map(|planned| planned.contender).filter(|client| client.is_client());
                 let is_json = clients.any(|client| client.corpus() == corpus && client.wants_json());
                 let is_protobuf = corpus == Corpus::Pods;
                 let wanted = Wanted { corpus, count, is_json, is_protobuf };
@@ -95,12 +98,8 @@ impl Servers {
 }
 
 /// Measures one contender, and says how busy the server was with it.
-fn one(
-    rig: Rig<'_>,
-    stage: Option<Stage<'_>>,
-    contender: Contender,
-    phases: &[Phase],
-) -> Result<(Measured, f64)> {
+fn one(rig: Rig<'_>, stage: Option<Stage<'_>>, turn: &Turn) -> Result<(Measured, f64)> {
+    let (contender, phases) = (turn.contender, turn.phases.as_slice());
     let made =
         |program: Program| move || rig.programs.command(program).expect("the plan names only what is there");
     if let (Some(mut stage), true) = (stage, contender.is_client()) {

@@ -35,6 +35,19 @@ pub(crate) enum Phase {
     Restart,
 }
 
+/// How often a row has to run until its figures can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Once: it takes long, and is counted in processor seconds.
+    Long,
+    /// Twice: memory, and what has several turns in a round.
+    Steady,
+    /// In all rounds, as far as a target rests on it.
+    Noisy,
+    /// In all rounds, whoever it is: it takes no time.
+    Cheap,
+}
+
 impl Row {
     pub(crate) const ALL: [Self; 15] = [
         Self::W1,
@@ -110,6 +123,15 @@ impl Row {
             Self::W12 => Phase::Restart,
             Self::W13 => Phase::Queue,
             Self::W14 => Phase::Watchers,
+        }
+    }
+
+    pub(crate) fn pace(self) -> Pace {
+        match self {
+            Self::W3 | Self::W4 | Self::W5 | Self::W12 => Pace::Steady,
+            Self::W1 | Self::W2 | Self::W6 | Self::W7 | Self::W8 | Self::W11 | Self::W15 => Pace::Noisy,
+            Self::W9 | Self::W10 | Self::W13 => Pace::Cheap,
+            Self::W14 => Pace::Long,
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::bench::figure::{FIGURES, Unit};
 use crate::bench::measured::Rounds;
 use crate::bench::row::Row;
-use crate::bench::verdict::{self, Line};
+use crate::bench::verdict::{self, Judged, Line};
 use crate::paint::Paint;
 
 impl Unit {
@@ -50,17 +50,22 @@ pub(crate) fn table(rows: &[Row], rounds: &Rounds, paint: Paint) -> String {
 
 fn write_line(text: &mut String, (about, unit): (&str, Unit), line: &Line, paint: Paint) {
     let range = |least: f64, most: f64| format!("{} - {}", unit.show(least), unit.show(most));
-    let ratio = line.ratio.map_or(String::new(), |ratio| {
-        format!("{:.2}x ({:.2} - {:.2})", ratio.median, ratio.least, ratio.most)
-    });
+    let ratio = match (line.behind, line.ratio) {
+        (Some(share), _) => format!("{} in time", Unit::Share.show(share)),
+        (None, Some(ratio)) => format!("{:.2}x ({:.2} - {:.2})", ratio.value, ratio.least, ratio.most),
+        (None, None) => String::new(),
+    };
+    let value = match line.behind {
+        Some(_) => "falls behind".to_owned(),
+        None => unit.show(line.value.value),
+    };
     _ = write!(
         text,
-        "  {about:<20} {:<26} {:>11}  {:<26} {ratio:<22}",
+        "  {about:<20} {:<25} {value:>12}  {:<26} {ratio:<22}",
         line.contender.name(),
-        unit.show(line.value.median),
         range(line.value.least, line.value.most),
     );
-    for (target, is_met) in &line.targets {
+    for Judged { target, is_met, .. } in &line.targets {
         let mark = if *is_met {
             paint.green(&format!("met {target}"))
         } else {

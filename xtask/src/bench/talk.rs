@@ -100,6 +100,13 @@ pub(crate) fn number(answer: &Value, name: &str) -> Result<f64> {
     answer[name].as_f64().with_context(|| format!("there is no `{name}` in {answer}"))
 }
 
+/// Several numbers in an answer, of which there is one at least.
+pub(crate) fn numbers(answer: &Value, name: &str) -> Result<Vec<f64>> {
+    let numbers = answer[name].as_array().and_then(|all| all.iter().map(Value::as_f64).collect());
+    let numbers = numbers.filter(|numbers: &Vec<_>| !numbers.is_empty());
+    numbers.with_context(|| format!("there are no `{name}` in {answer}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +119,16 @@ mod tests {
         assert_eq!(talk.ask("hello").unwrap()["event"], "hello");
         talk.tell("not JSON").unwrap();
         assert!(talk.hear().unwrap_err().to_string().contains("is no JSON"));
+    }
+
+    #[test]
+    fn numbers_are_there_or_missed() {
+        let answer = serde_json::json!({ "p99": [1.5, 2], "p50": [], "rate": 7 });
+        assert_eq!(numbers(&answer, "p99").unwrap(), [1.5, 2.0]);
+        assert_eq!(number(&answer, "rate").unwrap(), 7.0);
+        for name in ["p50", "rate", "none"] {
+            assert!(numbers(&answer, name).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -4,8 +4,9 @@ use futures_util::{Stream, StreamExt, pin_mut, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::{WatchStreamExt, reflector, watcher::{self, Event}};
 use kube_informer_bench_client::{
+    latency::{Timed, windows},
     seen::{Goal, SENT, Seen, now},
-    session::{quantile, say},
+    session::say,
     usage::Usage,
 };
 use std::{
@@ -137,11 +138,10 @@ async fn slow(milliseconds: u64, sleep: u64) {
     _ = begin.send(());
     // Nobody waits for those who are held up by a slow one: what was told in time is what there is.
     tokio::time::sleep(Duration::from_millis(milliseconds * 2)).await;
-    let mut latencies: Vec<u64> = all.iter().flat_map(|seen| seen.so_far().latencies).collect();
-    latencies.sort_unstable();
+    let timed: Vec<Timed> = all.iter().flat_map(|seen| seen.so_far().timed).collect();
     say(&serde_json::json!({
-        "p99": quantile(&latencies, 0.99),
-        "delivered": latencies.len() as f64 / (count * OTHERS) as f64,
+        "p99": windows(&timed, 0.99),
+        "delivered": timed.len() as f64 / (count * OTHERS) as f64,
         "growth": Usage::now().rss.saturating_sub(before),
     }));
 }

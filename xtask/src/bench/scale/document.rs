@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bench::contender::Contender;
 use crate::bench::document::Setting;
-use crate::bench::measured::{Rounds, Spread};
+use crate::bench::measured::{Rounds, median};
 
 /// The figures, under the names under which they are measured.
 const KEYS: [&str; 7] = [
@@ -33,7 +33,7 @@ pub(super) fn document(setting: &Setting, rounds: &Rounds) -> Value {
 
 /// The figures of one client; nothing if it did not run.
 fn client(contender: Contender, rounds: &Rounds) -> Option<Value> {
-    let figure = |key: &str| Some(Spread::of(&rounds.values(contender, key))?.median);
+    let figure = |key: &str| median(&rounds.values(contender, key));
     let figures: Map<_, _> =
         KEYS.iter().filter_map(|key| Some(((*key).to_owned(), figure(key)?.into()))).collect();
     if figures.is_empty() {
@@ -54,7 +54,7 @@ pub(super) mod tests {
         let mut rounds = Rounds::default();
         rounds.begin();
         for (contender, seconds, bytes) in clients {
-            let figures = [("sync_seconds", *seconds), ("bytes_per_object", *bytes)];
+            let figures = [("sync_seconds", vec![*seconds]), ("bytes_per_object", vec![*bytes])];
             rounds.add(*contender, Measured(figures.into()));
         }
         let (checksum, machine) = (String::new(), String::new());

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::bench::contender::Contender;
+use crate::bench::plan::Entry;
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
 
@@ -16,18 +17,22 @@ const UNKNOWN: f64 = 8e9;
 const SHARE: f64 = 0.85;
 
 /// Who goes through what with so many objects.
-pub(super) fn plan(count: u64, memory: f64, programs: &Programs) -> Vec<(Contender, Vec<Phase>)> {
+pub(super) fn plan((count, rounds): (u64, usize), memory: f64, programs: &Programs) -> Vec<Entry> {
     let there = CLIENTS.into_iter().filter(|client| programs.has(client.program()));
-    there.filter_map(|client| Some((client, vec![phase(client, count, memory)?]))).collect()
+    let entry = |contender| {
+        let phases = vec![(phase(contender, count, memory)?, rounds)];
+        Some(Entry { contender, phases })
+    };
+    there.filter_map(entry).collect()
 }
 
 /// Those that would run, had they the room.
 pub(super) fn left_out<'p>(
-    plan: &'p [(Contender, Vec<Phase>)],
+    plan: &'p [Entry],
     programs: &'p Programs,
 ) -> impl Iterator<Item = Contender> + 'p {
     let there = CLIENTS.into_iter().filter(|client| programs.has(client.program()));
-    there.filter(|client| plan.iter().all(|(planned, _)| planned != client))
+    there.filter(|client| plan.iter().all(|planned| planned.contender != *client))
 }
 
 /// How far it comes: through a relist, if that fits, or a sync alone.

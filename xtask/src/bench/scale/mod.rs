@@ -18,7 +18,7 @@ pub(crate) fn run(rig: Rig<'_>) -> Result<()> {
     let mut files = Files::new(options.json.as_deref(), options.svg.as_deref(), chart::chart);
     let mut documents = Vec::new();
     for &count in &options.counts {
-        let plan = fit::plan(count, memory, rig.programs);
+        let plan = fit::plan((count, options.rounds), memory, rig.programs);
         for missing in fit::left_out(&plan, rig.programs) {
             println!("{} of {count} objects would not fit into memory, and is left out", missing.name());
         }

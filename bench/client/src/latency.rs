@@ -1,0 +1,87 @@
+//! How long events were on their way, in windows of half a second, and whether they came in time at all.
+//!
+//! One moment in which the machine did something else spoils the window that it falls in, and no other: what is typical
+//! of a client is in the middle of its windows.
+
+/// One event that says when it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timed {
+    /// When, in nanoseconds since 1970.
+    pub sent: u64,
+    /// How long it was on its way, in nanoseconds.
+    pub took: u64,
+}
+
+const WINDOW: u64 = 500_000_000;
+/// What comes so much later than the last event was sent comes from a queue that grew meanwhile.
+const SLACK: u64 = 50_000_000;
+
+/// In each window, the time below which this share of its events lies, in milliseconds.
+///
+/// Windows have the same number of events, as many as are sent in about half a second.
+#[must_use]
+pub fn windows(timed: &[Timed], share: f64) -> Vec<f64> {
+    let mut sorted = timed.to_vec();
+    sorted.sort_unstable();
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let windows = ((last.sent - first.sent + WINDOW / 2) / WINDOW).max(1);
+    let size = sorted.len().div_ceil(windows as usize);
+    let quantile_of = |window: &[Timed]| {
+        let mut took: Vec<_> = window.iter().map(|timed| timed.took).collect();
+        took.sort_unstable();
+        quantile(&took, share)
+    };
+    sorted.chunks(size).map(quantile_of).collect()
+}
+
+/// The share of so many events that had come when the last was sent, or a moment later: less than all where events are
+/// sent faster than they are taken.
+#[must_use]
+pub fn in_time(timed: &[Timed], events: u64) -> f64 {
+    let last = timed.iter().map(|timed| timed.sent).max().unwrap_or(0);
+    let came = timed.iter().filter(|timed| timed.sent + timed.took <= last + SLACK).count();
+    came as f64 / events.max(1) as f64
+}
+
+/// The value below which this share of sorted values lies, in milliseconds.
+fn quantile(sorted: &[u64], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    let at = (last as f64 * share).round() as usize;
+    sorted.get(at).map_or(0.0, |nanos| *nanos as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event a millisecond, each of which takes so many milliseconds.
+    fn timed(took: impl IntoIterator<Item = u64>) -> Vec<Timed> {
+        let took = took.into_iter().enumerate();
+        took.map(|(at, took)| Timed { sent: at as u64 * 1_000_000, took: took * 1_000_000 }).collect()
+    }
+
+    #[test]
+    fn quantiles_are_of_the_values_there_are() {
+        let values: Vec<_> = (0..=100).map(|ms| ms * 1_000_000).collect();
+        assert_eq!([0.5, 0.99].map(|share| quantile(&values, share)), [50.0, 99.0]);
+        assert_eq!(quantile(&[], 0.5), 0.0);
+    }
+
+    #[test]
+    fn a_bad_moment_spoils_the_window_it_is_in() {
+        let events = timed((0..1500).map(|at| if (600..650).contains(&at) { 40 } else { 1 }));
+        assert_eq!(windows(&events, 0.99), [1.0, 40.0, 1.0]);
+        assert_eq!(windows(&events[..100], 0.5), [1.0]);
+        assert_eq!(windows(&[], 0.5), [0.0; 0]);
+    }
+
+    #[test]
+    fn what_comes_from_a_queue_that_grew_is_late() {
+        assert_eq!(in_time(&timed(vec![3; 1000]), 1000), 1.0);
+        // Each event waits half a millisecond longer than the one before it.
+        let share = in_time(&timed((0..1000).map(|at| at / 2)), 1000);
+        assert!((0.69..0.71).contains(&share), "{share}");
+        // What never came did not come in time.
+        assert_eq!(in_time(&timed(vec![3; 500]), 1000), 0.5);
+    }
+}

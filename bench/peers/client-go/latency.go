@@ -1,0 +1,57 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	window = int64(500 * time.Millisecond)
+	// slack is what an event may come later than the last was sent, unless it comes from a queue that grew meanwhile.
+	slack = int64(50 * time.Millisecond)
+)
+
+// timed is one event that says when it was sent, and how long it was on its way, in nanoseconds.
+type timed struct {
+	sent, took int64
+}
+
+// windows says, for each half a second, below which time this share of its events lies, in milliseconds.
+func windows(all []timed, share float64) []float64 {
+	if len(all) == 0 {
+		return []float64{}
+	}
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b timed) int { return cmp.Compare(a.sent, b.sent) })
+	count := max(1, int((sorted[len(sorted)-1].sent-sorted[0].sent+window/2)/window))
+	var found []float64
+	for part := range slices.Chunk(sorted, (len(sorted)+count-1)/count) {
+		took := make([]int64, len(part))
+		for i, one := range part {
+			took[i] = one.took
+		}
+		slices.Sort(took)
+		found = append(found, quantile(took, share))
+	}
+	return found
+}
+
+// inTime is the share of so many events that had come when the last was sent, or a moment later.
+func inTime(all []timed, events uint64) float64 {
+	last, came := int64(0), 0
+	for _, one := range all {
+		last = max(last, one.sent)
+	}
+	for _, one := range all {
+		if one.sent+one.took <= last+slack {
+			came++
+		}
+	}
+	return float64(came) / float64(max(1, events))
+}
+
+// quantile is the value below which this share of sorted values lies, in milliseconds.
+func quantile(sorted []int64, share float64) float64 {
+	return float64(sorted[int(math.Round(float64(len(sorted)-1)*share))]) / 1e6
+}

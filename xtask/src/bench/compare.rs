@@ -1,0 +1,191 @@
+//! How far runs are apart in what their targets are judged by: `cargo xtask bench compare`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::paint::Paint;
+
+/// Runs whose figures are further apart than this do not repeat.
+const APART: f64 = 1.15;
+
+/// What one run says of a target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reached {
+    Number(f64),
+    /// It falls behind, or its peers do; there is no number.
+    Behind {
+        is_met: bool,
+    },
+}
+
+/// A target, and what each run says of it.
+#[derive(Debug, Clone, PartialEq)]
+struct Compared {
+    name: String,
+    reached: Vec<Reached>,
+}
+
+/// Prints the comparison, and says how many targets are too far apart.
+///
+/// # Errors
+/// A file that is no complete output of `--json`, or runs that have nothing in common.
+pub(crate) fn run(files: &[PathBuf]) -> Result<usize> {
+    let read = |file: &PathBuf| -> Result<Value> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))
+    };
+    let runs = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let (compared, alone) = compare(&runs)?;
+    print!("{}", table(&compared, Paint::detect()));
+    if alone > 0 {
+        println!("{alone} more targets are not in all of them");
+    }
+    let apart = compared.iter().filter(|one| !one.is_near()).count();
+    println!("{} targets, {apart} further apart than {:.0} %", compared.len(), (APART - 1.0) * 100.0);
+    Ok(apart)
+}
+
+/// The targets that all runs have, and how many there are besides.
+fn compare(runs: &[Value]) -> Result<(Vec<Compared>, usize)> {
+    let runs = runs.iter().map(targets).collect::<Result<Vec<_>>>()?;
+    let names: BTreeSet<_> = runs.iter().flatten().map(|(name, _)| name).collect();
+    let of = |run: &[(String, Reached)], name: &str| {
+        run.iter().find(|(other, _)| other == name).map(|(_, reached)| *reached)
+    };
+    let mut compared = Vec::new();
+    // In the order of the table.
+    for (name, _) in runs.first().context("there is nothing to compare")? {
+        let reached: Option<Vec<_>> = runs.iter().map(|run| of(run, name)).collect();
+        compared.extend(reached.map(|reached| Compared { name: name.clone(), reached }));
+    }
+    ensure!(!compared.is_empty(), "these runs have no target in common");
+    let alone = names.len() - compared.len();
+    Ok((compared, alone))
+}
+
+/// Every target of a run, by a name that says of which objects it is.
+fn targets(run: &Value) -> Result<Vec<(String, Reached)>> {
+    let mut found = Vec::new();
+    for document in run.as_array().context("there are no documents")? {
+        let objects = document["objects"].as_u64().context("a document does not say of how many objects")?;
+        let figures = document["figures"].as_array().context("a document has no figures")?;
+        ensure!(document["complete"] == true, "a run of {objects} objects is not complete");
+        for figure in figures {
+            for target in figure["targets"].as_array().into_iter().flatten() {
+                let reached = match target["reached"].as_f64() {
+                    Some(number) => Reached::Number(number),
+                    None => Reached::Behind { is_met: target["met"] == true },
+                };
+                let words = [&figure["row"], &figure["figure"], &figure["contender"], &target["target"]];
+                let [row, key, contender, limit] = words.map(|word| word.as_str().unwrap_or_default());
+                let name = format!("{row:<4} {key:<22} {contender:<18} {limit:<36} of {objects}");
+                found.push((name, reached));
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Compared {
+    /// The largest number over the smallest; nothing where there are not numbers alone.
+    fn factor(&self) -> Option<f64> {
+        let number = |reached: &Reached| match reached {
+            Reached::Number(number) => Some(*number),
+            Reached::Behind { .. } => None,
+        };
+        let numbers = self.reached.iter().map(number).collect::<Option<Vec<_>>>()?;
+        let end = |pick: fn(f64, f64) -> f64| numbers.iter().copied().reduce(pick);
+        let (least, most) = (end(f64::min)?, end(f64::max)?);
+        Some(if least == most { 1.0 } else { most / least })
+    }
+
+    fn is_near(&self) -> bool {
+        match self.factor() {
+            Some(factor) => factor <= APART,
+            None => self.reached.windows(2).all(|pair| pair[0] == pair[1]),
+        }
+    }
+}
+
+fn table(compared: &[Compared], paint: Paint) -> String {
+    let mut text = String::new();
+    for one in compared {
+        let show = |reached: &Reached| match reached {
+            Reached::Number(number) if *number >= 1000.0 => format!("{number:.0}"),
+            Reached::Number(number) => format!("{number:.3}"),
+            Reached::Behind { is_met: false } => "falls behind".to_owned(),
+            Reached::Behind { is_met: true } => "peers behind".to_owned(),
+        };
+        let reached: Vec<_> = one.reached.iter().map(|reached| format!("{:>12}", show(reached))).collect();
+        let apart = one.factor().map_or(String::new(), |factor| format!("{:+.1} %", (factor - 1.0) * 100.0));
+        let mark = if one.is_near() { paint.green("near") } else { paint.red("APART") };
+        _ = writeln!(text, "{:<92} {}  {apart:>9}  {mark}", one.name, reached.join(" "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A run in which targets were judged by these; a target without a number is of who falls behind.
+    fn run(reached: &[(&str, Option<f64>)]) -> Value {
+        let figure = |(contender, reached): &(&str, Option<f64>)| {
+            let targets = json!([{ "target": "<= 0.5x client-go", "reached": reached, "met": false }]);
+            json!({ "row": "W8", "figure": "p99_5k", "contender": contender, "targets": targets })
+        };
+        let figures: Vec<_> = reached.iter().map(figure).collect();
+        json!([{ "objects": 7, "complete": true, "figures": figures }])
+    }
+
+    /// Of each target that runs have in common, whether they are near each other.
+    fn near(runs: &[Value]) -> Vec<bool> {
+        compare(runs).unwrap().0.iter().map(Compared::is_near).collect()
+    }
+
+    #[test]
+    fn fifteen_percent_are_near_and_more_is_apart() {
+        let first = run(&[("whole", Some(1.0)), ("compact", Some(1.0)), ("saved", Some(1.16))]);
+        let second = run(&[("whole", Some(1.149)), ("compact", Some(1.16)), ("saved", Some(1.0))]);
+        assert_eq!(near(&[first.clone(), second]), [true, false, false]);
+        assert_eq!(near(&[first.clone(), first]), [true; 3]);
+    }
+
+    #[test]
+    fn of_several_runs_the_two_furthest_from_each_other_count() {
+        let runs = [0.9, 1.0, 1.1].map(|reached| run(&[("whole", Some(reached))]));
+        assert_eq!(near(&runs[..2]), [true]);
+        assert_eq!(near(&runs), [false]);
+    }
+
+    #[test]
+    fn to_fall_behind_twice_is_the_same_and_once_is_not() {
+        let (behind, fit) = (run(&[("whole", None)]), run(&[("whole", Some(1.0))]));
+        assert_eq!(near(&[behind.clone(), behind.clone()]), [true]);
+        assert_eq!(near(&[behind.clone(), fit]), [false]);
+        let text = table(&compare(&[behind.clone(), behind]).unwrap().0, Paint::Plain);
+        assert!(text.contains("falls behind") && text.contains("near"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_in_all_runs_is_counted_and_not_compared() {
+        let (one, two) = (run(&[("whole", Some(1.0))]), run(&[("whole", Some(1.0)), ("compact", Some(2.0))]));
+        let (compared, alone) = compare(&[one.clone(), two]).unwrap();
+        assert_eq!((compared.len(), alone), (1, 1));
+        assert!(compare(&[one, json!([])]).is_err());
+    }
+
+    #[test]
+    fn a_run_that_was_cut_off_is_not_compared() {
+        let mut cut = run(&[("whole", Some(1.0))]);
+        cut[0]["complete"] = false.into();
+        let error = compare(&[cut.clone(), cut]).unwrap_err();
+        assert_eq!(error.to_string(), "a run of 7 objects is not complete");
+    }
+}

@@ -1,0 +1,131 @@
+//! Who goes through what, and in how many of the rounds.
+
+use crate::bench::contender::Contender;
+use crate::bench::figure::{FIGURES, Figure};
+use crate::bench::options::{Effort, Options, Server};
+use crate::bench::programs::Programs;
+use crate::bench::row::{Pace, Phase};
+
+/// A memory figure is the same in every round, but for chance at the start.
+const STEADY: usize = 2;
+
+/// A contender with its phases, each of which runs in so many rounds, the first ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) contender: Contender,
+    pub(crate) phases: Vec<(Phase, usize)>,
+}
+
+/// One contender's turn in a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) round: usize,
+    pub(crate) contender: Contender,
+    pub(crate) phases: Vec<Phase>,
+}
+
+/// Every turn of a plan: round by round, in an order that turns; who is done with everything is left out.
+pub(crate) fn turns(plan: &[Entry]) -> Vec<Turn> {
+    let rounds = plan.iter().flat_map(|entry| &entry.phases).map(|(_, rounds)| *rounds).max().unwrap_or(0);
+    let turn = |round: usize, at: usize| {
+        let Entry { contender, phases } = &plan[(at + round) % plan.len()];
+        let phases = phases.iter().filter(|(_, rounds)| round < *rounds).map(|(phase, _)| *phase);
+        Turn { round, contender: *contender, phases: phases.collect() }
+    };
+    let all = (0..rounds).flat_map(|round| (0..plan.len()).map(move |at| (round, at)));
+    all.map(|(round, at)| turn(round, at)).filter(|turn| !turn.phases.is_empty()).collect()
+}
+
+/// The plan, as far as the rows want it and programs are there.
+pub(crate) fn plan(options: &Options, programs: &Programs) -> Vec<Entry> {
+    let there = Contender::ALL.into_iter().filter(|contender| programs.has(contender.program()));
+    there.map(|contender| entry(options, contender)).filter(|entry| !entry.phases.is_empty()).collect()
+}
+
+fn entry(options: &Options, contender: Contender) -> Entry {
+    let mut phases: Vec<(Phase, usize)> = Vec::new();
+    for figure in FIGURES.iter().filter(|figure| options.rows.contains(&figure.row)) {
+        if !figure.contenders().any(|other| other == contender) {
+            continue;
+        }
+        let phase = match (options.server, figure.row.phase()) {
+            // A real server does not expire watches on command.
+            (Server::Real, Phase::Relist) => Phase::Sync,
+            (_, phase) => phase,
+        };
+        let wanted = rounds(options, figure, contender);
+        match phases.iter_mut().find(|(other, _)| *other == phase) {
+            Some((_, rounds)) => *rounds = (*rounds).max(wanted),
+            None => phases.push((phase, wanted)),
+        }
+    }
+    phases.sort_unstable();
+    Entry { contender, phases }
+}
+
+/// In how many rounds a figure of a contender is taken.
+fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
+    let rests = figure.rests_on(contender);
+    match (options.effort, figure.row.pace()) {
+        (Effort::Even, _) | (Effort::ByTarget, Pace::Cheap) => options.rounds,
+        (Effort::ByTarget, Pace::Noisy) if rests => options.rounds,
+        (Effort::ByTarget, Pace::Steady) if rests => options.rounds.min(STEADY),
+        (Effort::ByTarget, Pace::Noisy | Pace::Steady | Pace::Long) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::options::parse;
+
+    fn phases(line: &str, contender: Contender) -> Vec<(Phase, usize)> {
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        entry(&parse(&words).unwrap(), contender).phases
+    }
+
+    #[test]
+    fn in_a_full_run_everybody_runs_in_every_round() {
+        let phases = phases("--rounds 3", Contender::GoJson);
+        assert_eq!(phases, [(Phase::Sync, 3), (Phase::Storm, 3)]);
+    }
+
+    #[test]
+    fn a_quick_run_repeats_what_targets_rest_on_and_what_is_cheap() {
+        let quick = |contender| phases("--quick --rounds 7", contender);
+        // No target is relative to the relists of kube-rs, nor of the rates of compact caches.
+        assert_eq!(
+            quick(Contender::KubeList),
+            [(Phase::Sync, 7), (Phase::Relist, 1), (Phase::Storm, 7), (Phase::Latency, 7)]
+        );
+        assert_eq!(
+            quick(Contender::OursCompact),
+            [(Phase::Sync, 7), (Phase::Relist, 7), (Phase::Storm, 1), (Phase::Latency, 1)]
+        );
+        assert_eq!(quick(Contender::OursStripped), [(Phase::Sync, 2)]);
+        assert_eq!(quick(Contender::GoJson), [(Phase::Sync, 1), (Phase::Storm, 1)]);
+        assert!(quick(Contender::KubeParts).contains(&(Phase::Fanout, 7)));
+    }
+
+    #[test]
+    fn the_order_turns_and_who_is_done_is_left_out() {
+        use Contender::{Go, GoJson, KubeList};
+        let plan = [
+            Entry { contender: KubeList, phases: vec![(Phase::Sync, 3), (Phase::Relist, 1)] },
+            Entry { contender: GoJson, phases: vec![(Phase::Sync, 1)] },
+            Entry { contender: Go, phases: vec![(Phase::Sync, 2)] },
+        ];
+        let turns = turns(&plan);
+        let order: Vec<_> = turns.iter().map(|turn| (turn.round, turn.contender)).collect();
+        assert_eq!(order, [(0, KubeList), (0, GoJson), (0, Go), (1, Go), (1, KubeList), (2, KubeList)]);
+        assert_eq!(
+            (&turns[0].phases[..], &turns[4].phases[..]),
+            (&[Phase::Sync, Phase::Relist][..], &[Phase::Sync][..])
+        );
+    }
+
+    #[test]
+    fn a_real_server_has_no_relists() {
+        assert_eq!(phases("--real W5 --rounds 2", Contender::Ours), [(Phase::Sync, 2)]);
+    }
+}
