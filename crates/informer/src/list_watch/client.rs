@@ -263,7 +263,9 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
                     Some(alone) => alone.decode(managed_fields),
                     None => Err(error),
                 });
-                Ok(expected.check(decoded?)?)
+                let decoded = decoded?;
+                raw.check_identity(&decoded)?;
+                Ok(expected.check(decoded)?)
             };
             let (whole, seen) = (decode.clone(), self.expected.clone());
             let looks_through = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
@@ -273,7 +275,11 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
                     raw.check_managed_fields()?;
                 }
                 match looks_through {
-                    true => Ok(seen.check(raw.look_through()?).map(drop)?),
+                    true => {
+                        let head = raw.look_through()?;
+                        raw.check_identity(&head)?;
+                        Ok(seen.check(head).map(drop)?)
+                    }
                     false => decode(raw, ManagedFields::Drop).map(drop),
                 }
             })
