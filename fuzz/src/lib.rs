@@ -25,6 +25,8 @@ mod keys;
 
 mod saved;
 
+mod command;
+
 mod target;
 
 mod corpus;

@@ -1,6 +1,6 @@
 //! All targets, in one table.
 
-use crate::{frames, keys, lists, objects, protobuf, query, saved, selectors, status};
+use crate::{command, frames, keys, lists, objects, protobuf, query, saved, selectors, status};
 
 /// Something that takes bytes from others.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +162,81 @@ const RECORDS: &[&[u8]] = &[
     b"\x01a\0\0\x01\0\0",
 ];
 
+const TERMINAL: &[&[u8]] = &[
+    b"\x1b[2J",
+    b"\x1b]0;x\x07",
+    b"\xc2\x9b31m",
+    b"\x7f",
+    b"\r",
+    b"\n",
+    b"\t",
+    b"\xe2\x80\xae",
+    b"\xe2\x81\xa6",
+    b"\xe2\x80\xa8",
+    b"\xd8\x9c",
+    b"\\u001b",
+    b"\\",
+    b"\"",
+    b"\xf0\x9f\x98\x80",
+];
+
+const WORDS: &[&[u8]] = &[
+    b"1h30m",
+    b"500ms",
+    b"s",
+    b".",
+    b"1e9",
+    b"-1",
+    b"18446744073709551615",
+    b"pods=",
+    b"widgets=7",
+    b",",
+    b"=",
+    b"[{\"fault\":\"answer\",\"code\":503,\"verb\":\"list\"}]",
+    b"\"times\":2",
+    b"\"resource\":\"pods\"",
+    b"inf",
+    b"nan",
+    b"\xc3\xa4",
+];
+
+const NAMES: &[&[u8]] = &[
+    b"\0",
+    b".",
+    b"/",
+    b"pods",
+    b"pods.v1",
+    b"deployments.v1.apps",
+    b"\"verbs\":[\"list\",\"watch\"]",
+    b"\"kind\":\"APIGroupDiscoveryList\"",
+    b"\"shortNames\":[\"po\"]",
+    b"\"categories\":[\"all\"]",
+    b"\"singularResource\":\"pod\"",
+    b"\\u001b[2J",
+    b"\"\"",
+    b"null",
+    b"all",
+];
+
+const OBJECTS: &[&[u8]] = &[
+    b"\0{\"metadata\":{}}",
+    b"\"metadata\":{\"name\":\"a\"}",
+    b"\"status\":{\"containerStatuses\":[{\"name\":\"a\",\"state\":{\"waiting\":{\"reason\":\"b\"}}}]}",
+    b"\"restartCount\":18446744073709551615",
+    b"\"conditions\":[{\"type\":\"a\",\"status\":\"b\"}]",
+    b"\"spec\":{\"replicas\":1}",
+    b"\"data\":{\"a\":\"b\"}",
+    b"\\u001b[2J",
+    b"\\n",
+    b"\\u202e",
+    b"\"name\":",
+    b"null",
+    b"{}",
+    b"[]",
+    b"1e999",
+    b"[{\"a\":[",
+];
+
 /// A tree of JSON takes many times its text: a map of one member has room for eleven.
 const TREE: Memory = Memory { base: 1 << 20, factor: 512 };
 /// An element of a list takes two bytes of protobuf, and one or two thousand in a struct or a tree; three are there at once here.
@@ -170,6 +245,9 @@ const ELEMENTS: Memory = Memory { base: 1 << 20, factor: 8192 };
 const TEXT: Memory = Memory { base: 1 << 20, factor: 64 };
 /// A payload may expand to 64 MiB, and zstd needs room to do it.
 const FILE: Memory = Memory { base: 160 << 20, factor: 64 };
+
+/// Two trees, and the lines that show them, each indented by as much as it is nested.
+const SHOWN: Memory = Memory { base: 1 << 20, factor: 4096 };
 
 const fn target(
     name: &'static str,
@@ -180,8 +258,8 @@ const fn target(
     Target { name, check, words, memory }
 }
 
-/// Every decoder that takes bytes from others.
-pub const TARGETS: [Target; 12] = [
+/// Everything that takes bytes from others.
+pub const TARGETS: [Target; 16] = [
     target("json_frames", frames::json, JSON, TREE),
     target("protobuf_frames", frames::protobuf, PROTOBUF, ELEMENTS),
     target("json_lists", lists::json, JSON, TREE),
@@ -194,6 +272,10 @@ pub const TARGETS: [Target; 12] = [
     target("keys", keys::texts, QUERY, TEXT),
     target("saved_files", saved::files, RECORDS, FILE),
     target("saved_records", saved::records, RECORDS, FILE),
+    target("command_text", command::text, TERMINAL, TEXT),
+    target("command_words", command::words, WORDS, TREE),
+    target("command_names", command::names, NAMES, TREE),
+    target("command_objects", command::objects, OBJECTS, SHOWN),
 ];
 
 /// The target of this name.

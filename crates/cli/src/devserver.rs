@@ -56,15 +56,19 @@ fn history(churn: f64) -> usize {
 /// One fault, or an array of them.
 fn read_faults(path: &Path) -> anyhow::Result<Vec<Fault>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let wrong = |error: serde_json::Error| {
+    Ok(faults(&text).map_err(|error| {
         Trouble::new(Class::Usage, format!("{} is no list of faults: {error}", path.display())).advise(
             r#"write them as [{"fault":"answer","code":503,"verb":"list","resource":"pods","times":2}, ..]"#,
         )
-    };
+    })?)
+}
+
+/// The same, of the text.
+pub(crate) fn faults(text: &str) -> serde_json::Result<Vec<Fault>> {
     if text.trim_start().starts_with('[') {
-        return Ok(serde_json::from_str(&text).map_err(wrong)?);
+        return serde_json::from_str(text);
     }
-    Ok(vec![serde_json::from_str(&text).map_err(wrong)?])
+    Ok(vec![serde_json::from_str(text)?])
 }
 
 /// A kubeconfig may hold a token, so only its owner can read it.

@@ -12,7 +12,9 @@ use std::{
 /// The name under which kubectl finds plugins: `kubectl informer ..` runs it.
 const PLUGIN: &str = "kubectl-informer";
 
-pub(crate) fn main() -> ExitCode {
+/// Does what the command line says, and tells the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
     let name = called();
     let cli = if name == PLUGIN { as_plugin() } else { Cli::parse() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -1,24 +1,24 @@
 //! Text that came from elsewhere, made safe to show on a terminal.
 
 /// Whether a character would move the cursor, change a colour, or turn the direction of what is read.
-pub(crate) fn is_unsafe(letter: char) -> bool {
+pub fn is_unsafe(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The text in one line, with what is unsafe as an escape that can be read.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     escaped(text, is_unsafe, |letter| letter.escape_default().to_string())
 }
 
 /// The same, with its lines as they are.
-pub(crate) fn clean_lines(text: &str) -> String {
+pub fn clean_lines(text: &str) -> String {
     let is_unsafe = |letter| letter != '\n' && is_unsafe(letter);
     escaped(text, is_unsafe, |letter| letter.escape_default().to_string())
 }
 
 /// JSON that means the same and is safe to show: serde_json escapes only what it must.
-pub(crate) fn clean_json(json: &str) -> String {
+pub fn clean_json(json: &str) -> String {
     // All of these are below 0x10000, and can stand in strings alone.
     escaped(json, is_unsafe, |letter| format!("\\u{:04x}", u32::from(letter)))
 }

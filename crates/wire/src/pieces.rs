@@ -114,6 +114,7 @@ mod tests {
         assert!(pieces.pieces.len() <= 2 && buffer.is_unique());
         assert_eq!(pieces.show(0, body.len()).unwrap(), body);
         pieces.take(body.len());
+        assert_eq!((pieces.offset(), pieces.length()), (body.len(), 1));
         assert_eq!((pieces.show(0, 1).unwrap(), pieces.show(1, 1)), (Bytes::from_static(&[7]), None));
     }
 }

@@ -27,7 +27,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
         ],
     ),
     ("conformance", &["crates/wire", "crates/informer", "crates/devserver"]),
-    ("fuzz", &["crates/wire", "crates/saved"]),
+    ("fuzz", &["crates/wire", "crates/saved", "crates/cli"]),
     ("simulation", &["crates/wire", "crates/informer", "crates/devserver"]),
     ("xtask", &[]),
 ];

@@ -50,7 +50,8 @@ pub(crate) struct Seeds(pub(crate) BTreeMap<String, u64>);
 /// The kinds that a server can be seeded with.
 const KNOWN: [&str; 6] = ["configmaps", "deployments", "nodes", "pods", "services", "widgets"];
 
-fn seeds(text: &str) -> Result<Seeds, String> {
+/// Reads how many objects of which kind.
+pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let mut seeds = BTreeMap::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (kind, count) = part.split_once('=').ok_or_else(|| format!("{part:?} is not KIND=N"))?;

@@ -10,7 +10,8 @@ mod command;
 
 pub(crate) use cluster::Cluster;
 pub(crate) use command::{Cli, Command};
-pub(crate) use devserver::Devserver;
+pub(crate) use devserver::{Devserver, seeds};
+pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Keeping};
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};

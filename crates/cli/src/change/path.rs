@@ -1,19 +1,30 @@
 //! Where in an object a field stands.
 
 use crate::safe::clean;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// Where in an object a field stands: `status.conditions[Ready].status`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Path(Vec<Step>);
+///
+/// Fields below the same one share the way to it: an object may have a name of a megabyte, and many fields below that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Path(Option<Arc<Way>>);
+
+#[derive(Debug, PartialEq)]
+struct Way {
+    before: Path,
+    step: Step,
+}
 
 /// One step of the way.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq)]
 enum Step {
     Field(String),
     /// An item of a list, by the name that tells it from the others or else by its number.
     Item(String),
 }
+
+/// Names longer than this are cut where they are shown; Kubernetes has none.
+const LONG: usize = 512;
 
 impl Path {
     pub(super) fn field(&self, name: &str) -> Self {
@@ -25,29 +36,62 @@ impl Path {
     }
 
     fn with(&self, step: Step) -> Self {
-        Self(self.0.iter().cloned().chain([step]).collect())
+        Self(Some(Arc::new(Way { before: self.clone(), step })))
+    }
+
+    fn steps(&self) -> Vec<&Step> {
+        let way = std::iter::successors(self.0.as_deref(), |way| way.before.0.as_deref());
+        let mut steps: Vec<_> = way.map(|way| &way.step).collect();
+        steps.reverse();
+        steps
     }
 
     /// The names along the way.
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.0
-            .iter()
-            .map(|step| match step {
-                Step::Field(name) | Step::Item(name) => name.as_str(),
-            })
-            .collect()
+        let name = |step| match step {
+            &Step::Field(ref name) | &Step::Item(ref name) => name.as_str(),
+        };
+        self.steps().into_iter().map(name).collect()
     }
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, step) in self.0.iter().enumerate() {
+        for (at, step) in self.steps().into_iter().enumerate() {
             match step {
-                Step::Item(name) => write!(f, "[{}]", clean(name))?,
-                Step::Field(name) if name.contains(['.', '/']) => write!(f, "[{}]", clean(name))?,
-                Step::Field(name) => write!(f, "{}{}", if at == 0 { "" } else { "." }, clean(name))?,
+                Step::Item(name) => write!(f, "[{}]", shown(name))?,
+                Step::Field(name) if name.contains(['.', '/']) => write!(f, "[{}]", shown(name))?,
+                Step::Field(name) => write!(f, "{}{}", if at == 0 { "" } else { "." }, shown(name))?,
             }
         }
         Ok(())
+    }
+}
+
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(LONG) {
+        None => clean(name),
+        Some((end, _)) => format!("{}..", clean(&name[..end])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_stand_behind_dots_and_items_in_brackets() {
+        let path =
+            Path::default().field("status").field("conditions").item("Ready").field("a.b/c").field("d");
+        assert_eq!(path.to_string(), "status.conditions[Ready][a.b/c].d");
+        assert_eq!(path.names(), ["status", "conditions", "Ready", "a.b/c", "d"]);
+    }
+
+    #[test]
+    fn what_is_long_is_cut_and_not_copied_for_each_field() {
+        let long = Path::default().field(&"x".repeat(1 << 20));
+        let all: Vec<_> = (0..100_000).map(|number| long.item(&number.to_string())).collect();
+        assert_eq!(all[7].to_string(), format!("{}..[7]", "x".repeat(LONG)));
+        assert_eq!(all[7].names()[0].as_ptr(), all[8].names()[0].as_ptr());
     }
 }

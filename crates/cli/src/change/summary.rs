@@ -32,7 +32,8 @@ fn containers(data: &Value) -> Option<String> {
     let all = data.pointer("/status/containerStatuses")?.as_array()?;
     let ready = all.iter().filter(|container| container["ready"] == true).count();
     let waits = all.iter().find_map(|container| text(container, "/state/waiting/reason"));
-    let restarts: u64 = all.iter().filter_map(|container| container["restartCount"].as_u64()).sum();
+    let restarts = all.iter().filter_map(|container| container["restartCount"].as_u64());
+    let restarts = restarts.fold(0, u64::saturating_add);
     let mut told = format!("{ready}/{} ready", all.len());
     if let Some(reason) = waits {
         told = format!("{reason}, {told}");
@@ -81,6 +82,10 @@ mod tests {
                 json!({"status": {"phase": "Running", "containerStatuses": [{"ready": true, "restartCount": 2}]},
                     "spec": {"nodeName": "node-7"}}),
                 "Running, 1/1 ready, 2 restarts, on node-7",
+            ),
+            (
+                json!({"status": {"containerStatuses": [{"restartCount": u64::MAX}, {"restartCount": 1}]}}),
+                "0/2 ready, 18,446,744,073,709,551,615 restarts",
             ),
             (json!({"spec": {"replicas": 3}, "status": {"readyReplicas": 2}}), "2/3 ready"),
             (json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}), "not Ready"),

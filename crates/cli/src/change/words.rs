@@ -7,6 +7,9 @@ use serde_json::Value;
 /// Values longer than this are not shown.
 const LONG: usize = 40;
 
+/// So many changes are looked at: four phrases are told, and each is held against all others.
+const MOST: usize = 500;
+
 /// Fields that move along with everything else and say nothing by themselves.
 const FIELDS_OF_TIME: [&str; 12] = [
     "lastProbeTime",
@@ -25,6 +28,7 @@ const FIELDS_OF_TIME: [&str; 12] = [
 
 /// What changed, in short phrases, the most telling first.
 pub(crate) fn words(changes: &[FieldChange]) -> Vec<String> {
+    let changes = &changes[..changes.len().min(MOST)];
     let mut phrases: Vec<(u8, String)> = Vec::new();
     for change in changes {
         if let Some(phrase) = phrase(change, changes).filter(|phrase| !phrases.contains(phrase)) {

@@ -11,8 +11,15 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    pub(crate) fn new(kinds: Vec<Kind>) -> Self {
+    /// Those of the kinds that have names such as Kubernetes has.
+    pub(crate) fn of(mut kinds: Vec<Kind>) -> Self {
+        kinds.retain(Kind::is_well_named);
         Self { kinds }
+    }
+
+    /// All of them.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
     }
 
     /// The kinds that words mean, each once, in the order of the words.
@@ -116,7 +123,7 @@ mod tests {
         let deployments =
             Kind { categories: vec!["all".into()], ..kind("apps", "v1", "deployments", "Deployment") };
         let reviews = Kind { verbs: vec!["create".into()], ..kind("", "v1", "bindings", "Binding") };
-        Catalog::new(vec![
+        Catalog::of(vec![
             pods,
             kind("", "v1", "events", "Event"),
             reviews,

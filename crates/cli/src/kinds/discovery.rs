@@ -29,8 +29,14 @@ pub(crate) async fn discover(client: &Client) -> Result<Catalog, Error> {
         Some(more) => kinds.extend(more),
         None => kinds.extend(one_by_one(client, groups).await?),
     }
-    kinds.retain(Kind::is_well_named);
-    Ok(Catalog::new(kinds))
+    Ok(Catalog::of(kinds))
+}
+
+/// The kinds that one document of a server names.
+pub(crate) fn read(document: &Value) -> Option<Catalog> {
+    let listed =
+        || serde_json::from_value::<ResourceList>(document.clone()).ok().map(ResourceList::into_kinds);
+    aggregated(document).or_else(listed).map(Catalog::of)
 }
 
 fn aggregated(document: &Value) -> Option<Vec<Kind>> {

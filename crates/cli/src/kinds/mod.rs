@@ -8,6 +8,6 @@ mod catalog;
 mod discovery;
 
 pub(crate) use catalog::Catalog;
-pub(crate) use discovery::discover;
+pub(crate) use discovery::{discover, read};
 pub(crate) use kind::Kind;
 pub(crate) use whole::whole;

@@ -10,4 +10,5 @@ mod once;
 mod files;
 mod session;
 
+pub(crate) use printer::shown;
 pub(crate) use session::{glimpse, run};

@@ -10,9 +10,12 @@ use crate::paint::Paint;
 use crate::safe::{clean, clean_json};
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
-use kube_informer::Event;
+use kube_informer::{Event, Object};
 use kube_informer_wire::Key;
-use std::io::{self, BufWriter, Stdout, Write};
+use std::{
+    io::{self, BufWriter, Stdout, Write},
+    sync::Arc,
+};
 
 /// Writes events to stdout.
 #[derive(Debug)]
@@ -37,24 +40,15 @@ impl Printer {
         (at, kind): (usize, &Kind),
         event: &Event<DynamicObject>,
     ) -> io::Result<()> {
-        match self.output {
-            Output::Table => writeln!(self.out, "{}", line(self.look, kind, event, &Zoned::now())),
-            Output::Diff => writeln!(self.out, "{}", diff_lines(self.look, kind, event, &Zoned::now())),
-            Output::Json => {
-                let document = document(kind, event, Timestamp::now()).to_string();
-                writeln!(self.out, "{}", clean_json(&document))
-            }
-            Output::Name => match event.object().key() {
-                Ok(key) => self.name(at, &key),
-                // A cache has no object without a name.
-                Err(_) => Ok(()),
-            },
+        match text(self.output, self.look, (&self.prefixes[at], kind), event) {
+            Some(text) => writeln!(self.out, "{text}"),
+            None => Ok(()),
         }
     }
 
     /// Writes the name of an object of the kind at this place.
     pub(super) fn name(&mut self, at: usize, key: &Key) -> io::Result<()> {
-        writeln!(self.out, "{}/{}", self.prefixes[at], clean(key.name()))
+        writeln!(self.out, "{}", named(&self.prefixes[at], key))
     }
 
     /// Writes text that is ready.
@@ -66,4 +60,40 @@ impl Printer {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+/// An event in a form, without the end of its last line; nothing where it has none.
+pub(super) fn text(
+    output: Output,
+    look: Look,
+    (prefix, kind): (&str, &Kind),
+    event: &Event<DynamicObject>,
+) -> Option<String> {
+    Some(match output {
+        Output::Table => line(look, kind, event, &Zoned::now()),
+        Output::Diff => diff_lines(look, kind, event, &Zoned::now()),
+        Output::Json => clean_json(&document(kind, event, Timestamp::now()).to_string()),
+        // A cache has no object without a name.
+        Output::Name => named(prefix, &event.object().key().ok()?),
+    })
+}
+
+fn named(prefix: &str, key: &Key) -> String {
+    format!("{prefix}/{}", clean(key.name()))
+}
+
+/// Each line in which an object that came, changed and went is shown, in all forms.
+pub(crate) fn shown(kind: &Kind, old: &Arc<DynamicObject>, new: &Arc<DynamicObject>) -> Vec<String> {
+    let (old, new) = (Object::from(Arc::clone(old)), Object::from(Arc::clone(new)));
+    let events = [
+        Event::Added { object: old.clone(), initial: true },
+        Event::Updated { old: old.clone(), new: new.clone() },
+        Event::Deleted { old, last_known: new, observed: true },
+    ];
+    let look = Look { paint: Paint::Plain, kinds: Some(16) };
+    let forms = [Output::Table, Output::Diff, Output::Json, Output::Name];
+    let texts = events.iter().flat_map(|event| {
+        forms.iter().filter_map(move |form| text(*form, look, (&kind.prefix(), kind), event))
+    });
+    texts.flat_map(|text| text.split('\n').map(str::to_owned).collect::<Vec<_>>()).collect()
 }

@@ -263,7 +263,9 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
                     Some(alone) => alone.decode(managed_fields),
                     None => Err(error),
                 });
-                Ok(expected.check(decoded?)?)
+                let decoded = decoded?;
+                raw.check_identity(&decoded)?;
+                Ok(expected.check(decoded)?)
             };
             let (whole, seen) = (decode.clone(), self.expected.clone());
             let looks_through = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
@@ -274,7 +276,11 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
                         raw.check_managed_fields()?;
                     }
                     match looks_through {
-                        true => see(seen.check(raw.look_through()?)?.metadata.labels.as_ref()),
+                        true => {
+                            let head = raw.look_through()?;
+                            raw.check_identity(&head)?;
+                            see(seen.check(head)?.metadata.labels.as_ref());
+                        }
                         false => see(decode(raw, ManagedFields::Drop)?.meta().labels.as_ref()),
                     }
                     Ok(())

@@ -10,6 +10,18 @@ fn check(name: &str, bait: Bait, reported: &str) {
     survives(Verb::List, name, bait, reported);
 }
 
+/// What has nothing to do with lists: a stream is answered with it as well.
+fn check_both(name: &str, bait: Bait, reported: &str) {
+    check(name, bait.clone(), reported);
+    survives(Verb::Stream, name, bait, reported);
+}
+
+/// A body that breaks: a list of it fails, and a stream has ended.
+fn check_broken(name: &str, bait: Bait) {
+    check(name, bait.clone(), "connection to the server failed");
+    survives(Verb::Stream, name, bait, "stream ended before the initial state was complete");
+}
+
 /// A list of the objects that are there, and of this item.
 fn list(item: &str) -> String {
     let [a, b] = ["a", "b"].map(|name| format!(r#"{{"metadata":{{"name":"{name}","namespace":"d"}}}}"#));
@@ -42,32 +54,28 @@ fn what_does_not_end_is_given_up() {
 fn an_answer_of_http_that_does_not_end_is_given_up() {
     let _alone = alone();
     let header = Bait::raw("HTTP/1.1 200 OK\r\nx: ", "").then_without_end("y");
-    check("a header", header, "connection to the server failed");
+    check_both("a header", header, "connection to the server failed");
     let headers = Bait::raw("HTTP/1.1 200 OK\r\n", "").then_without_end("x: y\r\n");
-    check("headers", headers, "connection to the server failed");
+    check_both("headers", headers, "connection to the server failed");
     let refusal = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\n\r\n";
     let message = Bait::raw(refusal, "{\"kind\":\"Status\",\"message\":\"").then_without_end("no ");
-    check("a refusal", message, "server answered 500");
+    check_both("a refusal", message, "server answered 500");
     let status = format!("{{\"kind\":\"Status\",\"message\":\"{}\"}}", "no ".repeat(300_000));
-    check("a long refusal", Bait::raw(refusal, status), "server answered 500");
+    check_both("a long refusal", Bait::raw(refusal, status), "server answered 500");
 }
 
 #[test]
 fn an_answer_that_is_no_http_is_an_error() {
     let _alone = alone();
-    check("nothing", Bait::raw("", ""), "connection to the server failed");
-    check("noise", Bait::raw("\0\x16\x03\x01 no http\r\n\r\n", ""), "connection to the server failed");
+    check_both("nothing", Bait::raw("", ""), "connection to the server failed");
+    check_both("noise", Bait::raw("\0\x16\x03\x01 no http\r\n\r\n", ""), "connection to the server failed");
     let chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-    check(
-        "a chunk of any size",
-        Bait::raw(chunks, "fffffffffffffffff\r\nx"),
-        "connection to the server failed",
-    );
-    check("a chunk of no size", Bait::raw(chunks, "no\r\nx"), "connection to the server failed");
+    check_broken("a chunk of any size", Bait::raw(chunks, "fffffffffffffffff\r\nx"));
+    check_broken("a chunk of no size", Bait::raw(chunks, "no\r\nx"));
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 1000000000000\r\n\r\n";
-    check("less than it says", Bait::raw(short, OPEN), "connection to the server failed");
+    check_broken("less than it says", Bait::raw(short, OPEN));
     let two = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n";
-    check("two lengths", Bait::raw(two, OPEN), "connection to the server failed");
+    check_both("two lengths", Bait::raw(two, OPEN), "connection to the server failed");
 }
 
 #[test]
@@ -79,7 +87,7 @@ fn what_comes_packed_is_not_opened() {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {coding}\r\n\r\n");
         let reported =
             if coding.is_ascii() && !coding.starts_with('\u{1b}') { "which was not asked for" } else { "" };
-        check(coding, Bait::raw(head, bomb.clone()), reported);
+        check_both(coding, Bait::raw(head, bomb.clone()), reported);
     }
 }
 
@@ -110,6 +118,8 @@ fn items_that_are_no_objects_are_left_out() {
         ("no name", r#"{"metadata":{"namespace":"d"}}"#.to_owned(), "name"),
         ("a name that is a number", r#"{"metadata":{"name":7}}"#.to_owned(), "metadata.name"),
         ("a name with a slash", r#"{"metadata":{"name":"a/b","namespace":"d"}}"#.to_owned(), "name"),
+        ("two objects in one", format!(r#"{named},"metadata":{{"name":"ghost","namespace":"d"}}}}"#), "d/z"),
+        ("two names", named.replace("}", r#","uid":"1","name":"ghost"}}"#), "d/z"),
         ("deep", format!("{}1{}", "{\"a\":".repeat(120), "}".repeat(120)), "name"),
         ("a number out of range", format!("{named},\"immutable\":1e999}}"), "d/z"),
         (

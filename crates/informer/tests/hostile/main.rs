@@ -10,6 +10,7 @@ mod server;
 
 mod lists;
 mod secrets;
+mod streams;
 mod watches;
 
 #[global_allocator]

@@ -13,6 +13,8 @@ use tokio::{
 pub(crate) enum Verb {
     List,
     Watch,
+    /// A watch that begins with all that is there.
+    Stream,
 }
 
 /// A server on loopback, until it is dropped.
@@ -27,6 +29,11 @@ const LIST: &str = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"res
     {"metadata":{"name":"b","namespace":"d","uid":"2","resourceVersion":"9"}}]}"#;
 /// What every watch says that is not a bait: a third one, and then nothing.
 const EVENT: &str = r#"{"type":"ADDED","object":{"metadata":{"name":"c","namespace":"d","uid":"3","resourceVersion":"11"}}}
+"#;
+/// What every watch that begins with all that is there says of it.
+pub(crate) const STREAM: &str = r#"{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"d","uid":"1","resourceVersion":"8"}}}
+{"type":"ADDED","object":{"metadata":{"name":"b","namespace":"d","uid":"2","resourceVersion":"9"}}}
+{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"true"}}}}
 "#;
 const JSON: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
@@ -59,7 +66,12 @@ async fn serve(mut stream: TcpStream, verb: Verb, bait: Arc<Mutex<Option<Bait>>>
         let Ok(byte) = stream.read_u8().await else { return };
         head.push(byte);
     }
-    let asked = if String::from_utf8_lossy(&head).contains("watch=true") { Verb::Watch } else { Verb::List };
+    let head = String::from_utf8_lossy(&head);
+    let asked = match (head.contains("watch=true"), head.contains("sendInitialEvents=true")) {
+        (true, true) => Verb::Stream,
+        (true, false) => Verb::Watch,
+        (false, _) => Verb::List,
+    };
     let bait = if asked == verb { bait.lock().unwrap().take() } else { None };
     let answer = match (bait, asked) {
         (Some(bait), _) => return drop(bait.send(&mut stream).await),
@@ -67,9 +79,10 @@ async fn serve(mut stream: TcpStream, verb: Verb, bait: Arc<Mutex<Option<Bait>>>
             format!("{JSON}connection: close\r\ncontent-length: {}\r\n\r\n{LIST}", LIST.len())
         }
         (None, Verb::Watch) => format!("{JSON}\r\n{EVENT}"),
+        (None, Verb::Stream) => format!("{JSON}\r\n{STREAM}{EVENT}"),
     };
     let is_sent = stream.write_all(answer.as_bytes()).await.is_ok();
-    if is_sent && asked == Verb::Watch {
+    if is_sent && asked != Verb::List {
         // The watch stays open until the client has had enough.
         let _ = stream.read_u8().await;
     }

@@ -1,13 +1,21 @@
-//! Watches that mean harm.
+//! Watches that mean harm, and streams of the initial state.
 
 use crate::{
     bait::Bait,
     case::{alone, survives},
-    server::Verb,
+    server::{STREAM, Verb},
 };
 
+/// A watch that follows a list, and one that takes its place.
 fn check(name: &str, bait: Bait, reported: &str) {
-    survives(Verb::Watch, name, bait, reported);
+    survives(Verb::Watch, name, bait.clone(), reported);
+    survives(Verb::Stream, name, bait, reported);
+}
+
+/// The same with an event that is whole: behind it comes the rest of a stream, since only a whole state is looked at.
+fn check_event(name: &str, said: impl AsRef<[u8]>, reported: &str) {
+    survives(Verb::Watch, name, Bait::json(said.as_ref()), reported);
+    survives(Verb::Stream, name, Bait::json([said.as_ref(), STREAM.as_bytes()].concat()), reported);
 }
 
 fn event(kind: &str, object: &str) -> String {
@@ -21,7 +29,7 @@ fn a_line_that_does_not_end_is_given_up() {
     let object = Bait::json("{\"type\":\"ADDED\",\"object\":{").then_without_end("\"a\":[],");
     check("an object", object, "longer than 1048576 bytes");
     let tiny = Bait::json(format!("{{\"type\":\"{}", "x".repeat(300_000))).in_single_bytes();
-    check("a line that comes byte by byte", tiny, "");
+    survives(Verb::Watch, "a line that comes byte by byte", tiny, "");
 }
 
 #[test]
@@ -32,6 +40,14 @@ fn events_that_are_none_are_reported() {
         ("no name", event("MODIFIED", "{\"metadata\":{\"namespace\":\"d\"}}"), "name"),
         ("no object", "{\"type\":\"ADDED\"}\n".to_owned(), "cannot be"),
         ("null", event("DELETED", "null"), "cannot be"),
+        (
+            "two objects in one",
+            event(
+                "ADDED",
+                r#"{"metadata":{"name":"z","namespace":"d"},"metadata":{"name":"ghost","namespace":"d"}}"#,
+            ),
+            "d/z",
+        ),
         ("a list", event("ADDED", "[]"), "cannot be"),
         ("no type", "{\"object\":{}}\n".to_owned(), "cannot be"),
         ("no JSON", "no\n".to_owned(), "cannot be read"),
@@ -52,13 +68,9 @@ fn events_that_are_none_are_reported() {
             "cannot be",
         ),
     ] {
-        check(name, Bait::json(said), reported);
+        check_event(name, said, reported);
     }
-    check(
-        "no UTF-8",
-        Bait::json(b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}\n"),
-        "UTF-8",
-    );
+    check_event("no UTF-8", b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}\n", "UTF-8");
 }
 
 #[test]
@@ -66,10 +78,10 @@ fn a_version_that_is_no_number_is_one_all_the_same() {
     let _alone = alone();
     // Whatever the server calls it, the watch is asked to go on from there.
     let said = event("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"no number\"}}");
-    check("opaque", Bait::json(said), "");
+    check_event("opaque", said, "");
     let said =
         event("BOOKMARK", &format!("{{\"metadata\":{{\"resourceVersion\":\"{}\"}}}}", "9".repeat(300)));
-    check("too long", Bait::json(said), "cannot be decoded");
+    check_event("too long", said, "cannot be decoded");
 }
 
 #[test]
@@ -84,5 +96,5 @@ fn frames_of_protobuf_that_mean_harm_are_errors() {
         check(name, Bait::protobuf(body), reported);
     }
     let slow = [&b"\0\x0f\xff\xff"[..], &[0; 300_000]].concat();
-    check("a frame that comes byte by byte", Bait::protobuf(slow).in_single_bytes(), "");
+    survives(Verb::Watch, "a frame that comes byte by byte", Bait::protobuf(slow).in_single_bytes(), "");
 }

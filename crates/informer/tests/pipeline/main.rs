@@ -12,6 +12,9 @@ mod cuts;
 mod followers;
 #[path = "followers.rs"]
 mod followers_compact;
+// Limits are set as Linux has them.
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod handlers;
 mod informers;
 mod kinds;

@@ -96,7 +96,7 @@ fn differences<K>() -> Subscribe<K> {
     Subscribe::new().replay(Replay::Differences)
 }
 
-async fn abc() -> Cluster {
+pub(crate) async fn abc() -> Cluster {
     let cluster = Cluster::new();
     for name in ["a", "b", "c"] {
         cluster.create(name).await;
@@ -111,7 +111,7 @@ async fn meanwhile(cluster: &Cluster) {
     cluster.create("d").await;
 }
 
-fn check_equal(maps: &Informer<ConfigMap>, server: &crate::cluster::Versions) {
+pub(crate) fn check_equal(maps: &Informer<ConfigMap>, server: &crate::cluster::Versions) {
     assert_eq!(&versions(maps.list().iter().map(|map| &**map)), server);
 }
 

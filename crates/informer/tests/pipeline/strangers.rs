@@ -1,7 +1,7 @@
 //! Answers that hold something else than what was asked for, from a server of two sentences.
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Client, Resource,
@@ -21,16 +21,19 @@ use std::{
     convert::Infallible,
     sync::{Arc, Mutex},
     task::{Context, Poll},
+    time::Duration,
 };
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-/// Answers each request with the next body, and the one after the last never.
+type Sentence = http::Response<BoxBody<Bytes, Infallible>>;
+
+/// Answers each request with the next sentence, and the one after the last never.
 #[derive(Clone)]
-struct Sentences(Arc<Mutex<VecDeque<Bytes>>>);
+struct Sentences(Arc<Mutex<VecDeque<Sentence>>>);
 
 impl Service<http::Request<Body>> for Sentences {
-    type Response = http::Response<Full<Bytes>>;
+    type Response = Sentence;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -42,7 +45,7 @@ impl Service<http::Request<Body>> for Sentences {
         let sentence = self.0.lock().unwrap().pop_front();
         Box::pin(async {
             match sentence {
-                Some(sentence) => Ok(http::Response::new(Full::new(sentence))),
+                Some(sentence) => Ok(sentence),
                 None => std::future::pending().await,
             }
         })
@@ -50,8 +53,11 @@ impl Service<http::Request<Body>> for Sentences {
 }
 
 fn client(sentences: impl IntoIterator<Item: Into<Bytes>>) -> Client {
-    let sentences = sentences.into_iter().map(Into::into).collect();
-    Client::new(Sentences(Arc::new(Mutex::new(sentences))), "default")
+    answering(sentences.into_iter().map(|body| http::Response::new(Full::new(body.into()).boxed())))
+}
+
+fn answering(sentences: impl IntoIterator<Item = Sentence>) -> Client {
+    Client::new(Sentences(Arc::new(Mutex::new(sentences.into_iter().collect()))), "default")
 }
 
 fn object(api_version: &str, kind: &str, name: &str, version: u64) -> Value {
@@ -198,4 +204,48 @@ async fn the_bytes_of_lists_and_watches_are_counted() {
     cancel.cancel();
     task.await.unwrap();
     assert_eq!(source.bytes_read(), Some(expected as u64));
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_long_to_wait_is_told_by_a_header_or_by_the_status() {
+    for (header, seconds, expected) in [
+        (Some("7"), 0, Some(7)),
+        (None, 5, Some(5)),
+        (Some("7"), 5, Some(7)),
+        (Some("tomorrow"), 5, Some(5)),
+        (None, 0, None),
+    ] {
+        let status = json!({ "kind": "Status", "code": 429, "details": { "retryAfterSeconds": seconds } });
+        let mut answer = http::Response::new(Full::new(status.to_string().into()).boxed());
+        *answer.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+        let header = header.map(|header| (http::header::RETRY_AFTER, http::HeaderValue::from_static(header)));
+        answer.headers_mut().extend(header);
+        let source = config_maps(answering([answer]));
+        let refused = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap_err();
+        assert_eq!(refused.retry_after(), expected.map(Duration::from_secs), "{status}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_on_which_nothing_comes_is_given_up() {
+    // Trailers that never come keep the body from ending.
+    let begun = |body: &'static str| {
+        let body = Full::new(Bytes::from_static(body.as_bytes()));
+        http::Response::new(body.with_trailers(std::future::pending()).boxed())
+    };
+    let answers = [vec![begun("")], vec![begun("{\"items\":[{\"metadata\":")], vec![]];
+    for answers in answers {
+        let (source, began) = (config_maps(answering(answers)), tokio::time::Instant::now());
+        let (pager, options) = (Pager::new(&source), ListOptions::default());
+        let failed = pager.list::<DynamicObject>(&options);
+        let failed = tokio::time::timeout(Duration::from_secs(600), failed)
+            .await
+            .expect("it is given up")
+            .unwrap_err();
+        assert!(
+            matches!(&failed, Error::Transport(cause) if cause.to_string() == "nothing came for 90s"),
+            "{failed:?}"
+        );
+        assert_eq!(began.elapsed().as_secs(), 90);
+    }
 }

@@ -9,6 +9,7 @@ use crate::{
     decode::{self, from_json, from_protobuf},
     protobuf::{Object, Reader, Schema, Skip},
 };
+use kube_core::Resource;
 use serde::de::DeserializeOwned;
 
 /// Decodes an object from its JSON.
@@ -54,6 +55,28 @@ impl Raw {
         from_protobuf(object).map_err(|error| failed(Identity::of_protobuf(self.bytes()), error))
     }
 
+    /// Sees to it that an object that was decoded from these bytes is the one that [`identity`](Self::identity) says.
+    ///
+    /// Of a field that is there twice, the identity has the first, and many types have the last. Such an object would be known by
+    /// one name and have another, so that it is none. Protobuf of this kind is not decoded at all. A type that leaves out uid or
+    /// version may do so.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the object by its identity.
+    pub fn check_identity<K: Resource>(&self, object: &K) -> Result<(), ObjectError> {
+        let Some(known) = self.identity() else { return Ok(()) };
+        let found = Identity::of(object);
+        let agrees = |known: &str, found: &str| found.is_empty() || known == found;
+        if known.name == found.name
+            && known.namespace == found.namespace
+            && agrees(&known.uid, &found.uid)
+            && agrees(&known.version, &found.version)
+        {
+            return Ok(());
+        }
+        Err(ObjectError::new(Some(known), "metadata".to_owned(), "it says twice which object it is".into()))
+    }
+
     fn object(&self, schema: Schema) -> Object<'_> {
         Object::of(schema, Reader::new(self.bytes()))
     }
@@ -62,4 +85,71 @@ impl Raw {
 #[cold]
 fn failed(identity: Option<Identity<'_>>, error: decode::Error) -> ObjectError {
     ObjectError::new(identity, error.path(), error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use std::error::Error;
+
+    fn of_json(text: &str) -> Raw {
+        Raw::new(Format::Json, text.to_owned().into())
+    }
+
+    /// What is wrong with an object that can be decoded.
+    fn wrong(raw: &Raw) -> Option<String> {
+        let object: ConfigMap = raw.decode(ManagedFields::Keep).unwrap();
+        let dropped: ConfigMap = raw.decode(ManagedFields::Drop).unwrap();
+        let verdicts = [object, dropped].map(|object| raw.check_identity(&object).err());
+        let [one, other] =
+            verdicts.map(|error| error.map(|error| format!("{error}: {}", error.source().unwrap())));
+        assert_eq!(one, other);
+        one
+    }
+
+    #[test]
+    fn what_says_once_which_object_it_is_passes() {
+        for json in [
+            "{}",
+            r#"{"metadata":{"name":"a"}}"#,
+            r#"{"metadata":{"name":"a","namespace":null,"uid":"u","resourceVersion":"1"}}"#,
+            r#"{"metadata":{"uid":"u","resourceVersion":"1","namespace":"b","name":"\u0061"},"data":{"metadata":"x"}}"#,
+            r#"{"metadata":{"name":"a"},"metadata":{"name":"a"}}"#,
+        ] {
+            assert_eq!(wrong(&of_json(json)), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_says_it_twice_and_differs_is_none() {
+        for json in [
+            r#"{"metadata":{"name":"a","namespace":"b"},"metadata":{"name":"c","namespace":"b"}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b"},"metadata":{"name":"a","namespace":"c"}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b"},"metadata":{}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b","uid":"1"},"data":{},"metadata":{"name":"a","namespace":"b","uid":"2"}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b"},"met\u0061data":{"name":"c"}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b","uid":"1","resourceVersion":"1","name":"c"}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b","uid":"1","uid":"2","resourceVersion":"7"}}"#,
+            r#"{"metadata":{"name":"a","namespace":"b","uid":"1","resourceVersion":"1","resourceVersion":"2"}}"#,
+        ] {
+            let expected = "object b/a cannot be decoded at metadata: it says twice which object it is";
+            assert_eq!(wrong(&of_json(json)).as_deref(), Some(expected), "{json}");
+        }
+    }
+
+    #[test]
+    fn in_protobuf_it_is_not_decoded() {
+        let schema = Schema::of("v1", "ConfigMap").unwrap();
+        let encoded = |name: &str| schema.encode(&serde_json::json!({"metadata": {"name": name}})).unwrap();
+        for (first, second) in [("a", "b"), ("a", "a")] {
+            let raw =
+                Raw::new(Format::ProtobufItem(schema), [encoded(first), encoded(second)].concat().into());
+            for managed_fields in [ManagedFields::Keep, ManagedFields::Drop] {
+                let error = raw.decode::<ConfigMap>(managed_fields).unwrap_err();
+                assert_eq!(error.key().unwrap().as_str(), "a");
+                assert!(error.source().unwrap().to_string().contains("twice"), "{:?}", error.source());
+            }
+        }
+    }
 }

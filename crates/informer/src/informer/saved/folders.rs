@@ -68,10 +68,11 @@ impl<K: Send + Sync + 'static> Folders<K> {
     /// How saving goes; nothing where nothing is saved.
     pub(in super::super) fn saving(&self) -> Option<Saving> {
         let mut saving = Saving { failing: self.failures.first().cloned(), ..Saving::default() };
-        for status in self.savers.iter().flatten().map(|saver| saver.status()) {
+        for saver in self.savers.iter().flatten() {
+            let (status, folder) = (saver.status(), saver.folder().display());
             let words = |error: kube_informer_saved::SaveError| match error.source() {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
+                Some(cause) => format!("{folder}: {error}: {cause}"),
+                None => format!("{folder}: {error}"),
             };
             saving.failing = saving.failing.or(status.failing.map(words));
             saving.failures += status.failures;

@@ -4,7 +4,7 @@ use super::{
     cluster::Cluster,
     program::Form,
     save::Save,
-    saver::{Beginning, CLUSTER, FIRST_DICTIONARY, FORM, LOOSE, Saver},
+    saver::{Beginning, CLUSTER, FIRST_DICTIONARY, FORM, LOOSE, Part, Saver},
 };
 use crate::{
     compact::{Packed, Unpacker},
@@ -18,6 +18,7 @@ use kube_informer_saved::{Encoding, Event, Header, Layout, OpenError, Options, R
 use kube_informer_wire::{Format, Identity, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
+    path::Path,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -130,8 +131,8 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     if place.save.starts_over {
         options = options.start_over();
     }
-    let name = place.name.clone();
-    options = options.on_event(move |event| tell(&name, event));
+    let (name, told) = (place.name.clone(), folder.clone());
+    options = options.on_event(move |event| tell(&name, &told, event));
     let opened = match Saved::open(&folder, &header, options.clone()) {
         Err(error @ OpenError::Damaged { .. }) => {
             tracing::warn!(informer = place.name, %error, "saved state is of no use; starting without");
@@ -160,8 +161,8 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
         tracing::warn!(informer = place.name, error = %refused, "saved state is given up");
     }
     let (state, begin) = take_in(place, unpacker, saved, restored);
-    let saver =
-        Saver::new(namespace.map(str::to_owned), place.form.clone(), Arc::clone(&place.cluster), begin);
+    let part = Part { namespace: namespace.map(str::to_owned), folder };
+    let saver = Saver::new(part, place.form.clone(), Arc::clone(&place.cluster), begin);
     Ok(Opened { saver: Some(Arc::new(saver)), failure: None, state })
 }
 
@@ -259,14 +260,15 @@ fn count_failure(informer: &str) {
     metrics::counter!(SAVE_FAILURES, "name" => informer.to_owned()).increment(1);
 }
 
-fn tell(informer: &str, event: &Event) {
+fn tell(informer: &str, folder: &Path, event: &Event) {
+    let folder = folder.display();
     match event {
         Event::Failed { error, failures, retry_in } => {
             count_failure(informer);
             let cause = error.source().map(tracing::field::display);
-            tracing::warn!(informer, %error, cause, failures, ?retry_in, "saving failed");
+            tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "saving failed");
         }
-        Event::Recovered => tracing::info!(informer, "saving goes on"),
+        Event::Recovered => tracing::info!(informer, %folder, "saving goes on"),
         Event::Compacted { before, after } => {
             tracing::debug!(informer, before, after, "saved state compacted")
         }

@@ -13,6 +13,7 @@ use kube_informer_saved::{self as saved, Batch, Encoding, Payload, Saved, Status
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
     collections::VecDeque,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -22,13 +23,19 @@ use std::{
 /// is popped before that may be ahead of its version. And they wait for those followers that are told differences alone: who was
 /// not told of a change when the process ended would not be told of it by the next either.
 pub(in super::super) struct Saver<K> {
-    /// The namespace that the source speaks of; nothing for all.
-    namespace: Option<String>,
+    part: Part,
     form: Form,
     cluster: Arc<Cluster>,
     /// The cluster that what was restored is of, where that is known.
     restored_cluster: Option<String>,
     state: Mutex<State<K>>,
+}
+
+/// What of a cache is saved, and where.
+pub(super) struct Part {
+    /// The namespace that the source speaks of; nothing for all.
+    pub(super) namespace: Option<String>,
+    pub(super) folder: PathBuf,
 }
 
 struct State<K> {
@@ -104,12 +111,7 @@ pub(super) struct Beginning {
 }
 
 impl<K: Send + Sync + 'static> Saver<K> {
-    pub(super) fn new(
-        namespace: Option<String>,
-        form: Form,
-        cluster: Arc<Cluster>,
-        begin: Beginning,
-    ) -> Self {
+    pub(super) fn new(part: Part, form: Form, cluster: Arc<Cluster>, begin: Beginning) -> Self {
         let has_state = begin.version.is_some();
         let mut pending = Batch::new();
         if has_state && !begin.is_current {
@@ -127,7 +129,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
             dictionaries: begin.dictionaries,
             uid: begin.cluster.clone(),
         };
-        Self { namespace, form, cluster, restored_cluster: begin.cluster, state: Mutex::new(state) }
+        Self { part, form, cluster, restored_cluster: begin.cluster, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
@@ -138,6 +140,11 @@ impl<K: Send + Sync + 'static> Saver<K> {
     pub(in super::super) fn status(&self) -> Status {
         let state = self.state();
         state.saved.as_ref().map_or_else(|| state.last.clone(), Saved::status)
+    }
+
+    /// Where it is saved.
+    pub(super) fn folder(&self) -> &Path {
+        &self.part.folder
     }
 
     /// Finds out which cluster this is. If it is not the one that the restored state is of, says what both are.
@@ -207,7 +214,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
 
     /// All objects of the source, which are looked at when they are written.
     fn whole(&self, snapshot: Arc<Snapshot<K>>, dictionaries: &[(u32, Arc<Dictionary>)]) -> saved::Snapshot {
-        let (namespace, known) = (self.namespace.clone(), dictionaries.to_vec());
+        let (namespace, known) = (self.part.namespace.clone(), dictionaries.to_vec());
         let entries = std::iter::once_with(move || snapshot.shared_entries()).flatten();
         let objects = entries.filter_map(move |entry| {
             let is_meant = namespace.is_none() || entry.key().namespace() == namespace.as_deref();

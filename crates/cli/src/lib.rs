@@ -1,0 +1,29 @@
+//! The command `informer`: follow any Kubernetes resource, and see what changes and how the cache fares.
+//!
+//! It is a library so that its program is short, and so that what it makes of the text of others can be tried by itself.
+
+mod args;
+mod safe;
+mod number;
+mod paint;
+mod notice;
+mod trouble;
+mod change;
+mod kinds;
+mod advice;
+mod seed;
+mod cluster;
+mod meter;
+mod follow;
+mod signal;
+mod watch;
+mod devserver;
+mod top;
+mod demo;
+mod shell;
+mod run;
+
+#[doc(hidden)]
+pub mod untrusted;
+
+pub use run::main;
