@@ -8,10 +8,12 @@ mod slow;
 
 mod parts;
 
+mod labels;
+
 use kube_informer_bench_client::session::say;
 
-/// Measures one part: `fanout HANDLERS EVENTS`, `slow MILLISECONDS SLEEP`, `readers READERS MILLISECONDS`, `queue ITEMS` or
-/// `fill ITEMS`.
+/// Measures one part: `fanout HANDLERS EVENTS`, `slow MILLISECONDS SLEEP`, `readers READERS MILLISECONDS`, `queue ITEMS`,
+/// `fill ITEMS` or `labels PODS all|none|NAME`.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let words: Vec<_> = arguments.collect();
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -25,6 +27,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
         ["readers", readers, period] => Ok(parts::readers(number(readers)?, number(period)?)),
         ["queue", items] => Ok(parts::queue(number(items)?)),
         ["fill", items] => Ok(parts::fill(number(items)?)),
+        ["labels", pods, kept] => runtime()?.block_on(labels::measure(number(pods)?, kept)),
         _ => Err(format!("there is no part `{}`", words.join(" "))),
     }?;
     say(&report);

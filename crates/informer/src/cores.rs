@@ -46,10 +46,7 @@ impl Cores {
 
     /// Somebody who has time; nobody outside of a runtime, and where all is to happen on one thread.
     pub(crate) fn helper(&'static self) -> Option<Helper> {
-        if chance::is_fixed() {
-            return None;
-        }
-        let runtime = Handle::try_current().ok()?;
+        let runtime = runtime()?;
         self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(1)).ok()?;
         Some(Helper { runtime, turn: Turn(self) })
     }
@@ -75,7 +72,7 @@ impl Drop for Turn {
 /// Does the same with each of many, on all cores, and gives what came of it, in order. It waits for them.
 #[cfg(feature = "saved")]
 pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = if chance::is_fixed() { 1 } else { number() };
+    let cores = hands();
     let (part, work) = (all.len().div_ceil(cores).max(1), &work);
     if cores == 1 {
         return all.iter().map(work).collect();
@@ -90,6 +87,28 @@ pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -
 /// How many there are.
 fn number() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Does something that blocks where it holds nobody up, and waits for it.
+///
+/// A runtime that is about to end may not do it.
+#[cfg(feature = "saved")]
+pub(crate) async fn aside(work: impl FnOnce() + Send + 'static) {
+    match runtime() {
+        Some(runtime) => drop(runtime.spawn_blocking(work).await),
+        None => work(),
+    }
+}
+
+/// How many threads may share something that is waited for.
+#[cfg(feature = "saved")]
+pub(crate) fn hands() -> usize {
+    if chance::is_fixed() { 1 } else { number() }
+}
+
+/// The runtime; nothing outside of one, and where all is to happen on one thread.
+fn runtime() -> Option<Handle> {
+    if chance::is_fixed() { None } else { Handle::try_current().ok() }
 }
 
 #[cfg(test)]
@@ -117,26 +136,5 @@ mod tests {
     fn nobody_helps_outside_of_a_runtime() {
         static ONE: Cores = Cores::new(1);
         assert!(ONE.helper().is_none());
-    }
-}
-
-/// Does something that blocks where it holds nobody up, and waits for it.
-///
-/// A runtime that is about to end may not do it.
-#[cfg(feature = "saved")]
-pub(crate) async fn aside(work: impl FnOnce() + Send + 'static) {
-    match helpers() {
-        Some(runtime) => drop(runtime.spawn_blocking(work).await),
-        None => work(),
-    }
-}
-
-/// How many threads may share something that is waited for.
-#[cfg(feature = "saved")]
-pub(crate) fn hands() -> usize {
-    if chance::is_fixed() {
-        1
-    } else {
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
     }
 }

@@ -156,6 +156,18 @@ impl<K: Resource> Kept<K> {
     }
 }
 
+impl<K> Clone for Kept<K> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Whole(object) => Self::Whole(Arc::clone(object)),
+            #[cfg(feature = "compact")]
+            Self::Packed(packed) => Self::Packed(packed.clone()),
+            #[cfg(feature = "compact")]
+            Self::Beside(lazy) => Self::Beside(Arc::clone(lazy)),
+        }
+    }
+}
+
 impl<K> fmt::Debug for Kept<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Kept")

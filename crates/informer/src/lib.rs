@@ -63,7 +63,7 @@ mod testing;
 pub use controller::Event;
 pub use informer::{Informer, Informers};
 pub use kube_informer_wire as wire;
-pub use listing::Listing;
+pub use listing::{Listing, Shown};
 pub use object::{Keep, Object};
 
 /// The README's example, compiled and run.

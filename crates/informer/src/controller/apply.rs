@@ -3,7 +3,7 @@
 use super::event::Event;
 use crate::{
     fifo::{Applied, Batch, Delta, Deltas, Entry},
-    store::{Change, Edit, Entry as StoreEntry, Replacement, Writer},
+    store::{Change, Edit, Entry as StoreEntry, Step, Writer},
 };
 use kube_core::Resource;
 use std::sync::Arc;
@@ -25,7 +25,14 @@ pub(crate) enum Extent<'e> {
     Namespace(&'e str),
 }
 
-impl Extent<'_> {
+impl<'e> Extent<'e> {
+    fn namespace(self) -> Option<&'e str> {
+        match self {
+            Self::Everything => None,
+            Self::Namespace(namespace) => Some(namespace),
+        }
+    }
+
     fn is_empty<K>(self, edit: &Edit<'_, K>) -> bool {
         match self {
             Self::Everything => edit.is_empty(),
@@ -79,11 +86,7 @@ pub(crate) fn apply_within<K: Resource>(
                 }
             }
             Entry::Replaced { listing, initial } => {
-                let done = match extent {
-                    Extent::Everything => edit.replace(listing),
-                    Extent::Namespace(namespace) => edit.replace_namespace(namespace, listing),
-                };
-                tell_replacement(done, initial, told);
+                edit.replace_within(extent.namespace(), listing, |step| tell_step(step, initial, told));
             }
             Entry::Resync => edit.objects().for_each(|object| told.again(Event::sync(object))),
             Entry::Bookmark | Entry::Resumed => {}
@@ -114,11 +117,13 @@ fn apply_deltas<K: Resource>(deltas: Deltas<K>, edit: &mut Edit<'_, K>, told: &m
     }
 }
 
-fn tell_replacement<K: Resource>(done: Replacement<K>, initial: bool, told: &mut impl Tell<K>) {
-    for object in done.removed {
-        told.change(Event::Deleted { old: object.clone(), last_known: object, observed: false });
+fn tell_step<K: Resource>(step: Step<K>, initial: bool, told: &mut impl Tell<K>) {
+    match step {
+        Step::Removed(object) => {
+            told.change(Event::Deleted { old: object.clone(), last_known: object, observed: false });
+        }
+        Step::Changed(change) => tell(change, initial, told),
     }
-    done.changes.into_iter().for_each(|change| tell(change, initial, told));
 }
 
 fn tell<K: Resource>(change: Change<K>, initial: bool, told: &mut impl Tell<K>) {

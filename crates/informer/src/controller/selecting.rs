@@ -1,17 +1,17 @@
-//! Selecting by labels that are kept beside compact objects, held against what the objects say.
+//! What is known beside compact objects: labels, held against what the objects say, and what a list need not show again.
 
 use super::apply;
 use crate::{
     fifo::DeltaFifo,
     list_watch::{Decoder, Item},
-    listing::Listing,
+    listing::{Listing, Shown},
     object::Keep,
     reflector::Sink,
     store::{self, Store, Writer},
-    testing::{PodBuilder, now, pod, rv},
+    testing::{PodBuilder, now, pod, rv, say},
 };
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer_wire::{Format, Key, LabelSelector, ManagedFields, Raw};
+use kube_informer_wire::{Format, Identity, Key, LabelSelector, ManagedFields, Raw};
 use proptest::prelude::*;
 use std::{
     collections::BTreeMap,
@@ -219,4 +219,40 @@ proptest! {
             live(world, &seeds, acts.clone(), |decoded, matched| decoded >= matched || decoded == 0);
         }
     }
+}
+
+#[test]
+fn what_was_known_when_a_list_came_and_is_gone_when_it_is_applied_comes_back() {
+    for keep in [Keep::Compact, Keep::Whole] {
+        let mut world = World::new(keep, |builder| builder.keep_labels(), true);
+        let labels = Labels::from([("a".to_owned(), "1".to_owned())]);
+        world.put(key(1), labels.clone());
+        world.put(key(2), labels);
+        world.apply();
+        let mut listing = Listing::empty(Some(rv(9)));
+        for name in [1, 2] {
+            let entry = world.store.snapshot().entry(&key(name)).map(|entry| entry.object()).unwrap();
+            let (key, shown) = world.store.same(&Identity::of(&*entry)).unwrap();
+            listing.objects.push((key, shown));
+        }
+        let before = world.store.get(&key(2)).unwrap();
+        world.delete(&key(1));
+        now(Sink::replace(&mut world.fifo, listing)).unwrap();
+        let (mut batches, mut events) = (Vec::new(), Vec::new());
+        while !world.fifo.is_empty() {
+            batches.push(now(world.fifo.pop_batch(NonZeroUsize::MIN)).unwrap());
+        }
+        for batch in batches {
+            apply(batch, &mut world.writer, &mut events).done();
+        }
+        let told: Vec<_> = events.iter().map(say).collect();
+        assert_eq!(told, ["-b/p1@3", "+b/p1@1 initial", "=b/p2@2"], "{keep:?}");
+        assert_eq!(world.store.matching_keys(&"a=1".parse().unwrap()).len(), 2);
+        assert!(keep == Keep::Compact || Arc::ptr_eq(&before, &world.store.get(&key(2)).unwrap()));
+    }
+}
+
+#[test]
+fn an_object_that_a_list_shows_takes_three_words() {
+    assert_eq!(size_of::<(Key, Shown<Pod>)>(), 3 * size_of::<usize>());
 }

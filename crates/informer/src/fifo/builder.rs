@@ -1,17 +1,11 @@
 //! What can be said of a queue before there is one.
 
-use super::{
-    channel::DeltaFifo,
-    transform::{Gate, Rejected},
-};
+use super::{channel::DeltaFifo, rejected::Rejected, transform::Gate};
 #[cfg(feature = "compact")]
 use crate::tags::Tagger;
 #[cfg(feature = "saved")]
 use crate::{compact::Unpacker, list_watch::Decoder};
-use crate::{
-    list_watch::BoxError,
-    object::{Keep, Object},
-};
+use crate::{list_watch::BoxError, listing::Shown, object::Keep};
 use kube_informer_wire::{Identity, Key};
 use std::num::NonZeroUsize;
 
@@ -49,7 +43,7 @@ impl<K> Builder<K> {
     /// [`Store::same`](crate::store::Store::same) is made for this. What is reused is neither decoded nor transformed.
     pub fn reuse<F>(mut self, known: F) -> Self
     where
-        F: Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync + 'static,
+        F: Fn(&Identity<'_>) -> Option<(Key, Shown<K>)> + Send + Sync + 'static,
     {
         self.gate.reuse(known);
         self

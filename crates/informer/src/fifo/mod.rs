@@ -2,6 +2,7 @@
 
 mod delta;
 mod queue;
+mod rejected;
 mod transform;
 mod batch;
 mod channel;
@@ -16,4 +17,4 @@ pub use builder::Builder;
 pub use channel::{Closed, DeltaFifo};
 pub use delta::{Delta, Deltas};
 pub use queue::Entry;
-pub use transform::Rejected;
+pub use rejected::Rejected;

@@ -1,5 +1,6 @@
 //! What is done to every object once, before anyone sees it.
 
+use super::rejected::Rejected;
 #[cfg(feature = "saved")]
 use crate::{compact::Unpacker, list_watch::Decoder};
 #[cfg(feature = "compact")]
@@ -9,13 +10,13 @@ use crate::{
     tags::{Tagger, Tags},
 };
 use crate::{
-    list_watch::{BoxError, Item, ItemError, Wanted},
-    listing::Listing,
+    list_watch::{BoxError, Item, Wanted},
+    listing::{Listing, Shown},
     object::{Keep, Object},
     reflector::{Collected, LeftOut},
 };
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyError};
+use kube_informer_wire::{Identity, Key};
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -24,35 +25,6 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-
-/// An object that was not let into the queue, and why.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Rejected {
-    /// The transform failed.
-    #[error("transform of {key} failed")]
-    Transform {
-        /// The object, by its key before the transform.
-        key: Key,
-        /// What the transform said.
-        #[source]
-        cause: BoxError,
-    },
-    /// It cannot be decoded.
-    #[error("object cannot be decoded")]
-    Undecodable {
-        /// What is wrong with it.
-        #[source]
-        cause: ItemError,
-    },
-    /// The object has no key, before or after the transform.
-    #[error("object has no key")]
-    Keyless {
-        /// What is wrong with it.
-        #[source]
-        cause: KeyError,
-    },
-}
 
 /// Decodes, runs the transform, works out the key, packs, and reports what fails.
 pub(super) struct Gate<K> {
@@ -67,7 +39,7 @@ pub(super) struct Gate<K> {
 }
 
 /// Finds the known state of an object that is the very state given.
-type Reuse<K> = Arc<dyn Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync>;
+type Reuse<K> = Arc<dyn Fn(&Identity<'_>) -> Option<(Key, Shown<K>)> + Send + Sync>;
 
 /// Whether an object is about to be looked at, which matters where it is not kept decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,12 +69,19 @@ enum Extras<K> {
     Tags(Box<Tags>),
 }
 
+/// An object of a list.
+enum Found<K> {
+    /// It is known, in this very state.
+    Known(Shown<K>),
+    New(Prepared<K>),
+}
+
 #[cfg(feature = "compact")]
-impl<K> Prepared<K> {
+impl<K> Found<K> {
     fn loose(&self) -> Option<&Loose<K>> {
         match self {
-            Self::As(_) => None,
-            Self::Loose(loose, _) => Some(loose),
+            Self::Known(_) | Self::New(Prepared::As(_)) => None,
+            Self::New(Prepared::Loose(loose, _)) => Some(loose),
         }
     }
 }
@@ -111,13 +90,14 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
 impl<K: Resource> Gate<K> {
     /// Lets an object in. What cannot be decoded is not reported here.
-    pub(super) fn admit(&self, item: Item<K>, look: Look) -> Collected<K> {
+    pub(super) fn admit(&self, item: Item<K>, look: Look) -> Result<(Key, Object<K>), LeftOut> {
         let (key, prepared) = self.prepare(item, look)?;
-        Ok(match prepared {
-            Prepared::As(object) => (key, object),
+        let object = match prepared {
+            Prepared::As(object) => object,
             #[cfg(feature = "compact")]
-            Prepared::Loose(loose, extras) => packed(key, self.pack_all(&[&loose]).pop(), extras),
-        })
+            Prepared::Loose(loose, extras) => packed(&key, self.pack_all(&[&loose]).pop(), extras),
+        };
+        Ok((key, object))
     }
 
     /// Lets objects of a list in, in order: as the known one where that is the same, and then without decoding it.
@@ -126,8 +106,8 @@ impl<K: Resource> Gate<K> {
             let known =
                 item.identity().zip(self.reuse.as_ref()).and_then(|(identity, reuse)| reuse(&identity));
             match known {
-                Some((key, object)) => Ok((key, Prepared::As(object))),
-                None => self.prepare(item, Look::Later),
+                Some((key, shown)) => Ok((key, Found::Known(shown))),
+                None => self.prepare(item, Look::Later).map(|(key, prepared)| (key, Found::New(prepared))),
             }
         };
         self.finish(items.into_iter().map(prepare).collect())
@@ -195,22 +175,28 @@ impl<K: Resource> Gate<K> {
 
     /// Packs together what is to be packed, and leaves everything in its place.
     #[cfg(feature = "compact")]
-    fn finish(&self, prepared: Vec<Result<(Key, Prepared<K>), LeftOut>>) -> Vec<Collected<K>> {
-        let loose =
-            prepared.iter().flatten().filter_map(|(_, prepared)| prepared.loose()).collect::<Vec<_>>();
+    fn finish(&self, found: Vec<Result<(Key, Found<K>), LeftOut>>) -> Vec<Collected<K>> {
+        let loose = found.iter().flatten().filter_map(|(_, found)| found.loose()).collect::<Vec<_>>();
         let mut all = self.pack_all(&loose).into_iter();
-        let mut finish = |(key, prepared)| match prepared {
-            Prepared::As(object) => (key, object),
-            Prepared::Loose(_, extras) => packed(key, all.next(), extras),
+        let mut finish = |(key, found): (Key, Found<K>)| {
+            let shown = match found {
+                Found::Known(shown) => shown,
+                Found::New(Prepared::As(object)) => object.into(),
+                Found::New(Prepared::Loose(_, extras)) => packed(&key, all.next(), extras).into(),
+            };
+            (key, shown)
         };
-        prepared.into_iter().map(|prepared| prepared.map(&mut finish)).collect()
+        found.into_iter().map(|found| found.map(&mut finish)).collect()
     }
 
     /// There is nothing to be packed.
     #[cfg(not(feature = "compact"))]
-    fn finish(&self, prepared: Vec<Result<(Key, Prepared<K>), LeftOut>>) -> Vec<Collected<K>> {
-        let finish = |(key, Prepared::As(object))| (key, object);
-        prepared.into_iter().map(|prepared| prepared.map(finish)).collect()
+    fn finish(&self, found: Vec<Result<(Key, Found<K>), LeftOut>>) -> Vec<Collected<K>> {
+        let finish = |(key, found): (Key, Found<K>)| match found {
+            Found::Known(shown) => (key, shown),
+            Found::New(Prepared::As(object)) => (key, object.into()),
+        };
+        found.into_iter().map(|found| found.map(finish)).collect()
     }
 
     /// What is wanted of the objects of events: bytes, where they are packed and nothing takes the object itself.
@@ -241,8 +227,8 @@ impl<K: Resource> Gate<K> {
         if let Some(packer) = &self.packer
             && packer.list_ended()
         {
-            let mut objects: Vec<_> = listing.objects.iter_mut().map(|(_, object)| object).collect();
-            objects.retain(|object| object.loose().is_some());
+            let objects = listing.objects.iter_mut().map(|(_, object)| object);
+            let objects: Vec<_> = objects.filter(|object| object.loose().is_some()).collect();
             let loose: Vec<_> = objects.iter().filter_map(|object| object.loose().cloned()).collect();
             for (object, packed) in objects.into_iter().zip(packer.repack(&loose)) {
                 object.pack_as(packed);
@@ -273,13 +259,13 @@ impl<K: Resource> Gate<K> {
 
 /// An object that was packed.
 #[cfg(feature = "compact")]
-fn packed<K>(key: Key, packed: Option<Packed<K>>, extras: Extras<K>) -> (Key, Object<K>) {
+fn packed<K>(key: &Key, packed: Option<Packed<K>>, extras: Extras<K>) -> Object<K> {
     let (decoded, tags) = match extras {
         Extras::None => (None, None),
         Extras::Decoded(object) => (Some(object), None),
         Extras::Tags(tags) => (None, Some(tags)),
     };
-    (key.clone(), Object::packed(key, packed.expect("what is to be packed is"), decoded, tags))
+    Object::packed(key.clone(), packed.expect("what is to be packed is"), decoded, tags)
 }
 
 /// Calls the transform, and makes an error of a panic: one bad object must not stop the source.
@@ -308,7 +294,7 @@ impl<K> Gate<K> {
 
     pub(super) fn reuse<F>(&mut self, known: F)
     where
-        F: Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + Send + Sync + 'static,
+        F: Fn(&Identity<'_>) -> Option<(Key, Shown<K>)> + Send + Sync + 'static,
     {
         self.reuse = Some(Arc::new(known));
     }

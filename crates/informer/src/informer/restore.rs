@@ -61,7 +61,7 @@ fn tags_of<K: Resource + Send + Sync>(objects: &[(Key, Packed<K>)], tagger: &Tag
     let one = |(key, packed): &(Key, Packed<K>)| match &tagger.labels {
         _ if packed.stays_decoded() => None,
         _ if (tagger.looks)() => Some((tagger.tags)(key, &packed.decode())),
-        Some(labels) => Some(packed.with_labels(|found| labels(found))),
+        Some(labels) => Some(packed.with_labels(labels)),
         None => None,
     };
     each(objects, one)

@@ -1,6 +1,6 @@
 //! The initial state while it is being collected.
 
-use crate::{listing::Listing, object::Object};
+use crate::listing::{Listing, Shown};
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 
 /// Objects of a list or of the beginning of a watch, in order of arrival.
@@ -9,19 +9,19 @@ use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 /// no map.
 #[derive(Debug)]
 pub(super) struct Collection<K> {
-    objects: Vec<Option<(Key, Object<K>)>>,
+    objects: Vec<Option<(Key, Shown<K>)>>,
     places: KeyMap<usize>,
     unreadable: Vec<Key>,
 }
 
 impl<K> Collection<K> {
     /// Adds an object of a list.
-    pub(super) fn push(&mut self, key: Key, object: Object<K>) {
+    pub(super) fn push(&mut self, key: Key, object: Shown<K>) {
         self.objects.push(Some((key, object)));
     }
 
     /// Adds an object of a stream, or puts it in the place of its older state.
-    pub(super) fn put(&mut self, key: Key, object: Object<K>) {
+    pub(super) fn put(&mut self, key: Key, object: Shown<K>) {
         if let Some(place) = self.places.get(&key) {
             self.objects[*place] = Some((key, object));
         } else {

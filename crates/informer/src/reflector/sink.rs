@@ -2,8 +2,7 @@
 
 use crate::{
     list_watch::{BoxError, Item, ItemError, Wanted},
-    listing::Listing,
-    object::Object,
+    listing::{Listing, Shown},
 };
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -19,7 +18,7 @@ pub enum LeftOut {
 }
 
 /// An object of a list as a sink takes it, under its key; or why it does not.
-pub type Collected<K> = Result<(Key, Object<K>), LeftOut>;
+pub type Collected<K> = Result<(Key, Shown<K>), LeftOut>;
 
 /// Gives the objects of a list the form in which [`Sink::replace`] takes them. It is used by several threads at once.
 pub struct Collector<K>(Arc<Collect<K>>);

@@ -23,7 +23,7 @@ impl<K> Entry<K> {
     /// The same object, under more index values, of newer indexes.
     pub(crate) fn tagged(&self, more: Vec<Tag>) -> Self {
         let tags = self.tags().iter().cloned().chain(more).chain(self.labels().cloned());
-        Self::new(self.key.clone(), self.shared().kept(), tags.collect())
+        Self::new(self.key.clone(), self.object.clone(), tags.collect())
     }
 
     /// The same object, kept as this.

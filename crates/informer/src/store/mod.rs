@@ -32,4 +32,5 @@ pub use index::{IndexConflict, NAMESPACE, UnknownIndex};
 pub use lister::{Lister, NotFound};
 pub use reader::{Builder, Store, WaitError};
 pub use snapshot::Snapshot;
+pub(crate) use writer::Step;
 pub use writer::{Change, Edit, Replacement, Writer};

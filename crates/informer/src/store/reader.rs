@@ -10,7 +10,7 @@ use super::{
 };
 #[cfg(feature = "compact")]
 use crate::tags::Tagger;
-use crate::{labels::LabelKeeper, object::Object};
+use crate::{labels::LabelKeeper, listing::Shown};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
@@ -268,7 +268,7 @@ impl<K> Store<K> {
 impl<K: Resource> Store<K> {
     /// The object that is meant and its key, if it is here in this very state, by uid and version. Nothing is decoded for it.
     #[must_use]
-    pub fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
+    pub fn same(&self, identity: &Identity<'_>) -> Option<(Key, Shown<K>)> {
         self.cell.peek().same(identity)
     }
 

@@ -5,7 +5,7 @@ use super::{
     index::{Indexes, NAMESPACE, UnknownIndex},
     trie::Trie,
 };
-use crate::{labels::LabelKeeper, object::Object};
+use crate::{labels::LabelKeeper, listing::Shown};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -130,9 +130,9 @@ impl<K> Snapshot<K> {
 
 impl<K: Resource> Snapshot<K> {
     /// The object that is meant and its key, if it is here in this very state, by uid and version.
-    pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Object<K>)> {
+    pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Shown<K>)> {
         let entry = self.entry((&*identity.namespace, &*identity.name))?;
-        entry.is_state(identity).then(|| (entry.key().clone(), entry.shared()))
+        entry.is_state(identity).then(|| (entry.key().clone(), Shown::known(entry.key(), entry.kept())))
     }
 
     /// The objects whose labels match.

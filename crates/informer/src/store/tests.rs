@@ -105,6 +105,20 @@ fn a_list_that_shows_the_same_version_keeps_the_stored_object() {
 }
 
 #[test]
+fn a_list_writes_only_what_it_changes() {
+    let (store, mut writer) = by_users();
+    let all =
+        || (0..100).map(|number| pod(&format!("p{number}")).version(1).uid("u").label("users", "ernie"));
+    replace(&mut writer, all(), 5);
+    let before = store.snapshot();
+    replace(&mut writer, all(), 9);
+    assert!(store.snapshot().objects.is_one_with(&before.objects), "nothing was touched");
+    replace(&mut writer, all().take(99), 10);
+    assert!(!store.snapshot().objects.is_one_with(&before.objects));
+    assert_eq!((before.len(), store.len(), names(&store, "users", "ernie").len()), (100, 99, 99));
+}
+
+#[test]
 fn what_a_list_names_but_could_not_read_is_kept() {
     let (store, mut writer) = by_users();
     put(&mut writer, pod("known").version(1).label("users", "ernie"));

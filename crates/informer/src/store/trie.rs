@@ -77,6 +77,12 @@ impl<T> Trie<T> {
         }
     }
 
+    /// Whether both share everything.
+    #[cfg(test)]
+    pub(crate) fn is_one_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.root, &other.root)
+    }
+
     /// All items, in an order that means nothing.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
         let mut iter = Iter { path: Vec::new(), leaf: [].iter(), left: self.len };

@@ -4,12 +4,14 @@ use super::{
     cell::{Cell, Draft},
     entry::Entry,
     snapshot::Snapshot,
-    trie::Trie,
 };
-use crate::{listing::Listing, object::Object};
+use crate::{
+    listing::{Listing, Shown},
+    object::Object,
+};
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyError, KeyMap, KeyRef, ResourceVersion};
-use std::{fmt, sync::Arc};
+use kube_informer_wire::{Identity, Key, KeyError, KeyHasher, KeyRef, ResourceVersion};
+use std::{collections::HashSet, fmt, hash::BuildHasherDefault, sync::Arc};
 
 /// Changes a [`Store`](super::Store). There is one per store, and dropping it closes the store to [`wait_for`].
 ///
@@ -51,6 +53,14 @@ pub struct Replacement<K> {
     pub changes: Vec<Change<K>>,
 }
 
+/// One step of a replacement: first all that vanished, then each object of the list, in its order.
+pub(crate) enum Step<K> {
+    /// It was there and is not in the list.
+    Removed(Object<K>),
+    /// What became of an object of the list.
+    Changed(Change<K>),
+}
+
 impl<K> Writer<K> {
     pub(super) fn new(cell: Arc<Cell<K>>) -> Self {
         Self { cell }
@@ -64,7 +74,7 @@ impl<K> Writer<K> {
 
 impl<K: Resource> Writer<K> {
     /// What finds the stored object and its key, if it is the very state that is meant.
-    pub(super) fn known(&self) -> impl Fn(&Identity<'_>) -> Option<(Key, Object<K>)> + use<K> {
+    pub(super) fn known(&self) -> impl Fn(&Identity<'_>) -> Option<(Key, Shown<K>)> + use<K> {
         let cell = Arc::clone(&self.cell);
         move |identity| cell.peek().same(identity)
     }
@@ -150,53 +160,74 @@ impl<K: Resource> Edit<'_, K> {
     /// An object that is stored in the very state that the list shows is kept, so a relist of an unchanged cluster
     /// leaves every `Arc` as it was.
     pub fn replace(&mut self, listing: Listing<K>) -> Replacement<K> {
-        let old = std::mem::take(&mut self.draft.state.objects);
-        let mut changes = Vec::with_capacity(listing.objects.len());
-        for (key, object) in listing.objects {
-            let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
-            let known = known.or_else(|| old.find(key.digest(), |entry| *entry.key() == key).cloned());
-            let same = known.as_ref().filter(|known| known.is_unchanged(&object)).cloned();
-            changes.push(match same {
-                Some(same) => {
-                    self.draft.state.objects.insert(staying(&same, &object));
-                    unchanged(&same, object)
-                }
-                None => self.settle(key, object, known.as_ref()),
-            });
-        }
-        for key in &listing.unreadable {
-            if !self.draft.state.contains(key)
-                && let Some(entry) = old.find(key.digest(), |entry| entry.key() == key)
-            {
-                self.draft.state.objects.insert(Arc::clone(entry));
-            }
-        }
-        self.draft.state.version = listing.version.or(self.draft.state.version.take());
-        Replacement { removed: self.forget_vanished(&old), changes }
+        self.replacement(None, listing)
     }
 
     /// Makes the list all that there is in one namespace, and leaves every other namespace as it is; otherwise as
     /// [`replace`](Self::replace). The version stays as it is: it is that of a part.
     pub fn replace_namespace(&mut self, namespace: &str, listing: Listing<K>) -> Replacement<K> {
-        let before: Vec<_> =
-            self.draft.state.in_namespace(namespace).map(|entry| entry.key().clone()).collect();
-        let mut stays: KeyMap<()> = listing.unreadable.into_iter().map(|key| (key, ())).collect();
-        let mut changes = Vec::with_capacity(listing.objects.len());
-        for (key, object) in listing.objects {
-            stays.insert(key.clone(), ());
-            let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
-            changes.push(match known {
-                Some(known) if known.is_unchanged(&object) => {
-                    if known.kept().is_looser_than(&object) {
-                        self.draft.state.objects.insert(staying(&known, &object));
-                    }
-                    unchanged(&known, object)
-                }
-                known => self.settle(key, object, known.as_ref()),
-            });
+        self.replacement(Some(namespace), listing)
+    }
+
+    fn replacement(&mut self, namespace: Option<&str>, listing: Listing<K>) -> Replacement<K> {
+        let mut done =
+            Replacement { removed: Vec::new(), changes: Vec::with_capacity(listing.objects.len()) };
+        self.replace_within(namespace, listing, |step| match step {
+            Step::Removed(object) => done.removed.push(object),
+            Step::Changed(change) => done.changes.push(change),
+        });
+        done
+    }
+
+    /// Makes the list all that there is, or all that there is in one namespace, and tells step by step what that does.
+    ///
+    /// What is as it was is not touched, so that a list costs what it changes.
+    pub(crate) fn replace_within(
+        &mut self,
+        namespace: Option<&str>,
+        listing: Listing<K>,
+        mut tell: impl FnMut(Step<K>),
+    ) {
+        for key in self.vanished(namespace, &listing) {
+            self.remove(&key).into_iter().for_each(|object| tell(Step::Removed(object)));
         }
-        let gone = before.iter().filter(|key| !stays.contains_key(*key));
-        Replacement { removed: gone.filter_map(|key| self.remove(key)).collect(), changes }
+        for (key, shown) in listing.objects {
+            tell(Step::Changed(self.show(key, shown)));
+        }
+        if namespace.is_none() {
+            self.draft.state.version = listing.version.or(self.draft.state.version.take());
+        }
+    }
+
+    /// The keys of what is there and is not in the list.
+    fn vanished(&self, namespace: Option<&str>, listing: &Listing<K>) -> Vec<Key> {
+        let named = listing.objects.iter().map(|(key, _)| key).chain(&listing.unreadable);
+        let named: HashSet<&Key, BuildHasherDefault<KeyHasher>> = named.collect();
+        let is_gone = |entry: &&Entry<K>| !named.contains(entry.key());
+        let key = |entry: &Entry<K>| entry.key().clone();
+        match namespace {
+            None => self.draft.state.iter().filter(is_gone).map(key).collect(),
+            Some(namespace) => self.draft.state.in_namespace(namespace).filter(is_gone).map(key).collect(),
+        }
+    }
+
+    /// Takes in an object that a list shows.
+    fn show(&mut self, key: Key, shown: Shown<K>) -> Change<K> {
+        let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
+        if let Some(known) = known.as_ref().filter(|known| shown.is(known.kept())) {
+            return Change::Unchanged(known.shared());
+        }
+        let object = shown.into_object(&key);
+        match known {
+            Some(known) if known.is_unchanged(&object) => {
+                if known.kept().is_looser_than(&object) {
+                    let smaller = Arc::new(known.kept_as(object.kept()));
+                    self.draft.state.objects.insert(smaller);
+                }
+                Change::Unchanged(known.shared())
+            }
+            known => self.settle(key, object, known.as_ref()),
+        }
     }
 
     /// Puts in all that a first list of everything, or of one namespace, shows, and gives the entries, in its order. Nothing
@@ -208,6 +239,7 @@ impl<K: Resource> Edit<'_, K> {
             if let Some(twice) = &twice {
                 entries.retain(|entry| !Arc::ptr_eq(entry, twice));
             }
+            let object = object.into_object(&key);
             entries.push(self.draft.enter(twice.as_ref(), key, object));
         }
         entries
@@ -228,30 +260,4 @@ impl<K: Resource> Edit<'_, K> {
             None => Change::Added(object),
         }
     }
-
-    fn forget_vanished(&mut self, old: &Trie<Arc<Entry<K>>>) -> Vec<Object<K>> {
-        let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
-        let mut removed = Vec::new();
-        for entry in old.iter() {
-            if objects.find(entry.key().digest(), |held| held.key() == entry.key()).is_none() {
-                indexes.update(entry.key(), Some(entry), None);
-                removed.push(entry.shared());
-            }
-        }
-        removed
-    }
-}
-
-/// The entry that stays where a list shows the state that is stored: the stored one, unless the list has it in the smaller.
-fn staying<K>(stored: &Arc<Entry<K>>, listed: &Object<K>) -> Arc<Entry<K>> {
-    if stored.kept().is_looser_than(listed) {
-        Arc::new(stored.kept_as(listed.kept()))
-    } else {
-        Arc::clone(stored)
-    }
-}
-
-/// What is told of a state that is stored: the stored object, which may be the one that was listed.
-fn unchanged<K>(stored: &Entry<K>, listed: Object<K>) -> Change<K> {
-    Change::Unchanged(if stored.kept().is(&listed) { listed } else { stored.shared() })
 }

@@ -233,7 +233,8 @@ async fn a_relist_shares_what_is_known() {
     let before = store.get("a").unwrap();
     let batch = fifo.pop().await.unwrap();
     let crate::fifo::Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
-    assert!(Arc::ptr_eq(&listing.objects[0].1.arc(), &before));
+    let (key, shown) = &listing.objects[0];
+    assert!(Arc::ptr_eq(&shown.object(key).arc(), &before));
     assert_eq!(transforms.load(Ordering::Relaxed), 3, "R52: once per object that is new");
     cancel.cancel();
     task.await.unwrap();

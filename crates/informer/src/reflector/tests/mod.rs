@@ -61,7 +61,7 @@ impl Sink<Pod> for Recorder {
     }
 
     async fn replace(&mut self, listing: Listing<Pod>) -> Result<(), BoxError> {
-        let objects: Vec<_> = listing.objects.iter().map(|(_, pod)| brief(pod)).collect();
+        let objects: Vec<_> = listing.objects.iter().map(|(key, pod)| brief(&pod.object(key))).collect();
         let version = listing.version.map_or("-".into(), |version| version.to_string());
         self.note(format!("replace {version} [{}]", objects.join(" ")))
     }

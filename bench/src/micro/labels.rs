@@ -1,0 +1,58 @@
+//! What it takes to select compact pods by label, where labels are kept beside them and where they are not.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_devserver::{Churn, DevServer};
+use kube_informer::{Informer, Keep, wire::LabelSelector};
+use kube_informer_bench_client::usage::Usage;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, hint::black_box, time::Instant};
+
+/// How often each thing is done; the fastest counts.
+const TURNS: usize = 5;
+
+/// Selects about one in a hundred of so many pods; `kept` says which labels are kept: `all`, `none` or some name.
+pub(super) async fn measure(pods: u64, kept: &str) -> Result<Value, String> {
+    let server = DevServer::start();
+    server.churn(Churn::pods(pods));
+    let before = Usage::now().rss;
+    let builder = Informer::<Pod>::new(server.client()).keep(Keep::Compact);
+    let builder = match kept {
+        "all" => builder.keep_labels(),
+        "none" => builder,
+        name => builder.keep_labels_named([name]),
+    };
+    let informer = builder.start().map_err(|error| error.to_string())?;
+    informer.synced().await.map_err(|error| error.to_string())?;
+    let rss = Usage::now().rss - before;
+    let selector = one_in_a_hundred(&informer, kept)?;
+    let time = |work: &dyn Fn() -> usize| {
+        let turns = (0..TURNS).map(|_| {
+            let began = Instant::now();
+            (black_box(work()), began.elapsed().as_secs_f64() * 1e6)
+        });
+        turns.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default()
+    };
+    let (matches, objects) = time(&|| informer.matching(&selector).len());
+    let (_, keys) = time(&|| informer.matching_keys(&selector).len());
+    informer.stop().await;
+    Ok(json!({
+        "selector": selector.to_string(), "matches": matches, "matching_microseconds": objects,
+        "keys_microseconds": keys, "rss": rss,
+    }))
+}
+
+/// The label that about one in a hundred has, of the name that is kept if only one is.
+fn one_in_a_hundred(informer: &Informer<Pod>, kept: &str) -> Result<LabelSelector, String> {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for pod in informer.snapshot().iter() {
+        for (name, value) in pod.object().metadata.labels.iter().flatten() {
+            if matches!(kept, "all" | "none") || name == kept {
+                *counts.entry(format!("{name}={value}")).or_default() += 1;
+            }
+        }
+    }
+    let wanted = informer.len() / 100;
+    let best = counts.into_iter().min_by_key(|(_, count)| count.abs_diff(wanted));
+    let (label, _) = best.ok_or("no pod has a label")?;
+    label.parse().map_err(|error| format!("`{label}` is no selector: {error}"))
+}
