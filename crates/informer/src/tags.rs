@@ -31,8 +31,11 @@ pub(crate) struct Tagger<K> {
     pub(crate) looks: Box<dyn Fn() -> bool + Send + Sync>,
     pub(crate) tags: Box<Work<K>>,
     /// Finds the tags where there are no such indexes, if labels are kept.
-    pub(crate) labels: Option<Box<dyn Fn(Labels<'_>) -> Tags + Send + Sync>>,
+    pub(crate) labels: Option<Box<OfLabels>>,
 }
+
+#[cfg(feature = "compact")]
+pub(crate) type OfLabels = dyn Fn(Labels<'_>) -> Tags + Send + Sync;
 
 #[cfg(feature = "compact")]
 type Work<K> = dyn Fn(&Key, &K) -> Tags + Send + Sync;

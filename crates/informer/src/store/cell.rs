@@ -5,12 +5,9 @@ use super::{
     index::{IndexConflict, Indexes, Panics},
     snapshot::Snapshot,
 };
-use crate::{labels::LabelKeeper, object::Object};
 #[cfg(feature = "compact")]
-use crate::{
-    list_watch::Labels,
-    tags::{Tagger, Tags},
-};
+use crate::tags::{OfLabels, Tagger, Tags};
+use crate::{labels::LabelKeeper, object::Object};
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
 use std::{
@@ -104,13 +101,12 @@ impl<K: Send + Sync + 'static> Cell<K> {
     /// What works out the tags of an object before it is written.
     pub(super) fn tagger(self: &Arc<Self>) -> Tagger<K> {
         let (looks, cell, labelled) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
-        let labels =
-            self.peek().labels.clone().map(|keeper| -> Box<dyn Fn(Labels<'_>) -> Tags + Send + Sync> {
-                Box::new(move |labels| {
-                    let tags = keeper.tag(labels).into_iter().collect();
-                    Tags { indexes: labelled.peek().indexes.count(), tags }
-                })
-            });
+        let labels = self.peek().labels.clone().map(|keeper| -> Box<OfLabels> {
+            Box::new(move |labels| {
+                let tags = keeper.tag(labels).into_iter().collect();
+                Tags { indexes: labelled.peek().indexes.count(), tags }
+            })
+        });
         Tagger {
             looks: Box::new(move || looks.peek().indexes.have_functions()),
             tags: Box::new(move |key, object| {
