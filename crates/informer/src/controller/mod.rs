@@ -4,7 +4,8 @@ mod event;
 mod apply;
 mod run;
 
-#[cfg(all(test, feature = "compact"))]
+#[cfg(test)]
+#[cfg(feature = "compact")]
 mod selecting;
 #[cfg(test)]
 mod tests;

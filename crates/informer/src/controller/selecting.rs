@@ -163,7 +163,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn key(name: u8) -> Key {
-    format!("{}/p{name}", if name % 3 == 0 { "a" } else { "b" }).parse().unwrap()
+    format!("{}/p{name}", if name.is_multiple_of(3) { "a" } else { "b" }).parse().unwrap()
 }
 
 fn live(mut world: World, seeds: &[Labels], acts: Vec<Act>, decodes: impl Fn(usize, usize) -> bool) {
