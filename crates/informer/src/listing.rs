@@ -73,6 +73,7 @@ impl<K> Shown<K> {
     }
 
     /// The object, which is listed under `key`.
+    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
     pub(crate) fn into_object(self, key: &Key) -> Object<K> {
         match self.0 {
             Form::Object(object) => object,
