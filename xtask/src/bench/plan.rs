@@ -9,6 +9,9 @@ use crate::bench::row::{Pace, Phase};
 /// A memory figure is the same in every round, but for chance at the start.
 const STEADY: usize = 2;
 
+/// So many more rounds has what is brief.
+const MORE: usize = 2;
+
 /// A contender with its phases, each of which runs in so many rounds, the first ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -69,8 +72,9 @@ fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
     match (options.effort, figure.row.pace()) {
         (Effort::Even, _) | (Effort::ByTarget, Pace::Cheap) => options.rounds,
         (Effort::ByTarget, Pace::Noisy) if rests => options.rounds,
+        (Effort::ByTarget, Pace::Brief) if rests => options.rounds + MORE,
         (Effort::ByTarget, Pace::Steady) if rests => options.rounds.min(STEADY),
-        (Effort::ByTarget, Pace::Noisy | Pace::Steady | Pace::Long) => 1,
+        (Effort::ByTarget, Pace::Noisy | Pace::Brief | Pace::Steady | Pace::Long) => 1,
     }
 }
 
@@ -96,11 +100,11 @@ mod tests {
         // No target is relative to the relists of kube-rs, nor of the rates of compact caches.
         assert_eq!(
             quick(Contender::KubeList),
-            [(Phase::Sync, 7), (Phase::Relist, 1), (Phase::Storm, 7), (Phase::Latency, 7)]
+            [(Phase::Sync, 9), (Phase::Relist, 1), (Phase::Storm, 7), (Phase::Latency, 7)]
         );
         assert_eq!(
             quick(Contender::OursCompact),
-            [(Phase::Sync, 7), (Phase::Relist, 7), (Phase::Storm, 1), (Phase::Latency, 1)]
+            [(Phase::Sync, 9), (Phase::Relist, 7), (Phase::Storm, 1), (Phase::Latency, 1)]
         );
         assert_eq!(quick(Contender::OursStripped), [(Phase::Sync, 2)]);
         assert_eq!(quick(Contender::GoJson), [(Phase::Sync, 1), (Phase::Storm, 1)]);
