@@ -82,7 +82,8 @@ async fn reads_are_what_a_cache_of_whole_objects_gives() {
             check_equal(&whole, &compact);
             let keys = compact.keys();
             let each = compact.snapshot().compact_bytes() / keys.len();
-            assert!(each < if without { 400 } else { 500 }, "{each} bytes a pod");
+            // Alone they would take 530 and 690; how many come before there is a dictionary is up to the threads.
+            assert!(each < if without { 450 } else { 560 }, "{each} bytes a pod");
             assert_eq!(whole.snapshot().compact_bytes(), 0);
             let version = label(&server, &keys[..20], &format!("{strategy:?}-{without}")).await;
             for pods in [&whole, &compact] {
