@@ -37,10 +37,10 @@ pub(crate) fn all(
     keep: &mut dyn FnMut(&Setting, &Rounds) -> Result<()>,
 ) -> Result<(Setting, Rounds)> {
     let mut servers = Servers::default();
-    let (mut rounds, of) = (Rounds::default(), rig.options.rounds);
+    let mut rounds = Rounds::default();
     let mut setting = Setting {
         count,
-        rounds: of,
+        rounds: rig.options.rounds,
         busy: None,
         checksum: "none".to_owned(),
         server: "no server",
@@ -48,6 +48,7 @@ pub(crate) fn all(
         is_complete: false,
     };
     let turns = plan::turns(plan);
+    let of = turns.last().map_or(0, |turn| turn.round + 1);
     for (at, turn) in turns.iter().enumerate() {
         let (contender, round) = (turn.contender, turn.round + 1);
         if at == 0 || turns[at - 1].round != turn.round {
