@@ -121,6 +121,9 @@ fn newest_first<T: Ord>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube_informer::store::Store;
+    use serde_json::json;
+    use std::sync::Arc;
 
     #[test]
     fn what_is_looked_up_comes_newest_first_and_is_given_up_in_between() {
@@ -135,5 +138,28 @@ mod tests {
         };
         assert_eq!(newest_first(keys, count, || looked.get() < 2), None);
         assert_eq!(looked.get(), 2);
+    }
+
+    #[test]
+    fn a_list_is_in_the_order_that_it_is_said_to_be() {
+        let (store, mut writer) = Store::<DynamicObject>::builder().build().unwrap();
+        let mut edit = writer.edit();
+        // The name, when it was created, and at which version it changed last.
+        for (name, second, version) in [("b-old", 1, "9"), ("a-mid", 2, "5"), ("b-new", 3, "10")] {
+            let object = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "namespace": "n",
+                "resourceVersion": version, "creationTimestamp": format!("2026-01-01T00:00:0{second}Z") } });
+            edit.insert(Arc::new(serde_json::from_value(object).unwrap())).unwrap();
+        }
+        drop(edit);
+        let shown = |search: &str, order| {
+            let query = Query { search: search.to_owned(), filter: None, order };
+            let keys = query.answer(&store.snapshot(), || true).unwrap();
+            keys.iter().map(|key| key.name().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("", Order::Name), ["a-mid", "b-new", "b-old"]);
+        assert_eq!(shown("", Order::Age), ["b-new", "a-mid", "b-old"]);
+        assert_eq!(shown("", Order::Change), ["b-new", "b-old", "a-mid"]);
+        assert_eq!(shown("n/b-", Order::Age), ["b-new", "b-old"]);
+        assert!(shown("c", Order::Name).is_empty());
     }
 }

@@ -49,7 +49,9 @@ async fn one_walks_from_kinds_to_objects_to_changes() {
     let mut terminal = start(&cluster, "pods");
     terminal.wait("50 pods", |text| row(text, "pods").get(2) == Some(&"50".into()));
     terminal.press("\r");
-    terminal.wait_for("pods > 50 by name");
+    let text = terminal.wait_for("pods > 50 by name");
+    let first: Vec<_> = text.lines().skip(3).take(3).map(|line| row(line, "mail")[1].clone()).collect();
+    assert_eq!(first, ["worker-01", "worker-03", "worker-05"], "{text}");
     terminal.press("/worker-33");
     terminal.wait_for("pods > 1 by name, /worker-33_");
     terminal.press("\r\r");
