@@ -27,10 +27,20 @@ enum Reached {
 #[derive(Debug, Clone, PartialEq)]
 struct Compared {
     name: String,
+    /// Whether it is a time or a rate that no peer stands beside: as much a figure of the machine, at that hour.
+    is_absolute: bool,
     reached: Vec<Reached>,
 }
 
-/// Prints the comparison, and says how many targets are too far apart.
+/// A target of one run.
+#[derive(Debug, Clone, PartialEq)]
+struct Target {
+    name: String,
+    is_absolute: bool,
+    reached: Reached,
+}
+
+/// Prints the comparison, and says how many targets are too far apart, of those that are no figures of the machine.
 ///
 /// # Errors
 /// A file that is no complete output of `--json`, or runs that have nothing in common.
@@ -45,23 +55,26 @@ pub(crate) fn run(files: &[PathBuf]) -> Result<usize> {
     if alone > 0 {
         println!("{alone} more targets are not in all of them");
     }
-    let apart = compared.iter().filter(|one| !one.is_near()).count();
-    println!("{} targets, {apart} further apart than {:.0} %", compared.len(), (APART - 1.0) * 100.0);
-    Ok(apart)
+    let (absolute, ratios): (Vec<_>, Vec<_>) = compared.iter().partition(|one| one.is_absolute);
+    let apart = |some: &[&Compared]| some.iter().filter(|one| !one.is_near()).count();
+    let percent = (APART - 1.0) * 100.0;
+    println!("{} ratios and sizes, {} further apart than {percent:.0} %", ratios.len(), apart(&ratios));
+    println!("{} times and rates of this machine, {} further apart", absolute.len(), apart(&absolute));
+    Ok(apart(&ratios))
 }
 
 /// The targets that all runs have, and how many there are besides.
 fn compare(runs: &[Value]) -> Result<(Vec<Compared>, usize)> {
     let runs = runs.iter().map(targets).collect::<Result<Vec<_>>>()?;
-    let names: BTreeSet<_> = runs.iter().flatten().map(|(name, _)| name).collect();
-    let of = |run: &[(String, Reached)], name: &str| {
-        run.iter().find(|(other, _)| other == name).map(|(_, reached)| *reached)
-    };
+    let names: BTreeSet<_> = runs.iter().flatten().map(|target| &target.name).collect();
+    let of =
+        |run: &[Target], name: &str| run.iter().find(|other| other.name == name).map(|target| target.reached);
     let mut compared = Vec::new();
     // In the order of the table.
-    for (name, _) in runs.first().context("there is nothing to compare")? {
+    for Target { name, is_absolute, .. } in runs.first().context("there is nothing to compare")? {
         let reached: Option<Vec<_>> = runs.iter().map(|run| of(run, name)).collect();
-        compared.extend(reached.map(|reached| Compared { name: name.clone(), reached }));
+        let (name, is_absolute) = (name.clone(), *is_absolute);
+        compared.extend(reached.map(|reached| Compared { name, is_absolute, reached }));
     }
     ensure!(!compared.is_empty(), "these runs have no target in common");
     let alone = names.len() - compared.len();
@@ -69,7 +82,7 @@ fn compare(runs: &[Value]) -> Result<(Vec<Compared>, usize)> {
 }
 
 /// Every target of a run, by a name that says of which objects it is.
-fn targets(run: &Value) -> Result<Vec<(String, Reached)>> {
+fn targets(run: &Value) -> Result<Vec<Target>> {
     let mut found = Vec::new();
     for document in run.as_array().context("there are no documents")? {
         let objects = document["objects"].as_u64().context("a document does not say of how many objects")?;
@@ -84,7 +97,10 @@ fn targets(run: &Value) -> Result<Vec<(String, Reached)>> {
                 let words = [&figure["row"], &figure["figure"], &figure["contender"], &target["target"]];
                 let [row, key, contender, limit] = words.map(|word| word.as_str().unwrap_or_default());
                 let name = format!("{row:<4} {key:<22} {contender:<18} {limit:<36} of {objects}");
-                found.push((name, reached));
+                let is_time =
+                    matches!(figure["unit"].as_str(), Some("Seconds" | "Nanoseconds" | "PerSecond"));
+                // A target that is relative names its peers behind an `x`.
+                found.push(Target { name, is_absolute: is_time && !limit.contains("x "), reached });
             }
         }
     }
@@ -123,7 +139,11 @@ fn table(compared: &[Compared], paint: Paint) -> String {
         };
         let reached: Vec<_> = one.reached.iter().map(|reached| format!("{:>12}", show(reached))).collect();
         let apart = one.factor().map_or(String::new(), |factor| format!("{:+.1} %", (factor - 1.0) * 100.0));
-        let mark = if one.is_near() { paint.green("near") } else { paint.red("APART") };
+        let mark = match (one.is_near(), one.is_absolute) {
+            (true, _) => paint.green("near"),
+            (false, true) => "of the machine".to_owned(),
+            (false, false) => paint.red("APART"),
+        };
         _ = writeln!(text, "{:<92} {}  {apart:>9}  {mark}", one.name, reached.join(" "));
     }
     text
@@ -179,6 +199,22 @@ mod tests {
         let (compared, alone) = compare(&[one.clone(), two]).unwrap();
         assert_eq!((compared.len(), alone), (1, 1));
         assert!(compare(&[one, json!([])]).is_err());
+    }
+
+    #[test]
+    fn times_without_a_peer_are_known_by_unit_and_target() {
+        let figure = |unit: &str, target: &str| {
+            let targets = json!([{ "target": target, "reached": 1.0, "met": true }]);
+            let figure =
+                json!({ "row": "W9", "figure": "f", "contender": "ours", "unit": unit, "targets": targets });
+            let run = json!([{ "objects": 7, "complete": true, "figures": [figure] }]);
+            compare(&[run.clone(), run]).unwrap().0[0].is_absolute
+        };
+        assert!(figure("PerSecond", ">= 1.00M/s"));
+        assert!(figure("Nanoseconds", "<= 200 ns"));
+        assert!(!figure("Seconds", "<= 0.8x client-go"));
+        assert!(!figure("Bytes", "<= 800 B"));
+        assert!(!figure("Times", "<= 1.15x"));
     }
 
     #[test]

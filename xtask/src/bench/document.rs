@@ -45,7 +45,6 @@ pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Valu
                 "unit": format!("{:?}", figure.unit),
                 "contender": line.contender.name(),
                 "values": line.values,
-                "rule": format!("{:?}", figure.unit.rule()),
                 "value": line.value.value,
                 "told_in_time": line.behind,
                 "ratio": line.ratio.map(spread),

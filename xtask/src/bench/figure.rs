@@ -32,15 +32,6 @@ pub(crate) enum Unit {
     Share,
 }
 
-/// Which of several values stands for all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// The best one: what disturbs a run costs it time, and nothing makes it faster than it is.
-    Best,
-    /// The middle one.
-    Median,
-}
-
 /// What one of ours is to reach.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
@@ -70,14 +61,6 @@ impl Limit {
 impl Unit {
     pub(crate) fn is_more_better(self) -> bool {
         matches!(self, Self::PerSecond | Self::Share)
-    }
-
-    pub(crate) fn rule(self) -> Rule {
-        match self {
-            Self::Seconds | Self::Nanoseconds | Self::PerSecond => Rule::Best,
-            // A latency is of a window, and already the worst of many; the others are not disturbed.
-            Self::Milliseconds | Self::Bytes | Self::Events | Self::Times | Self::Share => Rule::Median,
-        }
     }
 
     /// The best of values.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::bench::contender::Contender;
-use crate::bench::figure::{Figure, Rule, Unit};
+use crate::bench::figure::Figure;
 use crate::bench::talk::number;
 
 /// The figures of one contender in one round; one that was taken several times has several values.
@@ -78,7 +78,7 @@ impl Rounds {
             return None;
         }
         let ratio = |values: &dyn Fn(Contender) -> Vec<f64>| {
-            let one = |contender: Contender| figure.unit.stands_for(&values(contender));
+            let one = |contender: Contender| median(&values(contender));
             let base = figure.unit.best(to.iter().filter_map(|other| one(*other)))?;
             (base > 0.0).then_some(one(of)? / base)
         };
@@ -96,19 +96,11 @@ fn values<'r>(round: &'r BTreeMap<Contender, Measured>, contender: Contender, ke
     round.get(&contender).and_then(|measured| measured.0.get(key)).map_or(&[], Vec::as_slice)
 }
 
-impl Unit {
-    /// The value that stands for several; nothing where there are none.
-    pub(crate) fn stands_for(self, values: &[f64]) -> Option<f64> {
-        match self.rule() {
-            Rule::Best => self.best(values.iter().copied()),
-            Rule::Median => median(values),
-        }
-    }
-
-    /// The same with the least and the most.
-    pub(crate) fn spread(self, values: &[f64]) -> Option<Spread> {
+impl Spread {
+    /// The value in the middle, with the least and the most; nothing where there are none.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let end = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-        Some(Spread { value: self.stands_for(values)?, least: end(f64::min)?, most: end(f64::max)? })
+        Some(Self { value: median(values)?, least: end(f64::min)?, most: end(f64::max)? })
     }
 }
 
@@ -127,6 +119,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::figure::Unit;
     use crate::bench::row::Row;
     use Contender::{Go, GoJson, KubeList, Ours};
 
@@ -163,31 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn time_is_the_best_of_its_values_and_memory_the_median() {
-        let values = [3.0, 1.0, 2.5];
-        for (unit, value) in [
-            (Unit::Seconds, 1.0),
-            (Unit::Nanoseconds, 1.0),
-            (Unit::PerSecond, 3.0),
-            (Unit::Bytes, 2.5),
-            (Unit::Milliseconds, 2.5),
-        ] {
-            assert_eq!(unit.spread(&values), Some(Spread { value, least: 1.0, most: 3.0 }), "{unit:?}");
-        }
-        assert_eq!(Unit::Seconds.spread(&[]), None);
+    fn the_value_in_the_middle_stands_for_all() {
+        assert_eq!(Spread::of(&[3.0, 1.0, 2.5]), Some(Spread { value: 2.5, least: 1.0, most: 3.0 }));
+        assert_eq!(Spread::of(&[]), None);
     }
 
     #[test]
-    fn ratios_are_of_what_stands_for_all_rounds_to_the_best_peer() {
+    fn ratios_are_of_the_middle_of_all_rounds_to_the_best_peer() {
         let rounds = rounds(&[
-            &[(Ours, &[2.0, 9.0]), (Go, &[4.0]), (KubeList, &[8.0])],
-            &[(Ours, &[3.0]), (Go, &[2.5])],
+            &[(Ours, &[2.0, 4.0]), (Go, &[4.0]), (KubeList, &[8.0])],
+            &[(Ours, &[9.0]), (Go, &[6.0])],
         ]);
         let ratio = |unit, to: &[Contender]| rounds.ratio(Ours, to, &figure(unit));
-        let best = Spread { value: 0.8, least: 0.5, most: 1.2 };
-        assert_eq!(ratio(Unit::Seconds, &[Go, KubeList]), Some(best));
-        let most = Spread { value: 9.0 / 8.0, least: 9.0 / 8.0, most: 1.2 };
-        assert_eq!(ratio(Unit::PerSecond, &[Go, KubeList]), Some(most));
+        let to_least = Spread { value: 4.0 / 5.0, least: 3.0 / 4.0, most: 9.0 / 6.0 };
+        assert_eq!(ratio(Unit::Seconds, &[Go, KubeList]), Some(to_least));
+        let to_most = Spread { value: 4.0 / 8.0, least: 3.0 / 8.0, most: 9.0 / 6.0 };
+        assert_eq!(ratio(Unit::PerSecond, &[Go, KubeList]), Some(to_most));
         assert_eq!(ratio(Unit::Seconds, &[GoJson]), None);
     }
 

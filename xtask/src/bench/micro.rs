@@ -21,6 +21,8 @@ struct Size {
     reading: u64,
     /// How often a part that takes no time is measured.
     turns: usize,
+    /// How often a slow handler is, and none.
+    slow: usize,
 }
 
 /// A contender, its program, and how much it gets to do.
@@ -95,7 +97,7 @@ impl Parts<'_> {
     /// With and without a slow handler, in turn.
     fn slow(&mut self) -> Result<()> {
         let (mut without, mut with) = (Vec::new(), Vec::new());
-        for _ in 0..self.size.turns {
+        for _ in 0..self.size.slow {
             for (sleep, p99) in [(0, &mut without), (10, &mut with)] {
                 let told = self.run("slow", &[self.size.milliseconds, sleep])?;
                 // A latency of nothing that was told is no figure.
@@ -115,14 +117,19 @@ impl Parts<'_> {
 
 fn size(options: &Options) -> Size {
     let milliseconds = (options.hold.as_millis() as u64).min(5_000);
-    let full = Size { events: 200_000, items: 1_000_000, milliseconds, reading: milliseconds, turns: 2 };
+    let full =
+        Size { events: 200_000, items: 1_000_000, milliseconds, reading: milliseconds, turns: 2, slow: 2 };
     match (options.profile, options.effort) {
         (Profile::Debug, _) => {
-            Size { events: 2_000, items: 10_000, milliseconds: 100, reading: 100, turns: 1 }
+            Size { events: 2_000, items: 10_000, milliseconds: 100, reading: 100, turns: 1, slow: 1 }
         }
         (Profile::Release, Effort::Even) => full,
-        (Profile::Release, Effort::ByTarget) => {
-            Size { events: 50_000, milliseconds: milliseconds / 2, reading: milliseconds / 4, ..full }
-        }
+        (Profile::Release, Effort::ByTarget) => Size {
+            events: 50_000,
+            milliseconds: milliseconds / 4,
+            reading: milliseconds / 4,
+            slow: 5,
+            ..full
+        },
     }
 }

@@ -107,7 +107,6 @@ fn footer(setting: &Setting) -> String {
     format!(
         "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
-Times and rates: the best of what was measured, everything else: the median; then the least and the most. Then the ratio to the best
-peer, of the same, with the least and the most of a round."
+The median of what was measured, the least and the most; then its ratio to that of the best peer, with the least and the most of a round."
     )
 }

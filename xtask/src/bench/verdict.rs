@@ -2,7 +2,7 @@
 
 use crate::bench::contender::Contender;
 use crate::bench::figure::{Figure, Limit, Target};
-use crate::bench::measured::{Rounds, Spread};
+use crate::bench::measured::{Rounds, Spread, median};
 
 /// One line of the table: a figure of one contender.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ fn line(figure: &Figure, rounds: &Rounds, contender: Contender) -> Option<Line> 
     let targets = figure.targets.iter().filter(|target| target.of == contender);
     Some(Line {
         contender,
-        value: figure.unit.spread(&values)?,
+        value: Spread::of(&values)?,
         behind: rounds.behind(contender, figure),
         ratio: rounds.ratio(contender, figure.peers, figure),
         targets: targets.filter_map(|target| judge(figure, rounds, target)).collect(),
@@ -62,7 +62,7 @@ fn judge(figure: &Figure, rounds: &Rounds, target: &Target) -> Option<Judged> {
     }
     let reached = match (is_behind, peers) {
         (true, _) => None,
-        (false, []) => Some(figure.unit.stands_for(&value)?),
+        (false, []) => Some(median(&value)?),
         (false, peers) => rounds.ratio(target.of, peers, figure).map(|ratio| ratio.value),
     };
     let is_met = match (reached, target.limit) {
