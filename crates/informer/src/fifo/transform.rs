@@ -127,13 +127,12 @@ impl<K: Resource> Gate<K> {
             Some(transform) => {
                 let key =
                     Key::of(&*object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-                run(transform, *object).map(Box::new).map_err(|cause| (key, cause))
+                run(transform, Item::alone(object)).map(Arc::new).map_err(|cause| (key, cause))
             }
         };
         let object = outcome
             .map_err(|(key, cause)| self.reject(Some(key.clone()), Rejected::Transform { key, cause }))?;
         let key = Key::of(&*object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-        let object = Arc::<K>::from(object);
         #[cfg(feature = "compact")]
         if let (Some(packer), Some(wire)) = (&self.packer, &wire)
             && let Some(loose) = Loose::new(wire, &Identity::of(&*object), self.transform.as_ref())

@@ -11,10 +11,10 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 /// by whoever takes them in: an object that is known already, in the very same state, never is.
 pub struct Item<K>(Form<K>);
 
-/// Objects are large, and on their way pass through many hands: so they stay where they are.
+/// Objects are large, and on their way pass through many hands: so they are put where a store keeps them, and stay there.
 enum Form<K> {
-    Object(Box<K>),
-    Wire(Wire<K>, Option<Box<K>>),
+    Object(Arc<K>),
+    Wire(Wire<K>, Option<Arc<K>>),
     /// Bytes that are known to decode.
     Sound(Wire<K>),
 }
@@ -122,17 +122,17 @@ impl<K> Decoder<K> {
 
 impl<K> Wire<K> {
     /// Finds out whether it can be decoded: by looking through it where nobody wants the object, and by decoding it otherwise.
-    fn check(&self, wanted: Wanted) -> Result<Option<Box<K>>, ItemError> {
+    fn check(&self, wanted: Wanted) -> Result<Option<Arc<K>>, ItemError> {
         match &self.decoder.probe {
             Some(probe) if wanted == Wanted::Bytes && self.decoder.looks_through => {
                 probe(&self.raw, &mut |_| {})?;
                 Ok(None)
             }
-            Some(_) | None => Ok(Some(Box::new(self.decoder.decode(&self.raw)?))),
+            Some(_) | None => Ok(Some(Arc::new(self.decoder.decode(&self.raw)?))),
         }
     }
 
-    fn found(self, object: Option<Box<K>>) -> Form<K> {
+    fn found(self, object: Option<Arc<K>>) -> Form<K> {
         if object.is_some() { Form::Wire(self, object) } else { Form::Sound(self) }
     }
 }
@@ -170,7 +170,7 @@ impl<K> Item<K> {
         Ok(match self.0 {
             Form::Wire(wire, None) | Form::Sound(wire) => {
                 let object = wire.decoder.decode(&wire.raw)?;
-                Self(Form::Wire(wire, Some(Box::new(object))))
+                Self(Form::Wire(wire, Some(Arc::new(object))))
             }
             form => Self(form),
         })
@@ -212,7 +212,7 @@ impl<K> Item<K> {
     /// # Errors
     /// [`ItemError`] if it cannot be decoded.
     pub fn into_object(self) -> Result<K, ItemError> {
-        Ok(*self.into_parts()?.0)
+        Ok(Self::alone(self.into_parts()?.0))
     }
 
     /// The bytes of an object that is not decoded, if they say which one it is and it is certain that they can be decoded
@@ -237,13 +237,18 @@ impl<K> Item<K> {
         Ok(Some((wire, identity)))
     }
 
-    /// The object, and its bytes where there are some.
-    pub(crate) fn into_parts(self) -> Result<(Box<K>, Option<Wire<K>>), ItemError> {
+    /// The object out of the parts of an item, which nobody else has.
+    pub(crate) fn alone(object: Arc<K>) -> K {
+        Arc::into_inner(object).expect("an item is not shared")
+    }
+
+    /// The object, and its bytes where there are some. Nobody else has it.
+    pub(crate) fn into_parts(self) -> Result<(Arc<K>, Option<Wire<K>>), ItemError> {
         Ok(match self.0 {
             Form::Object(object) => (object, None),
             Form::Wire(wire, Some(object)) => (object, Some(wire)),
             Form::Wire(wire, None) | Form::Sound(wire) => {
-                (Box::new(wire.decoder.decode(&wire.raw)?), Some(wire))
+                (Arc::new(wire.decoder.decode(&wire.raw)?), Some(wire))
             }
         })
     }
@@ -262,7 +267,7 @@ impl<K: Resource> Item<K> {
 
 impl<K> From<K> for Item<K> {
     fn from(object: K) -> Self {
-        Self(Form::Object(Box::new(object)))
+        Self(Form::Object(Arc::new(object)))
     }
 }
 

@@ -39,7 +39,7 @@ fn meant<K: Resource>(shard: &ShardSelector, item: Item<K>) -> Result<Option<Ite
 
 impl<K, L> ListerWatcher<K> for Sharded<L>
 where
-    K: Resource + Send + 'static,
+    K: Resource + Send + Sync + 'static,
     L: ListerWatcher<K>,
 {
     fn list<'a>(
