@@ -3,7 +3,7 @@
 use super::{
     error::Error,
     name::Name,
-    within::{Node, Within},
+    within::{Node, Step, Within},
 };
 use serde::{
     Deserializer,
@@ -18,20 +18,20 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        if !self.0.next_member()? {
-            return Ok(None);
+        match self.0.next_member() {
+            Step::Next => seed.deserialize(Name(&self.0.name())).map(Some),
+            Step::End => Ok(None),
+            Step::Failed(error) => Err(error),
         }
-        seed.deserialize(Name(self.0.name())).map(Some)
     }
 
-    #[inline]
+    #[inline(never)]
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
-        let mut value = seed.deserialize(self.0.value());
-        // The value may be large, and is not moved for the sake of the error that it seldom is.
-        if let Err(error) = &mut value {
-            self.0.blame_member(error);
+        // The error is not lent, so that what is small stays in registers.
+        match seed.deserialize(self.0.value()) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.0.blame_member(error)),
         }
-        value
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -47,15 +47,14 @@ impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
 
     #[inline]
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        if !self.0.next_element()? {
-            return Ok(None);
+        match self.0.next_element() {
+            Step::Next => {}
+            Step::End => return Ok(None),
+            Step::Failed(error) => return Err(error),
         }
         match seed.deserialize(self.0.value()) {
             Ok(element) => Ok(Some(element)),
-            Err(mut error) => {
-                self.0.blame_element(&mut error);
-                Err(error)
-            }
+            Err(error) => Err(self.0.blame_element(error)),
         }
     }
 
@@ -72,7 +71,7 @@ impl<'w, 'de> EnumAccess<'de> for Variant<'w, 'de> {
     type Variant = Node<'w, 'de>;
 
     fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Node<'w, 'de>), Error> {
-        let name = seed.deserialize(Name(self.0.name()))?;
+        let name = seed.deserialize(Name(&self.0.name()))?;
         Ok((name, self.0.value()))
     }
 }

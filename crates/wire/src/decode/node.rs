@@ -6,7 +6,7 @@ use super::{
     access::{Elements, Members, Variant},
     error::Error,
     token::Token,
-    within::{Node, Within},
+    within::{Node, Step, Within},
 };
 use crate::json::Number;
 use serde::{
@@ -17,7 +17,11 @@ use serde::{
 impl<'de> Node<'_, 'de> {
     #[inline]
     fn visit_map<V: Visitor<'de>>(mut self, within: &mut Within<'de>, visitor: V) -> Result<V::Value, Error> {
-        let mut value = visitor.visit_map(Members(within));
+        // What is decoded may be large, and is only moved where something follows it.
+        if !within.is_json() {
+            return members(within, visitor);
+        }
+        let mut value = members(within, visitor);
         if value.is_ok()
             && let Err(error) = self.leave(within)
         {
@@ -28,7 +32,10 @@ impl<'de> Node<'_, 'de> {
 
     #[inline]
     fn visit_seq<V: Visitor<'de>>(mut self, within: &mut Within<'de>, visitor: V) -> Result<V::Value, Error> {
-        let mut value = visitor.visit_seq(Elements(within));
+        if !within.is_json() {
+            return elements(within, visitor);
+        }
+        let mut value = elements(within, visitor);
         if value.is_ok()
             && let Err(error) = self.leave(within)
         {
@@ -36,6 +43,28 @@ impl<'de> Node<'_, 'de> {
         }
         value
     }
+
+    /// Takes a text that does not stand there as it is.
+    #[inline(never)]
+    fn other_text<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        match self.token() {
+            Err(error) => Err(error),
+            Ok(Token::Text(text)) => visitor.visit_borrowed_str(text),
+            Ok(Token::Unescaped(text)) => visitor.visit_str(&text),
+            Ok(Token::Time(time)) => visitor.visit_str(time.as_str()),
+            Ok(ref other) => Err(other.instead_of(&visitor)),
+        }
+    }
+}
+
+#[inline(never)]
+fn members<'de, V: Visitor<'de>>(within: &mut Within<'de>, visitor: V) -> Result<V::Value, Error> {
+    visitor.visit_map(Members(within))
+}
+
+#[inline(never)]
+fn elements<'de, V: Visitor<'de>>(within: &mut Within<'de>, visitor: V) -> Result<V::Value, Error> {
+    visitor.visit_seq(Elements(within))
 }
 
 /// Methods that go the way of another one.
@@ -52,6 +81,12 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
+        // In JSON the first sign tells what it is; in protobuf most is text.
+        if matches!(self, Self::Protobuf(_))
+            && let Some(text) = self.take_text()
+        {
+            return visitor.visit_borrowed_str(text);
+        }
         let mut token = self.token();
         match token {
             Err(error) => Err(error),
@@ -69,33 +104,23 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        match self.token() {
-            Err(error) => Err(error),
-            Ok(Token::Bool(value)) => visitor.visit_bool(value),
-            Ok(ref other) => Err(other.instead_of(&visitor)),
-        }
+        let value = self.boolean(&visitor)?;
+        visitor.visit_bool(value)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        match self.token() {
-            Err(error) => Err(error),
-            Ok(Token::Number(Number::Unsigned(value))) => visitor.visit_u64(value),
-            Ok(Token::Number(Number::Signed(value))) => visitor.visit_i64(value),
-            Ok(Token::Number(Number::Double(value))) => visitor.visit_f64(value),
-            Ok(ref other) => Err(other.instead_of(&visitor)),
+        match self.number(&visitor)? {
+            Number::Unsigned(value) => visitor.visit_u64(value),
+            Number::Signed(value) => visitor.visit_i64(value),
+            Number::Double(value) => visitor.visit_f64(value),
         }
     }
 
+    #[inline]
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        if let Some(text) = self.take_text()? {
-            return visitor.visit_borrowed_str(text);
-        }
-        match self.token() {
-            Err(error) => Err(error),
-            Ok(Token::Text(text)) => visitor.visit_borrowed_str(text),
-            Ok(Token::Unescaped(text)) => visitor.visit_str(&text),
-            Ok(Token::Time(time)) => visitor.visit_str(time.as_str()),
-            Ok(ref other) => Err(other.instead_of(&visitor)),
+        match self.take_text() {
+            Some(text) => visitor.visit_borrowed_str(text),
+            None => self.other_text(visitor),
         }
     }
 
@@ -120,20 +145,16 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        let mut token = self.token();
-        match token {
+        match self.enter_list(&visitor) {
             Err(error) => Err(error),
-            Ok(Token::List(ref mut within)) => self.visit_seq(within, visitor),
-            Ok(ref other) => Err(other.instead_of(&visitor)),
+            Ok(ref mut within) => self.visit_seq(within, visitor),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
-        let mut token = self.token();
-        match token {
+        match self.enter_map(&visitor) {
             Err(error) => Err(error),
-            Ok(Token::Map(ref mut within)) => self.visit_map(within, visitor),
-            Ok(ref other) => Err(other.instead_of(&visitor)),
+            Ok(ref mut within) => self.visit_map(within, visitor),
         }
     }
 
@@ -143,12 +164,10 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let mut token = self.token();
-        match token {
+        match self.enter(&visitor) {
             Err(error) => Err(error),
-            Ok(Token::Map(ref mut within)) => self.visit_map(within, visitor),
-            Ok(Token::List(ref mut within)) => self.visit_seq(within, visitor),
-            Ok(ref other) => Err(other.instead_of(&visitor)),
+            Ok(ref mut within) if within.is_list() => self.visit_seq(within, visitor),
+            Ok(ref mut within) => self.visit_map(within, visitor),
         }
     }
 
@@ -161,6 +180,7 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         self.deserialize_seq(visitor)
     }
 
+    #[inline]
     fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Error> {
         if self.take_null()? { visitor.visit_none() } else { visitor.visit_some(self) }
     }
@@ -190,13 +210,12 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
             Token::Map(within) => within,
             other => return Err(other.instead_of(&visitor)),
         };
-        if !within.next_member()? {
-            return Err(Error::custom("a variant is missing"));
+        match within.next_member() {
+            Step::Next => {}
+            Step::End => return Err(Error::custom("a variant is missing")),
+            Step::Failed(error) => return Err(error),
         }
-        let value = visitor.visit_enum(Variant(within)).map_err(|mut error| {
-            within.blame_member(&mut error);
-            error
-        })?;
+        let value = visitor.visit_enum(Variant(within)).map_err(|error| within.blame_member(error))?;
         self.leave(within)?;
         Ok(value)
     }

@@ -24,14 +24,16 @@ impl<'de> Text<'de> {
         Self { reader: JsonReader::new(text), skip, depth: 1 }
     }
 
-    /// What is in an object or array, whose bracket comes next.
-    pub(super) fn inside(&mut self) -> Result<Self, JsonError> {
+    /// What is in an object or array, whose bracket comes next and is this.
+    #[inline]
+    pub(super) fn enter(&self, bracket: u8) -> Result<Brackets<'de>, JsonError> {
         let mut inside = *self;
         inside.depth += 1;
         if inside.depth > MAX_DEPTH {
             return Err(self.reader.error("objects and lists are nested deeper than 127 levels"));
         }
-        Ok(inside)
+        inside.reader.take(bracket);
+        Ok(Brackets::new(inside, if bracket == b'{' { b'}' } else { b']' }))
     }
 }
 
@@ -40,7 +42,9 @@ impl<'de> Text<'de> {
 pub(super) struct Brackets<'de> {
     /// The value that was come to last.
     text: Text<'de>,
-    name: Cow<'de, str>,
+    /// The name of that value; if it has escapes, which are not worth owning something, as it is written.
+    name: &'de str,
+    is_escaped: bool,
     /// The one that closes.
     bracket: u8,
     /// How many have been come to.
@@ -53,7 +57,15 @@ impl<'de> Brackets<'de> {
     /// What follows an opening bracket, up to the closing one.
     pub(super) fn new(text: Text<'de>, bracket: u8) -> Self {
         let inside = Text { skip: Skip::Nothing, ..text };
-        Self { text: inside, name: Cow::Borrowed(""), bracket, count: 0, is_closed: false, skip: text.skip }
+        Self {
+            text: inside,
+            name: "",
+            is_escaped: false,
+            bracket,
+            count: 0,
+            is_closed: false,
+            skip: text.skip,
+        }
     }
 
     /// The value that was come to last.
@@ -64,8 +76,23 @@ impl<'de> Brackets<'de> {
 
     /// The name of that value.
     #[inline]
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    pub(super) fn name(&self) -> Cow<'de, str> {
+        match self.is_escaped {
+            false => Cow::Borrowed(self.name),
+            true => Cow::Owned(self.unescaped_name()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unescaped_name(&self) -> String {
+        JsonReader::new(self.name).string().unwrap_or_default().into_owned()
+    }
+
+    /// Whether it is an array.
+    #[inline]
+    pub(super) fn is_list(&self) -> bool {
+        self.bracket == b']'
     }
 
     /// Which element that is.
@@ -75,7 +102,7 @@ impl<'de> Brackets<'de> {
 
     /// How many elements there are, if they are worth the counting: room for more of them would be wasted.
     pub(super) fn size_hint(&self) -> Option<usize> {
-        (self.bracket == b']' && self.count == 0).then(|| self.text.reader.count_objects()).flatten()
+        (self.is_list() && self.count == 0).then(|| self.text.reader.count_objects()).flatten()
     }
 
     /// Goes on to the next member, if there is one.
@@ -89,14 +116,17 @@ impl<'de> Brackets<'de> {
             if reader.peek() != Some(b'"') {
                 return Err(reader.error("a name is missing"));
             }
-            self.name = reader.string()?;
+            (self.name, self.is_escaped) = match reader.take_plain() {
+                Some(name) => (name, false),
+                None => (reader.written()?, true),
+            };
             if !reader.take(b':') {
                 return Err(reader.error("a colon is missing"));
             }
             match self.skip {
                 Skip::Nothing => return Ok(true),
-                Skip::InMetadata if self.name == "managedFields" => reader.skip()?,
-                Skip::InObject if self.name == "metadata" => {
+                Skip::InMetadata if self.name() == "managedFields" => self.text.reader.skip()?,
+                Skip::InObject if self.name() == "metadata" => {
                     self.text.skip = Skip::InMetadata;
                     return Ok(true);
                 }

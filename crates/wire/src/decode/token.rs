@@ -2,12 +2,12 @@
 
 use super::{
     error::Error,
-    text::{Brackets, Text},
+    text::Text,
     within::{Node, Within},
 };
 use crate::{
     json::Number,
-    protobuf::{Elements, Entries, Form, Next, Object, Place, Shape, Skip, TimeText, Value, Walk},
+    protobuf::{Elements, Entries, Field, Form, Next, Object, Place, Shape, Skip, TimeText, Value, Walk},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::de::{Error as _, Expected, IgnoredAny, Unexpected};
@@ -40,18 +40,118 @@ impl<'de> Node<'_, 'de> {
         }
     }
 
+    /// Enters the value, if something is inside of it. What is inside is made where it is to be, and not moved.
+    #[inline(never)]
+    pub(super) fn enter(&mut self, expected: &dyn Expected) -> Result<Within<'de>, Error> {
+        match self {
+            Self::Protobuf(place) => {
+                if let Some(message) = place.message() {
+                    let inside = place.reader.message()?;
+                    return Ok(Within::Message(Walk::new(Object::inside(place, inside, message)?)));
+                }
+            }
+            Self::Json(text) => {
+                if let Some(sign @ (b'{' | b'[')) = text.reader.peek() {
+                    return Ok(Within::Json(text.enter(sign)?));
+                }
+            }
+        }
+        match self.token() {
+            Err(error) => Err(error),
+            Ok(Token::Map(within) | Token::List(within)) => Ok(within),
+            Ok(ref other) => Err(other.instead_of(expected)),
+        }
+    }
+
+    /// Enters the value, if it is an object or a map.
+    #[inline(never)]
+    pub(super) fn enter_map(&mut self, expected: &dyn Expected) -> Result<Within<'de>, Error> {
+        match self {
+            Self::Protobuf(place) => {
+                if let Next::Field(&Field { shape: Shape::Map, value, .. }, tag) = place.next {
+                    return Ok(Within::Entries(Entries::new(&mut place.reader, tag, value, place.depth)?));
+                }
+            }
+            Self::Json(text) => {
+                if let Some(sign @ b'{') = text.reader.peek() {
+                    return Ok(Within::Json(text.enter(sign)?));
+                }
+            }
+        }
+        match self.token() {
+            Err(error) => Err(error),
+            Ok(Token::Map(within)) => Ok(within),
+            Ok(ref other) => Err(other.instead_of(expected)),
+        }
+    }
+
+    /// Enters the value, if it is a list.
+    #[inline(never)]
+    pub(super) fn enter_list(&mut self, expected: &dyn Expected) -> Result<Within<'de>, Error> {
+        match self {
+            Self::Protobuf(place) => {
+                if let Next::Field(&Field { shape: Shape::Many, value, .. }, tag) = place.next {
+                    return Ok(Within::Elements(Elements::new(&mut place.reader, tag, value, place.depth)?));
+                }
+            }
+            Self::Json(text) => {
+                if let Some(sign @ b'[') = text.reader.peek() {
+                    return Ok(Within::Json(text.enter(sign)?));
+                }
+            }
+        }
+        match self.token() {
+            Err(error) => Err(error),
+            Ok(Token::List(within)) => Ok(within),
+            Ok(ref other) => Err(other.instead_of(expected)),
+        }
+    }
+
     /// Takes the value if it is a text that stands there as it is, which most values are.
     #[inline(never)]
-    pub(super) fn take_text(&mut self) -> Result<Option<&'de str>, Error> {
+    pub(super) fn take_text(&mut self) -> Option<&'de str> {
         match self {
-            Self::Json(text) => Ok(text.reader.take_plain()),
-            Self::Protobuf(place) => Ok(place.take_text()?),
+            Self::Json(text) => text.reader.take_plain(),
+            Self::Protobuf(place) => place.take_text(),
+        }
+    }
+
+    /// Takes a number.
+    #[inline(never)]
+    pub(super) fn number(&mut self, expected: &dyn Expected) -> Result<Number, Error> {
+        if let Self::Protobuf(place) = self
+            && place.is_integer()
+        {
+            return Ok(integer(place.reader.varint()? as i64));
+        }
+        match self.token() {
+            Err(error) => Err(error),
+            Ok(Token::Number(number)) => Ok(number),
+            Ok(ref other) => Err(other.instead_of(expected)),
+        }
+    }
+
+    /// Takes a boolean.
+    #[inline(never)]
+    pub(super) fn boolean(&mut self, expected: &dyn Expected) -> Result<bool, Error> {
+        match self.token() {
+            Err(error) => Err(error),
+            Ok(Token::Bool(value)) => Ok(value),
+            Ok(ref other) => Err(other.instead_of(expected)),
         }
     }
 
     /// Takes the value if it is null.
-    #[inline(never)]
+    #[inline]
     pub(super) fn take_null(&mut self) -> Result<bool, Error> {
+        match self {
+            Self::Protobuf(place) if !place.may_be_null() => Ok(false),
+            _ => self.take_null_if_it_is(),
+        }
+    }
+
+    #[inline(never)]
+    fn take_null_if_it_is(&mut self) -> Result<bool, Error> {
         match self {
             Self::Json(text) => {
                 let is_null = text.reader.peek() == Some(b'n');
@@ -127,14 +227,8 @@ fn json<'de>(text: &mut Text<'de>) -> Result<Token<'de>, Error> {
             Cow::Borrowed(text) => Ok(Token::Text(text)),
             Cow::Owned(text) => Ok(Token::Unescaped(text)),
         },
-        Some(sign @ (b'{' | b'[')) => {
-            let mut inside = text.inside()?;
-            inside.reader.take(sign);
-            match sign {
-                b'{' => Ok(Token::Map(Within::Json(Brackets::new(inside, b'}')))),
-                _ => Ok(Token::List(Within::Json(Brackets::new(inside, b']')))),
-            }
-        }
+        Some(sign @ b'{') => Ok(Token::Map(Within::Json(text.enter(sign)?))),
+        Some(sign @ b'[') => Ok(Token::List(Within::Json(text.enter(sign)?))),
         Some(b'-' | b'0'..=b'9') => Ok(Token::Number(reader.number()?)),
         Some(b't') => Ok(reader.word("true").map(|()| Token::Bool(true))?),
         Some(b'f') => Ok(reader.word("false").map(|()| Token::Bool(false))?),

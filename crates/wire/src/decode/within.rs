@@ -5,8 +5,9 @@ use super::{
     text::{Brackets, Text},
 };
 use crate::protobuf::{Elements, Entries, Next, Place, Walk};
+use std::borrow::Cow;
 
-/// An object, a map or a list, up to where it has been read.
+/// An object, a map or a list, up to where it has been read. It owns nothing, so that nothing is done when it is left.
 #[derive(Debug)]
 pub(super) enum Within<'de> {
     Json(Brackets<'de>),
@@ -15,6 +16,15 @@ pub(super) enum Within<'de> {
     Elements(Elements<'de>),
     /// None.
     Nothing(Place<'de>),
+}
+
+/// What comes next in an object, a map or a list. This is returned in registers.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A member or an element.
+    Next,
+    End,
+    Failed(Error),
 }
 
 /// A value.
@@ -30,35 +40,58 @@ impl<'de> Within<'de> {
         Self::Nothing(Place::of(Next::Null))
     }
 
+    /// Whether it is in JSON, which has something behind it.
+    #[inline]
+    pub(super) fn is_json(&self) -> bool {
+        matches!(self, Self::Json(_))
+    }
+
+    /// Whether it is a list.
+    #[inline]
+    pub(super) fn is_list(&self) -> bool {
+        match self {
+            Self::Message(_) | Self::Entries(_) => false,
+            Self::Elements(_) | Self::Nothing(_) => true,
+            Self::Json(brackets) => brackets.is_list(),
+        }
+    }
+
     /// Goes on to the next member, if there is one.
     #[inline(never)]
-    pub(super) fn next_member(&mut self) -> Result<bool, Error> {
+    pub(super) fn next_member(&mut self) -> Step {
         match self {
-            Self::Json(brackets) => Ok(brackets.next_member()?),
-            Self::Message(walk) => Ok(walk.advance()?),
-            Self::Entries(entries) => Ok(entries.advance()?),
-            Self::Elements(elements) => Ok(elements.advance()?),
-            Self::Nothing(_) => Ok(false),
+            Self::Message(walk) => walk.advance().into(),
+            _ => self.next_other_member(),
+        }
+    }
+
+    #[inline(never)]
+    fn next_other_member(&mut self) -> Step {
+        match self {
+            Self::Entries(entries) => entries.advance().into(),
+            Self::Json(brackets) => brackets.next_member().into(),
+            Self::Message(_) | Self::Elements(_) | Self::Nothing(_) => Step::End,
         }
     }
 
     /// Goes on to the next element, if there is one.
     #[inline(never)]
-    pub(super) fn next_element(&mut self) -> Result<bool, Error> {
+    pub(super) fn next_element(&mut self) -> Step {
         match self {
-            Self::Json(brackets) => Ok(brackets.next_element()?),
-            _ => self.next_member(),
+            Self::Elements(elements) => elements.advance().into(),
+            Self::Json(brackets) => brackets.next_element().into(),
+            Self::Message(_) | Self::Entries(_) | Self::Nothing(_) => Step::End,
         }
     }
 
     /// The name of the member that was come to last.
     #[inline]
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> Cow<'_, str> {
         match self {
+            Self::Message(walk) => Cow::Borrowed(walk.name()),
             Self::Json(brackets) => brackets.name(),
-            Self::Message(walk) => walk.name(),
-            Self::Entries(entries) => entries.key(),
-            Self::Elements(_) | Self::Nothing(_) => "",
+            Self::Entries(entries) => Cow::Borrowed(entries.key()),
+            Self::Elements(_) | Self::Nothing(_) => Cow::Borrowed(""),
         }
     }
 
@@ -87,19 +120,21 @@ impl<'de> Within<'de> {
     /// Says of an error that it is in the member that was come to last.
     #[cold]
     #[inline(never)]
-    pub(super) fn blame_member(&self, error: &mut Error) {
-        error.within(self.name());
+    pub(super) fn blame_member(&self, mut error: Error) -> Error {
+        error.within(&self.name());
+        error
     }
 
     /// Says of an error that it is in the element that was come to last.
     #[cold]
     #[inline(never)]
-    pub(super) fn blame_element(&self, error: &mut Error) {
+    pub(super) fn blame_element(&self, mut error: Error) -> Error {
         error.within_element(match self {
             Self::Json(brackets) => brackets.index(),
             Self::Elements(elements) => elements.index(),
             Self::Message(_) | Self::Entries(_) | Self::Nothing(_) => 0,
         });
+        error
     }
 }
 
@@ -115,5 +150,16 @@ impl<'de> Node<'_, 'de> {
             Node::Protobuf(_) => behind.end()?,
         }
         Ok(())
+    }
+}
+
+impl<E: Into<Error>> From<Result<bool, E>> for Step {
+    #[inline]
+    fn from(result: Result<bool, E>) -> Self {
+        match result {
+            Ok(true) => Self::Next,
+            Ok(false) => Self::End,
+            Err(error) => Self::Failed(error.into()),
+        }
     }
 }

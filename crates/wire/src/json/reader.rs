@@ -93,6 +93,14 @@ impl<'a> JsonReader<'a> {
         })
     }
 
+    /// A string as it is written, of which the quote has been seen.
+    #[cold]
+    pub(crate) fn written(&mut self) -> Result<&'a str, JsonError> {
+        let begin = self.place;
+        self.escaped()?;
+        Ok(&self.text[begin..self.place])
+    }
+
     #[inline(never)]
     fn escaped(&mut self) -> Result<String, JsonError> {
         let begin = self.place;

@@ -28,7 +28,7 @@ impl<'a> Envelope<'a> {
     /// Opens a whole body, or the object of an event.
     pub(crate) fn open(mut reader: Reader<'a>) -> Result<Self, ProtobufError> {
         let begin = reader;
-        if !reader.take(&MAGIC) {
+        if !reader.take_all(&MAGIC) {
             return Err(begin.error(Cause::Magic));
         }
         let (mut types, mut object) = (TypesOf::default(), None);

@@ -72,14 +72,14 @@ impl<'a> Form<'a> {
     }
 }
 
-fn list(reader: Reader<'_>, number: u64, value: Value) -> Result<Option<Form<'_>>, ProtobufError> {
+fn list(reader: Reader<'_>, number: u32, value: Value) -> Result<Option<Form<'_>>, ProtobufError> {
     let tag = Tag { number, wire: Wire::Length };
     Ok(reader.find(number, Wire::Length)?.map(|reader| Form::List(reader, tag, value)))
 }
 
 fn object<'a>(
     reader: Reader<'a>,
-    number: u64,
+    number: u32,
     message: &'static Message,
 ) -> Result<Option<Form<'a>>, ProtobufError> {
     let found = reader.find(number, Wire::Length)?.map(|mut reader| reader.message()).transpose()?;

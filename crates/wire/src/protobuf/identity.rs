@@ -6,11 +6,11 @@ use super::{
 };
 
 /// The number of `metadata` in every kind of object.
-pub(super) const METADATA: u64 = 1;
+pub(super) const METADATA: u32 = 1;
 /// The number of `resourceVersion` in the metadata.
-pub(super) const VERSION: u64 = 6;
+pub(super) const VERSION: u32 = 6;
 /// The number of `managedFields` in the metadata.
-pub(super) const MANAGED_FIELDS: u64 = 17;
+pub(super) const MANAGED_FIELDS: u32 = 17;
 
 /// Name, namespace, uid and version; what is not there is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -44,6 +44,6 @@ pub(crate) use run::{Elements, Entries};
 pub use schema::{KUBERNETES_MINOR, Schema};
 pub(crate) use strip::without_managed_fields;
 pub use strip::{protobuf_at_version, protobuf_metadata};
-pub(crate) use table::{Shape, Value};
+pub(crate) use table::{Field, Shape, Value};
 pub(crate) use time::TimeText;
 pub(crate) use walk::Walk;

@@ -95,8 +95,13 @@ impl<'de> Place<'de> {
         Self { reader: Reader::new(&[]), next, skip: Skip::Nothing, depth: 0 }
     }
 
-    /// Takes a value that may be null, if it is.
+    /// Whether the value may be null, as few can.
     #[inline]
+    pub(crate) fn may_be_null(&self) -> bool {
+        !matches!(self.next, Next::Field(Field { is_nullable: false, .. }, _))
+    }
+
+    /// Takes a value that may be null, if it is.
     pub(crate) fn take_null(&mut self) -> Result<bool, ProtobufError> {
         match self.next {
             Next::Field(Field { is_nullable: false, .. }, _) => Ok(false),
@@ -116,15 +121,40 @@ impl<'de> Place<'de> {
         Ok(is_null)
     }
 
-    /// Takes a value that is a text.
+    /// Takes a value that is a text. One that is wrong is left where it is.
     #[inline]
-    pub(crate) fn take_text(&mut self) -> Result<Option<&'de str>, ProtobufError> {
+    pub(crate) fn take_text(&mut self) -> Option<&'de str> {
         match self.next {
             Next::Field(Field { value: Value::Text, shape: Shape::One | Shape::Maybe, .. }, _)
-            | Next::Element(Value::Text) => self.reader.text().map(Some),
-            Next::Text(text) => Ok(Some(text)),
-            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Null => Ok(None),
+            | Next::Element(Value::Text) => self.reader.take_text(),
+            Next::Field(Field { value: Value::Quantity, shape: Shape::One | Shape::Maybe, .. }, _)
+            | Next::Element(Value::Quantity) => self.reader.take_text_inside(),
+            Next::Text(text) => Some(text),
+            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Null => None,
         }
+    }
+
+    /// The sort of message that the value is, if it is an object.
+    #[inline]
+    pub(crate) fn message(&self) -> Option<&'static Message> {
+        match self.next {
+            Next::Field(
+                &Field { value: Value::Message(message), shape: Shape::One | Shape::Maybe, .. },
+                _,
+            )
+            | Next::Element(Value::Message(message)) => Some(message),
+            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Text(_) | Next::Null => None,
+        }
+    }
+
+    /// Whether the value is an integer.
+    #[inline]
+    pub(crate) fn is_integer(&self) -> bool {
+        matches!(
+            self.next,
+            Next::Field(Field { value: Value::Int, shape: Shape::One | Shape::Maybe, .. }, _)
+                | Next::Element(Value::Int)
+        )
     }
 
     /// Takes a value that is JSON itself, if it is and is not null.

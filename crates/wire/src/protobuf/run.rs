@@ -85,6 +85,10 @@ impl<'de> Elements<'de> {
     }
 }
 
+/// The tags of key and value in an entry of a map from text to text or messages.
+const KEY: u8 = 1 << 3 | Wire::Length as u8;
+const VALUE: u8 = 2 << 3 | Wire::Length as u8;
+
 /// The entries of a map, each a message of key and value.
 #[derive(Debug)]
 pub(crate) struct Entries<'de> {
@@ -112,6 +116,9 @@ impl<'de> Entries<'de> {
             return Ok(false);
         }
         let mut entry = self.reader.message()?;
+        if self.take_usual(entry) {
+            return Ok(true);
+        }
         // An entry without a value has that of which every byte is zero.
         (self.key, self.place.reader) = ("", Reader::new(&[0; 8]));
         while let Some(tag) = entry.tag()? {
@@ -125,6 +132,22 @@ impl<'de> Entries<'de> {
             }
         }
         Ok(true)
+    }
+
+    /// Takes an entry of key and value, as Go writes them. One that is otherwise, or wrong, is left to the long way.
+    #[inline]
+    fn take_usual(&mut self, mut entry: Reader<'de>) -> bool {
+        if self.wire != Wire::Length || !entry.take(KEY) {
+            return false;
+        }
+        let Some(key) = entry.take_text() else { return false };
+        let is_value = entry.take(VALUE);
+        let value = entry;
+        let is_usual = is_value && entry.skip(Wire::Length).is_ok() && entry.is_empty();
+        if is_usual {
+            (self.key, self.place.reader) = (key, value);
+        }
+        is_usual
     }
 
     /// The value of the entry that was come to last.

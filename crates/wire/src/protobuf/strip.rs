@@ -18,7 +18,7 @@ pub(crate) fn without_managed_fields(object: &[u8]) -> Result<Option<Vec<u8>>, P
 #[must_use]
 pub fn protobuf_at_version(object: &[u8], version: &str) -> Option<Vec<u8>> {
     let mut field = Writer::default();
-    field.field(VERSION, version.as_bytes());
+    field.field(VERSION.into(), version.as_bytes());
     replace(object, VERSION, &field.into_bytes()).ok().flatten()
 }
 
@@ -31,7 +31,7 @@ pub fn protobuf_metadata(object: &[u8]) -> Option<&[u8]> {
 }
 
 /// Puts something else in the place of a field of the metadata.
-fn replace(object: &[u8], number: u64, field: &[u8]) -> Result<Option<Vec<u8>>, ProtobufError> {
+fn replace(object: &[u8], number: u32, field: &[u8]) -> Result<Option<Vec<u8>>, ProtobufError> {
     let Some(mut after) = Reader::new(object).find(METADATA, Wire::Length)? else { return Ok(None) };
     let tag_end = after.offset();
     let metadata = after.message()?;
@@ -50,7 +50,7 @@ fn replace(object: &[u8], number: u64, field: &[u8]) -> Result<Option<Vec<u8>>, 
 /// Where a field begins, with its tag, and where it ends, with all of its elements.
 fn find_run(
     mut metadata: Reader<'_>,
-    number: u64,
+    number: u32,
 ) -> Result<Option<(Reader<'_>, Reader<'_>)>, ProtobufError> {
     let wanted = Tag { number, wire: Wire::Length };
     loop {

@@ -30,6 +30,8 @@ pub(crate) struct Field {
     pub(crate) value: Value,
     /// How it is written.
     pub(super) wire: Wire,
+    /// The same as its tag has it, and what no tag has if it is vacant.
+    wire_bits: u8,
     /// Whether JSON leaves out the zero value, which protobuf writes.
     pub(super) is_omitted: bool,
     /// Whether JSON says `null` where protobuf has nothing.
@@ -85,10 +87,16 @@ pub(crate) enum Value {
 
 impl Message {
     /// The field with this number.
-    #[inline]
-    pub(super) fn field(&self, number: u64) -> Option<&'static Field> {
+    pub(super) fn field(&self, number: u32) -> Option<&'static Field> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         self.fields.get(index).filter(|field| field.shape != Shape::Vacant)
+    }
+
+    /// The field that stands behind this tag, if it is one that is known and written as it should be.
+    #[inline]
+    pub(super) fn field_behind(&self, tag: u64) -> Option<&'static Field> {
+        let field = self.fields.get((tag >> 3).wrapping_sub(1) as usize)?;
+        (u64::from(field.wire_bits) == tag & 7).then_some(field)
     }
 }
 
@@ -141,7 +149,9 @@ impl Field {
 
     const fn new(name: &'static str, shape: Shape, value: Value) -> Self {
         let is_nullable = !matches!(shape, Shape::Many | Shape::Map) && value.is_nullable();
-        Self { name, shape, value, wire: value.wire(), is_omitted: false, is_null: false, is_nullable }
+        let wire = value.wire();
+        let wire_bits = if matches!(shape, Shape::Vacant) { u8::MAX } else { wire as u8 };
+        Self { name, shape, value, wire, wire_bits, is_omitted: false, is_null: false, is_nullable }
     }
 }
 

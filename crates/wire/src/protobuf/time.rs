@@ -37,25 +37,23 @@ impl TimeText {
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u64);
         let (year, month, day) = civil(days)?;
         let mut text = *b"0000-00-00T00:00:00.000000Z";
-        let mut put = |at: usize, width: usize, mut number: u64| {
-            for digit in text[at..at + width].iter_mut().rev() {
-                *digit = b'0' + (number % 10) as u8;
-                number /= 10;
-            }
-        };
-        put(0, 4, year);
-        put(5, 2, month);
-        put(8, 2, day);
-        put(11, 2, second / 3600);
-        put(14, 2, second / 60 % 60);
-        put(17, 2, second % 60);
+        text[0..2].copy_from_slice(&two_digits(year / 100));
+        text[2..4].copy_from_slice(&two_digits(year % 100));
+        text[5..7].copy_from_slice(&two_digits(month));
+        text[8..10].copy_from_slice(&two_digits(day));
+        text[11..13].copy_from_slice(&two_digits(second / 3600));
+        text[14..16].copy_from_slice(&two_digits(second / 60 % 60));
+        text[17..19].copy_from_slice(&two_digits(second % 60));
         match precision {
             Precision::Seconds => {
                 text[19] = b'Z';
                 Some(Self { text, length: 20 })
             }
             Precision::Micros if nanos < 1_000_000_000 => {
-                put(20, 6, nanos / 1000);
+                let micros = nanos / 1000;
+                text[20..22].copy_from_slice(&two_digits(micros / 10_000));
+                text[22..24].copy_from_slice(&two_digits(micros / 100 % 100));
+                text[24..26].copy_from_slice(&two_digits(micros % 100));
                 Some(Self { text, length: 27 })
             }
             Precision::Micros => None,
@@ -65,6 +63,10 @@ impl TimeText {
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.text[..self.length]).expect("digits and signs are ASCII")
     }
+}
+
+fn two_digits(number: u64) -> [u8; 2] {
+    [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
 }
 
 /// The date of a day counted from 1970, if its year has four digits.

@@ -4,7 +4,7 @@ use super::{
     error::{Cause, ProtobufError as Error},
     identity::{MANAGED_FIELDS, METADATA},
     place::{Next, Object, Place, Skip},
-    reader::{Reader, Tag, Wire},
+    reader::{Reader, Tag},
     schema::Schema,
     table::{Field, Message, Shape, Value},
 };
@@ -20,6 +20,8 @@ pub(crate) struct Walk<'de> {
     seen: u64,
     /// The messages that this one is inlined in, the outer one first. The tables hold none that is deeper inside.
     around: [Option<Level<'de>>; 2],
+    /// How many those are.
+    inlined: usize,
     types: Types,
     skip: Skip,
 }
@@ -46,7 +48,7 @@ impl<'de> Walk<'de> {
         let Object { reader, message, types, skip, depth } = object;
         let place = Place { reader, next: Next::Null, skip: Skip::Nothing, depth };
         let types = types.map_or(Types::Told, Types::Version);
-        Self { place, name: "", message, seen: 0, around: [None, None], types, skip }
+        Self { place, name: "", message, seen: 0, around: [None, None], inlined: 0, types, skip }
     }
 
     /// The name of the field that was come to last.
@@ -67,31 +69,54 @@ impl<'de> Walk<'de> {
         if !matches!(self.types, Types::Told) {
             return Ok(self.tell_type());
         }
+        // Not lent to anybody, so that it can stay in registers; what is seldom works on the one in the place.
+        let mut reader = self.place.reader;
         loop {
-            let Some(tag) = self.place.reader.tag()? else {
+            if reader.is_empty() {
+                self.place.reader = reader;
                 match self.ended() {
                     Some(name) => return Ok(self.come_to(name, Next::Null)),
-                    None if self.leave() => continue,
-                    None => return Ok(false),
+                    None if self.inlined == 0 => return Ok(false),
+                    None => self.leave(),
                 }
-            };
-            let Some(field) = self.message.field(tag.number) else {
-                self.place.reader.skip(tag.wire)?;
+                reader = self.place.reader;
+                continue;
+            }
+            let begin = reader.offset();
+            let tag = reader.varint()?;
+            let Some(field) = self.message.field_behind(tag) else {
+                self.place.reader = reader;
+                self.pass_unknown(Tag::new(tag, begin)?)?;
+                reader = self.place.reader;
                 continue;
             };
-            if tag.wire != field.wire {
-                return Err(self.place.reader.error(Cause::OtherWire { name: field.name }));
-            }
+            let tag = Tag { number: (tag >> 3) as u32, wire: field.wire };
             let bit = 1 << tag.number;
             if self.seen & bit != 0 {
-                return Err(self.place.reader.error(Cause::Twice { name: field.name }));
+                return Err(Error::at(reader.offset(), Cause::Twice { name: field.name }));
             }
             self.seen |= bit;
-            if let (Shape::Inline, Value::Message(message)) = (field.shape, field.value) {
-                self.enter(message)?;
-            } else if !self.is_passed_over(tag, field)? {
+            if field.is_omitted && reader.take_zero(field.wire) {
+                continue;
+            }
+            self.place.reader = reader;
+            if field.shape == Shape::Inline {
+                self.enter(field)?;
+            } else if self.skip == Skip::Nothing || !self.is_skipped(tag)? {
                 return Ok(self.come_to(field.name, Next::Field(field, tag)));
             }
+            reader = self.place.reader;
+        }
+    }
+
+    /// Passes over a field that is not known.
+    #[cold]
+    #[inline(never)]
+    fn pass_unknown(&mut self, tag: Tag) -> Result<(), Error> {
+        let reader = &mut self.place.reader;
+        match self.message.field(tag.number) {
+            None => reader.skip(tag.wire),
+            Some(field) => Err(reader.error(Cause::OtherWire { name: field.name })),
         }
     }
 
@@ -116,49 +141,44 @@ impl<'de> Walk<'de> {
         }
     }
 
-    #[inline]
-    fn is_passed_over(&mut self, tag: Tag, field: &Field) -> Result<bool, Error> {
-        let reader = &mut self.place.reader;
-        if self.skip != Skip::Nothing {
-            if self.skip == Skip::InMetadata && tag.number == MANAGED_FIELDS {
-                reader.skip_run(tag)?;
-                return Ok(true);
-            }
-            let is_metadata = self.skip == Skip::InObject && tag.number == METADATA;
-            self.place.skip = if is_metadata { Skip::InMetadata } else { Skip::Nothing };
+    /// Passes over managed fields, and says where they are inside of a field that is not passed over.
+    #[inline(never)]
+    fn is_skipped(&mut self, tag: Tag) -> Result<bool, Error> {
+        if self.skip == Skip::InMetadata && tag.number == MANAGED_FIELDS {
+            return self.place.reader.skip_run(tag).map(|_| true);
         }
-        let is_zero = field.is_omitted
-            && match tag.wire {
-                Wire::Fixed64 => reader.rest().starts_with(&[0; 8]),
-                Wire::Varint | Wire::Length | Wire::Fixed32 => reader.rest().first() == Some(&0),
-            };
-        if is_zero {
-            reader.skip(tag.wire)?;
-        }
-        Ok(is_zero)
+        let is_metadata = self.skip == Skip::InObject && tag.number == METADATA;
+        self.place.skip = if is_metadata { Skip::InMetadata } else { Skip::Nothing };
+        Ok(false)
     }
 
-    fn enter(&mut self, message: &'static Message) -> Result<(), Error> {
+    #[inline(never)]
+    fn enter(&mut self, field: &Field) -> Result<(), Error> {
         let inside = self.place.reader.message()?;
-        let around = Level { reader: self.place.reader, message: self.message, seen: self.seen };
-        let free = self.around.iter_mut().find(|level| level.is_none());
-        *free.expect("the tables inline no deeper") = Some(around);
+        let Value::Message(message) = field.value else { return Ok(()) };
+        let around = self.around.get_mut(self.inlined).expect("the tables inline no deeper");
+        *around = Some(Level { reader: self.place.reader, message: self.message, seen: self.seen });
+        self.inlined += 1;
         (self.place.reader, self.message, self.seen) = (inside, message, 0);
         Ok(())
     }
 
-    #[inline]
-    fn leave(&mut self) -> bool {
-        let Some(around) = self.around.iter_mut().rev().find_map(Option::take) else { return false };
+    /// Goes on behind the message that was inlined last.
+    #[inline(never)]
+    fn leave(&mut self) {
+        self.inlined -= 1;
+        let around = self.around[self.inlined].expect("what is left has been entered");
         (self.place.reader, self.message, self.seen) = (around.reader, around.message, around.seen);
-        true
     }
 
     /// A field that has not come, and of which JSON says so.
     #[inline]
     fn ended(&mut self) -> Option<&'static str> {
         let missing = self.message.nulls & !self.seen;
-        let number = u64::from(missing.trailing_zeros());
+        if missing == 0 {
+            return None;
+        }
+        let number = missing.trailing_zeros();
         let field = self.message.field(number)?;
         self.seen |= 1 << number;
         Some(field.name)

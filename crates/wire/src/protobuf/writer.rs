@@ -31,13 +31,7 @@ impl Writer {
     }
 
     pub(crate) fn tag(&mut self, number: u64, wire: Wire) {
-        let wire = match wire {
-            Wire::Varint => 0,
-            Wire::Fixed64 => 1,
-            Wire::Length => 2,
-            Wire::Fixed32 => 5,
-        };
-        self.varint(number << 3 | wire);
+        self.varint(number << 3 | wire as u64);
     }
 
     pub(crate) fn number(&mut self, number: u64, value: u64) {

@@ -77,6 +77,52 @@ fn an_error_names_its_object() {
 }
 
 #[test]
+fn entries_of_maps_may_be_written_in_any_way() {
+    let (key, value, unknown) = (field(1, b"k"), field(2, b"v"), field(3, b"?"));
+    let long = "v".repeat(300);
+    for (entry, expected) in [
+        ([key.clone(), value.clone()].concat(), ("k", "v")),
+        ([value.clone(), key.clone()].concat(), ("k", "v")),
+        ([key.clone(), unknown.clone(), value.clone()].concat(), ("k", "v")),
+        ([key.clone(), value.clone(), unknown].concat(), ("k", "v")),
+        ([key.clone(), value.clone(), field(2, b"w")].concat(), ("k", "w")),
+        ([key.clone(), field(1, b"l"), value.clone()].concat(), ("l", "v")),
+        ([key.clone(), field(2, long.as_bytes())].concat(), ("k", &*long)),
+        (key.clone(), ("k", "")),
+        (value.clone(), ("", "v")),
+        (Vec::new(), ("", "")),
+    ] {
+        let pod: Pod = pod(field(1, &field(11, &entry))).decode(ManagedFields::Keep).unwrap();
+        let labels = pod.metadata.labels.unwrap();
+        assert_eq!(labels.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>(), [expected]);
+    }
+    let wrong = field(1, &field(11, &[field(1, b"\xff"), value].concat()));
+    let error = pod(wrong).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert!(said(&error).starts_with("text is no UTF-8 at byte "), "{}", said(&error));
+}
+
+#[test]
+fn what_is_not_known_is_passed_over() {
+    // Number 15 is vacant, and numbers of two bytes are larger than any.
+    let unknown = [&field(15, b"?")[..], &[0x78, 0x01, 0x80, 0x7f, 0x07]].concat();
+    let metadata = [field(1, b"a"), unknown, field(3, b"b")].concat();
+    let bytes = [field(1, &metadata), field(15, b"?")].concat();
+    let untyped: Value = pod(bytes.clone()).decode(ManagedFields::Keep).unwrap();
+    assert!(untyped["metadata"].get("").is_none(), "{untyped}");
+    let decoded: Pod = pod(bytes).decode(ManagedFields::Keep).unwrap();
+    assert_eq!(
+        (decoded.metadata.name.as_deref(), decoded.metadata.namespace.as_deref()),
+        (Some("a"), Some("b"))
+    );
+    for (tag, said_of_it) in [(0x0b, "3 is no way to write a field"), (0x02, "0 is no number of a field")] {
+        let bytes = field(1, &[&field(1, b"a")[..], &[tag, 0x00]].concat());
+        let error = pod(bytes).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+        assert!(said(&error).starts_with(said_of_it), "{}", said(&error));
+        assert!(said(&error).ends_with(" at byte 5 at metadata"), "{}", said(&error));
+    }
+}
+
+#[test]
 fn schemas_within_schemas_end() {
     let mut schema = Vec::new();
     for _ in 0..2000 {
