@@ -128,7 +128,10 @@ impl Reading {
     fn committed(&mut self, at: SystemTime) {
         self.image.saved_at = Some(at);
         self.image.dictionary.clone_from(&self.dictionary);
-        for (record, place) in std::mem::take(&mut self.staged) {
+        let staged = std::mem::take(&mut self.staged);
+        self.image.places.reserve(staged.len());
+        self.objects.reserve(staged.len());
+        for (record, place) in staged {
             match record {
                 Record::Put(object) => self.put(object, place),
                 Record::Delete(key) => {

@@ -1,7 +1,7 @@
 //! Compresses and expands bytes, with a dictionary as soon as there is one.
 
 use super::{
-    dictionary::{Book, Dictionary, LEVEL},
+    dictionary::{Book, Dictionary},
     sample::{Ratio, Sample},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,12 @@ use zstd_safe::{CCtx, DCtx};
 /// Sampling -> Packing -> Sampling, when objects come to look different -> Packing. Packing goes on while it samples, with the
 /// dictionary there is, if there is one.
 pub(super) struct Codec {
+    level: i32,
     state: Mutex<State>,
 }
 
 struct State {
+    level: i32,
     book: Option<Book>,
     /// What the next dictionary is made of, if there is to be one.
     sample: Option<Sample>,
@@ -41,18 +43,21 @@ const SPARE: usize = 8;
 const LONG: usize = 1 << 20;
 
 impl Codec {
-    pub(super) fn new() -> Self {
-        let state = State { book: None, sample: Some(Sample::new()), ratios: Default::default() };
-        Self { state: Mutex::new(state) }
+    pub(super) fn new(level: i32) -> Self {
+        let state = State { level, book: None, sample: Some(Sample::new()), ratios: Default::default() };
+        Self { level, state: Mutex::new(state) }
     }
 
-    /// Goes on with a dictionary of an earlier life, unless there is one.
+    /// Goes on with a dictionary of an earlier life, unless there is one. Gives it, to read what was packed with it; nothing if it is
+    /// none.
     #[cfg(feature = "saved")]
-    pub(super) fn resume(&self, book: Book) {
-        let mut state = self.state();
+    pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
+        let book = Book::new(content, self.level)?;
+        let (mut state, dictionary) = (self.state(), Arc::clone(&book.dictionary));
         if state.book.is_none() {
             (state.book, state.sample) = (Some(book), None);
         }
+        Some(dictionary)
     }
 
     /// Compresses objects as one, and hands the outcome to `take` with the dictionary that it takes to expand it.
@@ -62,7 +67,7 @@ impl Codec {
         take: impl FnOnce(&[u8], Option<&Arc<Dictionary>>) -> R,
     ) -> R {
         let book = self.state().sampled(objects);
-        compress(objects, book.as_ref(), |compressed| {
+        compress(objects, book.as_ref().ok_or(self.level), |compressed| {
             if book.is_some() {
                 self.state().count(objects, compressed.len());
             }
@@ -104,7 +109,7 @@ impl State {
     /// Makes a dictionary of the sample.
     fn settle(&mut self) {
         let Some(sample) = &self.sample else { return };
-        let (book, is_full) = (Book::of(sample), sample.is_full());
+        let (book, is_full) = (Book::of(sample, self.level), sample.is_full());
         if let Some(book) = book {
             (self.book, self.ratios) = (Some(book), Default::default());
         }
@@ -122,14 +127,14 @@ impl State {
     }
 }
 
-/// Compresses `bytes` without a dictionary.
+/// Compresses `bytes` without a dictionary, at this level.
 #[cfg(feature = "saved")]
-pub(super) fn compress_alone(bytes: &[u8]) -> Vec<u8> {
-    compress(&[bytes], None, <[u8]>::to_vec)
+pub(super) fn compress_alone(bytes: &[u8], level: i32) -> Vec<u8> {
+    compress(&[bytes], Err(level), <[u8]>::to_vec)
 }
 
-/// Compresses objects as one, and hands the outcome to `take`.
-fn compress<R>(objects: &[&[u8]], book: Option<&Book>, take: impl FnOnce(&[u8]) -> R) -> R {
+/// Compresses objects as one, with a dictionary or at this level without, and hands the outcome to `take`.
+fn compress<R>(objects: &[&[u8]], book: Result<&Book, i32>, take: impl FnOnce(&[u8]) -> R) -> R {
     let spare = || PRESSES.lock().unwrap_or_else(PoisonError::into_inner);
     let borrowed = spare().pop();
     let mut press = borrowed.unwrap_or_else(Press::new);
@@ -145,8 +150,8 @@ fn compress<R>(objects: &[&[u8]], book: Option<&Book>, take: impl FnOnce(&[u8]) 
     buffer.clear();
     buffer.reserve(zstd_safe::compress_bound(bytes.len()));
     let compressed = match book {
-        Some(book) => context.compress_using_cdict(buffer, bytes, &book.packing),
-        None => context.compress(buffer, bytes, LEVEL),
+        Ok(book) => context.compress_using_cdict(buffer, bytes, &book.packing),
+        Err(level) => context.compress(buffer, bytes, level),
     };
     compressed.expect("there is room for whatever comes out");
     let taken = take(buffer);

@@ -1,7 +1,7 @@
 //! One object in the small.
 
 #[cfg(feature = "saved")]
-use super::codec::compress_alone;
+use super::{codec::compress_alone, dictionary::SMALL};
 use super::{
     codec::{Codec, expand},
     dictionary::Dictionary,
@@ -185,7 +185,7 @@ impl<K> Packed<K> {
 
     /// The bytes, compressed so that it takes no dictionary to expand them.
     pub(crate) fn compressed_alone(&self) -> Vec<u8> {
-        compress_alone(&self.bytes())
+        compress_alone(&self.bytes(), SMALL)
     }
 
     /// Whether it was packed by itself.

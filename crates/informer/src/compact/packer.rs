@@ -1,12 +1,12 @@
 //! Packs the objects of one cache.
 
 #[cfg(feature = "saved")]
-use super::dictionary::Book;
+use super::dictionary::QUICK;
 #[cfg(feature = "saved")]
 use super::loose::Transform;
 use super::{
     codec::Codec,
-    dictionary::Dictionary,
+    dictionary::{Dictionary, SMALL},
     hot::Hot,
     loose::{Loose, groups},
     packed::{HotObjects, Method, Packed},
@@ -34,23 +34,23 @@ struct Shared<K> {
 
 impl<K> Packer<K> {
     pub(crate) fn new() -> Self {
-        Self::with(false, false)
+        Self::with(SMALL, false, false)
     }
 
     /// Packs each object by itself, as it is saved.
     #[cfg(feature = "saved")]
     pub(crate) fn apart() -> Self {
-        Self::with(false, true)
+        Self::with(SMALL, false, true)
     }
 
     /// Packs objects that stay decoded all the same, so that their bytes are at hand to be saved.
     #[cfg(feature = "saved")]
     pub(crate) fn beside() -> Self {
-        Self::with(true, true)
+        Self::with(QUICK, true, true)
     }
 
-    fn with(stays_decoded: bool, is_apart: bool) -> Self {
-        let (codec, hot) = (Codec::new(), Arc::new(Hot::new()));
+    fn with(level: i32, stays_decoded: bool, is_apart: bool) -> Self {
+        let (codec, hot) = (Codec::new(level), Arc::new(Hot::new()));
         Self { shared: Arc::new(Shared { codec, hot, stays_decoded, is_apart, methods: Mutex::default() }) }
     }
 
@@ -111,10 +111,7 @@ impl<K> Packer<K> {
     /// Goes on packing with a dictionary of an earlier life, unless there is one. Gives it, to read what was packed with it; nothing
     /// if it is none.
     pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
-        let book = Book::new(content)?;
-        let dictionary = Arc::clone(&book.dictionary);
-        self.shared.codec.resume(book);
-        Some(dictionary)
+        self.shared.codec.resume(content)
     }
 
     /// The way to read what was packed in an earlier life.

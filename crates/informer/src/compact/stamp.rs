@@ -33,6 +33,19 @@ impl Stamp {
 
 #[cfg(feature = "saved")]
 impl Stamp {
+    /// The stamp of an object of which these were written down.
+    pub(super) fn read(uid: &str, version: &ResourceVersion) -> Option<Self> {
+        match (version.to_number(), words(uid)) {
+            (Some(0), _) => None,
+            (Some(version), Some(uid)) => Some(Self::Short { version, uid }),
+            _ => {
+                let (mut identity, version) = (Identity::default(), version.to_string());
+                (identity.uid, identity.version) = (uid.into(), version.as_str().into());
+                Self::of(&identity)
+            }
+        }
+    }
+
     /// The uid and the version, as they were written.
     pub(super) fn parts(&self) -> (String, String) {
         match self {
@@ -111,6 +124,7 @@ mod tests {
             {
                 let (uid, version) = one.as_ref().unwrap().parts();
                 assert_eq!(stamp(&version, &uid), *one);
+                assert_eq!(Stamp::read(&uid, &version.parse().unwrap()), *one);
                 assert_eq!(
                     (uids[place / versions.len()], versions[place % versions.len()]),
                     (&*uid, &*version)
@@ -128,5 +142,7 @@ mod tests {
     fn without_a_version_nothing_is_known() {
         assert_eq!(stamp("", "u"), None);
         assert_eq!(stamp("0", "u"), None);
+        #[cfg(feature = "saved")]
+        assert_eq!(Stamp::read("u", &ResourceVersion::ANY), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     codec::{Codec, expand},
-    dictionary::Dictionary,
+    dictionary::{Dictionary, SMALL},
     loose::{Loose, groups},
     packed::Packed,
     packer::Packer,
@@ -51,7 +51,7 @@ fn text(kind: u64, number: u64) -> Vec<u8> {
 
 #[test]
 fn the_first_256_make_a_dictionary() {
-    let codec = Codec::new();
+    let codec = Codec::new(SMALL);
     let all: Vec<_> = (0..300).map(|number| compress(&codec, &text(1, number))).collect();
     assert!(all[..255].iter().all(|small| small.dictionary.is_none()));
     assert!(all[255..].iter().all(|small| small.is_like(&all[255]) && small.dictionary.is_some()));
@@ -61,7 +61,7 @@ fn the_first_256_make_a_dictionary() {
 
 #[test]
 fn a_long_list_gets_a_dictionary_of_more_of_it() {
-    let codec = Codec::new();
+    let codec = Codec::new(SMALL);
     // What comes first is not like the rest.
     let all: Vec<_> = (0..5000).map(|number| compress(&codec, &text(number / 300 * 1000, number))).collect();
     let changes: Vec<_> = (1..5000).filter(|number| !all[*number].is_like(&all[number - 1])).collect();
@@ -81,7 +81,7 @@ fn a_long_list_gets_a_dictionary_of_more_of_it() {
 
 #[test]
 fn so_do_fewer_if_that_is_all_there_are() {
-    let codec = Codec::new();
+    let codec = Codec::new(SMALL);
     (0..15).for_each(|number| drop(compress(&codec, &text(1, number))));
     assert!(!codec.list_ended(), "too few");
     compress(&codec, &text(1, 15));
@@ -93,7 +93,7 @@ fn so_do_fewer_if_that_is_all_there_are() {
 
 #[test]
 fn objects_that_come_to_look_different_get_a_dictionary_of_their_own() {
-    let codec = Codec::new();
+    let codec = Codec::new(SMALL);
     let first: Vec<_> = (0..3000).map(|number| compress(&codec, &text(1, number))).collect();
     codec.list_ended();
     let then: Vec<_> = (0..7000).map(|number| compress(&codec, &text(1000, number))).collect();
@@ -108,7 +108,7 @@ fn objects_that_come_to_look_different_get_a_dictionary_of_their_own() {
 
 #[test]
 fn a_dictionary_is_freed_with_the_last_object_that_needs_it() {
-    let codec = Codec::new();
+    let codec = Codec::new(SMALL);
     (0..256).for_each(|number| drop(compress(&codec, &text(1, number))));
     let small = compress(&codec, &text(1, 256));
     let dictionary = small.dictionary.as_ref().map(Arc::downgrade).unwrap();
@@ -207,7 +207,7 @@ fn what_was_read_last_is_at_hand_and_nothing_else_is_taken_for_it() {
 proptest! {
     #[test]
     fn several_that_go_in_as_one_come_out_as_one(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 1..20)) {
-        let codec = Codec::new();
+        let codec = Codec::new(SMALL);
         let parts: Vec<_> = objects.iter().map(Vec::as_slice).collect();
         for _ in 0..2 {
             let (bytes, dictionary) = codec.compress(&parts, |bytes, dictionary| (bytes.to_vec(), dictionary.cloned()));
@@ -219,7 +219,7 @@ proptest! {
 
     #[test]
     fn whatever_goes_in_comes_out(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..400)) {
-        let codec = Codec::new();
+        let codec = Codec::new(SMALL);
         let all: Vec<_> = objects.iter().map(|object| compress(&codec, object)).collect();
         codec.list_ended();
         for (object, small) in objects.iter().zip(&all) {

@@ -8,7 +8,7 @@ use super::{
     stamp::Stamp,
 };
 use crate::list_watch::Decoder;
-use kube_informer_wire::{Format, Identity};
+use kube_informer_wire::{Format, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
 
 /// Makes packed objects of saved ones.
@@ -47,14 +47,13 @@ impl<K> Unpacker<K> {
     pub(crate) fn unpack(
         &mut self,
         compressed: &[u8],
-        format: Format,
-        dictionary: Option<u32>,
-        identity: &Identity<'_>,
+        (format, dictionary): (Format, Option<u32>),
+        (uid, version): (&str, &ResourceVersion),
     ) -> Option<Packed<K>> {
         let length = zstd_safe::get_frame_content_size(compressed).ok()??;
         let length = u32::try_from(length).ok().filter(|_| length <= LONGEST)?;
         let method = self.method(format, dictionary)?;
-        Some(Packed::of(compressed, length, Stamp::of(identity), method))
+        Some(Packed::of(compressed, length, Stamp::read(uid, version), method))
     }
 
     fn method(&mut self, format: Format, number: Option<u32>) -> Option<Arc<Method<K>>> {

@@ -38,7 +38,7 @@ pub(super) struct Body<K> {
     pub(super) tasks: TaskTracker,
     pub(super) milestones: watch::Sender<Times>,
     /// Where the objects come from, and where that stands.
-    pub(super) sources: Vec<(Option<String>, watch::Receiver<reflector::Status>)>,
+    pub(super) sources: Vec<Origin>,
     /// What an earlier process had saved.
     restored: Option<Restored>,
     #[cfg(feature = "saved")]
@@ -47,6 +47,9 @@ pub(super) struct Body<K> {
     /// What is to run; taken when it does.
     prepared: Mutex<Vec<Run<K>>>,
 }
+
+/// A namespace, or nothing for all; where its source stands; and whether it was restored.
+type Origin = (Option<String>, watch::Receiver<reflector::Status>, bool);
 
 type Run<K> = Controller<K, Arc<dyn ListerWatcher<K>>, Pump<K>>;
 
@@ -131,12 +134,13 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             };
             let (progress, on_error) = (Arc::clone(&self.progress), plan.on_error.clone());
             let run = Controller::new(feed.source, fifo, plan.config.clone(), pump).named(name);
+            let is_restored = feed.restored.is_some();
             let run = feed.restored.into_iter().fold(run, Run::resume_from);
             let run = run.on_error(move |report| {
                 progress.failed(number, report);
                 tell(on_error.as_deref(), report);
             });
-            self.sources.push((feed.namespace, run.status()));
+            self.sources.push((feed.namespace, run.status(), is_restored));
             prepared.push(run);
         }
         self.prepared = Mutex::new(prepared);
@@ -173,9 +177,10 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
 
     /// Where it stands.
     pub(super) fn status(self: &Arc<Self>) -> Status {
-        let source = |(namespace, status): &(Option<String>, watch::Receiver<reflector::Status>)| Source {
+        let source = |(namespace, status, is_restored): &Origin| Source {
             namespace: namespace.clone(),
             status: status.borrow().clone(),
+            is_restored: *is_restored,
         };
         let sources: Vec<_> = self.sources.iter().map(source).collect();
         let times = *self.milestones.borrow();
@@ -246,9 +251,9 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
     /// A source has come to its end: what there is of it is written.
     async fn finished(&self, number: usize) {
         let Some(saver) = self.folders.of(number).cloned() else { return };
-        let handled = self.hub.handled();
+        let (snapshot, handled) = (self.hub.snapshot(), self.hub.handled());
         // What is not done then is done when the last handle goes.
-        aside(move || saver.close(handled)).await;
+        aside(move || saver.close(snapshot, handled)).await;
     }
 
     fn saving(&self) -> Option<Saving> {

@@ -90,7 +90,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         StatusWatch {
             read: Arc::new(move || body.status()),
             milestones: self.body.milestones.subscribe(),
-            sources: self.body.sources.iter().map(|(_, status)| status.clone()).collect(),
+            sources: self.body.sources.iter().map(|(_, status, _)| status.clone()).collect(),
         }
     }
 

@@ -41,9 +41,9 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
         let sum = restored.get_or_insert(Restored { objects: 0, age, is_confirmed: false });
         (sum.objects, sum.age) = (sum.objects + objects.len(), sum.age.max(age));
         let tags = tags_of(&objects, tagger).into_iter().chain(repeat_with(|| None));
-        for ((key, packed), tags) in objects.into_iter().zip(tags) {
-            edit.put(key.clone(), Object::packed(key, packed, None, tags.map(Box::new)));
-        }
+        edit.fill_with(objects.into_iter().zip(tags).map(|((key, packed), tags)| {
+            (key.clone(), Object::packed(key, packed, None, tags.map(Box::new)))
+        }));
         if let Some(version) = progress.moved(number, Some(version.clone())) {
             edit.set_version(version);
         }

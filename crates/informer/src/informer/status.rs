@@ -93,6 +93,8 @@ pub struct Source {
     pub namespace: Option<String>,
     /// Where it stands.
     pub status: reflector::Status,
+    /// Whether it goes on from what an earlier process had saved of it; of several namespaces, one may and another not.
+    pub is_restored: bool,
 }
 
 /// One follower of an informer.

@@ -18,6 +18,8 @@ mod index;
 mod snapshot;
 mod cell;
 mod writer;
+#[cfg(feature = "saved")]
+mod bulk;
 mod lister;
 mod reader;
 mod sink;

@@ -25,7 +25,7 @@ pub struct Writer<K> {
 /// If a panic unwinds through it, readers see none of them.
 #[must_use = "the changes are published when this is dropped"]
 pub struct Edit<'w, K> {
-    draft: Draft<'w, K>,
+    pub(super) draft: Draft<'w, K>,
 }
 
 /// What putting an object in did.

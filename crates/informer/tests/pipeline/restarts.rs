@@ -461,6 +461,10 @@ async fn each_namespace_is_saved_by_itself() {
     meanwhile(&cluster).await;
     let maps = of(&["db", "default", "web"]);
     assert_eq!(maps.status().restored.unwrap().objects, first.len());
+    let status = maps.status();
+    let restored = status.sources.iter().filter(|source| source.is_restored);
+    let restored: Vec<_> = restored.filter_map(|source| source.namespace.as_deref()).collect();
+    assert_eq!(restored, ["default", "web"], "and says which");
     assert!(maps.get("web/x").is_some() && maps.get("db/x").is_none() && maps.version().is_none());
     let mut changes = maps.subscribe_with(differences());
     maps.start();

@@ -98,6 +98,35 @@ fn fill_up_with_snapshots(folder: &str) {
     assert_eq!(State::of(&restored), state(101));
 }
 
+fn fail_and_think_better_of_it(folder: &str) {
+    let options = options().retry(Duration::from_secs(3600), Duration::from_secs(3600));
+    let (saved, _) = Saved::open(folder, &header(), options).unwrap();
+    for number in 0..5 {
+        assert_eq!(saved.append(noisy(number)), Taken::Queued);
+    }
+    saved.flush().unwrap();
+    let large: Vec<u8> = (0..20).flat_map(noise).collect();
+    let mut batch = Batch::new();
+    batch.put(object("web/large", 5, &large)).version(ResourceVersion::number(5));
+    assert_eq!(saved.append(batch), Taken::Queued);
+    assert!(matches!(saved.flush(), Err(SaveError::Io { .. })));
+    let length = || std::fs::metadata(format!("{folder}/state")).unwrap().len();
+    let good = saved.status().file_bytes;
+    assert!(length() > good, "a part of it was written");
+    // Together they come to less than what was written of the first.
+    let mut batch = Batch::new();
+    batch.delete("web/large".parse().unwrap()).version(ResourceVersion::number(4));
+    assert_eq!(saved.append(batch), Taken::Queued);
+    make_room();
+    saved.flush().unwrap();
+    assert_eq!(length(), saved.status().file_bytes, "and nothing of it is left");
+    assert!(length() > good);
+    drop(saved);
+    let (_, restored) = Saved::open(folder, &header(), crate::model::options()).unwrap();
+    assert_eq!(restored.dropped(), None);
+    assert_eq!(State::of(&restored), state(5));
+}
+
 /// In a process that may write so many bytes to a file, and is told if it writes more.
 fn in_little_room(name: &str) -> bool {
     let folder = Folder::new();
@@ -121,6 +150,16 @@ fn snapshots_are_asked_for_again() {
     match child::task() {
         Some(folder) => fill_up_with_snapshots(&folder),
         None => assert!(in_little_room("full_disk::snapshots_are_asked_for_again")),
+    }
+}
+
+#[test]
+fn what_was_written_in_part_is_cut_off_before_what_follows() {
+    match child::task() {
+        Some(folder) => fail_and_think_better_of_it(&folder),
+        None => {
+            assert!(in_little_room("full_disk::what_was_written_in_part_is_cut_off_before_what_follows"));
+        }
     }
 }
 

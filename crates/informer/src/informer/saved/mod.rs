@@ -7,6 +7,9 @@ mod saver;
 mod open;
 mod folders;
 
+#[cfg(test)]
+mod tests;
+
 pub use cluster::cluster_uid;
 pub(super) use folders::{Folders, Verdict};
 pub(super) use open::{Opened, Place, State, Target, open};

@@ -15,7 +15,7 @@ use crate::{
 use kube_client::Client;
 use kube_core::Resource;
 use kube_informer_saved::{Encoding, Event, Header, Layout, OpenError, Options, Restored, Saved};
-use kube_informer_wire::{Format, Identity, Key, ResourceVersion, Schema};
+use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
     path::Path,
@@ -232,11 +232,9 @@ fn unpack<K>(
             (Layout::Protobuf | Layout::ProtobufItem, None) => return None,
         };
         let Encoding(encoding) = object.payload.encoding();
-        let version = object.version.to_string();
-        let mut identity = Identity::default();
-        (identity.uid, identity.version) = ((&*object.uid).into(), (&*version).into());
-        let number = (encoding != LOOSE).then_some(encoding);
-        let packed = unpacker.unpack(&object.payload.bytes().ok()?, format, number, &identity)?;
+        let form = (format, (encoding != LOOSE).then_some(encoding));
+        let state = (&*object.uid, &object.version);
+        let packed = unpacker.unpack(&object.payload.bytes().ok()?, form, state)?;
         Some((object.key, packed))
     };
     restored.into_objects().into_iter().map(one).collect::<Option<_>>().ok_or(DAMAGED)

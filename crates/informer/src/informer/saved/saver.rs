@@ -46,6 +46,8 @@ struct State<K> {
     stage: Stage,
     /// Whether there is a whole state.
     has_state: bool,
+    /// Where the log was when the cache was last at its version, if it still is.
+    settled_at: Option<u64>,
     /// What has happened since the last state that was handed on.
     pending: Batch,
     version: Option<ResourceVersion>,
@@ -122,6 +124,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
             last: Status::default(),
             stage: if has_state { Stage::Changes } else { Stage::Whole },
             has_state,
+            settled_at: None,
             pending,
             version: begin.version,
             waiting: VecDeque::new(),
@@ -174,13 +177,22 @@ impl<K: Send + Sync + 'static> Saver<K> {
     }
 
     /// Hands on what has been handled, writes what waits, and gives the folder back. It blocks.
-    pub(in super::super) fn close(&self, handled: u64) {
+    ///
+    /// If the whole state is missing there, because it could not be written when it came, it is tried once more, with what the cache
+    /// holds in the end.
+    pub(in super::super) fn close(&self, snapshot: Arc<Snapshot<K>>, handled: u64) {
         let mut state = self.state();
         self.release(&mut state, handled);
+        let whole = state.settled(handled).map(|version| self.whole(&state, snapshot, version));
+        let is_missing = state.stage == Stage::Whole;
         if let Some(saved) = state.saved.take() {
+            state.last = saved.status();
             drop(state);
             // A failure shows in the status, and was told of.
             let _ = saved.flush();
+            if let Some(whole) = whole.filter(|_| is_missing || saved.status().is_behind) {
+                let _ = (saved.replace(whole), saved.flush());
+            }
             let last = saved.status();
             drop(saved);
             self.state().last = last;
@@ -197,12 +209,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
                     state.held = state.held.saturating_sub(batch.size());
                     saved.append(batch)
                 }
-                Work::Whole(snapshot, version) => {
-                    let whole = self.whole(snapshot, &state.dictionaries).version(version);
-                    let whole = whole.attach(FORM, self.form.to_string().into());
-                    let uid = state.uid.clone();
-                    saved.replace(uid.into_iter().fold(whole, |whole, uid| whole.attach(CLUSTER, uid.into())))
-                }
+                Work::Whole(snapshot, version) => saved.replace(self.whole(state, snapshot, version)),
             };
             match taken {
                 Taken::Queued => {}
@@ -212,32 +219,44 @@ impl<K: Send + Sync + 'static> Saver<K> {
         }
     }
 
-    /// All objects of the source, which are looked at when they are written.
-    fn whole(&self, snapshot: Arc<Snapshot<K>>, dictionaries: &[(u32, Arc<Dictionary>)]) -> saved::Snapshot {
-        let (namespace, known) = (self.part.namespace.clone(), dictionaries.to_vec());
+    /// All objects of the source, which are looked at when they are written, and what is to be known of them.
+    fn whole(
+        &self,
+        state: &State<K>,
+        snapshot: Arc<Snapshot<K>>,
+        version: ResourceVersion,
+    ) -> saved::Snapshot {
+        let (namespace, known) = (self.part.namespace.clone(), state.dictionaries.clone());
         let entries = std::iter::once_with(move || snapshot.shared_entries()).flatten();
         let objects = entries.filter_map(move |entry| {
             let is_meant = namespace.is_none() || entry.key().namespace() == namespace.as_deref();
             let object = is_meant.then(|| entry.shared())?;
             Some(saved_object(entry.key().clone(), object.bytes()?, &known))
         });
-        let whole = saved::Snapshot::new(objects);
-        dictionaries
-            .iter()
-            .fold(whole, |whole, (number, dictionary)| whole.attach(*number, dictionary.content.clone()))
+        let whole = saved::Snapshot::new(objects).version(version);
+        let whole = whole.attach(FORM, self.form.to_string().into());
+        let uid = state.uid.clone();
+        let whole = uid.into_iter().fold(whole, |whole, uid| whole.attach(CLUSTER, uid.into()));
+        let dictionaries = state.dictionaries.iter();
+        dictionaries.fold(whole, |whole, (number, one)| whole.attach(*number, one.content.clone()))
     }
 }
 
 impl<K: Resource + Send + Sync + 'static> Saver<K> {
     /// Takes note of what is told, and hands it on.
     pub(in super::super) fn noting<'s, T: Tell<K>>(&'s self, told: &'s mut T) -> Noting<'s, K, T> {
-        Noting { state: self.state(), told }
+        let mut state = self.state();
+        // Until it is said where that leads.
+        state.settled_at = None;
+        Noting { state, told }
     }
 
     /// What was noted is in the cache.
     pub(in super::super) fn applied(&self, moment: Moment<K>) {
         let mut state = self.state();
         state.has_state |= moment.is_whole;
+        let is_settled = moment.is_complete && moment.version.is_some();
+        state.settled_at = is_settled.then_some(moment.position);
         if let (true, true, Some(version)) = (moment.is_complete, state.has_state, moment.version)
             && state.stage != Stage::Nothing
             && (state.version.as_ref() != Some(&version)
@@ -265,6 +284,13 @@ impl<K: Resource + Send + Sync + 'static> Saver<K> {
 }
 
 impl<K> State<K> {
+    /// The version of the cache, if it is at one that may be saved, and all that led to it has been handled.
+    fn settled(&self, handled: u64) -> Option<ResourceVersion> {
+        let is_settled = self.settled_at.is_some_and(|position| position <= handled);
+        let may_be = is_settled && self.has_state && self.stage != Stage::Nothing;
+        self.version.clone().filter(|_| may_be)
+    }
+
     /// What waits is too much, or has no place to go: the whole state is next.
     fn forget(&mut self) {
         (self.stage, self.pending, self.held) = (Stage::Whole, Batch::new(), 0);
