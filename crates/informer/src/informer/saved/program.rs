@@ -1,7 +1,14 @@
 //! Which program saved a state, and what it kept of objects.
 
 use kube_informer_wire::chance;
-use std::fmt;
+use std::{
+    fmt,
+    fs::File,
+    hash::Hasher,
+    io::{self, Read},
+    sync::OnceLock,
+};
+use twox_hash::XxHash3_64;
 
 /// What the bytes of a file are to be read as, and who was certain that they can be.
 ///
@@ -51,25 +58,50 @@ fn simulated() -> String {
     if chance::strikes(4) { "another".to_owned() } else { "the same".to_owned() }
 }
 
-/// The file that runs, by what no other file has in common with it: when it was last touched cannot be set.
-#[cfg(unix)]
+/// The file that runs, by its bytes: the same program in another container, or copied, is the same. It is read once.
 fn program() -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-    let path = std::env::current_exe().ok()?;
-    let file = std::fs::metadata(path).ok()?;
-    Some(format!(
-        "{} {} {} {}.{} {}.{}",
-        file.dev(),
-        file.ino(),
-        file.len(),
-        file.mtime(),
-        file.mtime_nsec(),
-        file.ctime(),
-        file.ctime_nsec()
-    ))
+    static PROGRAM: OnceLock<Option<String>> = OnceLock::new();
+    // The first is what runs even if another file has taken its place since.
+    let open = || File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?));
+    PROGRAM.get_or_init(|| open().and_then(fingerprint).ok()).clone()
 }
 
-#[cfg(not(unix))]
-fn program() -> Option<String> {
-    None
+/// Length and checksum of all there is to read.
+fn fingerprint(mut file: impl Read) -> io::Result<String> {
+    let (mut hash, mut length, mut buffer) = (XxHash3_64::new(), 0, vec![0; 256 << 10]);
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => return Ok(format!("{length} {:016x}", hash.finish())),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hash.write(&buffer[..count]);
+        length += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_the_same_wherever_it_lies_and_another_if_a_byte_differs() {
+        let mut bytes: Vec<u8> = (0..1_000_000_u32).map(|number| (number % 251) as u8).collect();
+        let first = fingerprint(&*bytes).unwrap();
+        assert!(first.starts_with("1000000 "), "{first}");
+        // However it is read.
+        let (one, other) = bytes.split_at(777);
+        assert_eq!(fingerprint(one.chain(other)).unwrap(), first);
+        bytes[999_999] ^= 1;
+        assert_ne!(fingerprint(&*bytes).unwrap(), first);
+        bytes[999_999] ^= 1;
+        assert_ne!(fingerprint(&bytes[1..]).unwrap(), first);
+    }
+
+    #[test]
+    fn the_program_that_runs_is_found() {
+        let text = fingerprint(File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
+        assert_eq!(program(), Some(text));
+    }
 }
