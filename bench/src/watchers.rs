@@ -19,6 +19,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tokio::task::JoinSet;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
@@ -62,23 +63,14 @@ async fn measure(kubeconfig: &str, events: u64, pid: u64) -> Result<Value, Box<d
     for writer in 0..WRITERS {
         write(&client, (Method::POST, MAPS), writer, 0).await?;
     }
-    let list: Value = client.request(Request::get(MAPS).body(Vec::new())?).await?;
-    let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-    let seen = Arc::new(AtomicU64::new(0));
-    for _ in 0..WATCHERS {
-        let path = format!("{MAPS}?watch=1&resourceVersion={version}");
-        // Each on a connection of its own: one connection takes a hundred requests at a time and no more.
-        let watcher = Client::try_from(config.clone())?;
-        let answer = watcher.send(Request::get(path).body(Body::empty())?).await?;
-        tokio::spawn(count(answer.into_body(), Arc::clone(&seen)));
-    }
     let (mut per_core, mut rate) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
-        let (before, began, first) = (Usage::of_server(pid), Instant::now(), seen.load(Ordering::Relaxed));
+        let (watchers, seen) = watch(&client, &config).await?;
+        let (before, began) = (Usage::of_server(pid), Instant::now());
         change(&client, turn, events / WRITERS).await?;
         let deliveries = events / WRITERS * WRITERS * WATCHERS;
-        let (last, ended) = settled(&seen, first + deliveries).await;
-        let delivered = last - first;
+        let (delivered, ended) = settled(&seen, deliveries).await;
+        drop(watchers);
         // kube-apiserver ends watches that are slow for a moment, and these are not begun anew.
         if delivered * 2 < deliveries {
             return Err(format!("only {delivered} of {deliveries} were delivered").into());
@@ -88,6 +80,24 @@ async fn measure(kubeconfig: &str, events: u64, pid: u64) -> Result<Value, Box<d
         rate.push(delivered as f64 / (ended - began).as_secs_f64());
     }
     Ok(json!({ "per_core": per_core, "rate": rate }))
+}
+
+/// Watchers, who go with what is given, and how many events they have seen.
+async fn watch(
+    client: &Client,
+    config: &Config,
+) -> Result<(JoinSet<()>, Arc<AtomicU64>), Box<dyn std::error::Error>> {
+    let list: Value = client.request(Request::get(MAPS).body(Vec::new())?).await?;
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    let (mut watchers, seen) = (JoinSet::new(), Arc::new(AtomicU64::new(0)));
+    for _ in 0..WATCHERS {
+        let path = format!("{MAPS}?watch=1&resourceVersion={version}");
+        // Each on a connection of its own: one connection takes a hundred requests at a time and no more.
+        let watcher = Client::try_from(config.clone())?;
+        let answer = watcher.send(Request::get(path).body(Body::empty())?).await?;
+        watchers.spawn(count(answer.into_body(), Arc::clone(&seen)));
+    }
+    Ok((watchers, seen))
 }
 
 /// Has every writer change its object so many times.

@@ -54,11 +54,7 @@ pub(crate) fn live(
         }
     }
     if phases.contains(&Phase::Relist) {
-        let steady = number(&settled, "rss")?;
-        relist(stage, &mut client, Some(steady), &mut measured).context("relist")?;
-        for _ in 1..options.relists() {
-            relist(stage, &mut client, None, &mut measured).context("another relist")?;
-        }
+        relist(stage, &mut client, &settled, &mut measured).context("relist")?;
     }
     if phases.contains(&Phase::Storm) {
         storm(stage, &mut client, contender, &mut measured).context("storm")?;
@@ -118,13 +114,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Has a client list anew; what it takes at most is held against its steady memory, where that is what it began with.
-fn relist(
-    stage: &mut Stage<'_>,
-    client: &mut Talk,
-    steady: Option<f64>,
-    measured: &mut Measured,
-) -> Result<()> {
+fn relist(stage: &mut Stage<'_>, client: &mut Talk, settled: &Value, measured: &mut Measured) -> Result<()> {
     stage.server.ask("watched")?;
     let before = number(&stage.server.ask("truth")?, "version")?;
     let changed = number(&stage.server.ask(&format!("change {CHANGED}"))?, "changed")?;
@@ -137,9 +127,7 @@ fn relist(
     measured.add("relist_seconds", (number(&done, "done_at")? - asked) / 1e9);
     measured.add("relist_cpu_seconds", number(&done, "cpu_seconds")?);
     measured.add("relist_changed", changed);
-    if let Some(steady) = steady {
-        measured.add("relist_peak", number(&done, "peak_rss")? / steady);
-    }
+    measured.add("relist_peak", number(&done, "peak_rss")? / number(settled, "rss")?);
     stage.check(client)?;
     // What else it was told of came meanwhile.
     measured.add("relist_events", number(&client.ask("seen")?, "events")?);

@@ -24,17 +24,6 @@ pub(crate) struct Options {
     pub(crate) svg: Option<PathBuf>,
 }
 
-impl Options {
-    /// How often a client lists anew in one life.
-    pub(crate) fn relists(&self) -> usize {
-        match self.effort {
-            Effort::Even => 1,
-            // Ours takes less than a tenth of a second.
-            Effort::ByTarget => 3,
-        }
-    }
-}
-
 /// What is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {

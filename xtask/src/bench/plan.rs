@@ -10,7 +10,7 @@ use crate::bench::row::{Pace, Phase};
 const STEADY: usize = 2;
 
 /// So many more rounds has what is brief.
-const MORE: usize = 3;
+const MORE: usize = 2;
 
 /// A contender with its phases, each of which runs in so many rounds, the first ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,11 +100,11 @@ mod tests {
         // No target is relative to the relists of kube-rs, nor of the rates of compact caches.
         assert_eq!(
             quick(Contender::KubeList),
-            [(Phase::Sync, 10), (Phase::Relist, 1), (Phase::Storm, 7), (Phase::Latency, 7)]
+            [(Phase::Sync, 9), (Phase::Relist, 1), (Phase::Storm, 7), (Phase::Latency, 7)]
         );
         assert_eq!(
             quick(Contender::OursCompact),
-            [(Phase::Sync, 10), (Phase::Relist, 7), (Phase::Storm, 1), (Phase::Latency, 1)]
+            [(Phase::Sync, 9), (Phase::Relist, 9), (Phase::Storm, 1), (Phase::Latency, 1)]
         );
         assert_eq!(quick(Contender::OursStripped), [(Phase::Sync, 2)]);
         assert_eq!(quick(Contender::GoJson), [(Phase::Sync, 1), (Phase::Storm, 1)]);

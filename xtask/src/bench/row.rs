@@ -131,8 +131,8 @@ impl Row {
     pub(crate) fn pace(self) -> Pace {
         match self {
             Self::W3 | Self::W4 | Self::W5 | Self::W12 => Pace::Steady,
-            Self::W1 | Self::W2 => Pace::Brief,
-            Self::W6 | Self::W7 | Self::W8 | Self::W11 | Self::W15 => Pace::Noisy,
+            Self::W1 | Self::W2 | Self::W6 => Pace::Brief,
+            Self::W7 | Self::W8 | Self::W11 | Self::W15 => Pace::Noisy,
             Self::W9 | Self::W10 | Self::W13 => Pace::Cheap,
             Self::W14 => Pace::Long,
         }
