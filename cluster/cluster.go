@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,7 +17,8 @@ import (
 // How long the API may take to answer, on a busy machine.
 const patience = 2 * time.Minute
 
-type ports struct{ etcd, apiserver int }
+// How often a cluster is tried whose children end.
+const attempts = 3
 
 // A cluster is a folder, what is in it, and the processes that use it.
 type cluster struct {
@@ -29,7 +29,21 @@ type cluster struct {
 	apiserver *child
 }
 
+// errEnded is what it is when a child did not live until it answered.
+var errEnded = errors.New("ended before it answered")
+
+// start starts a cluster. A port may be taken between the moment it was found free and the moment a child listens there,
+// so that a child that ends is tried with others.
 func start(o options, folder string) (*cluster, error) {
+	for attempt := 1; ; attempt++ {
+		c, err := startOnce(o, folder)
+		if attempt == attempts || !errors.Is(err, errEnded) {
+			return c, err
+		}
+	}
+}
+
+func startOnce(o options, folder string) (*cluster, error) {
 	ports, err := free(o.ports)
 	if err != nil {
 		return nil, err
@@ -70,7 +84,7 @@ func (c *cluster) start(child *child) error {
 		case err == nil:
 			return nil
 		case child.ended():
-			return fmt.Errorf("%s ended before it answered:\n%s", child.role, child.tail())
+			return fmt.Errorf("%s %w:\n%s", child.role, errEnded, child.tail())
 		case time.Now().After(deadline):
 			return fmt.Errorf("%s does not answer: %w\n%s", child.role, err, child.tail())
 		}
@@ -133,22 +147,4 @@ func version() string {
 		}
 	}
 	return "unknown"
-}
-
-// free fills in ports that nobody listens on. All are held until the last is found, so that they differ.
-func free(p ports) (ports, error) {
-	var problems error
-	for _, port := range []*int{&p.etcd, &p.apiserver} {
-		if *port != 0 {
-			continue
-		}
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			problems = errors.Join(problems, err)
-			continue
-		}
-		defer listener.Close()
-		*port = listener.Addr().(*net.TCPAddr).Port
-	}
-	return p, problems
 }
