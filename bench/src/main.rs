@@ -1,14 +1,13 @@
 //! The benchmarks' own programs, which `cargo xtask bench` runs.
 //!
 //! `replay` is the server, `load` fills a real one, `ours` is our client, `micro` measures parts of it, and
-//! `devserver` and `watchers` are the two ends of a server with many watchers, `soak-server` and `soak-clients` those of a long load.
+//! `devserver` and `watchers` are the two ends of a server with many watchers.
 
 mod replay;
 mod real;
 mod ours;
 mod micro;
 mod watchers;
-mod soak;
 
 use std::process::ExitCode;
 
@@ -18,8 +17,6 @@ const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--kind 
                            [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS] [--kind pods|widgets]
        kube-informer-bench devserver
        kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID
-       kube-informer-bench soak-server [--informers N] [--objects N] [--rate N]
-       kube-informer-bench soak-clients --kubeconfig FILE [--informers N] [--waits short|default]
        kube-informer-bench micro fanout|slow|readers|queue|fill NUMBER..";
 
 fn main() -> ExitCode {
@@ -31,8 +28,6 @@ fn main() -> ExitCode {
         Some("ours") => ours::run(began, arguments),
         Some("devserver") => watchers::serve(),
         Some("watchers") => watchers::run(arguments),
-        Some("soak-server") => soak::serve(arguments),
-        Some("soak-clients") => soak::follow(arguments),
         Some("micro") => micro::run(arguments),
         _ => Err(USAGE.to_owned()),
     };

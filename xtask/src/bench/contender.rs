@@ -38,6 +38,8 @@ pub(crate) enum Program {
     Ours,
     KubeRs,
     ClientGo,
+    /// Both ends of a soak, which are no contender.
+    Soak,
 }
 
 /// The objects that a contender follows.

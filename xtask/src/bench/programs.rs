@@ -30,6 +30,10 @@ impl Programs {
                     let mut command = process::cargo(["build", "--package", "kube-informer-bench"]);
                     cargo(&mut command, "kube-informer-bench", workspace, profile)?
                 }
+                Program::Soak => {
+                    let mut command = process::cargo(["build", "--package", "kube-informer-soak"]);
+                    cargo(&mut command, "kube-informer-soak", workspace, profile)?
+                }
                 Program::KubeRs => {
                     let mut command =
                         process::cargo(["build", "--manifest-path", "bench/peers/kube-rs/Cargo.toml"]);

@@ -15,7 +15,7 @@ pub(crate) struct Options {
     pub(crate) rate: f64,
     /// How far apart faults are.
     pub(crate) faults: Duration,
-    /// How much memory may grow in an hour, as a share of its mean.
+    /// How much what clients have in use may grow in an hour, as a share of its mean.
     pub(crate) bound: f64,
     pub(crate) waits: Waits,
     pub(crate) profile: Profile,
@@ -48,7 +48,7 @@ Usage: cargo xtask soak [options]
   --objects N    how many objects there are in all, of about 1 KB each (default 100000)
   --rate R       writes a second, each seen by one informer (default 5000)
   --faults S     seconds from one fault to the next (default 5)
-  --bound P      by how many percent of its mean memory may grow in an hour (default 5)
+  --bound P      by how many percent of its mean what clients have in use may grow in an hour (default 5)
   --default-waits
                  wait after failures as informers do unless told otherwise; with failures this close to each other waits grow
                  to a minute, as those of client-go do. Without this, they grow to a second or two
@@ -57,8 +57,8 @@ Usage: cargo xtask soak [options]
 
 One handler of the first informer does not come back from its first event until the load has ended. Every ten seconds a line
 is printed. In the end, every cache, and what every handler was told, is held against what the server has; the exit code is 1
-if anything is lost, or if the memory of the clients grew by more than the bound. A run of less than five minutes is too short
-to judge by its memory, and is not.
+if anything is lost, or if what the clients have in use grew by more than the bound. Resident memory, in which is what the
+allocator keeps, is shown beside it. A run of less than five minutes is too short to judge by its memory, and is not.
 ";
 
 /// Reads the arguments after `soak`.

@@ -28,7 +28,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// # Errors
 /// What did not build, start or answer.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
-    let programs = Programs::build(workspace, &[Program::Ours], options.profile)?;
+    let programs = Programs::build(workspace, &[Program::Soak], options.profile)?;
     let mut soak = Soak::start(workspace, &programs, options)?;
     let samples = soak.load(options)?;
     let verdict = soak.judge(options, &samples)?;
@@ -47,17 +47,17 @@ struct Soak {
 
 impl Soak {
     fn start(workspace: &Workspace, programs: &Programs, options: &Options) -> Result<Self> {
-        let ours = |part: &str| -> Result<Command> {
-            let mut command = programs.command(Program::Ours).context("our own program is always built")?;
+        let program = |part: &str| -> Result<Command> {
+            let mut command = programs.command(Program::Soak).context("it was built")?;
             command.arg(part).args(["--informers", &options.informers.to_string()]);
             command.args(["--objects", &options.objects.to_string(), "--rate", &options.rate.to_string()]);
             Ok(command)
         };
         println!("filling the server with {} objects", options.objects);
-        let mut server = Talk::start(&mut ours("soak-server")?)?;
+        let mut server = Talk::start(&mut program("server")?)?;
         let ready = server.hear().context("the server")?;
         let kubeconfig = kubeconfig(workspace, &ready, "soak")?;
-        let mut command = ours("soak-clients")?;
+        let mut command = program("clients")?;
         command.args(["--waits", options.waits.name(), "--kubeconfig"]).arg(kubeconfig);
         let mut clients = Talk::start(&mut command)?;
         let synced = clients.hear_of("synced").context("the clients")?;

@@ -28,6 +28,13 @@ impl Slope {
     }
 }
 
+/// The lowest point of each span of so many seconds.
+pub(crate) fn troughs(points: &[(f64, f64)], span: f64) -> Vec<(f64, f64)> {
+    let of_one_span = |a: &(f64, f64), b: &(f64, f64)| (a.0 / span).floor() == (b.0 / span).floor();
+    let lowest = |span: &[(f64, f64)]| span.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1));
+    points.chunk_by(of_one_span).filter_map(lowest).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +54,13 @@ mod tests {
     fn a_share_is_of_the_mean_and_of_an_hour() {
         let slope = Slope { per_second: 1.0, mean: 36_000.0 };
         assert_eq!(slope.share_per_hour(), 0.1);
+    }
+
+    #[test]
+    fn peaks_are_not_looked_at() {
+        let points = [(0.0, 5.0), (30.0, 9.0), (59.0, 6.0), (60.0, 8.0), (119.0, 5.5), (240.0, 7.0)];
+        assert_eq!(troughs(&points, 60.0), [(0.0, 5.0), (119.0, 5.5), (240.0, 7.0)]);
+        assert_eq!(troughs(&[], 60.0), []);
     }
 
     #[test]

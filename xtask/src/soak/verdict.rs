@@ -6,24 +6,55 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::soak::options::Options;
-use crate::soak::sample::Sample;
-use crate::soak::slope::Slope;
+use crate::soak::sample::{Memory, Sample};
+use crate::soak::slope::{Slope, troughs};
 
 /// A run that is shorter says nothing about its memory.
 const LONG: Duration = Duration::from_secs(300);
+
+/// Of so many seconds each, the least that is in use is looked at.
+const TROUGH: f64 = 60.0;
 
 /// What a run came to.
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
     pub(crate) difference: Difference,
-    pub(crate) clients: Option<Slope>,
-    pub(crate) server: Option<Slope>,
+    pub(crate) clients: Growth,
+    pub(crate) server: Growth,
     /// How many writes a second there were, over how many were asked for.
     pub(crate) held: f64,
     pub(crate) grew: bool,
     /// Times from write to handler.
     pub(crate) times: Value,
     pub(crate) faults: Value,
+}
+
+/// How the memory of a program grew.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Growth {
+    pub(crate) in_use: Option<Slope>,
+    pub(crate) resident: Option<Slope>,
+}
+
+impl Growth {
+    fn of(memories: &[(f64, Memory)]) -> Self {
+        let points = |of: fn(&Memory) -> f64| -> Vec<_> {
+            memories.iter().map(|(seconds, memory)| (*seconds, of(memory))).collect()
+        };
+        // A list that is under way is in use, and gone a moment later: what is there at the best of moments has to be flat.
+        let in_use = Slope::of(&troughs(&points(|memory| memory.in_use), TROUGH));
+        Self { in_use, resident: Slope::of(&points(|memory| memory.resident)) }
+    }
+
+    fn document(self) -> Value {
+        let slope = |slope: Option<Slope>| {
+            slope.map(|slope| {
+                json!({ "kb_per_minute": slope.per_second * 60.0 / 1e3, "share_per_hour": slope.share_per_hour(),
+                        "mean": slope.mean })
+            })
+        };
+        json!({ "in_use": slope(self.in_use), "resident": slope(self.resident) })
+    }
 }
 
 /// Who holds something else than the server.
@@ -69,16 +100,17 @@ impl Verdict {
         // The first quarter is for things to find their size.
         let seconds = samples.last().map_or(0.0, |sample| sample.seconds);
         let late = samples.iter().filter(|sample| sample.seconds >= seconds / 4.0);
-        let (clients, server): (Vec<_>, Vec<_>) = late
-            .map(|sample| ((sample.seconds, sample.client_rss), (sample.seconds, sample.server_rss)))
-            .unzip();
-        let clients = Slope::of(&clients);
+        let (clients, server): (Vec<_>, Vec<_>) =
+            late.map(|sample| ((sample.seconds, sample.clients), (sample.seconds, sample.server))).unzip();
+        let (clients, server) = (Growth::of(&clients), Growth::of(&server));
+        // What the allocator keeps of what was freed is not ours to say; it is shown.
+        let is_flat = clients.in_use.is_some_and(|slope| slope.share_per_hour() <= options.bound);
         let writes = samples.last().map_or(0.0, |sample| sample.writes);
         Self {
             difference,
-            grew: options.time >= LONG && clients.is_none_or(|slope| slope.share_per_hour() > options.bound),
+            grew: options.time >= LONG && !is_flat,
             clients,
-            server: Slope::of(&server),
+            server,
             held: writes / (options.rate * seconds).max(1.0),
             times,
             faults,
@@ -100,9 +132,13 @@ impl Verdict {
              in time; the stuck handler, let go, {stuck}",
             options.informers
         );
-        for (who, slope) in [("clients", self.clients), ("server", self.server)] {
-            let slope = slope.map_or_else(|| "too few lines for a slope".to_owned(), shown);
-            _ = writeln!(text, "memory of the {who} over the last three quarters: {slope}");
+        for (who, growth) in [("clients", self.clients), ("server", self.server)] {
+            let [in_use, resident] = [growth.in_use, growth.resident]
+                .map(|slope| slope.map_or_else(|| "too few lines for a slope".to_owned(), shown));
+            _ = writeln!(
+                text,
+                "memory of the {who} over the last three quarters: in use, at the least of each minute, {in_use}; resident {resident}"
+            );
         }
         for (name, about) in [("all", "from write to handler"), ("calm", "outside of fault windows")] {
             let times = &self.times[name];
@@ -117,7 +153,9 @@ impl Verdict {
         _ = writeln!(text, "faults: {}", faults.join(", "));
         _ = writeln!(text, "rate: {:.1} % of {} writes a second", self.held * 100.0, options.rate);
         let bound = match options.time >= LONG {
-            true => format!("the bound is {:.1} % an hour", options.bound * 100.0),
+            true => {
+                format!("the bound of what clients have in use is {:.1} % an hour", options.bound * 100.0)
+            }
             false => "too short to judge by its memory".to_owned(),
         };
         let word = if self.is_good() { "good" } else { "BAD" };
@@ -126,20 +164,14 @@ impl Verdict {
     }
 
     pub(crate) fn document(&self) -> Value {
-        let slope = |slope: Option<Slope>| {
-            slope.map(|slope| {
-                json!({ "kb_per_minute": slope.per_second * 60.0 / 1e3, "share_per_hour": slope.share_per_hour(),
-                        "mean": slope.mean })
-            })
-        };
         json!({
             "good": self.is_good(),
             "caches_differ": self.difference.caches,
             "handlers_differ": self.difference.handlers,
             "stuck_differs": self.difference.is_stuck_one,
             "went_back": self.difference.went_back,
-            "client_memory": slope(self.clients),
-            "server_memory": slope(self.server),
+            "client_memory": self.clients.document(),
+            "server_memory": self.server.document(),
             "rate_held": self.held,
             "latency_ms": self.times,
             "faults": self.faults,
@@ -161,17 +193,20 @@ mod tests {
     use super::*;
     use crate::soak::options::parse;
 
-    fn sample(seconds: f64, rss: f64) -> Sample {
-        let client = json!({ "rss": rss, "objects": 7, "relists": 1, "stuck": 3, "cpu_seconds": 1,
+    fn sample(seconds: f64, in_use: f64) -> Sample {
+        let memory =
+            |in_use: f64| json!({ "in_use": in_use, "rss": in_use + seconds * 1e6, "cpu_seconds": 1 });
+        let client = json!({ "memory": memory(in_use), "objects": 7, "relists": 1, "stuck": 3,
                              "lately": { "events": 100, "p50": 1.5, "p99": 2.5 } });
-        let server = json!({ "rss": 1e6, "writes": seconds * 5_000.0, "cpu_seconds": 1 });
+        let server = json!({ "memory": memory(1e6), "writes": seconds * 5_000.0 });
         Sample::of(&client, &server, seconds, None).unwrap()
     }
 
     /// A run whose memory grows by so many bytes a second after its first quarter.
     fn judged(minutes: &str, growth: f64, difference: Difference) -> Verdict {
         let options = parse(&["--minutes".to_owned(), minutes.to_owned()]).unwrap();
-        let samples: Vec<_> = (1..=100).map(f64::from).map(|at| sample(at, 1e8 + growth * at)).collect();
+        let samples: Vec<_> =
+            (1..=100).map(|at| f64::from(at) * 10.0).map(|at| sample(at, 1e8 + growth * at)).collect();
         Verdict::of(&options, &samples, difference, (json!({}), json!({})))
     }
 

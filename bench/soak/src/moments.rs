@@ -1,20 +1,20 @@
 //! How long changes took from their write to a handler: of late, in all, and while nothing was made to fail.
 
-use super::histogram::Histogram;
+use crate::histogram::Histogram;
 use serde_json::{Value, json};
 
 /// When faults happen: one at the begin of each period, felt for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rhythm {
+pub(crate) struct Rhythm {
     /// In nanoseconds since 1970.
-    pub(super) begin: u64,
-    pub(super) period: u64,
-    pub(super) window: u64,
+    pub(crate) begin: u64,
+    pub(crate) period: u64,
+    pub(crate) window: u64,
 }
 
 /// The times of all changes.
 #[derive(Debug, Default)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     rhythm: Option<Rhythm>,
     lately: Histogram,
     all: Histogram,
@@ -34,12 +34,12 @@ impl Rhythm {
 
 impl Moments {
     /// Begins to take times; what was written before that does not count.
-    pub(super) fn begin(&mut self, rhythm: Rhythm) {
+    pub(crate) fn begin(&mut self, rhythm: Rhythm) {
         *self = Self { rhythm: Some(rhythm), ..Self::default() };
     }
 
     /// A handler was told of something that was written then.
-    pub(super) fn told(&mut self, sent: u64, now: u64) {
+    pub(crate) fn told(&mut self, sent: u64, now: u64) {
         let Some(rhythm) = self.rhythm.filter(|rhythm| sent >= rhythm.begin) else { return };
         let took = now.saturating_sub(sent);
         self.lately.add(took);
@@ -51,13 +51,13 @@ impl Moments {
     }
 
     /// What was told since this was last asked.
-    pub(super) fn lately(&mut self) -> Value {
+    pub(crate) fn lately(&mut self) -> Value {
         let lately = report(&self.lately);
         self.lately.clear();
         lately
     }
 
-    pub(super) fn sum(&self) -> Value {
+    pub(crate) fn sum(&self) -> Value {
         json!({ "all": report(&self.all), "calm": report(&self.calm), "late": self.late })
     }
 }

@@ -8,8 +8,9 @@
 //! | `read` | | count and hash of each cache, each fold, and the stuck one's fold |
 //! | `sum` | | all times |
 
-use super::{
+use crate::{
     followed::{Followed, Stuck, lock},
+    memory,
     moments::{Moments, Rhythm},
     options::Options,
 };
@@ -17,7 +18,7 @@ use kube_client::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use kube_informer_bench_client::{session::say, usage::Usage};
+use kube_informer_bench_client::session::say;
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead},
@@ -83,15 +84,12 @@ impl Clients {
     }
 
     fn status(&self) -> Value {
-        let usage = Usage::now();
         let statuses: Vec<_> = self.followed.iter().map(|one| one.informer.status()).collect();
         let count = |of: fn(&kube_informer::reflector::Counts) -> u64| -> u64 {
             statuses.iter().map(|status| of(&status.counts)).sum()
         };
         json!({
-            "rss": usage.rss,
-            "peak_rss": usage.peak_rss,
-            "cpu_seconds": usage.cpu_seconds,
+            "memory": memory::report(),
             "objects": statuses.iter().map(|status| status.objects).sum::<usize>(),
             // The first state of each is no relist.
             "relists": count(|counts| counts.replaces).saturating_sub(self.followed.len() as u64),

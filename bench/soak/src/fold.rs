@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// Where the writer says when it wrote, in nanoseconds since 1970.
-pub(super) const SENT: &str = "sent";
+pub(crate) const SENT: &str = "sent";
 
 /// Each object of one namespace by its name, as its events tell it.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(crate) struct Fold {
     known: HashMap<Box<str>, State>,
     went_back: u64,
 }
@@ -24,7 +24,7 @@ struct State {
 
 impl Fold {
     /// Takes an event; says when a state that was unknown so far was written.
-    pub(super) fn told(&mut self, event: &Event<ConfigMap>) -> Option<u64> {
+    pub(crate) fn told(&mut self, event: &Event<ConfigMap>) -> Option<u64> {
         let object: &ConfigMap = event.object();
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let is_gone = matches!(event, Event::Deleted { .. });
@@ -49,14 +49,14 @@ impl Fold {
     }
 
     /// What it amounts to.
-    pub(super) fn sum(&self) -> Value {
+    pub(crate) fn sum(&self) -> Value {
         let mut sum = Sum::default();
         self.known.iter().for_each(|(name, state)| sum.add(name, *state));
         sum.report()
     }
 
     /// How often an event told of something older than what was known, or of the end of something unknown.
-    pub(super) fn went_back(&self) -> u64 {
+    pub(crate) fn went_back(&self) -> u64 {
         self.went_back
     }
 }
@@ -77,11 +77,11 @@ impl State {
 
 /// How many objects there are, and the hash of their names, uids and versions in any order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum(Hash);
+pub(crate) struct Sum(Hash);
 
 impl Sum {
     /// Adds an object with this name, uid and version.
-    pub(super) fn add_object(&mut self, name: &str, uid: &str, version: &str) {
+    pub(crate) fn add_object(&mut self, name: &str, uid: &str, version: &str) {
         self.add(name, State::new(uid, version));
     }
 
@@ -89,7 +89,7 @@ impl Sum {
         self.0.add_parts(&[name, &uid.to_string(), &version.to_string()], &[]);
     }
 
-    pub(super) fn report(&self) -> Value {
+    pub(crate) fn report(&self) -> Value {
         json!({ "count": self.0.count, "identity": format!("{:016x}", self.0.identity) })
     }
 }

@@ -1,6 +1,6 @@
 //! One informer of a soak, with the handler that folds what it is told.
 
-use super::{
+use crate::{
     fold::Fold,
     fold::Sum,
     moments::Moments,
@@ -23,14 +23,14 @@ use tokio::sync::Semaphore;
 
 /// An informer, and what one who follows it believes.
 #[derive(Debug)]
-pub(super) struct Followed {
-    pub(super) informer: Informer<ConfigMap>,
+pub(crate) struct Followed {
+    pub(crate) informer: Informer<ConfigMap>,
     fold: Arc<Mutex<Fold>>,
 }
 
 /// One who does not come back from the first event before it is let go.
 #[derive(Debug)]
-pub(super) struct Stuck {
+pub(crate) struct Stuck {
     gate: Arc<Semaphore>,
     fold: Arc<Mutex<Fold>>,
 }
@@ -41,7 +41,7 @@ const STUCK: &str = "stuck";
 
 impl Followed {
     /// Follows a namespace; each second one keeps its objects compact.
-    pub(super) fn start(
+    pub(crate) fn start(
         client: Client,
         (number, waits): (u64, Waits),
         moments: &Arc<Mutex<Moments>>,
@@ -68,7 +68,7 @@ impl Followed {
     }
 
     /// What the cache holds, and what its follower believes.
-    pub(super) fn sums(&self) -> [Value; 2] {
+    pub(crate) fn sums(&self) -> [Value; 2] {
         let mut cache = Sum::default();
         for entry in self.informer.snapshot().iter() {
             let object = entry.object();
@@ -79,7 +79,7 @@ impl Followed {
         [cache.report(), lock(&self.fold).sum()]
     }
 
-    pub(super) fn went_back(&self) -> u64 {
+    pub(crate) fn went_back(&self) -> u64 {
         lock(&self.fold).went_back()
     }
 }
@@ -95,7 +95,7 @@ fn config(waits: Waits) -> Config {
 
 impl Stuck {
     /// Adds it to an informer.
-    pub(super) fn join(informer: &Informer<ConfigMap>) -> Result<Self, String> {
+    pub(crate) fn join(informer: &Informer<ConfigMap>) -> Result<Self, String> {
         let stuck = Self { gate: Arc::new(Semaphore::new(0)), fold: Arc::default() };
         let (gate, fold) = (Arc::clone(&stuck.gate), Arc::clone(&stuck.fold));
         let handler = Async(move |event: Event<ConfigMap>| {
@@ -112,20 +112,20 @@ impl Stuck {
     }
 
     /// How many events it has not been told.
-    pub(super) fn depth(informer: &Informer<ConfigMap>) -> u64 {
+    pub(crate) fn depth(informer: &Informer<ConfigMap>) -> u64 {
         let followers = informer.status().followers;
         followers.iter().filter(|follower| follower.name == STUCK).map(|follower| follower.depth).sum()
     }
 
-    pub(super) fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         self.gate.close();
     }
 
-    pub(super) fn sum(&self) -> Value {
+    pub(crate) fn sum(&self) -> Value {
         lock(&self.fold).sum()
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

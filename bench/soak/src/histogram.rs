@@ -8,7 +8,7 @@ const BUCKETS: usize = (PARTS * 40) as usize;
 
 /// How often which time was taken; its size does not depend on how many there are.
 #[derive(Clone, Debug)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     counts: Box<[u64]>,
     total: u64,
 }
@@ -20,22 +20,22 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    pub(super) fn add(&mut self, nanos: u64) {
+    pub(crate) fn add(&mut self, nanos: u64) {
         self.counts[bucket(nanos / 1_000)] += 1;
         self.total += 1;
     }
 
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.counts.fill(0);
         self.total = 0;
     }
 
     /// The time below which this share lies, in milliseconds: the top of its bucket, so that it is never too little.
-    pub(super) fn quantile(&self, share: f64) -> f64 {
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
         let wanted = ((self.total as f64 * share).ceil() as u64).max(1);
         let mut below = 0;
         for (bucket, count) in self.counts.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Fills a server, and changes what is in it at a rate.
 
-use super::{fold::SENT, options::Options};
+use crate::{fold::SENT, options::Options};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use hyper::{Method, Request, StatusCode, header::CONTENT_TYPE};
+use http::{Method, Request, StatusCode, header::CONTENT_TYPE};
 use kube_client::{Client, client::Body};
 use kube_informer_bench_client::seen::now;
 use serde_json::json;
@@ -27,13 +27,13 @@ const TEXT: usize = 700;
 
 /// What was written, and whether it goes on.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    pub(super) writes: AtomicU64,
-    pub(super) is_stopped: AtomicBool,
+pub(crate) struct Written {
+    pub(crate) writes: AtomicU64,
+    pub(crate) is_stopped: AtomicBool,
 }
 
 /// Objects, and who writes them.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     client: Client,
     options: Options,
     /// Those that are deleted at present.
@@ -51,13 +51,13 @@ struct Write {
 }
 
 impl Writer {
-    pub(super) fn new(client: Client, options: Options) -> Self {
+    pub(crate) fn new(client: Client, options: Options) -> Self {
         let letters = (0..16_384_u64).map(|turn| format!("{:016x}", mix(turn))).collect();
         Self { client, options, gone: HashSet::new(), letters, turn: 0 }
     }
 
     /// Creates all namespaces and objects.
-    pub(super) async fn fill(&self) -> Result<(), String> {
+    pub(crate) async fn fill(&self) -> Result<(), String> {
         for number in 0..self.options.informers {
             let name = Options::namespace(number);
             let body =
@@ -72,7 +72,7 @@ impl Writer {
     /// Writes at the rate until it is stopped.
     ///
     /// A burst that took long is made up for at once, so that the rate holds as long as the server can follow.
-    pub(super) async fn run(mut self, written: &Written) -> Result<(), String> {
+    pub(crate) async fn run(mut self, written: &Written) -> Result<(), String> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let began = Instant::now();

@@ -2,21 +2,21 @@
 
 /// How large the load is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Options {
+pub(crate) struct Options {
     /// How to reach the server; the server has no use for it.
-    pub(super) kubeconfig: String,
-    pub(super) informers: u64,
+    pub(crate) kubeconfig: String,
+    pub(crate) informers: u64,
     /// How many objects there are in all.
-    pub(super) objects: u64,
+    pub(crate) objects: u64,
     /// How many writes a second.
-    pub(super) rate: f64,
+    pub(crate) rate: f64,
     /// How informers wait after a failure.
-    pub(super) waits: Waits,
+    pub(crate) waits: Waits,
 }
 
 /// How informers wait after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waits {
+pub(crate) enum Waits {
     /// A second at most, twice that with jitter, as one sets it for a server that is known to fail often and briefly.
     Short,
     /// As they do unless told otherwise: half a minute and more, if failures are less than two minutes apart.
@@ -24,7 +24,7 @@ pub(super) enum Waits {
 }
 
 impl Options {
-    pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let (kubeconfig, waits) = (String::new(), Waits::Short);
         let mut options = Self { kubeconfig, informers: 50, objects: 100_000, rate: 5_000.0, waits };
         while let Some(name) = arguments.next() {
@@ -47,7 +47,7 @@ impl Options {
     }
 
     /// The namespace of one informer.
-    pub(super) fn namespace(number: u64) -> String {
+    pub(crate) fn namespace(number: u64) -> String {
         format!("soak-{number}")
     }
 }

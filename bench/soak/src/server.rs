@@ -7,16 +7,17 @@
 //! | `stop` | ends writes and faults | the writes |
 //! | `truth` | | count and hash of each namespace |
 
-use super::{
+use crate::{
     faults::Trouble,
     fold::Sum,
+    memory,
     options::Options,
     writer::{Writer, Written},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, Client, api::ListParams};
 use kube_devserver::DevServer;
-use kube_informer_bench_client::{seen::now, session::say, usage::Usage};
+use kube_informer_bench_client::{seen::now, session::say};
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead},
@@ -112,10 +113,8 @@ impl Soak {
     }
 
     fn status(&self) -> Value {
-        let usage = Usage::now();
         json!({
-            "rss": usage.rss,
-            "cpu_seconds": usage.cpu_seconds,
+            "memory": memory::report(),
             "writes": self.written.writes.load(Ordering::Relaxed),
             "version": self.server.version(),
             "faults": self.trouble.lock().unwrap_or_else(PoisonError::into_inner).report(),

@@ -50,7 +50,7 @@ impl Kind {
 
 /// Makes a server fail, and counts how often.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(crate) struct Trouble {
     turn: usize,
     counts: [u64; Kind::ALL.len()],
     last: Option<Injected>,
@@ -61,7 +61,7 @@ const STRUCK: u32 = 20;
 
 impl Trouble {
     /// The next thing goes wrong; what is left of the last one is withdrawn.
-    pub(super) fn strike(&mut self, server: &DevServer) {
+    pub(crate) fn strike(&mut self, server: &DevServer) {
         self.end();
         let at = self.turn % Kind::ALL.len();
         self.turn += 1;
@@ -83,14 +83,14 @@ impl Trouble {
     }
 
     /// Nothing goes wrong any longer.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if let Some(last) = self.last.take() {
             last.withdraw();
         }
     }
 
     /// How often what went wrong.
-    pub(super) fn report(&self) -> Value {
+    pub(crate) fn report(&self) -> Value {
         let counts = Kind::ALL.iter().zip(self.counts);
         Value::Object(
             counts.map(|(kind, count)| (kind.name().to_owned(), count.into())).collect::<Map<_, _>>(),
