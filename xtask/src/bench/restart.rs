@@ -12,8 +12,8 @@ use crate::bench::life::{CHANGED, Stage};
 use crate::bench::measured::Measured;
 use crate::bench::talk::{Talk, number};
 
-/// Restarts are short, and so there are some of each kind.
-const TURNS: usize = 2;
+/// Restarts are short, and a cache to begin from is not: there are some of each kind for each.
+const TURNS: usize = 3;
 
 /// Lives once to leave a cache, and then in turn when the server knows what changed since, and when it has forgotten.
 pub(crate) fn live(

@@ -38,9 +38,9 @@ pub(crate) enum Phase {
 /// How often a row has to run until its figures can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Once: it takes long, and is counted in processor seconds.
+    /// Once: it takes long, and has several turns.
     Long,
-    /// Twice: memory, and what has several turns in a round.
+    /// Twice: memory.
     Steady,
     /// In all rounds, as far as a target rests on it.
     Noisy,
@@ -130,11 +130,11 @@ impl Row {
 
     pub(crate) fn pace(self) -> Pace {
         match self {
-            Self::W3 | Self::W4 | Self::W5 | Self::W12 => Pace::Steady,
+            Self::W3 | Self::W4 | Self::W5 => Pace::Steady,
             Self::W1 | Self::W2 | Self::W6 => Pace::Brief,
             Self::W7 | Self::W8 | Self::W11 | Self::W15 => Pace::Noisy,
             Self::W9 | Self::W10 | Self::W13 => Pace::Cheap,
-            Self::W14 => Pace::Long,
+            Self::W12 | Self::W14 => Pace::Long,
         }
     }
 

@@ -40,7 +40,6 @@ struct Head<K> {
     method: Arc<Method<K>>,
     /// How long the bytes are that were compressed.
     length: u32,
-    objects: u32,
 }
 
 /// How objects are to be made of bytes. One serves many.
@@ -71,7 +70,7 @@ impl<K> Packed<K> {
             |length: usize| u32::try_from(length).expect("a group is short, and so is an object alone");
         let length = short(parts.iter().map(|part| part.len()).sum());
         let block = codec.compress(&parts, |compressed, dictionary| {
-            let head = Head { method: method(dictionary), length, objects: short(group.len()) };
+            let head = Head { method: method(dictionary), length };
             ThinArc::from_header_and_slice(head, compressed)
         });
         let mut start = 0;
@@ -149,10 +148,10 @@ impl<K> Packed<K> {
         self.stamp().and_then(Stamp::version)
     }
 
-    /// How many bytes it takes, with its share of what it was compressed with.
+    /// How many bytes it takes, with its share of what it was compressed with: those who are left share what there is.
     pub(crate) fn size(&self) -> usize {
         let block = self.0.block.slice.len() + size_of::<Head<K>>() + 2 * size_of::<usize>();
-        block.div_ceil(self.head().objects as usize) + size_of::<Place<K>>() + size_of::<usize>()
+        block.div_ceil(ThinArc::strong_count(&self.0.block)) + size_of::<Place<K>>() + size_of::<usize>()
     }
 
     /// Whether it could be smaller, for want of a dictionary.
@@ -179,7 +178,7 @@ impl<K> Packed<K> {
 impl<K> Packed<K> {
     /// What was compressed elsewhere of so many bytes, as `AsRef` gave it.
     pub(super) fn of(compressed: &[u8], length: u32, stamp: Option<Stamp>, method: Arc<Method<K>>) -> Self {
-        let block = ThinArc::from_header_and_slice(Head { method, length, objects: 1 }, compressed);
+        let block = ThinArc::from_header_and_slice(Head { method, length }, compressed);
         Self(triomphe::Arc::new(Place { block, stamp, start: 0, length }))
     }
 
@@ -190,7 +189,7 @@ impl<K> Packed<K> {
 
     /// Whether it was packed by itself.
     pub(crate) fn is_apart(&self) -> bool {
-        self.head().objects == 1
+        self.0.length == self.head().length
     }
 
     /// What it takes to expand them, if anything.

@@ -193,6 +193,16 @@ fn each_of_a_group_is_read_by_itself_and_outlives_the_others() {
 }
 
 #[test]
+fn who_is_left_pays_for_what_the_others_took() {
+    let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
+    let objects: Vec<_> = (0..4).map(|number| loose(&decoder, map(number))).collect();
+    let mut together = packer.pack(&objects.iter().collect::<Vec<_>>());
+    let [all, block] = [together[0].size() * 4, AsRef::<[u8]>::as_ref(&together[0]).len()];
+    together.truncate(1);
+    assert!(together[0].size() > block && together[0].size() < all, "{} of {all}", together[0].size());
+}
+
+#[test]
 fn what_was_read_last_is_at_hand_and_nothing_else_is_taken_for_it() {
     let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
     let [one, other] = [1, 2].map(|number| pack(&packer, &decoder, number));
