@@ -90,6 +90,8 @@ pub(crate) fn follow(
             Encoding::Json => list_watch::Encoding::Json,
             Encoding::Protobuf => list_watch::Encoding::Protobuf,
         })
+        // About half of most objects, and nothing shows them.
+        .without_managed_fields()
         .page_size(asked.page_size.unwrap_or(0))
         .resync(asked.resync.unwrap_or_default())
         .keep(match asked.keep {
@@ -105,9 +107,6 @@ pub(crate) fn follow(
     }
     if let Some(selector) = &asked.field_selector {
         informer = informer.fields(selector);
-    }
-    if asked.no_managed_fields {
-        informer = informer.without_managed_fields();
     }
     if manner.indexing == Indexing::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);

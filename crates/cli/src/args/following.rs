@@ -42,10 +42,6 @@ pub(crate) struct Following {
     /// What is kept of the objects
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
     pub(crate) keep: Keeping,
-
-    /// Drops metadata.managedFields, about half of most objects, before they are kept
-    #[arg(long, help_heading = "Tuning")]
-    pub(crate) no_managed_fields: bool,
 }
 
 /// How the initial state is asked for.

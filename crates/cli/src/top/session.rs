@@ -100,13 +100,11 @@ pub(crate) struct Stage<'c> {
 /// Follows all kinds, and draws until someone has seen enough.
 pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     let tally = Tally::install()?;
-    // Half of the memory, and nobody reads them here.
-    let following = Following { no_managed_fields: true, ..stage.following };
-    let places = namespaces(&following, None);
+    let places = namespaces(&stage.following, None);
     let manner =
         Manner { indexing: Indexing::Browsing, backoff: stage.backoff, hear: Arc::new(|_| {}), saving: None };
     let one = |kind| {
-        let what = (places.as_deref(), &following);
+        let what = (places.as_deref(), &stage.following);
         follow(stage.connection, kind, what, manner.clone())
     };
     let followed: Vec<Followed> = stage.kinds.iter().map(one).collect::<Result<_, _>>()?;
@@ -118,7 +116,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         screen: Screen { server: stage.connection.server.clone(), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
         gatherer: Gatherer::new(followed.len()),
-        scales: Scales::new(following.keep, followed.len()),
+        scales: Scales::new(stage.following.keep, followed.len()),
         followed,
         history,
         tally,

@@ -12,7 +12,7 @@ use kube_informer::{
     Event,
     store::{Entry, Snapshot},
 };
-use std::{io, time::Duration};
+use std::{io, num::NonZero, panic::resume_unwind, thread, time::Duration};
 
 /// Everything there is, in the order in which the API server lists it. Nothing is decoded for it.
 pub(super) fn sorted(snapshot: &Snapshot<DynamicObject>) -> Vec<&Entry<DynamicObject>> {
@@ -69,11 +69,30 @@ fn table(printer: &mut Printer, followed: &Followed, entries: &[&Entry<DynamicOb
         printer.text(cells.join("  ").trim_end()).and_then(|()| printer.text("\n"))
     };
     line(&head)?;
-    for entry in entries {
-        let object = entry.object();
-        line(&[namespace(entry), name(entry), age_of(&object, now), summary(&object)])?;
+    for some in entries.chunks(BATCH) {
+        for (entry, [age, status]) in some.iter().zip(looked_at(some, now)) {
+            line(&[namespace(entry), name(entry), age, status])?;
+        }
     }
     Ok(())
+}
+
+/// So many objects are looked at before their lines are printed.
+const BATCH: usize = 1024;
+
+/// Age and status of each, in order. What is kept compact is decoded for it, on all cores.
+fn looked_at(entries: &[&Entry<DynamicObject>], now: Timestamp) -> Vec<[String; 2]> {
+    let look = |entry: &&Entry<DynamicObject>| {
+        let object = entry.object();
+        [age_of(&object, now), summary(&object)]
+    };
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let parts = entries.chunks(entries.len().div_ceil(cores).max(1));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(move || part.iter().map(look).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 fn age_of(object: &DynamicObject, now: Timestamp) -> String {

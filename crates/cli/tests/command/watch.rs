@@ -189,7 +189,7 @@ async fn a_list_and_small_pages_lead_to_the_same_state() {
     let all = names(&cluster, &["pods", "-A"]).await;
     for arguments in [
         &["pods", "-A", "--strategy", "list", "--page-size", "1"][..],
-        &["pods", "-A", "--strategy", "stream", "--no-managed-fields"],
+        &["pods", "-A", "--strategy", "stream", "--keep", "compact"],
         &["pods", "-A", "--encoding", "json"],
         &["pods", "-A", "--encoding", "protobuf"],
     ] {
