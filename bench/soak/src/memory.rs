@@ -1,18 +1,16 @@
 //! How much memory this process uses: what was allocated and not freed, and what is resident.
 
 use kube_informer_bench_client::usage::Usage;
+use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
 
 /// The allocator of the system, which counts.
 #[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// Bytes that were allocated and not freed. What C libraries allocate is not among them.
 pub(crate) fn in_use() -> usize {
-    let stats = ALLOCATOR.stats();
-    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
+    ALLOCATOR.current_usage()
 }
 
 /// Memory, and processor time, as both programs tell them.
