@@ -2,7 +2,7 @@
 
 use super::{
     cluster::Cluster,
-    program::Form,
+    program::{Form, find_out},
     save::Save,
     saver::{Beginning, CLUSTER, FIRST_DICTIONARY, FORM, LOOSE, Part, Saver},
 };
@@ -19,7 +19,7 @@ use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
     path::Path,
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, SystemTime},
 };
 
@@ -57,7 +57,8 @@ pub(in super::super) struct Place {
     save: Save,
     header: Header,
     schema: Option<Schema>,
-    form: Form,
+    /// Found out while the first folder is read.
+    form: LazyLock<Form, Box<dyn FnOnce() -> Form + Send>>,
     cluster: Arc<Cluster>,
     name: String,
 }
@@ -97,8 +98,9 @@ impl Place {
         let header = Header::new(&target.group, &target.version, &target.plural);
         let header = narrowed(header.transform(save.transform.clone().unwrap_or_default()));
         let header = save.cluster.iter().fold(header, |header, cluster| header.cluster(cluster));
-        let (cluster, form) =
-            (Arc::new(Cluster::new(target.client.clone())), Form::of::<K>(without_managed_fields));
+        find_out();
+        let form = LazyLock::new(Box::new(move || Form::of::<K>(without_managed_fields)) as Box<_>);
+        let cluster = Arc::new(Cluster::new(target.client.clone()));
         Ok(Self { save, header, schema: target.schema, form, cluster, name })
     }
 

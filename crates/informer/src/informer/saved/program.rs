@@ -7,6 +7,7 @@ use std::{
     hash::Hasher,
     io::{self, Read},
     sync::OnceLock,
+    thread,
 };
 use twox_hash::XxHash3_64;
 
@@ -56,6 +57,14 @@ impl fmt::Display for Form {
 /// A program by chance, so that what one does follows from that alone.
 fn simulated() -> String {
     if chance::strikes(4) { "another".to_owned() } else { "the same".to_owned() }
+}
+
+/// Begins to find out which program this is, which takes a moment, beside what the caller does meanwhile.
+pub(super) fn find_out() {
+    if !chance::is_fixed() {
+        // Where there is no thread for it, whoever asks first finds out.
+        _ = thread::Builder::new().name("program".to_owned()).spawn(program);
+    }
 }
 
 /// The file that runs, by its bytes: the same program in another container, or copied, is the same. It is read once.
