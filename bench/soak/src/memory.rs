@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_in_use_and_what_is_freed_is_not() {
-        const LARGE: usize = 1 << 30;
+        const LARGE: usize = 64 << 20;
         let before = in_use();
         let mut held = Vec::<u8>::with_capacity(LARGE / 2);
         held.reserve_exact(LARGE);

@@ -99,3 +99,32 @@ fn age_of(object: &DynamicObject, now: Timestamp) -> String {
     let Some(created) = &object.metadata.creation_timestamp else { return String::new() };
     age(Duration::try_from(now.duration_since(created.0)).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube_informer::store::Store;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    #[test]
+    fn each_has_its_own_status_in_order() {
+        let (store, mut writer) = Store::<DynamicObject>::builder().build().unwrap();
+        for count in [0_usize, 1, 2, 3, 1000] {
+            for number in 0..count {
+                let object = json!({ "metadata": { "name": format!("p{number:04}") }, "status": { "phase": format!("P{number:04}") } });
+                writer.edit().insert(Arc::new(serde_json::from_value(object).unwrap())).unwrap();
+            }
+            let snapshot = store.snapshot();
+            let statuses: Vec<_> = looked_at(&sorted(&snapshot), Timestamp::now())
+                .into_iter()
+                .map(|[_, status]| status)
+                .collect();
+            assert_eq!(statuses.len(), count);
+            assert!(
+                statuses.iter().enumerate().all(|(number, status)| *status == format!("P{number:04}")),
+                "{statuses:?}"
+            );
+        }
+    }
+}
