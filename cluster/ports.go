@@ -1,3 +1,5 @@
+// Ports for etcd and kube-apiserver that nobody else comes to have.
+
 package main
 
 import (

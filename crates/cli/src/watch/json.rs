@@ -52,8 +52,7 @@ mod tests {
     fn a_document_has_the_promised_fields() {
         let object = |version: &str, phase: &str| {
             let value = json!({
-                "metadata": {"name": "a", "namespace": "web", "uid": "u", "resourceVersion": version,
-                             "managedFields": [{"manager": "m"}]},
+                "metadata": {"name": "a", "namespace": "web", "uid": "u", "resourceVersion": version},
                 "status": {"phase": phase},
             });
             Arc::new(serde_json::from_value::<DynamicObject>(value).unwrap())

@@ -2,6 +2,9 @@
 
 use crate::program::{Running, end, informer, run};
 use crate::server::{Cluster, deployment, pod};
+use kube_client::{Api, api::ListParams};
+use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube_devserver::Churn;
 use serde_json::{Value, json};
 
 /// A cluster with pods in three namespaces and a deployment.
@@ -194,6 +197,25 @@ async fn a_list_and_small_pages_lead_to_the_same_state() {
         &["pods", "-A", "--encoding", "protobuf"],
     ] {
         assert_eq!(names(&cluster, arguments).await, all);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn managed_fields_are_never_kept() {
+    let cluster = Cluster::start().await;
+    cluster.server.churn(Churn::pods(3));
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Pod"));
+    let pods: Api<DynamicObject> = Api::all_with(cluster.server.client(), &kind);
+    let pods = pods.list(&ListParams::default()).await.unwrap();
+    assert!(pods.items.len() == 3 && pods.iter().all(|pod| pod.metadata.managed_fields.is_some()));
+    for encoding in ["json", "protobuf"] {
+        let arguments = ["watch", "pods", "-A", "--once", "-o", "json", "--encoding", encoding];
+        let ended = run(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat()).await;
+        assert_eq!(ended.stdout.lines().count(), 3, "{}", ended.stderr);
+        for line in ended.stdout.lines() {
+            let metadata = &serde_json::from_str::<Value>(line).unwrap()["object"]["metadata"];
+            assert!(metadata["uid"].is_string() && metadata.get("managedFields").is_none(), "{line}");
+        }
     }
 }
 
