@@ -15,7 +15,7 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{broadcast, watch},
+    sync::watch,
     task::JoinHandle,
     time::sleep,
 };
@@ -39,13 +39,20 @@ pub enum Weather {
     Storm,
 }
 
+/// Whether bytes pass, and how often every connection was broken: one value, so that what is held back when a connection is
+/// broken is never let through by what is said after it.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    is_open: bool,
+    cuts: u64,
+}
+
 #[derive(Debug)]
 struct Way {
     target: SocketAddr,
     weather: Mutex<Weather>,
     random: Mutex<Random>,
-    open: watch::Sender<bool>,
-    cut: broadcast::Sender<()>,
+    gate: watch::Sender<Gate>,
     connections: AtomicU64,
 }
 
@@ -57,8 +64,7 @@ impl Proxy {
             target,
             weather: Mutex::new(Weather::Calm),
             random: Mutex::new(Random::new(seed)),
-            open: watch::Sender::new(true),
-            cut: broadcast::Sender::new(1),
+            gate: watch::Sender::new(Gate { is_open: true, cuts: 0 }),
             connections: AtomicU64::new(0),
         });
         let address = listener.local_addr().unwrap();
@@ -79,18 +85,17 @@ impl Proxy {
 
     /// Breaks every connection.
     pub fn cut(&self) {
-        // Nobody listens where there are no connections.
-        let _ = self.way.cut.send(());
+        self.way.gate.send_modify(|gate| gate.cuts += 1);
     }
 
     /// Holds every byte back, without a word, until [`flow`](Self::flow).
     pub fn stall(&self) {
-        self.way.open.send_replace(false);
+        self.way.gate.send_modify(|gate| gate.is_open = false);
     }
 
     /// Lets bytes through.
     pub fn flow(&self) {
-        self.way.open.send_replace(true);
+        self.way.gate.send_modify(|gate| gate.is_open = true);
     }
 
     /// How many connections there have been.
@@ -116,13 +121,14 @@ async fn listen(listener: TcpListener, way: Arc<Way>) {
 
 /// Carries one connection until either end has had enough.
 async fn carry(near: TcpStream, way: Arc<Way>) {
-    let mut cut = way.cut.subscribe();
+    let mut gate = way.gate.subscribe();
+    let born = gate.borrow().cuts;
     let Ok(far) = TcpStream::connect(way.target).await else { return };
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
     tokio::select! {
-        () = pump(near_read, far_write, &way) => {}
-        () = pump(far_read, near_write, &way) => {}
-        _ = cut.recv() => {}
+        () = pump(near_read, far_write, (&way, born)) => {}
+        () = pump(far_read, near_write, (&way, born)) => {}
+        _ = gate.wait_for(|gate| gate.cuts != born) => {}
     }
 }
 
@@ -152,12 +158,14 @@ impl Way {
     }
 }
 
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &Way) {
-    let (mut buffer, mut open) = (vec![0; 16 * 1024], way.open.subscribe());
+async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, (way, born): (&Way, u64)) {
+    let (mut buffer, mut gate) = (vec![0; 16 * 1024], way.gate.subscribe());
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         let bytes = &buffer[..count];
-        if open.wait_for(|open| *open).await.is_err() {
-            return;
+        let is_cut = |gate: &Gate| gate.cuts != born;
+        match gate.wait_for(|gate| gate.is_open || is_cut(gate)).await {
+            Ok(gate) if !is_cut(&gate) => {}
+            _ => return,
         }
         let piece = match way.fate() {
             Fate::Cut => return,
