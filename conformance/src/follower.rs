@@ -161,12 +161,17 @@ where
         counts.lists + counts.streams
     }
 
-    /// How often the rules allow a whole state: at first, after a version that has expired, and after a watch that ended
-    /// within a second without an event.
+    /// How often the rules allow a whole state: at first, after a version that has expired, after a watch that ended within a
+    /// second without an event, and after one whose connection broke while it was being opened.
     #[must_use]
     pub fn allowed(&self) -> u64 {
         let is_cause = |report: &&String| {
-            ["expired", "very_short_watch"].contains(&report.split([' ', ':']).nth(1).unwrap_or_default())
+            let (activity, kind) = report.split_once(' ').unwrap_or_default();
+            match kind.split(':').next() {
+                Some("expired" | "very_short_watch") => true,
+                Some("transport") => activity == "Watch",
+                _ => false,
+            }
         };
         1 + self.reports().iter().filter(is_cause).count() as u64
     }

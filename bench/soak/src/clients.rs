@@ -3,6 +3,7 @@
 //! | order | what it does | what it says |
 //! |---|---|---|
 //! | `begin AT PERIOD WINDOW` | begins to take times; faults come each period from then on, all in nanoseconds | |
+//! | `memory` | | memory alone |
 //! | `status` | | memory, objects, times since this was last asked, relists, how far the stuck one is behind |
 //! | `let-go` | lets the stuck one go | |
 //! | `read` | | count and hash of each cache, each fold, and the stuck one's fold |
@@ -72,6 +73,7 @@ impl Clients {
                 lock(&self.moments).begin(rhythm);
                 Ok(json!({}))
             }
+            ["memory"] => Ok(memory::report()),
             ["status"] => Ok(self.status()),
             ["let-go"] => {
                 self.stuck.let_go();

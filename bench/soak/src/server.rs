@@ -3,6 +3,7 @@
 //! | order | what it does | what it says |
 //! |---|---|---|
 //! | `begin PERIOD` | begins to write, and to fail each so many seconds | when that was, in nanoseconds since 1970 |
+//! | `memory` | | memory alone |
 //! | `status` | | memory, writes, objects, faults by kind |
 //! | `stop` | ends writes and faults | the writes |
 //! | `truth` | | count and hash of each namespace |
@@ -86,6 +87,7 @@ impl Soak {
                 let writer = self.writer.take().ok_or("it has begun")?;
                 Ok(self.begin(Duration::from_secs_f64(period), writer))
             }
+            ["memory"] => Ok(memory::report()),
             ["status"] => Ok(self.status()),
             ["stop"] => {
                 self.stop().await?;

@@ -97,6 +97,11 @@ impl Figure {
     }
 }
 
+/// Whether something is to be reached in a row.
+pub(crate) fn has_target(row: Row) -> bool {
+    FIGURES.iter().any(|figure| figure.row == row && !figure.targets.is_empty())
+}
+
 const KUBE: &[C] = &[C::KubeList, C::KubeStream];
 const BOTH: &[C] = &[C::Ours, C::OursCompact];
 const GO: &[C] = &[C::Go];

@@ -56,7 +56,7 @@ pub(crate) fn live(
         }
     }
     if phases.contains(&Phase::Relist) {
-        relist(stage, &mut client, &settled, &mut measured).context("relist")?;
+        relist(stage, &mut client, (contender, &settled), &mut measured).context("relist")?;
     }
     if phases.contains(&Phase::Storm) {
         storm(stage, &mut client, contender, &mut measured).context("storm")?;
@@ -82,13 +82,13 @@ fn rates(server: Server) -> &'static [(f64, [&'static str; 3])] {
 
 /// How many storms are taken together for one figure, and how many events each has.
 ///
-/// Go's collector runs about once in a storm of as many events as there are objects, and takes a quarter of the time: one
-/// storm has one run of it more or less, several have it as often as it is. What takes long is given fewer: JSON in Go, and kube-rs.
+/// The first one finds objects as the list left them, and later ones as changes did; and Go's collector runs about once in a storm
+/// of as many events as there are objects, and takes a quarter of the time. What takes long is given fewer: JSON in Go, and kube-rs.
 fn storms(contender: Contender, count: u64) -> (u64, u64) {
     match contender {
-        Contender::Go => (3, count),
+        Contender::Ours | Contender::Go => (3, count),
+        Contender::KubeList => (2, count.div_ceil(2)),
         Contender::GoJson => (1, count.div_ceil(8)),
-        Contender::KubeList => (1, count.div_ceil(2)),
         _ => (1, count),
     }
 }
@@ -123,20 +123,38 @@ fn read(stage: &mut Stage<'_>, client: &mut Talk, measured: &mut Measured) -> Re
     Ok(())
 }
 
-fn relist(stage: &mut Stage<'_>, client: &mut Talk, settled: &Value, measured: &mut Measured) -> Result<()> {
-    stage.server.ask("watched")?;
-    let before = number(&stage.server.ask("truth")?, "version")?;
-    let changed = number(&stage.server.ask(&format!("change {CHANGED}"))?, "changed")?;
-    stage.server.ask("forget")?;
-    client.tell(&format!("newer {changed} {before}"))?;
-    client.hear_of("ready")?;
-    stage.server.ask("expire")?;
-    let done = client.hear_of("done")?;
-    let asked = number(&stage.server.ask("asked")?, "at")?;
-    measured.add("relist_seconds", (number(&done, "done_at")? - asked) / 1e9);
-    measured.add("relist_cpu_seconds", number(&done, "cpu_seconds")?);
-    measured.add("relist_changed", changed);
-    measured.add("relist_peak", number(&done, "peak_rss")? / number(settled, "rss")?);
+/// How many relists there are in a row: ours take so little time that chance would have its part in one.
+fn relists(contender: Contender) -> usize {
+    match contender {
+        Contender::Ours | Contender::OursCompact => 3,
+        _ => 1,
+    }
+}
+
+fn relist(
+    stage: &mut Stage<'_>,
+    client: &mut Talk,
+    (contender, settled): (Contender, &Value),
+    measured: &mut Measured,
+) -> Result<()> {
+    for turn in 0..relists(contender) {
+        stage.server.ask("watched")?;
+        let before = number(&stage.server.ask("truth")?, "version")?;
+        let changed = number(&stage.server.ask(&format!("change {CHANGED}"))?, "changed")?;
+        stage.server.ask("forget")?;
+        client.tell(&format!("newer {changed} {before}"))?;
+        client.hear_of("ready")?;
+        stage.server.ask("expire")?;
+        let done = client.hear_of("done")?;
+        let asked = number(&stage.server.ask("asked")?, "at")?;
+        measured.add("relist_seconds", (number(&done, "done_at")? - asked) / 1e9);
+        measured.add("relist_cpu_seconds", number(&done, "cpu_seconds")?);
+        if turn == 0 {
+            measured.add("relist_changed", changed);
+            // Later ones begin from what the allocator kept of the first.
+            measured.add("relist_peak", number(&done, "peak_rss")? / number(settled, "rss")?);
+        }
+    }
     read(stage, client, measured)?;
     // What else it was told of came meanwhile.
     measured.add("relist_events", number(&client.ask("seen")?, "events")?);

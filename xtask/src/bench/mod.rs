@@ -2,9 +2,9 @@
 
 mod machine;
 mod row;
-mod options;
 mod contender;
 mod figure;
+mod options;
 pub(crate) mod talk;
 mod programs;
 mod plan;

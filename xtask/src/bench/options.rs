@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::bench::figure::has_target;
 use crate::bench::row::Row;
 
 /// How the benchmarks are run.
@@ -64,7 +65,7 @@ Usage: cargo xtask bench [ROW..] [options]
        cargo xtask bench scale [options]
        cargo xtask bench compare FILE FILE..
 
-  ROW..          W1 W2 ..; without any, all of them
+  ROW..          W1 W2 ..; without any, all of them, or with --quick all that have a target
   scale          cold sync, memory and a relist at several numbers of objects, by default once at 10k, 30k, 100k, 300k and 1M;
                  who does not fit into the memory of the machine is left out with a word
   compare A B..  how far the figures of two or more files of `--json`, by which targets are judged, are apart: more
@@ -129,6 +130,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
     }
     if options.rows.is_empty() {
         options.rows = Row::ALL.to_vec();
+        if options.effort == Effort::ByTarget {
+            options.rows.retain(|row| has_target(*row));
+        }
     }
     if options.server == Server::Real {
         options.rows.retain(|row| row.has_real());
@@ -202,6 +206,8 @@ mod tests {
     fn all_rows_run_unless_some_are_named() {
         assert_eq!(parsed("").unwrap().rows, Row::ALL);
         assert_eq!(parsed("w3 W1 --quick").unwrap().rows, [Row::W3, Row::W1]);
+        assert_eq!(parsed("--quick").unwrap().rows, Row::ALL[..14]);
+        assert_eq!(parsed("--quick W15").unwrap().rows, [Row::W15]);
     }
 
     #[test]

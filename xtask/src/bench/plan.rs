@@ -69,10 +69,15 @@ fn entry(options: &Options, contender: Contender) -> Entry {
 /// In how many rounds a figure of a contender is taken.
 fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
     let rests = figure.rests_on(contender);
-    // Who has nothing saved begins with a cold sync, which is taken anyway.
-    let pace = if figure.row == Row::W12 && !contender.is_saved() { Pace::Brief } else { figure.row.pace() };
+    let pace = match (figure.row, contender) {
+        // Who has nothing saved begins with a cold sync, which is taken anyway.
+        (Row::W12, peer) if !peer.is_saved() => Pace::Brief,
+        // It is there at once, where a cluster has to be started.
+        (Row::W14, Contender::OursParts) => Pace::Noisy,
+        (row, _) => row.pace(),
+    };
     match (options.effort, pace) {
-        (Effort::Even, _) | (Effort::ByTarget, Pace::Cheap) => options.rounds,
+        (Effort::Even, _) => options.rounds,
         (Effort::ByTarget, Pace::Noisy) if rests => options.rounds,
         (Effort::ByTarget, Pace::Brief) if rests => options.rounds + MORE,
         (Effort::ByTarget, Pace::Steady) if rests => options.rounds.min(STEADY),
@@ -97,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_repeats_what_targets_rest_on_and_what_is_cheap() {
+    fn a_quick_run_repeats_what_targets_rest_on() {
         let quick = |contender| phases("--quick --rounds 7", contender);
         // No target is relative to the relists of kube-rs, nor of the rates of compact caches.
         assert_eq!(
@@ -110,7 +115,11 @@ mod tests {
         );
         assert_eq!(quick(Contender::OursStripped), [(Phase::Sync, 2)]);
         assert_eq!(quick(Contender::GoJson), [(Phase::Sync, 1), (Phase::Storm, 1)]);
-        assert!(quick(Contender::KubeParts).contains(&(Phase::Fanout, 7)));
+        // Parts have targets of their own, and no peer's.
+        assert!(quick(Contender::OursParts).contains(&(Phase::Fanout, 7)));
+        assert!(quick(Contender::KubeParts).contains(&(Phase::Fanout, 1)));
+        assert!(quick(Contender::OursParts).contains(&(Phase::Watchers, 7)));
+        assert_eq!(quick(Contender::ApiServer), [(Phase::Watchers, 1)]);
         // A peer's cold sync stands for its restart.
         assert_eq!(quick(Contender::OursSaved), [(Phase::Restart, 1)]);
         assert!(quick(Contender::Go).contains(&(Phase::Restart, 9)));

@@ -46,8 +46,6 @@ pub(crate) enum Pace {
     Noisy,
     /// In all rounds and some more, as far as a target rests on it: it takes a second or two, and others' figures are held against it.
     Brief,
-    /// In all rounds, whoever it is: it takes no time.
-    Cheap,
 }
 
 impl Row {
@@ -132,8 +130,7 @@ impl Row {
         match self {
             Self::W3 | Self::W4 | Self::W5 => Pace::Steady,
             Self::W1 | Self::W2 | Self::W6 => Pace::Brief,
-            Self::W7 | Self::W8 | Self::W11 | Self::W15 => Pace::Noisy,
-            Self::W9 | Self::W10 | Self::W13 => Pace::Cheap,
+            Self::W7 | Self::W8 | Self::W9 | Self::W10 | Self::W11 | Self::W13 | Self::W15 => Pace::Noisy,
             Self::W12 | Self::W14 => Pace::Long,
         }
     }

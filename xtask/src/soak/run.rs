@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::bench::talk::number;
 use crate::bench::{Program, Programs, Talk, kubeconfig, machine};
 use crate::metadata::Workspace;
 use crate::soak::document;
@@ -15,6 +16,8 @@ use crate::soak::verdict::{Difference, Verdict};
 
 /// How far lines are apart, in a run that is long enough.
 const LINE: Duration = Duration::from_secs(10);
+/// How far looks at the memory are apart.
+const LOOK: Duration = Duration::from_secs(1);
 /// A run has so many lines at least.
 const LINES: u32 = 8;
 /// How long after a fault what is written counts as disturbed, as a part of the time between two faults.
@@ -77,10 +80,11 @@ impl Soak {
         let mut samples: Vec<Sample> = Vec::new();
         let mut next = began + step;
         while next <= began + options.time {
-            thread::sleep(next.saturating_duration_since(Instant::now()));
+            let least = self.least_until(next)?;
             next += step;
             let (client, server) = (self.clients.ask("status")?, self.server.ask("status")?);
-            let sample = Sample::of(&client, &server, began.elapsed().as_secs_f64(), samples.last())?;
+            let mut sample = Sample::of(&client, &server, began.elapsed().as_secs_f64(), samples.last())?;
+            sample.at_best(least);
             println!("{}", sample.line());
             samples.push(sample);
             if let Some(file) = &options.json {
@@ -88,6 +92,21 @@ impl Soak {
             }
         }
         Ok(samples)
+    }
+
+    /// The least that each has in use up to a moment, clients first.
+    fn least_until(&mut self, end: Instant) -> Result<[f64; 2]> {
+        let mut least = [f64::INFINITY; 2];
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            thread::sleep(left.min(LOOK));
+            if left <= LOOK {
+                return Ok(least);
+            }
+            for (least, talk) in least.iter_mut().zip([&mut self.clients, &mut self.server]) {
+                *least = least.min(number(&talk.ask("memory")?, "in_use")?);
+            }
+        }
     }
 
     /// Ends the load, and waits until all have what the server has.

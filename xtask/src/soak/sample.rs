@@ -30,7 +30,7 @@ pub(crate) struct Sample {
 /// The memory of a program, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Memory {
-    /// What was allocated and not freed.
+    /// What was allocated and not freed, at the least since the last look.
     pub(crate) in_use: f64,
     /// What the system gave, with what the allocator keeps of it.
     pub(crate) resident: f64,
@@ -68,6 +68,12 @@ impl Sample {
             processors: used / since,
             cpu_seconds,
         })
+    }
+
+    /// What was in use between the last look and this one, if it was less: clients, server.
+    pub(crate) fn at_best(&mut self, [clients, server]: [f64; 2]) {
+        self.clients.in_use = self.clients.in_use.min(clients);
+        self.server.in_use = self.server.in_use.min(server);
     }
 
     pub(crate) fn head() -> String {
@@ -122,5 +128,8 @@ mod tests {
         assert_eq!((second.events, second.processors), (20.0, 1.0));
         assert_eq!(second.line().split_whitespace().count(), 12);
         assert!(Sample::of(&json!({}), &server(1.0), 1.0, None).is_err());
+        let mut second = second;
+        second.at_best([0.5e6, f64::INFINITY]);
+        assert_eq!((second.clients.in_use, second.server.in_use), (0.5e6, 1e6));
     }
 }

@@ -15,7 +15,8 @@ pub enum Policy {
     Block(NonZeroUsize),
     /// It is told every event while it keeps up. Once it is this many events behind, what it has not been told is folded:
     /// it is told the latest state of each key, and of every deletion of something it knew. Memory is bounded by the
-    /// number of keys.
+    /// number of keys: of each, what is held for it is the state it knew, the last one before a deletion, and the latest,
+    /// which the cache has anyway.
     Coalesce(NonZeroUsize),
 }
 
