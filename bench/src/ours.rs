@@ -18,7 +18,10 @@ use kube_informer_bench_client::{
     subject::{Subject, WIDGET_DEEP, WIDGETS},
     usage::Usage,
 };
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::runtime::Runtime;
 
 /// When this process began, and what it used then.
@@ -141,6 +144,18 @@ fn informer_start<K: Kind>(runtime: &Runtime, informer: &Informer<K>) {
     informer.start();
 }
 
+/// How a state is asked for, and how soon after a failure: a relist is timed from its request on, and several in a row are not to
+/// wait for longer each time.
+fn reflecting(options: &Options) -> reflector::Config {
+    let mut config = reflector::Config::default();
+    config.strategy = match options.strategy {
+        Strategy::List => reflector::Strategy::List,
+        Strategy::Stream => reflector::Strategy::Stream,
+    };
+    (config.backoff.initial, config.backoff.cap) = (Duration::from_millis(50), Duration::from_millis(200));
+    config
+}
+
 /// Builds an informer, and does not start it.
 async fn follow<K: Kind>(
     options: &Options,
@@ -154,10 +169,7 @@ async fn follow<K: Kind>(
             Encoding::Json => list_watch::Encoding::Json,
             Encoding::Protobuf => list_watch::Encoding::Auto,
         })
-        .strategy(match options.strategy {
-            Strategy::List => reflector::Strategy::List,
-            Strategy::Stream => reflector::Strategy::Stream,
-        })
+        .config(reflecting(options))
         .keep(match options.keep {
             Keep::Whole => kube_informer::Keep::Whole,
             Keep::Compact => kube_informer::Keep::Compact,

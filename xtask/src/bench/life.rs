@@ -123,10 +123,10 @@ fn read(stage: &mut Stage<'_>, client: &mut Talk, measured: &mut Measured) -> Re
     Ok(())
 }
 
-/// How many relists there are in a row: ours take so little time that chance would have its part in one.
+/// How many relists there are in a row: ours take so little time that chance has its part in each.
 fn relists(contender: Contender) -> usize {
     match contender {
-        Contender::Ours | Contender::OursCompact => 3,
+        Contender::Ours | Contender::OursCompact => 4,
         _ => 1,
     }
 }

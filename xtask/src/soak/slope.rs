@@ -28,11 +28,13 @@ impl Slope {
     }
 }
 
-/// The lowest point of each span of so many seconds.
+/// The lowest point of each span of so many seconds; not of one that has but few points, as the last may.
 pub(crate) fn troughs(points: &[(f64, f64)], span: f64) -> Vec<(f64, f64)> {
     let of_one_span = |a: &(f64, f64), b: &(f64, f64)| (a.0 / span).floor() == (b.0 / span).floor();
     let lowest = |span: &[(f64, f64)]| span.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1));
-    points.chunk_by(of_one_span).filter_map(lowest).collect()
+    let spans = || points.chunk_by(of_one_span);
+    let most = spans().map(<[_]>::len).max().unwrap_or(0);
+    spans().filter(|span| 2 * span.len() >= most).filter_map(lowest).collect()
 }
 
 #[cfg(test)]
@@ -58,8 +60,11 @@ mod tests {
 
     #[test]
     fn peaks_are_not_looked_at() {
-        let points = [(0.0, 5.0), (30.0, 9.0), (59.0, 6.0), (60.0, 8.0), (119.0, 5.5), (240.0, 7.0)];
+        let points =
+            [(0.0, 5.0), (30.0, 9.0), (59.0, 6.0), (60.0, 8.0), (119.0, 5.5), (240.0, 7.0), (280.0, 8.0)];
         assert_eq!(troughs(&points, 60.0), [(0.0, 5.0), (119.0, 5.5), (240.0, 7.0)]);
+        // One point of a minute is as likely a peak.
+        assert_eq!(troughs(&points[..6], 60.0), [(0.0, 5.0), (119.0, 5.5)]);
         assert_eq!(troughs(&[], 60.0), []);
     }
 
