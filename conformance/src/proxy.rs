@@ -188,3 +188,29 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, (way, born): (&Wa
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_broken_connection_held_back_is_lost() {
+        let target = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        for turn in 0..100 {
+            let proxy = Proxy::start(target.local_addr().unwrap(), turn).await;
+            let mut near = TcpStream::connect(proxy.address()).await.unwrap();
+            let (mut far, _) = target.accept().await.unwrap();
+            far.write_all(b"seen").await.unwrap();
+            let mut seen = [0; 4];
+            near.read_exact(&mut seen).await.unwrap();
+            proxy.stall();
+            far.write_all(b"unseen").await.unwrap();
+            proxy.cut();
+            proxy.flow();
+            let mut rest = Vec::new();
+            // It may be reset as well as ended.
+            let _ = near.read_to_end(&mut rest).await;
+            assert!(rest.is_empty(), "{turn}: {}", String::from_utf8_lossy(&rest));
+        }
+    }
+}
