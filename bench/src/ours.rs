@@ -7,12 +7,12 @@ use kube_client::{
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use kube_informer::{
-    Event, Informer,
+    Event, Informer, Lazy,
     informer::{Builder, Save},
     list_watch, reflector,
 };
 use kube_informer_bench_client::{
-    options::{self, Encoding, Keep, ManagedFields, Options, Strategy},
+    options::{self, Encoding, Form, Keep, ManagedFields, Options, Strategy},
     seen::{Goal, Seen},
     session::{self, Cache},
     subject::{Subject, WIDGET_DEEP, WIDGETS},
@@ -58,6 +58,34 @@ impl Kind for Pod {
 
     fn node(&self) -> Option<String> {
         self.spec.as_ref().and_then(|spec| spec.node_name.clone())
+    }
+}
+
+struct LazyPod<'a>(&'a Lazy<Pod>);
+
+impl Subject for LazyPod<'_> {
+    fn metadata(&self) -> &ObjectMeta {
+        self.0.meta()
+    }
+
+    fn deep(&self) -> &str {
+        self.0.read("/status/podIP").ok().flatten().unwrap_or_default()
+    }
+}
+
+impl Kind for Lazy<Pod> {
+    type View<'a> = LazyPod<'a>;
+
+    fn builder(client: Client) -> Builder<Self> {
+        Informer::new(client)
+    }
+
+    fn view(&self) -> LazyPod<'_> {
+        LazyPod(self)
+    }
+
+    fn node(&self) -> Option<String> {
+        self.read("/spec/nodeName").ok().flatten()
     }
 }
 
@@ -117,9 +145,10 @@ impl<K: Kind> Cache for Kept<K> {
 /// Follows a server until standard input ends.
 pub(crate) fn run(began: Began, arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let options = Options::parse(arguments)?;
-    match options.kind {
-        options::Kind::Pods => live::<Pod>(began, &options),
-        options::Kind::Widgets => live::<DynamicObject>(began, &options),
+    match (options.kind, options.form) {
+        (options::Kind::Pods, Form::Decoded) => live::<Pod>(began, &options),
+        (options::Kind::Pods, Form::Lazy) => live::<Lazy<Pod>>(began, &options),
+        (options::Kind::Widgets, _) => live::<DynamicObject>(began, &options),
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Options {
     pub keep: Keep,
     /// Which objects.
     pub kind: Kind,
+    /// As what they are seen.
+    pub form: Form,
     /// Where the cache is saved, and taken from at the start.
     pub save_to: Option<PathBuf>,
 }
@@ -32,6 +34,15 @@ pub enum Kind {
     Pods,
     /// Custom resources of about 4 KB of JSON, which have no protobuf.
     Widgets,
+}
+
+/// As what objects are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Decoded, with all of their fields.
+    Decoded,
+    /// As they were sent; a field is decoded when it is read.
+    Lazy,
 }
 
 /// How objects travel.
@@ -85,6 +96,7 @@ impl Options {
             strategy: Strategy::Stream,
             keep: Keep::Whole,
             kind: Kind::Pods,
+            form: Form::Decoded,
             save_to: None,
         };
         let mut arguments = arguments.into_iter();
@@ -110,6 +122,8 @@ impl Options {
             ("--save-to", folder) => self.save_to = Some(folder.into()),
             ("--kind", "pods") => self.kind = Kind::Pods,
             ("--kind", "widgets") => self.kind = Kind::Widgets,
+            ("--form", "decoded") => self.form = Form::Decoded,
+            ("--form", "lazy") => self.form = Form::Lazy,
             ("--keep", "compact") => self.keep = Keep::Compact,
             _ => return None,
         }
@@ -127,8 +141,10 @@ mod tests {
 
     #[test]
     fn options_are_pairs() {
-        let options = parsed("--n 7 --settle 0.5 --encoding protobuf --keep compact --kind widgets").unwrap();
-        assert_eq!(options.kind, Kind::Widgets);
+        let options =
+            parsed("--n 7 --settle 0.5 --encoding protobuf --keep compact --kind widgets --form lazy")
+                .unwrap();
+        assert_eq!((options.kind, options.form), (Kind::Widgets, Form::Lazy));
         assert_eq!((options.count, options.settle), (7, Duration::from_millis(500)));
         assert_eq!((options.encoding, options.keep), (Encoding::Protobuf, Keep::Compact));
     }

@@ -2,7 +2,7 @@
 
 use crate::object::{Form, Object, is_same_state};
 #[cfg(feature = "compact")]
-use crate::{compact::Packed, object::Lazy};
+use crate::{compact::Packed, object::Small};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -14,7 +14,7 @@ pub(crate) enum Kept<K> {
     Packed(Packed<K>),
     /// Decoded, as soon as somebody has looked at it, with the bytes beside it.
     #[cfg(feature = "compact")]
-    Beside(Arc<Lazy<K>>),
+    Beside(Arc<Small<K>>),
 }
 
 impl<K> Object<K> {
@@ -23,9 +23,9 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(object) => Kept::Whole(Arc::clone(object)),
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) if lazy.packed.stays_decoded() => Kept::Beside(Arc::clone(lazy)),
+            Form::Packed(small) if small.packed.stays_decoded() => Kept::Beside(Arc::clone(small)),
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => Kept::Packed(lazy.packed.clone()),
+            Form::Packed(small) => Kept::Packed(small.packed.clone()),
         }
     }
 }
@@ -38,7 +38,7 @@ impl<K> Kept<K> {
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode(),
             #[cfg(feature = "compact")]
-            Self::Beside(lazy) => Arc::clone(lazy.look()),
+            Self::Beside(small) => Arc::clone(small.look()),
         }
     }
 
@@ -50,7 +50,7 @@ impl<K> Kept<K> {
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode_again(key.digest()),
             #[cfg(feature = "compact")]
-            Self::Beside(lazy) => Arc::clone(lazy.look()),
+            Self::Beside(small) => Arc::clone(small.look()),
         }
     }
 
@@ -84,7 +84,7 @@ impl<K> Kept<K> {
             #[cfg(feature = "compact")]
             Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
             #[cfg(feature = "compact")]
-            Self::Beside(lazy) => Object(Form::Packed(Arc::clone(lazy))),
+            Self::Beside(small) => Object(Form::Packed(Arc::clone(small))),
         }
     }
 
@@ -121,7 +121,7 @@ impl<K: Resource> Kept<K> {
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.version(),
             #[cfg(feature = "compact")]
-            Self::Beside(lazy) => lazy.packed.version(),
+            Self::Beside(small) => small.packed.version(),
         }
     }
 
@@ -132,7 +132,7 @@ impl<K: Resource> Kept<K> {
             #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.is_state(identity),
             #[cfg(feature = "compact")]
-            Self::Beside(lazy) => lazy.packed.is_state(identity),
+            Self::Beside(small) => small.packed.is_state(identity),
         }
     }
 
@@ -163,7 +163,7 @@ impl<K> Clone for Kept<K> {
             #[cfg(feature = "compact")]
             Self::Packed(packed) => Self::Packed(packed.clone()),
             #[cfg(feature = "compact")]
-            Self::Beside(lazy) => Self::Beside(Arc::clone(lazy)),
+            Self::Beside(small) => Self::Beside(Arc::clone(small)),
         }
     }
 }

@@ -63,6 +63,7 @@ mod testing;
 pub use controller::Event;
 pub use informer::{Informer, Informers};
 pub use kube_informer_wire as wire;
+pub use kube_informer_wire::Lazy;
 pub use listing::{Listing, Shown};
 pub use object::{Keep, Object};
 

@@ -39,12 +39,12 @@ pub struct Object<K>(pub(crate) Form<K>);
 pub(crate) enum Form<K> {
     Whole(Arc<K>),
     #[cfg(feature = "compact")]
-    Packed(Arc<Lazy<K>>),
+    Packed(Arc<Small<K>>),
 }
 
 /// An object in the small, and what was decoded of it.
 #[cfg(feature = "compact")]
-pub(crate) struct Lazy<K> {
+pub(crate) struct Small<K> {
     key: Key,
     pub(crate) packed: Packed<K>,
     decoded: OnceLock<Arc<K>>,
@@ -53,7 +53,7 @@ pub(crate) struct Lazy<K> {
 }
 
 #[cfg(feature = "compact")]
-impl<K> Lazy<K> {
+impl<K> Small<K> {
     pub(crate) fn look(&self) -> &Arc<K> {
         self.decoded.get_or_init(|| self.packed.decode())
     }
@@ -83,10 +83,10 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(object) => look(object),
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => match lazy.decoded.get() {
+            Form::Packed(small) => match small.decoded.get() {
                 Some(object) => look(object),
-                None if lazy.packed.stays_decoded() => look(lazy.look()),
-                None => look(&lazy.packed.decode()),
+                None if small.packed.stays_decoded() => look(small.look()),
+                None => look(&small.packed.decode()),
             },
         }
     }
@@ -96,7 +96,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(_) => None,
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => lazy.tags.as_deref(),
+            Form::Packed(small) => small.tags.as_deref(),
         }
     }
 
@@ -105,7 +105,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(_) => false,
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => !lazy.packed.stays_decoded(),
+            Form::Packed(small) => !small.packed.stays_decoded(),
         }
     }
 
@@ -114,7 +114,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(_) => false,
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => lazy.decoded.get().is_none(),
+            Form::Packed(small) => small.decoded.get().is_none(),
         }
     }
 
@@ -122,7 +122,7 @@ impl<K> Object<K> {
         match &self.0 {
             Form::Whole(object) => object,
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => lazy.look(),
+            Form::Packed(small) => small.look(),
         }
     }
 }
@@ -137,7 +137,7 @@ impl<K> Object<K> {
         tags: Option<Box<Tags>>,
     ) -> Self {
         let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
-        Self(Form::Packed(Arc::new(Lazy { key, packed, decoded, tags })))
+        Self(Form::Packed(Arc::new(Small { key, packed, decoded, tags })))
     }
 
     /// Its bytes, where it has some.
@@ -145,24 +145,24 @@ impl<K> Object<K> {
     pub(crate) fn bytes(&self) -> Option<&Packed<K>> {
         match &self.0 {
             Form::Whole(_) => None,
-            Form::Packed(lazy) => Some(&lazy.packed),
+            Form::Packed(small) => Some(&small.packed),
         }
     }
 
     /// It as it is packed, if it could be smaller for want of a dictionary.
     pub(crate) fn loose(&self) -> Option<&Packed<K>> {
         match &self.0 {
-            Form::Packed(lazy) if lazy.packed.is_loose() => Some(&lazy.packed),
+            Form::Packed(small) if small.packed.is_loose() => Some(&small.packed),
             Form::Packed(_) | Form::Whole(_) => None,
         }
     }
 
     /// Keeps it as this, where it is packed at all and nobody has it yet.
     pub(crate) fn pack_as(&mut self, packed: Packed<K>) {
-        if let Form::Packed(lazy) = &mut self.0
-            && let Some(lazy) = Arc::get_mut(lazy)
+        if let Form::Packed(small) = &mut self.0
+            && let Some(small) = Arc::get_mut(small)
         {
-            lazy.packed = packed;
+            small.packed = packed;
         }
     }
 }
@@ -176,7 +176,7 @@ impl<K: Resource> Object<K> {
         match &self.0 {
             Form::Whole(object) => Key::of(&**object),
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => Ok(lazy.key.clone()),
+            Form::Packed(small) => Ok(small.key.clone()),
         }
     }
 
@@ -189,8 +189,8 @@ impl<K: Resource> Object<K> {
             #[cfg(feature = "compact")]
             (Form::Packed(one), Form::Packed(other)) => one.packed.is_same_state(&other.packed),
             #[cfg(feature = "compact")]
-            (Form::Whole(whole), Form::Packed(lazy)) | (Form::Packed(lazy), Form::Whole(whole)) => {
-                lazy.packed.is_state(&Identity::of(&**whole))
+            (Form::Whole(whole), Form::Packed(small)) | (Form::Packed(small), Form::Whole(whole)) => {
+                small.packed.is_state(&Identity::of(&**whole))
             }
         }
     }
@@ -236,7 +236,7 @@ impl<K> Clone for Object<K> {
         Self(match &self.0 {
             Form::Whole(object) => Form::Whole(Arc::clone(object)),
             #[cfg(feature = "compact")]
-            Form::Packed(lazy) => Form::Packed(Arc::clone(lazy)),
+            Form::Packed(small) => Form::Packed(Arc::clone(small)),
         })
     }
 }

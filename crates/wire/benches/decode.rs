@@ -6,8 +6,8 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be prepared is none")]
 
 use divan::{Bencher, counter::ItemsCount};
-use k8s_openapi::api::core::v1::Pod;
-use kube_informer_wire::{Format, ManagedFields, Raw, Schema};
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kube_informer_wire::{Format, Lazy, ManagedFields, Raw, Schema};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{collections::BTreeMap, hint::black_box};
@@ -53,6 +53,35 @@ fn pod_without_managed_fields(bencher: Bencher, encoding: &str) {
 fn pod_that_came_without_managed_fields(bencher: Bencher, encoding: &str) {
     let stripped: Vec<_> = pods(encoding).iter().map(Raw::without_managed_fields).collect();
     decode::<Pod>(bencher, &stripped, ManagedFields::Keep);
+}
+
+#[divan::bench(args = BOTH)]
+fn lazy(bencher: Bencher, encoding: &str) {
+    decode::<Lazy<Pod>>(bencher, &pods(encoding), ManagedFields::Keep);
+}
+
+#[divan::bench(args = BOTH)]
+fn lazy_without_managed_fields(bencher: Bencher, encoding: &str) {
+    decode::<Lazy<Pod>>(bencher, &pods(encoding), ManagedFields::Drop);
+}
+
+#[divan::bench(args = BOTH)]
+fn read_one_field(bencher: Bencher, encoding: &str) {
+    read(bencher, encoding, |raw| raw.read::<&str>("/status/podIP").unwrap());
+}
+
+#[divan::bench(args = BOTH)]
+fn read_a_container(bencher: Bencher, encoding: &str) {
+    read(bencher, encoding, |raw| raw.read::<Container>("/spec/containers/0").unwrap());
+}
+
+fn read<'r, T>(bencher: Bencher, encoding: &str, read: impl Fn(&'r Raw) -> Option<T>) {
+    let raws: &'r [Raw] = Vec::leak(pods(encoding));
+    bencher.counter(ItemsCount::new(raws.len())).bench_local(|| {
+        for raw in raws {
+            black_box(read(black_box(raw)).unwrap());
+        }
+    });
 }
 
 #[divan::bench(args = BOTH)]

@@ -6,8 +6,10 @@ pub(crate) enum Contender {
     OursJson,
     OursJsonCompact,
     Ours,
+    OursLazy,
     OursCompact,
     OursStripped,
+    OursStrippedLazy,
     OursStrippedCompact,
     KubeList,
     KubeStream,
@@ -60,12 +62,14 @@ impl Corpus {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::OursJson,
         Self::OursJsonCompact,
         Self::Ours,
+        Self::OursLazy,
         Self::OursCompact,
         Self::OursStripped,
+        Self::OursStrippedLazy,
         Self::OursStrippedCompact,
         Self::KubeList,
         Self::KubeStream,
@@ -91,8 +95,10 @@ impl Contender {
             Self::OursJson => "whole, json",
             Self::OursJsonCompact => "compact, json",
             Self::Ours => "whole",
+            Self::OursLazy => "lazy",
             Self::OursCompact => "compact",
             Self::OursStripped => "whole, stripped",
+            Self::OursStrippedLazy => "lazy, stripped",
             Self::OursStrippedCompact => "compact, stripped",
             Self::KubeList => "kube-rs list",
             Self::KubeStream => "kube-rs stream",
@@ -150,6 +156,7 @@ impl Contender {
             Self::OursStripped | Self::OursStrippedCompact | Self::OursParts => Program::Ours,
             Self::OursWidgets | Self::OursWidgetsCompact => Program::Ours,
             Self::OursSaved | Self::OursSavedCompact => Program::Ours,
+            Self::OursLazy | Self::OursStrippedLazy => Program::Ours,
             Self::KubeList | Self::KubeStream => Program::KubeRs,
             Self::KubeListStripped | Self::KubeStreamStripped | Self::KubeParts => Program::KubeRs,
             Self::KubeWidgets => Program::KubeRs,
@@ -171,7 +178,8 @@ impl Contender {
             _ => "stream",
         };
         let managed_fields = match self {
-            Self::OursStripped | Self::OursStrippedCompact | Self::GoStripped => "drop",
+            Self::OursStripped | Self::OursStrippedLazy | Self::OursStrippedCompact => "drop",
+            Self::GoStripped => "drop",
             Self::KubeListStripped | Self::KubeStreamStripped => "drop",
             _ => "keep",
         };
@@ -185,6 +193,7 @@ impl Contender {
             | Self::OursSavedCompact => {
                 arguments.extend(["--keep", "compact"]);
             }
+            Self::OursLazy | Self::OursStrippedLazy => arguments.extend(["--form", "lazy"]),
             _ => {}
         }
         arguments.extend(["--kind", self.corpus().name()]);

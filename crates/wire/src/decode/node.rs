@@ -4,6 +4,7 @@
 
 use super::{
     access::{Elements, Members, Variant},
+    as_sent::AS_SENT,
     error::Error,
     token::Token,
     within::{Node, Step, Within},
@@ -190,6 +191,9 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
+        if name == AS_SENT {
+            return self.as_sent(visitor);
+        }
         let Some(json) = self.tree(name)? else { return visitor.visit_newtype_struct(self) };
         let mut json = serde_json::Deserializer::from_str(json);
         let value = json.deserialize_newtype_struct(name, visitor)?;

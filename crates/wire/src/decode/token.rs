@@ -253,7 +253,9 @@ fn protobuf<'de>(place: &mut Place<'de>) -> Result<Token<'de>, Error> {
             }
             Shape::One | Shape::Maybe | Shape::Inline | Shape::Vacant => field.value,
         },
-        Next::Object(object) => return Ok(Token::Map(Within::Message(Walk::new(*object)))),
+        Next::Object(schema, has_types) => {
+            return Ok(Token::Map(Within::Message(Walk::new(place.object(schema, has_types)))));
+        }
         Next::Text(text) => return Ok(Token::Text(text)),
         Next::Null => return Ok(Token::Null),
     };

@@ -158,6 +158,14 @@ impl<'a> JsonReader<'a> {
         Ok(())
     }
 
+    /// Passes over a value, and gives it.
+    pub(crate) fn take_value(&mut self) -> Result<&'a str, JsonError> {
+        self.peek();
+        let begin = self.place;
+        self.skip()?;
+        Ok(&self.text[begin..self.place])
+    }
+
     /// What has not been read.
     pub(crate) fn rest(&self) -> &'a str {
         &self.text[self.place..]

@@ -6,11 +6,11 @@ use super::{
     raw::{Format, ManagedFields, Raw},
 };
 use crate::{
-    decode::{self, from_json, from_protobuf},
-    protobuf::{Object, Reader, Schema, Skip},
+    decode::{self, Pointer, from_json, from_protobuf, part_of_json, part_of_protobuf},
+    protobuf::{Place, Reader, Skip},
 };
 use kube_core::Resource;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 /// Decodes an object from its JSON.
 ///
@@ -43,16 +43,49 @@ impl Raw {
     /// # Errors
     /// [`ObjectError`] names the object, as far as it tells its name, and the field.
     pub fn decode<K: DeserializeOwned>(&self, managed_fields: ManagedFields) -> Result<K, ObjectError> {
-        let object = match self.format() {
-            Format::Json => return decode_json(self.bytes(), managed_fields),
-            Format::Protobuf(schema) => self.object(schema).with_types(schema),
-            Format::ProtobufItem(schema) => self.object(schema),
-        };
+        let Some(object) = self.protobuf() else { return decode_json(self.bytes(), managed_fields) };
         let object = match managed_fields {
             ManagedFields::Keep => object,
             ManagedFields::Drop => object.without_managed_fields(),
         };
         from_protobuf(object).map_err(|error| failed(Identity::of_protobuf(self.bytes()), error))
+    }
+
+    /// Decodes the part of the object that stands at a JSON pointer ([RFC 6901]), such as `/spec/containers/0/image`, and passes
+    /// over the rest. An empty pointer is of all of it. Nothing if there is no such part, or if it is null.
+    ///
+    /// What can borrow does: `read::<&str>` copies nothing, but cannot be had of JSON text with escapes, as a `Cow<str>` or
+    /// a `String` can.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Container;
+    /// use kube_informer_wire::{Format, Raw};
+    ///
+    /// let json = r#"{"metadata":{"labels":{"a/b":"c"}},"spec":{"containers":[{"name":"d","image":"e"}]}}"#;
+    /// let raw = Raw::new(Format::Json, json.into());
+    /// assert_eq!(raw.read::<&str>("/spec/containers/0/image")?, Some("e"));
+    /// assert_eq!(raw.read::<&str>("/metadata/labels/a~1b")?, Some("c"));
+    /// assert_eq!(raw.read::<&str>("/status/phase")?, None);
+    /// let containers: Option<Vec<Container>> = raw.read("/spec/containers")?;
+    /// assert_eq!(containers.unwrap()[0].name, "d");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [RFC 6901]: https://www.rfc-editor.org/rfc/rfc6901
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the object and the field, if that is of another type, if something is wrong with the object on the way
+    /// there, or if the pointer is none.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self, pointer: &str) -> Result<Option<T>, ObjectError> {
+        let Some(pointer) = Pointer::new(pointer) else {
+            let cause = "a JSON pointer begins with a slash, as in /status/phase";
+            return Err(ObjectError::new(self.identity(), pointer.to_owned(), cause.into()));
+        };
+        let part = match self.protobuf() {
+            None => part_of_json(self.bytes(), pointer),
+            Some(object) => part_of_protobuf(object, pointer),
+        };
+        part.map_err(|error| failed(self.identity(), error))
     }
 
     /// Sees to it that an object that was decoded from these bytes is the one that [`identity`](Self::identity) says.
@@ -77,8 +110,14 @@ impl Raw {
         Err(ObjectError::new(Some(known), "metadata".to_owned(), "it says twice which object it is".into()))
     }
 
-    fn object(&self, schema: Schema) -> Object<'_> {
-        Object::of(schema, Reader::new(self.bytes()))
+    /// The object, if it is in protobuf.
+    fn protobuf(&self) -> Option<Place<'_>> {
+        let object = |schema| Place::of_object(schema, Reader::new(self.bytes()));
+        match self.format() {
+            Format::Json => None,
+            Format::Protobuf(schema) => Some(object(schema).with_types()),
+            Format::ProtobufItem(schema) => Some(object(schema)),
+        }
     }
 }
 
@@ -90,6 +129,7 @@ fn failed(identity: Option<Identity<'_>>, error: decode::Error) -> ObjectError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Schema;
     use k8s_openapi::api::core::v1::ConfigMap;
     use std::error::Error;
 

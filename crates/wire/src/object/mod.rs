@@ -16,8 +16,11 @@ mod managed;
 
 mod untyped;
 
+mod lazy;
+
 pub(crate) use decode::decode_json;
 pub use decode::decode_object;
 pub use error::ObjectError;
 pub use identity::Identity;
+pub use lazy::Lazy;
 pub use raw::{Format, ManagedFields, Raw, open_protobuf};

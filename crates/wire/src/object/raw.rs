@@ -111,6 +111,8 @@ impl Raw {
                 protobuf::without_managed_fields(&self.bytes).ok().flatten()
             }
         };
-        stripped.map_or_else(|| self.clone(), |bytes| Self::new(self.format, bytes.into()))
+        // Without the room that was made for what is gone: these bytes may stay for long.
+        let own = |bytes: Vec<u8>| Self::new(self.format, bytes.into_boxed_slice().into());
+        stripped.map_or_else(|| self.clone(), own)
     }
 }

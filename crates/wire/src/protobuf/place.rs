@@ -28,8 +28,8 @@ pub(crate) enum Next<'de> {
     Null,
     /// A text that is not in the message itself.
     Text(&'de str),
-    /// An object that is not in a message itself.
-    Object(&'de Object<'de>),
+    /// An object of this kind that is in no message, and whether it says so.
+    Object(Schema, bool),
     /// A field, whose tag has been read.
     Field(&'static Field, Tag),
     /// An element of a list, or what stands under a key of a map.
@@ -48,23 +48,6 @@ pub(crate) struct Object<'de> {
 }
 
 impl<'de> Object<'de> {
-    /// An object of this kind that does not say so.
-    pub(crate) fn of(schema: Schema, reader: Reader<'de>) -> Self {
-        Self { reader, message: schema.message(), types: None, skip: Skip::Nothing, depth: 0 }
-    }
-
-    /// The object with its version and kind.
-    pub(crate) fn with_types(mut self, schema: Schema) -> Self {
-        self.types = Some(schema);
-        self
-    }
-
-    /// The object as if it had no managed fields.
-    pub(crate) fn without_managed_fields(mut self) -> Self {
-        self.skip = Skip::InObject;
-        self
-    }
-
     /// One that is the value at this place.
     #[inline]
     pub(crate) fn inside(
@@ -95,6 +78,31 @@ impl<'de> Place<'de> {
         Self { reader: Reader::new(&[]), next, skip: Skip::Nothing, depth: 0 }
     }
 
+    /// An object of this kind that does not say so.
+    pub(crate) fn of_object(schema: Schema, reader: Reader<'de>) -> Self {
+        Self { reader, next: Next::Object(schema, false), skip: Skip::Nothing, depth: 0 }
+    }
+
+    /// The object with its version and kind.
+    pub(crate) fn with_types(mut self) -> Self {
+        if let Next::Object(_, has_types) = &mut self.next {
+            *has_types = true;
+        }
+        self
+    }
+
+    /// The object as if it had no managed fields.
+    pub(crate) fn without_managed_fields(mut self) -> Self {
+        self.skip = Skip::InObject;
+        self
+    }
+
+    /// The object of this kind that is here, and in no message.
+    pub(crate) fn object(&self, schema: Schema, has_types: bool) -> Object<'de> {
+        let (message, types) = (schema.message(), has_types.then_some(schema));
+        Object { reader: self.reader, message, types, skip: self.skip, depth: self.depth }
+    }
+
     /// Whether the value may be null, as few can.
     #[inline]
     pub(crate) fn may_be_null(&self) -> bool {
@@ -107,7 +115,7 @@ impl<'de> Place<'de> {
             Next::Field(Field { is_nullable: false, .. }, _) => Ok(false),
             Next::Field(field, _) => self.take_null_form(field.value),
             Next::Element(value) => Ok(value.is_nullable() && self.take_null_form(value)?),
-            Next::Text(_) | Next::Object(_) => Ok(false),
+            Next::Text(_) | Next::Object(..) => Ok(false),
             Next::Null => Ok(true),
         }
     }
@@ -130,7 +138,7 @@ impl<'de> Place<'de> {
             Next::Field(Field { value: Value::Quantity, shape: Shape::One | Shape::Maybe, .. }, _)
             | Next::Element(Value::Quantity) => self.reader.take_text_inside(),
             Next::Text(text) => Some(text),
-            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Null => None,
+            Next::Field(..) | Next::Element(_) | Next::Object(..) | Next::Null => None,
         }
     }
 
@@ -143,7 +151,7 @@ impl<'de> Place<'de> {
                 _,
             )
             | Next::Element(Value::Message(message)) => Some(message),
-            Next::Field(..) | Next::Element(_) | Next::Object(_) | Next::Text(_) | Next::Null => None,
+            Next::Field(..) | Next::Element(_) | Next::Object(..) | Next::Text(_) | Next::Null => None,
         }
     }
 
@@ -173,7 +181,7 @@ impl<'de> Place<'de> {
     /// Passes over the value.
     pub(crate) fn pass(&mut self) -> Result<(), ProtobufError> {
         match self.next {
-            Next::Null | Next::Text(_) | Next::Object(_) => Ok(()),
+            Next::Null | Next::Text(_) | Next::Object(..) => Ok(()),
             Next::Field(Field { shape: Shape::Many | Shape::Map, .. }, tag) => {
                 self.reader.skip_run(tag).map(drop)
             }

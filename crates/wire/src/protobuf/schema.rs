@@ -56,6 +56,16 @@ impl Schema {
         self.0.name
     }
 
+    /// Which of all kinds it is.
+    pub(crate) fn number(self) -> usize {
+        (std::ptr::from_ref(self.0).addr() - KINDS.as_ptr().addr()) / size_of::<Kind>()
+    }
+
+    /// The kind of this number.
+    pub(crate) fn numbered(number: usize) -> Option<Self> {
+        KINDS.get(number).map(Self)
+    }
+
     pub(super) fn message(self) -> &'static Message {
         self.0.message
     }
@@ -88,6 +98,16 @@ impl fmt::Debug for Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_has_its_number() {
+        for (number, kind) in KINDS.iter().enumerate() {
+            let schema = Schema::of(kind.api_version, kind.name).unwrap();
+            assert_eq!(schema.number(), number);
+            assert_eq!(Schema::numbered(number), Some(schema));
+        }
+        assert_eq!(Schema::numbered(KINDS.len()), None);
+    }
 
     #[test]
     fn the_tables_are_of_the_version_that_they_say() {

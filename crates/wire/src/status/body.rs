@@ -2,7 +2,7 @@
 
 use crate::{
     decode::from_protobuf,
-    protobuf::{Envelope, MAGIC, Object, Reader},
+    protobuf::{Envelope, MAGIC, Place, Reader},
 };
 use kube_core::{
     Status,
@@ -89,7 +89,7 @@ fn parse(body: &[u8]) -> Option<Status> {
 fn parse_protobuf(body: &[u8]) -> Option<Status> {
     let envelope = Envelope::open(Reader::new(body)).ok()?;
     let schema = envelope.types.schema().ok().filter(|schema| schema.kind() == "Status")?;
-    let json: Value = from_protobuf(Object::of(schema, envelope.object).with_types(schema)).ok()?;
+    let json: Value = from_protobuf(Place::of_object(schema, envelope.object).with_types()).ok()?;
     // A refusal is rare, and reading it as JSON is to read it in one way.
     parse(&serde_json::to_vec(&json).ok()?)
 }

@@ -7,7 +7,8 @@ mod objects;
 mod typed;
 
 use difference::difference;
-use kube_informer_wire::{Format, ManagedFields, Raw, Schema, open_protobuf};
+use kube_core::DynamicObject;
+use kube_informer_wire::{Format, Lazy, ManagedFields, Raw, Schema, open_protobuf};
 use objects::Times;
 use serde_json::Value;
 
@@ -37,6 +38,44 @@ fn untyped_objects_are_equal() {
         let json: Value = serde_json::from_slice(&object.json).unwrap();
         let difference = difference(&json, &protobuf);
         assert_eq!(difference, None, "{} {}", object.api_version, object.kind);
+    }
+}
+
+#[test]
+fn every_part_is_read_as_it_is_decoded() {
+    let mut parts = 0;
+    for object in objects::random(4, Times::SomeUnset) {
+        let protobuf = open_protobuf(&object.protobuf).unwrap();
+        for raw in [Raw::new(Format::Json, object.json), protobuf] {
+            // What is no object of a cluster, as options are, has metadata that are none.
+            let Ok(lazy) = raw.decode::<Lazy<DynamicObject>>(ManagedFields::Keep) else {
+                assert!(raw.decode::<DynamicObject>(ManagedFields::Keep).is_err(), "{raw:?}");
+                continue;
+            };
+            let whole: Value = raw.decode(ManagedFields::Keep).unwrap();
+            each_part(&whole, String::new(), &mut |pointer, value| {
+                let read = lazy.read::<Value>(pointer).unwrap();
+                assert_eq!(read.as_ref(), Some(value).filter(|value| !value.is_null()), "{pointer}");
+                parts += 1;
+            });
+        }
+    }
+    assert!(parts > 100_000, "{parts}");
+}
+
+/// Shows each value that is within another, with the pointer to it.
+fn each_part(value: &Value, pointer: String, show: &mut impl FnMut(&str, &Value)) {
+    show(&pointer, value);
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, value)| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            each_part(value, format!("{pointer}/{name}"), show);
+        }),
+        Value::Array(elements) => elements
+            .iter()
+            .enumerate()
+            .for_each(|(at, value)| each_part(value, format!("{pointer}/{at}"), show)),
+        _ => {}
     }
 }
 

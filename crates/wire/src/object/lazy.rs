@@ -1,0 +1,404 @@
+//! An object that is kept as it was sent, and decoded where somebody looks.
+
+use super::{
+    error::ObjectError,
+    raw::{Format, ManagedFields, Raw},
+};
+use crate::{
+    decode::{AS_SENT, Sent, from_text},
+    protobuf::{Schema, Skip},
+};
+use bytes::Bytes;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_core::Resource;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+/// A `K` that is kept as the server sent it, beside its metadata: a part is decoded when it is read.
+///
+/// It stands wherever a `K` may, and takes a tenth of the memory and of the time until it is there; to read one field of it takes a
+/// part of a microsecond, and nothing is copied for it.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{Pod, PodStatus};
+/// use kube_core::ResourceExt;
+/// use kube_informer_wire::Lazy;
+///
+/// let json = r#"{"metadata":{"name":"a","labels":{"b":"c"}},"status":{"phase":"Running","podIP":"10.0.0.1"}}"#;
+/// let pod: Lazy<Pod> = serde_json::from_str(json)?;
+/// assert_eq!(pod.labels()["b"], "c");
+/// assert_eq!(pod.read::<&str>("/status/phase")?, Some("Running"));
+/// let status: Option<PodStatus> = pod.read("/status")?;
+/// assert_eq!(status.unwrap().pod_ip.as_deref(), Some("10.0.0.1"));
+/// let whole: Pod = pod.decode()?;
+/// assert_eq!(whole.metadata.name.as_deref(), Some("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// One that is no object, or whose metadata are none, is found out when it arrives. What is wrong with a part of it is found out when
+/// that part is read.
+///
+/// Managed fields are not in [`meta`](Resource::meta), since they would be the largest part of it; they are read at
+/// `/metadata/managedFields`. What is changed with [`meta_mut`](Resource::meta_mut) is changed there, and not in what was sent.
+pub struct Lazy<K> {
+    metadata: ObjectMeta,
+    raw: Raw,
+    of: PhantomData<fn() -> K>,
+}
+
+impl<K> Lazy<K> {
+    /// Decodes the part that stands at a JSON pointer, such as `/spec/containers/0/image`; see [`Raw::read`].
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the object and the field, if that is of another type, or if the pointer is none.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self, pointer: &str) -> Result<Option<T>, ObjectError> {
+        self.raw.read(pointer)
+    }
+
+    /// The object as it was sent.
+    #[must_use]
+    pub fn raw(&self) -> &Raw {
+        &self.raw
+    }
+}
+
+impl<K: DeserializeOwned> Lazy<K> {
+    /// Decodes all of it.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the object and the field that is not as `K` has it.
+    pub fn decode(&self) -> Result<K, ObjectError> {
+        self.raw.decode(ManagedFields::Keep)
+    }
+}
+
+impl<K: Resource> Resource for Lazy<K> {
+    type DynamicType = K::DynamicType;
+    type Scope = K::Scope;
+
+    fn kind(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::kind(kind)
+    }
+
+    fn group(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::group(kind)
+    }
+
+    fn version(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::version(kind)
+    }
+
+    fn api_version(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::api_version(kind)
+    }
+
+    fn plural(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::plural(kind)
+    }
+
+    fn url_path(kind: &K::DynamicType, namespace: Option<&str>) -> String {
+        K::url_path(kind, namespace)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl<K> Clone for Lazy<K> {
+    fn clone(&self) -> Self {
+        Self { metadata: self.metadata.clone(), raw: self.raw.clone(), of: PhantomData }
+    }
+}
+
+/// Both were sent in the same words. What says the same in others is not equal.
+impl<K> PartialEq for Lazy<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw && self.metadata == other.metadata
+    }
+}
+
+/// Says which object it is, not what is in it: objects may hold secrets.
+impl<K> fmt::Debug for Lazy<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ObjectMeta { namespace, name, resource_version, .. } = &self.metadata;
+        let mut shown = f.debug_struct("Lazy");
+        shown.field("namespace", namespace).field("name", name).field("resource_version", resource_version);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl<'de, K> Deserialize<'de> for Lazy<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (metadata, raw) = deserializer.deserialize_newtype_struct(AS_SENT, LazyVisitor)?;
+        Ok(Self { metadata, raw, of: PhantomData })
+    }
+}
+
+/// What is decoded at once.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+/// Does not depend on the type, so that it is compiled once for all.
+struct LazyVisitor;
+
+impl<'de> Visitor<'de> for LazyVisitor {
+    type Value = (ObjectMeta, Raw);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    /// Of our own deserializer.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let missing = |part: usize| A::Error::invalid_length(part, &self);
+        let Head { metadata } = parts.next_element()?.ok_or_else(|| missing(0))?;
+        let sent = Sent::of_number(parts.next_element()?.ok_or_else(|| missing(1))?);
+        let bytes: &'de [u8] = parts.next_element()?.ok_or_else(|| missing(2))?;
+        let format = match sent.protobuf.map(|(kind, has_types)| (Schema::numbered(kind), has_types)) {
+            None => Format::Json,
+            Some((Some(schema), true)) => Format::Protobuf(schema),
+            Some((Some(schema), false)) => Format::ProtobufItem(schema),
+            Some((None, _)) => return Err(A::Error::custom("there is no such kind")),
+        };
+        let raw = Raw::new(format, Bytes::copy_from_slice(bytes));
+        Ok((metadata, if sent.is_stripped { raw.without_managed_fields() } else { raw }))
+    }
+
+    /// Of any other that knows what it has as JSON text, which is serde_json.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let json: Box<RawValue> = Deserialize::deserialize(deserializer)?;
+        let Lazy::<()> { metadata, raw, .. } = from_text(json.get(), Skip::Nothing)
+            .map_err(|error| D::Error::custom(format_args!("{error} at {}", error.path())))?;
+        Ok((metadata, raw))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodStatus};
+    use kube_core::{DynamicObject, ResourceExt};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::error::Error as _;
+
+    fn pod() -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": {"l/m": "é\"", "n~o": "p"},
+                "managedFields": [{"manager": "m", "fieldsV1": {"f:a": {"f:b": {}}}}],
+            },
+            "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}, {"name": "d"}]},
+            "status": {"phase": "Running", "startTime": "2026-01-02T03:04:05Z"},
+        })
+    }
+
+    /// An object in each form that it may come in.
+    fn forms(object: &Value) -> [Raw; 3] {
+        let schema = Schema::of("v1", object["kind"].as_str().unwrap()).unwrap();
+        let protobuf = Bytes::from(schema.encode(object).unwrap());
+        [
+            Raw::new(Format::Json, object.to_string().into()),
+            Raw::new(Format::Protobuf(schema), protobuf.clone()),
+            Raw::new(Format::ProtobufItem(schema), protobuf),
+        ]
+    }
+
+    #[test]
+    fn a_part_is_read_and_the_whole_is_decoded() {
+        for raw in forms(&pod()) {
+            let lazy: Lazy<Pod> = raw.decode(ManagedFields::Keep).unwrap();
+            assert_eq!(lazy.raw(), &raw);
+            assert_eq!(lazy.decode().unwrap(), raw.decode(ManagedFields::Keep).unwrap());
+            assert_eq!(lazy.read::<&str>("/spec/containers/1/name").unwrap(), Some("d"));
+            assert_eq!(lazy.read::<String>("/metadata/labels/l~1m").unwrap().unwrap(), "é\"");
+            assert_eq!(lazy.read::<Cow<'_, str>>("/metadata/labels/n~0o").unwrap().unwrap(), "p");
+            let status: PodStatus = lazy.read("/status").unwrap().unwrap();
+            assert_eq!(Some(status), lazy.decode().unwrap().status);
+            for absent in [
+                "/spec/containers/2",
+                "/spec/containers/01",
+                "/spec/containers/-",
+                "/status/podIP",
+                "/spec/nodeName/x",
+                "/",
+                "/status/",
+            ] {
+                assert_eq!(lazy.read::<Value>(absent).unwrap(), None, "{absent}");
+            }
+        }
+    }
+
+    #[test]
+    fn metadata_are_at_hand_but_for_managed_fields() {
+        for raw in forms(&pod()) {
+            let lazy: Lazy<Pod> = raw.decode(ManagedFields::Keep).unwrap();
+            let whole: Pod = raw.decode(ManagedFields::Drop).unwrap();
+            assert_eq!(lazy.meta(), &whole.metadata);
+            assert_eq!(lazy.labels()["n~o"], "p");
+            let manager = lazy.read::<&str>("/metadata/managedFields/0/manager").unwrap();
+            assert_eq!(manager, Some("m"));
+            raw.check_identity(&lazy).unwrap();
+        }
+    }
+
+    #[test]
+    fn managed_fields_that_are_dropped_are_not_kept() {
+        for raw in forms(&pod()) {
+            let lazy: Lazy<Pod> = raw.decode(ManagedFields::Drop).unwrap();
+            assert!(lazy.raw().bytes().len() < raw.bytes().len());
+            assert_eq!(lazy.read::<Value>("/metadata/managedFields").unwrap(), None);
+            assert_eq!(lazy.decode().unwrap(), raw.decode(ManagedFields::Drop).unwrap());
+        }
+    }
+
+    #[test]
+    fn it_can_be_made_of_json_by_anybody() {
+        let of_text: Lazy<Pod> = serde_json::from_str(&pod().to_string()).unwrap();
+        let of_value: Lazy<Pod> = serde_json::from_value(pod()).unwrap();
+        assert_eq!(of_text, of_value);
+        assert_eq!(of_text.clone(), of_text);
+        assert_eq!(of_value.read::<Value>("").unwrap(), Some(pod()));
+        let list: Vec<Lazy<Pod>> = serde_json::from_value(json!([pod(), pod()])).unwrap();
+        assert_eq!(list[1].read::<&str>("/spec/nodeName").unwrap(), Some("n"));
+    }
+
+    #[test]
+    fn of_which_kind_it_is_is_what_its_type_says() {
+        assert_eq!(Lazy::<Pod>::kind(&()), "Pod");
+        assert_eq!(Lazy::<Pod>::group(&()), "");
+        assert_eq!(Lazy::<Pod>::version(&()), "v1");
+        assert_eq!(Lazy::<Pod>::api_version(&()), "v1");
+        assert_eq!(Lazy::<Pod>::plural(&()), "pods");
+        assert_eq!(Lazy::<Pod>::url_path(&(), Some("b")), "/api/v1/namespaces/b/pods");
+    }
+
+    #[test]
+    fn changed_metadata_are_metadata_alone() {
+        let mut lazy: Lazy<Pod> = serde_json::from_value(pod()).unwrap();
+        lazy.meta_mut().labels = None;
+        assert!(lazy.labels().is_empty());
+        assert_eq!(lazy.read::<&str>("/metadata/labels/n~0o").unwrap(), Some("p"));
+    }
+
+    #[test]
+    fn what_is_in_it_is_not_shown() {
+        let mut secret = pod();
+        secret["metadata"]["annotations"] = json!({"hidden": "word"});
+        let lazy: Lazy<Pod> = serde_json::from_value(secret).unwrap();
+        let shown = r#"Lazy { namespace: Some("b"), name: Some("a"), resource_version: Some("7"), .. }"#;
+        assert_eq!(format!("{lazy:?}"), shown);
+    }
+
+    #[test]
+    fn a_part_of_another_type_is_named() {
+        for raw in forms(&pod()) {
+            let lazy: Lazy<Pod> = raw.decode(ManagedFields::Keep).unwrap();
+            for (pointer, path) in
+                [("/status/phase", "status.phase"), ("/spec/containers/0/name", "spec.containers[0].name")]
+            {
+                let error = lazy.read::<u32>(pointer).unwrap_err();
+                assert_eq!(error.to_string(), format!("object b/a cannot be decoded at {path}"));
+                assert_eq!(error.source().unwrap().to_string(), "invalid type: string, expected u32");
+            }
+            let error = lazy.read::<u32>("status.phase").unwrap_err();
+            assert_eq!(error.to_string(), "object b/a cannot be decoded at status.phase");
+            assert!(error.source().unwrap().to_string().contains("begins with a slash"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_found_out_when_it_comes() {
+        let wrong = |json: &str| {
+            let raw = Raw::new(Format::Json, json.to_owned().into());
+            let error = raw.decode::<Lazy<Pod>>(ManagedFields::Keep).unwrap_err();
+            assert!(serde_json::from_str::<Lazy<Pod>>(json).is_err(), "{json}");
+            (error.path().to_owned(), error.is_malformed())
+        };
+        for (json, path, is_malformed) in [
+            ("7", ".", false),
+            (r#"{"spec":{"#, ".", true),
+            (r#"{"spec":{}"#, ".", true),
+            (r#"{"metadata":{"labels":{"a":1}}}"#, "metadata.labels.a", false),
+            (r#"{"metadata":null}"#, "metadata", false),
+            (r#"{"metadata":{},"metadata":{}}"#, ".", false),
+        ] {
+            assert_eq!(wrong(json), (path.to_owned(), is_malformed), "{json}");
+        }
+        let schema = Schema::of("v1", "Pod").unwrap();
+        let mut bytes = schema.encode(&pod()).unwrap();
+        bytes.pop();
+        let raw = Raw::new(Format::ProtobufItem(schema), bytes.into());
+        let error = raw.decode::<Lazy<Pod>>(ManagedFields::Keep).unwrap_err();
+        assert_eq!(error.to_string(), "object b/a cannot be decoded at status");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_part_is_found_out_when_it_is_read() {
+        let json = r#"{"metadata":{"name":"a","namespace":"b"},"spec":{"a":},"status":{"phase":"Running"}}"#;
+        let lazy: Lazy<Pod> = Raw::new(Format::Json, json.into()).decode(ManagedFields::Keep).unwrap();
+        assert_eq!(lazy.read::<&str>("/status/phase").unwrap(), Some("Running"));
+        let errors = [lazy.read::<Value>("/spec/a").unwrap_err(), lazy.decode().unwrap_err()];
+        for error in errors {
+            assert_eq!((error.key().unwrap().as_str(), error.is_malformed()), ("b/a", true));
+            assert_eq!(error.path(), "spec.a");
+        }
+    }
+
+    #[test]
+    fn within_an_object_of_protobuf_it_cannot_be() {
+        #[derive(Debug, Deserialize)]
+        struct Outer {
+            #[expect(dead_code, reason = "it is not decoded")]
+            metadata: Lazy<ConfigMap>,
+        }
+        let [json, protobuf, _] = forms(&pod());
+        assert!(json.decode::<Outer>(ManagedFields::Drop).is_ok());
+        let error = protobuf.decode::<Outer>(ManagedFields::Drop).unwrap_err();
+        assert_eq!(error.path(), "metadata");
+        assert!(error.source().unwrap().to_string().contains("cannot be kept as it was sent"));
+    }
+
+    /// Any JSON.
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a~/\"é0]{0,3}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a~/\"é01]{0,2}", inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_pointer_finds_what_it_finds_in_the_decoded(data in value(), pointer in "(/([a~/\"é012-]{0,2}|~0|~1|a)){0,4}") {
+            let raw = Raw::new(Format::Json, json!({"a": data}).to_string().into());
+            let lazy: Lazy<DynamicObject> = raw.decode(ManagedFields::Keep).unwrap();
+            for pointer in [format!("/a{pointer}"), pointer] {
+                let found = lazy.read::<Value>(&pointer).unwrap();
+                let expected = json!({"a": data}).pointer(&pointer).filter(|value| !value.is_null()).cloned();
+                prop_assert_eq!(found, expected, "{}", pointer);
+            }
+        }
+    }
+}
