@@ -38,7 +38,7 @@ fn by_key(pods: Vec<Arc<Pod>>) -> BTreeMap<Key, Arc<Pod>> {
 }
 
 /// Cuts the watch, and makes it begin again with a list.
-async fn relist<K: Resource + Send + Sync + 'static>(server: &DevServer, informer: &Informer<K>) {
+pub(crate) async fn relist<K: Resource + Send + Sync + 'static>(server: &DevServer, informer: &Informer<K>) {
     let mut status = informer.watch_status();
     let before = status.now().counts.replaces;
     server.faults().inject(Fault::answer(410).on(Verb::Watch).times(1));
@@ -46,7 +46,7 @@ async fn relist<K: Resource + Send + Sync + 'static>(server: &DevServer, informe
     status.wait_for(|status| status.counts.replaces > before).await;
 }
 
-async fn label(server: &DevServer, pods: &[Key], value: &str) -> ResourceVersion {
+pub(crate) async fn label(server: &DevServer, pods: &[Key], value: &str) -> ResourceVersion {
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "round": value } } }));
     let mut version = None;
     for key in pods {

@@ -18,6 +18,7 @@ mod full_disk;
 mod handlers;
 mod informers;
 mod kinds;
+mod lazy;
 mod lists;
 mod lives;
 mod namespaces;

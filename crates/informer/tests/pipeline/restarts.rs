@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::PartialObjectMeta;
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
-    Event, Informer, Keep,
+    Event, Informer, Keep, Lazy,
     informer::{Builder, Save, StartError, SyncError},
     list_watch::{Encoding, FromFns},
     reflector::Strategy,
@@ -372,6 +372,8 @@ async fn secrets_are_saved_only_if_that_is_asked_for() {
     assert!(matches!(error, StartError::SecretsNotSaved) && error.to_string().contains("`Save::secrets`"));
     let metadata = Informer::<PartialObjectMeta<Secret>>::new(server.client()).save_to(&folder).build();
     assert!(matches!(metadata, Err(StartError::SecretsNotSaved)));
+    let lazy = Informer::<Lazy<Secret>>::new(server.client()).save_to(&folder).build();
+    assert!(matches!(lazy, Err(StartError::SecretsNotSaved)));
     assert!(!folder.0.exists());
     let saved = secrets().save_to(Save::from(&folder).secrets()).start().unwrap();
     saved.synced().await.unwrap();

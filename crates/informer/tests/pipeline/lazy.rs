@@ -1,0 +1,137 @@
+//! Objects that are kept as they were sent are the ones that others decode.
+
+use crate::{
+    compact::{label, relist},
+    restarts::Folder,
+};
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use kube_devserver::{Churn, DevServer};
+use kube_informer::{
+    Event, Informer, Keep, Lazy, informer::Builder, list_watch::Encoding, reflector::Strategy, wire::Key,
+};
+use std::collections::BTreeMap;
+
+fn node(pod: &Lazy<Pod>) -> Option<String> {
+    pod.read("/spec/nodeName").unwrap()
+}
+
+fn lazy(server: &DevServer) -> Builder<Lazy<Pod>> {
+    Informer::new(server.client()).index("node", node)
+}
+
+async fn followed(builder: Builder<Lazy<Pod>>) -> Informer<Lazy<Pod>> {
+    let pods = builder.start().unwrap();
+    pods.synced().await.unwrap();
+    pods
+}
+
+/// What there is, decoded.
+fn decoded(pods: &Informer<Lazy<Pod>>) -> BTreeMap<Key, Pod> {
+    pods.list().iter().map(|pod| (Key::of(&**pod).unwrap(), pod.decode().unwrap())).collect()
+}
+
+fn check_equal(lazy: &Informer<Lazy<Pod>>, whole: &Informer<Pod>) {
+    let expected: BTreeMap<_, _> =
+        whole.list().iter().map(|pod| (Key::of(&**pod).unwrap(), (**pod).clone())).collect();
+    assert_eq!(expected.len(), 60);
+    assert_eq!(decoded(lazy), expected);
+    for (key, pod) in &expected {
+        let lazy = lazy.get(key).unwrap();
+        assert_eq!(lazy.read::<PodStatus>("/status").unwrap(), pod.status);
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        assert_eq!(lazy.read::<&str>("/spec/nodeName").unwrap(), node);
+    }
+    let mut found = 0;
+    for node in lazy.index_values("node").unwrap() {
+        for pod in lazy.by_index("node", &node).unwrap() {
+            let spec = expected[&Key::of(&*pod).unwrap()].spec.as_ref().unwrap();
+            assert_eq!(spec.node_name.as_deref(), Some(&*node));
+            found += 1;
+        }
+    }
+    assert_eq!(found, 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_whichever_way_they_come_and_are_kept_they_are_the_same() {
+    let server = DevServer::start();
+    server.churn(Churn::pods(60));
+    let ways = [Encoding::Protobuf, Encoding::Json].map(|encoding| {
+        [Keep::Whole, Keep::Compact].map(|keep| {
+            [Strategy::Stream, Strategy::List]
+                .map(|strategy| [false, true].map(|without| (encoding, keep, strategy, without)))
+        })
+    });
+    for (encoding, keep, strategy, without) in ways.into_iter().flatten().flatten().flatten() {
+        let builder = lazy(&server).encoding(encoding).keep(keep).strategy(strategy);
+        let pods = followed(if without { builder.without_managed_fields() } else { builder }).await;
+        let builder = Informer::<Pod>::new(server.client()).encoding(encoding);
+        let whole = if without { builder.without_managed_fields() } else { builder }.start().unwrap();
+        whole.synced().await.unwrap();
+        check_equal(&pods, &whole);
+        let (keys, mark) = (pods.keys(), format!("{encoding:?}-{keep:?}-{strategy:?}-{without}"));
+        let version = label(&server, &keys[..5], &mark).await;
+        pods.wait_for(&version).await.unwrap();
+        whole.wait_for(&version).await.unwrap();
+        check_equal(&pods, &whole);
+        whole.stop().await;
+        relist(&server, &pods).await;
+        check_equal(&pods, &whole);
+        pods.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_finds_one_unchanged_leaves_it() {
+    let server = DevServer::start();
+    server.churn(Churn::pods(60));
+    let pods = followed(lazy(&server)).await;
+    let before = pods.list();
+    relist(&server, &pods).await;
+    let same =
+        |pod: &std::sync::Arc<Lazy<Pod>>| before.iter().any(|other| std::sync::Arc::ptr_eq(pod, other));
+    assert!(pods.list().iter().all(same));
+    pods.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_has_both_states_to_be_read() {
+    let server = DevServer::start();
+    server.churn(Churn::pods(60));
+    for keep in [Keep::Whole, Keep::Compact] {
+        let pods = followed(lazy(&server).keep(keep)).await;
+        let mut changes = pods.subscribe();
+        let key = pods.keys()[0].clone();
+        label(&server, std::slice::from_ref(&key), &format!("one {keep:?}")).await;
+        label(&server, std::slice::from_ref(&key), &format!("two {keep:?}")).await;
+        let value = |pod: &Lazy<Pod>| pod.read::<String>("/metadata/labels/round").unwrap();
+        let seen = loop {
+            match changes.next().await.unwrap() {
+                Event::Updated { old, new } if value(&new) == Some(format!("two {keep:?}")) => {
+                    break (value(&old), new.raw().bytes().len());
+                }
+                _ => {}
+            }
+        };
+        assert_eq!(seen.0, Some(format!("one {keep:?}")));
+        assert!(seen.1 > 1000);
+        pods.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_outlive_the_process() {
+    let server = DevServer::start();
+    server.churn(Churn::pods(60));
+    for keep in [Keep::Whole, Keep::Compact] {
+        let folder = Folder::new();
+        let pods = followed(lazy(&server).keep(keep).save_to(&folder)).await;
+        let before = decoded(&pods);
+        pods.stop().await;
+        drop(pods);
+        let restored = lazy(&server).keep(keep).save_to(&folder).build().unwrap();
+        assert_eq!(restored.status().restored.map(|restored| restored.objects), Some(60));
+        assert_eq!(decoded(&restored), before);
+        restored.stop().await;
+    }
+}
