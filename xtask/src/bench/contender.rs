@@ -8,6 +8,7 @@ pub(crate) enum Contender {
     Ours,
     OursLazy,
     OursCompact,
+    OursLazyCompact,
     OursStripped,
     OursStrippedLazy,
     OursStrippedCompact,
@@ -62,12 +63,13 @@ impl Corpus {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::OursJson,
         Self::OursJsonCompact,
         Self::Ours,
         Self::OursLazy,
         Self::OursCompact,
+        Self::OursLazyCompact,
         Self::OursStripped,
         Self::OursStrippedLazy,
         Self::OursStrippedCompact,
@@ -97,6 +99,7 @@ impl Contender {
             Self::Ours => "whole",
             Self::OursLazy => "lazy",
             Self::OursCompact => "compact",
+            Self::OursLazyCompact => "compact, lazy",
             Self::OursStripped => "whole, stripped",
             Self::OursStrippedLazy => "lazy, stripped",
             Self::OursStrippedCompact => "compact, stripped",
@@ -156,7 +159,7 @@ impl Contender {
             Self::OursStripped | Self::OursStrippedCompact | Self::OursParts => Program::Ours,
             Self::OursWidgets | Self::OursWidgetsCompact => Program::Ours,
             Self::OursSaved | Self::OursSavedCompact => Program::Ours,
-            Self::OursLazy | Self::OursStrippedLazy => Program::Ours,
+            Self::OursLazy | Self::OursLazyCompact | Self::OursStrippedLazy => Program::Ours,
             Self::KubeList | Self::KubeStream => Program::KubeRs,
             Self::KubeListStripped | Self::KubeStreamStripped | Self::KubeParts => Program::KubeRs,
             Self::KubeWidgets => Program::KubeRs,
@@ -194,6 +197,7 @@ impl Contender {
                 arguments.extend(["--keep", "compact"]);
             }
             Self::OursLazy | Self::OursStrippedLazy => arguments.extend(["--form", "lazy"]),
+            Self::OursLazyCompact => arguments.extend(["--keep", "compact", "--form", "lazy"]),
             _ => {}
         }
         arguments.extend(["--kind", self.corpus().name()]);

@@ -19,6 +19,8 @@ pub(crate) struct Setting {
     /// The highest share of one processor that the server was busy for, where that is looked at.
     pub(crate) busy: Option<f64>,
     pub(crate) machine: String,
+    /// The share of the processors that the machine wanted and others had.
+    pub(crate) stolen: f64,
     /// Whether all rounds have run.
     pub(crate) is_complete: bool,
 }
@@ -59,6 +61,7 @@ pub(crate) fn document(setting: &Setting, rows: &[Row], rounds: &Rounds) -> Valu
         "server": setting.server,
         "server_busy": setting.busy,
         "machine": setting.machine,
+        "stolen": setting.stolen,
         "complete": setting.is_complete,
         "figures": figures,
     })

@@ -18,6 +18,11 @@ impl Measured {
         self.0.entry(name).or_default().push(value);
     }
 
+    /// Makes every value so many times as large.
+    pub(crate) fn scale(&mut self, times: f64) {
+        self.0.values_mut().flatten().for_each(|value| *value *= times);
+    }
+
     /// Takes what a client says of its sync.
     pub(crate) fn synced(&mut self, synced: &Value, settled: &Value, count: u64) -> Result<()> {
         let (steady, base) = (number(settled, "rss")?, number(synced, "base_rss")?);

@@ -9,6 +9,7 @@ use crate::bench::contender::Contender;
 use crate::bench::measured::{Measured, median};
 use crate::bench::options::{Effort, Options, Profile};
 use crate::bench::row::Phase;
+use crate::bench::stolen::{Ticks, calmest};
 use crate::bench::talk::{Talk, number, numbers};
 
 /// How much work a part gets.
@@ -60,11 +61,14 @@ pub(crate) fn measure(
 }
 
 impl Parts<'_> {
-    fn run(&self, part: &str, numbers: &[u64]) -> Result<Value> {
+    /// Runs a part, and says which share of the processors it wanted it had.
+    fn run(&self, part: &str, numbers: &[u64]) -> Result<(Value, f64)> {
         let mut command = (self.command)();
         command.args(["micro", part]).args(numbers.iter().map(u64::to_string));
+        let begin = Ticks::now();
         let answer = Talk::start(&mut command)?.hear();
-        answer.with_context(|| format!("{} micro {part} {numbers:?}", self.contender.name()))
+        let answer = answer.with_context(|| format!("{} micro {part} {numbers:?}", self.contender.name()))?;
+        Ok((answer, begin.own()))
     }
 
     fn fanout(&mut self) -> Result<()> {
@@ -72,24 +76,24 @@ impl Parts<'_> {
             // Peers take a hundred times as long with a hundred handlers.
             let all = self.size.events;
             let events = if self.contender == Contender::OursParts { all } else { all / handlers };
-            let answer = self.run("fanout", &[handlers, events.max(256)])?;
-            self.measured.add(key, number(&answer, "rate")?);
+            let (answer, own) = self.run("fanout", &[handlers, events.max(256)])?;
+            self.measured.add(key, number(&answer, "rate")? / own);
         }
         Ok(())
     }
 
     fn readers(&mut self) -> Result<()> {
         for (readers, key) in [(0, "writes_0"), (1, "writes_1"), (10, "writes_10")] {
-            let answer = self.run("readers", &[readers, self.size.reading])?;
-            self.measured.add(key, number(&answer, "rate")?);
+            let (answer, own) = self.run("readers", &[readers, self.size.reading])?;
+            self.measured.add(key, number(&answer, "rate")? / own);
         }
         Ok(())
     }
 
     fn queue(&mut self) -> Result<()> {
         for (part, key) in [("queue", "queue_item"), ("fill", "queue_add")] {
-            let answer = self.run(part, &[self.size.items])?;
-            self.measured.add(key, number(&answer, "nanoseconds")?);
+            let (answer, own) = self.run(part, &[self.size.items])?;
+            self.measured.add(key, number(&answer, "nanoseconds")? * own);
         }
         Ok(())
     }
@@ -99,7 +103,7 @@ impl Parts<'_> {
         let (mut without, mut with) = (Vec::new(), Vec::new());
         for _ in 0..self.size.slow {
             for (sleep, p99) in [(0, &mut without), (10, &mut with)] {
-                let told = self.run("slow", &[self.size.milliseconds, sleep])?;
+                let (told, _) = calmest(|| self.run("slow", &[self.size.milliseconds, sleep]))?;
                 // A latency of nothing that was told is no figure.
                 p99.extend(numbers(&told, "p99")?);
                 if sleep > 0 {

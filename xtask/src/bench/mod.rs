@@ -10,6 +10,7 @@ mod programs;
 mod plan;
 mod measured;
 mod server;
+mod stolen;
 mod life;
 mod restart;
 mod micro;
@@ -99,14 +100,16 @@ pub(crate) const EVERYONE: [Program; 3] = [Program::Ours, Program::KubeRs, Progr
 pub(crate) const IN_CI: [Program; 2] = [Program::Ours, Program::ClientGo];
 
 fn footer(setting: &Setting) -> String {
-    let Setting { count, rounds, checksum, server, busy, machine, is_complete: _ } = setting;
+    let Setting { count, rounds, checksum, server, busy, machine, stolen, is_complete: _ } = setting;
     let busy = match busy {
         Some(busy) => format!(", busy for {:.0} % of a processor at most", busy * 100.0),
         None => String::new(),
     };
+    let stolen = stolen * 100.0;
     format!(
         "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
+Others had {stolen:.0} % of the processors that this machine wanted; times are without that.
 The median of what was measured, the least and the most; then its ratio to that of the best peer, with the least and the most of a round."
     )
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::bench::contender::Contender;
 use crate::bench::life::{CHANGED, Stage};
 use crate::bench::measured::Measured;
+use crate::bench::stolen::Ticks;
 use crate::bench::talk::{Talk, number};
 
 /// Restarts are short, and a cache to begin from is not: there are some of each kind for each.
@@ -41,7 +42,7 @@ pub(crate) fn live(
         Ok(synced)
     };
     once(stage, true).context("the first life")?;
-    let change = format!("change {CHANGED}");
+    let (change, begin) = (format!("change {CHANGED}"), Ticks::now());
     for turn in 1..=TURNS {
         // To read everything takes longer than all the rest. What one life has wrong, the next begins from.
         let is_checked = turn == TURNS;
@@ -54,6 +55,8 @@ pub(crate) fn live(
         let forgotten = once(stage, is_checked).context("with a version that is forgotten")?;
         measured.add("restart_gone_seconds", number(&forgotten, "sync_seconds")?);
     }
+    // One life is too short for a share of its own.
+    measured.scale(begin.own());
     fs::remove_dir_all(folder).with_context(|| format!("cannot clear {}", folder.display()))?;
     Ok(measured)
 }

@@ -18,6 +18,7 @@ use crate::bench::programs::Programs;
 use crate::bench::restart;
 use crate::bench::row::Phase;
 use crate::bench::server::{self, Wanted};
+use crate::bench::stolen::Ticks;
 use crate::bench::watchers;
 use crate::metadata::Workspace;
 
@@ -46,7 +47,9 @@ pub(crate) fn all(
         server: "no server",
         machine: machine(),
         is_complete: false,
+        stolen: 0.0,
     };
+    let begin = Ticks::now();
     let turns = plan::turns(plan);
     let of = turns.last().map_or(0, |turn| turn.round + 1);
     for (at, turn) in turns.iter().enumerate() {
@@ -67,6 +70,7 @@ pub(crate) fn all(
         println!("round {round} of {of}: {:<26} {seconds:>6.1} s", contender.name());
         rounds.add(contender, measured);
         setting.busy = setting.busy.map(|busy| busy.max(load));
+        setting.stolen = begin.stolen();
         setting.is_complete = at + 1 == turns.len();
         keep(&setting, &rounds)?;
     }

@@ -58,8 +58,16 @@ pub(super) mod tests {
             rounds.add(*contender, Measured(figures.into()));
         }
         let (checksum, machine) = (String::new(), String::new());
-        let setting =
-            Setting { count, rounds: 1, checksum, server: "", busy: None, machine, is_complete: true };
+        let setting = Setting {
+            count,
+            rounds: 1,
+            checksum,
+            server: "",
+            busy: None,
+            machine,
+            stolen: 0.0,
+            is_complete: true,
+        };
         document(&setting, &rounds)
     }
 
