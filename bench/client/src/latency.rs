@@ -1,4 +1,4 @@
-//! How long events were on their way, in windows of half a second, and whether they came in time at all.
+//! How long events were on their way, in windows of some of them, and whether they came in time at all.
 //!
 //! One moment in which the machine did something else spoils the window that it falls in, and no other: what is typical
 //! of a client is in the middle of its windows.
@@ -12,19 +12,26 @@ pub struct Timed {
     pub took: u64,
 }
 
+/// The length of a window, in nanoseconds, and of one of events that come less often than so many a second: a collector that runs
+/// every ten seconds is in some of many short windows, and would be in half of few long ones or in none, by chance.
 const WINDOW: u64 = 500_000_000;
+const SHORT_WINDOW: u64 = 100_000_000;
+const OFTEN: f64 = 2_000.0;
 /// What comes so much later than the last event was sent comes from a queue that grew meanwhile.
 const SLACK: u64 = 50_000_000;
 
 /// In each window, the time below which this share of its events lies, in milliseconds.
 ///
-/// Windows have the same number of events, as many as are sent in about half a second.
+/// Windows have the same number of events, as many as are sent in about half a second, or in a tenth of one.
 #[must_use]
 pub fn windows(timed: &[Timed], share: f64) -> Vec<f64> {
     let mut sorted = timed.to_vec();
     sorted.sort_unstable();
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
-    let windows = ((last.sent - first.sent + WINDOW / 2) / WINDOW).max(1);
+    let span = last.sent - first.sent;
+    let rate = sorted.len() as f64 * 1e9 / span.max(1) as f64;
+    let window = if rate < OFTEN { SHORT_WINDOW } else { WINDOW };
+    let windows = ((span + window / 2) / window).max(1);
     let size = sorted.len().div_ceil(windows as usize);
     let quantile_of = |window: &[Timed]| {
         let mut took: Vec<_> = window.iter().map(|timed| timed.took).collect();
@@ -56,8 +63,13 @@ mod tests {
 
     /// An event a millisecond, each of which takes so many milliseconds.
     fn timed(took: impl IntoIterator<Item = u64>) -> Vec<Timed> {
+        each(1_000_000, took)
+    }
+
+    /// An event every so many nanoseconds.
+    fn each(every: u64, took: impl IntoIterator<Item = u64>) -> Vec<Timed> {
         let took = took.into_iter().enumerate();
-        took.map(|(at, took)| Timed { sent: at as u64 * 1_000_000, took: took * 1_000_000 }).collect()
+        took.map(|(at, took)| Timed { sent: at as u64 * every, took: took * 1_000_000 }).collect()
     }
 
     #[test]
@@ -69,9 +81,11 @@ mod tests {
 
     #[test]
     fn a_bad_moment_spoils_the_window_it_is_in() {
-        let events = timed((0..1500).map(|at| if (600..650).contains(&at) { 40 } else { 1 }));
-        assert_eq!(windows(&events, 0.99), [1.0, 40.0, 1.0]);
-        assert_eq!(windows(&events[..100], 0.5), [1.0]);
+        let took = |events: u64| (0..events).map(move |at| if at * 10 / events == 4 { 40 } else { 1 });
+        assert_eq!(windows(&each(100_000, took(15_000)), 0.99), [1.0, 40.0, 1.0]);
+        let seldom = windows(&timed(took(1000)), 0.99);
+        assert_eq!(seldom, [1.0, 1.0, 1.0, 1.0, 40.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(windows(&timed(took(100)), 0.5), [1.0]);
         assert_eq!(windows(&[], 0.5), [0.0; 0]);
     }
 

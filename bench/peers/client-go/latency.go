@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	window = int64(500 * time.Millisecond)
+	window      = int64(500 * time.Millisecond)
+	shortWindow = int64(100 * time.Millisecond)
+	often       = 2000.0
 	// slack is what an event may come later than the last was sent, unless it comes from a queue that grew meanwhile.
 	slack = int64(50 * time.Millisecond)
 )
@@ -18,13 +20,17 @@ type timed struct {
 	sent, took int64
 }
 
-// windows says, for each half a second, below which time this share of its events lies, in milliseconds.
+// windows says, for each half a second, or each tenth of one where there are few events in it, below which time this share of its events lies, in milliseconds.
 func windows(all []timed, share float64) []float64 {
 	if len(all) == 0 {
 		return []float64{}
 	}
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b timed) int { return cmp.Compare(a.sent, b.sent) })
-	count := max(1, int((sorted[len(sorted)-1].sent-sorted[0].sent+window/2)/window))
+	span, length := sorted[len(sorted)-1].sent-sorted[0].sent, window
+	if float64(len(sorted))*1e9/float64(max(1, span)) < often {
+		length = shortWindow
+	}
+	count := max(1, int((span+length/2)/length))
 	var found []float64
 	for part := range slices.Chunk(sorted, (len(sorted)+count-1)/count) {
 		took := make([]int64, len(part))

@@ -89,7 +89,9 @@ fn rates(server: Server) -> &'static [(f64, [&'static str; 3])] {
 /// of as many events as there are objects, and takes a quarter of the time. What takes long is given fewer: JSON in Go, and kube-rs.
 fn storms(contender: Contender, count: u64) -> (u64, u64) {
     match contender {
-        Contender::Ours | Contender::OursLazy | Contender::Go => (3, count),
+        Contender::OursLazy => (6, count),
+        Contender::Go => (3, count),
+        Contender::Ours => (2, count),
         Contender::KubeList => (2, count.div_ceil(2)),
         Contender::GoJson => (1, count.div_ceil(8)),
         _ => (1, count),
