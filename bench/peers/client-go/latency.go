@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	window      = int64(500 * time.Millisecond)
+	window      = int64(2500 * time.Millisecond)
 	shortWindow = int64(100 * time.Millisecond)
 	often       = 2000.0
 	// slack is what an event may come later than the last was sent, unless it comes from a queue that grew meanwhile.
@@ -20,7 +20,7 @@ type timed struct {
 	sent, took int64
 }
 
-// windows says, for each half a second, or each tenth of one where there are few events in it, below which time this share of its events lies, in milliseconds.
+// windows says, for each 2.5 seconds, or each tenth of one where there are few events in it, below which time this share of its events lies, in milliseconds.
 func windows(all []timed, share float64) []float64 {
 	if len(all) == 0 {
 		return []float64{}

@@ -65,21 +65,23 @@ pub(crate) fn live(
         storm(stage, &mut client, contender, &mut measured).context("storm")?;
     }
     if phases.contains(&Phase::Latency) {
-        for &(rate, keys) in rates(stage.kind) {
-            latency(stage, &mut client, (rate, options.hold, keys), &mut measured).context("latency")?;
+        for &(rate, holds, keys) in rates(stage.kind) {
+            let hold = options.hold.mul_f64(holds);
+            latency(stage, &mut client, (rate, hold, keys), &mut measured).context("latency")?;
         }
     }
     Ok(measured)
 }
 
-/// The rates at which latency is taken, and under which names.
-fn rates(server: Server) -> &'static [(f64, [&'static str; 3])] {
+/// The rates at which latency is taken, for how long, and under which names.
+fn rates(server: Server) -> &'static [(f64, f64, [&'static str; 3])] {
     match server {
-        Server::Replay => {
-            &[(1000.0, ["p50_1k", "p99_1k", "in_time_1k"]), (5000.0, ["p50_5k", "p99_5k", "in_time_5k"])]
-        }
+        Server::Replay => &[
+            (1000.0, 1.0, ["p50_1k", "p99_1k", "in_time_1k"]),
+            (5000.0, 2.5, ["p50_5k", "p99_5k", "in_time_5k"]),
+        ],
         // It cannot take more with its disk and this few processors.
-        Server::Real => &[(100.0, ["p50_100", "p99_100", "in_time_100"])],
+        Server::Real => &[(100.0, 1.0, ["p50_100", "p99_100", "in_time_100"])],
     }
 }
 
@@ -92,7 +94,7 @@ fn storms(contender: Contender, count: u64) -> (u64, u64) {
         Contender::OursLazy => (6, count),
         Contender::Go => (3, count),
         Contender::Ours => (2, count),
-        Contender::KubeList => (2, count.div_ceil(2)),
+        Contender::KubeList => (3, count.div_ceil(2)),
         Contender::GoJson => (1, count.div_ceil(8)),
         _ => (1, count),
     }

@@ -93,6 +93,8 @@ fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
         (Effort::Even, _) => options.rounds,
         (Effort::ByTarget, _) if is_spared(figure.row, contender) => 0,
         (Effort::ByTarget, Pace::Noisy) if rests => options.rounds,
+        // It takes less than a second, of which the start of the process is a part.
+        (Effort::ByTarget, Pace::Brief) if contender == Contender::OursLazy => options.rounds + 4 * MORE,
         (Effort::ByTarget, Pace::Brief) if rests => options.rounds + MORE,
         (Effort::ByTarget, Pace::Steady) if rests => options.rounds.min(STEADY),
         (Effort::ByTarget, Pace::Noisy | Pace::Brief | Pace::Steady | Pace::Long) => 1,
