@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::DynamicObject;
-use kube_informer_wire::{Format, Identity, ManagedFields, Raw, decode_object};
+use kube_informer_wire::{Format, Identity, Lazy, ManagedFields, Raw, decode_object};
 use serde_json::Value;
 
 pub(crate) fn json(data: &[u8]) {
@@ -19,8 +19,28 @@ pub(crate) fn json(data: &[u8]) {
     }
     typed(&raw, data);
     identity(&raw, data);
+    lazy(&raw);
     drop(raw.check_managed_fields());
     drop(raw.alone());
+}
+
+/// What can be decoded can be kept as it is, and decoded then.
+pub(crate) fn lazy(raw: &Raw) {
+    for managed_fields in [ManagedFields::Keep, ManagedFields::Drop] {
+        let (lazy, whole) = (raw.decode::<Lazy<Pod>>(managed_fields), raw.decode::<Pod>(managed_fields));
+        if let Ok(whole) = whole {
+            assert_eq!(lazy.expect("the pod was decoded").decode().ok(), Some(whole));
+        }
+    }
+    for pointer in
+        ["", "/", "/metadata/managedFields/0/fieldsV1", "/spec/containers/1/ports", "/data/a~1b", "/status"]
+    {
+        drop(raw.read::<Value>(pointer));
+    }
+    let (all, whole) = (raw.read::<Value>(""), raw.decode::<Value>(ManagedFields::Keep));
+    if let Ok(whole) = whole {
+        assert_eq!(all.ok(), Some(Some(whole).filter(|whole| !whole.is_null())));
+    }
 }
 
 fn without_managed_fields(mut object: Value) -> Value {

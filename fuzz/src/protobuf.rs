@@ -1,5 +1,6 @@
 //! Objects in protobuf.
 
+use crate::objects::lazy;
 use k8s_openapi::{
     api::core::v1::{Pod, Secret},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -30,6 +31,7 @@ pub(crate) fn objects(data: &[u8]) {
 
 fn object(raw: &Raw) {
     drop(raw.identity());
+    lazy(raw);
     drop(raw.check_managed_fields());
     drop((raw.decode::<Pod>(ManagedFields::Keep), raw.decode::<Secret>(ManagedFields::Drop)));
     drop(raw.decode::<CustomResourceDefinition>(ManagedFields::Keep));

@@ -17,7 +17,7 @@
 //!
 //! What it keeps is a [`Store`](store::Store), of which every read is of one moment and takes no lock. What fills it is a
 //! [`Reflector`](reflector::Reflector), which lists, watches, and comes back from every failure. [`Keep`] says whether objects are
-//! kept decoded or compressed.
+//! kept decoded or compressed, and a [`Lazy`] one is kept as the server sent it.
 //!
 //! The modules stand in the order in which data flows, and each can be used alone:
 //!

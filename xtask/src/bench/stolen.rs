@@ -47,8 +47,10 @@ impl Ticks {
     }
 }
 
-/// Where less than this is stolen, latencies are of the client.
+/// Where no more than this is stolen, latencies are of the client.
 const CALM: f64 = 0.02;
+/// Where this much is, the next try would not be better.
+const HOPELESS: f64 = 0.2;
 /// So often is something tried again that found no calm.
 const TRIES: usize = 3;
 
@@ -63,7 +65,7 @@ pub(crate) fn calmest<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         if best.as_ref().is_none_or(|(least, _)| stolen < *least) {
             best = Some((stolen, outcome));
         }
-        if stolen <= CALM {
+        if stolen <= CALM || stolen > HOPELESS {
             break;
         }
     }

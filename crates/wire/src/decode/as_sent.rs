@@ -46,7 +46,7 @@ struct Parts<'n, 'de> {
 impl<'de> Node<'_, 'de> {
     /// Gives the object as it was sent.
     #[inline(never)]
-    pub(super) fn as_sent<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    pub(super) fn give_as_sent<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
             Self::Json(text) => {
                 let mut inside = *text;

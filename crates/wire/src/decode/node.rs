@@ -192,7 +192,7 @@ impl<'de> Deserializer<'de> for Node<'_, 'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         if name == AS_SENT {
-            return self.as_sent(visitor);
+            return self.give_as_sent(visitor);
         }
         let Some(json) = self.tree(name)? else { return visitor.visit_newtype_struct(self) };
         let mut json = serde_json::Deserializer::from_str(json);

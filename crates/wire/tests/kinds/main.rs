@@ -53,7 +53,7 @@ fn every_part_is_read_as_it_is_decoded() {
                 continue;
             };
             let whole: Value = raw.decode(ManagedFields::Keep).unwrap();
-            each_part(&whole, String::new(), &mut |pointer, value| {
+            each_part(&whole, "", &mut |pointer, value| {
                 let read = lazy.read::<Value>(pointer).unwrap();
                 assert_eq!(read.as_ref(), Some(value).filter(|value| !value.is_null()), "{pointer}");
                 parts += 1;
@@ -64,17 +64,17 @@ fn every_part_is_read_as_it_is_decoded() {
 }
 
 /// Shows each value that is within another, with the pointer to it.
-fn each_part(value: &Value, pointer: String, show: &mut impl FnMut(&str, &Value)) {
-    show(&pointer, value);
+fn each_part(value: &Value, pointer: &str, show: &mut impl FnMut(&str, &Value)) {
+    show(pointer, value);
     match value {
         Value::Object(members) => members.iter().for_each(|(name, value)| {
             let name = name.replace('~', "~0").replace('/', "~1");
-            each_part(value, format!("{pointer}/{name}"), show);
+            each_part(value, &format!("{pointer}/{name}"), show);
         }),
         Value::Array(elements) => elements
             .iter()
             .enumerate()
-            .for_each(|(at, value)| each_part(value, format!("{pointer}/{at}"), show)),
+            .for_each(|(at, value)| each_part(value, &format!("{pointer}/{at}"), show)),
         _ => {}
     }
 }
