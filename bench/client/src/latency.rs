@@ -18,6 +18,8 @@ pub struct Timed {
 const WINDOW: u64 = 2_500_000_000;
 const SHORT_WINDOW: u64 = 100_000_000;
 const OFTEN: f64 = 2_000.0;
+/// The least number of events in a window, unless there are no more.
+const LEAST: f64 = 100.0;
 /// What comes so much later than the last event was sent comes from a queue that grew meanwhile.
 const SLACK: u64 = 50_000_000;
 
@@ -31,7 +33,7 @@ pub fn windows(timed: &[Timed], share: f64) -> Vec<f64> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let span = last.sent - first.sent;
     let rate = sorted.len() as f64 * 1e9 / span.max(1) as f64;
-    let window = if rate < OFTEN { SHORT_WINDOW } else { WINDOW };
+    let window = if rate < OFTEN { SHORT_WINDOW.max((LEAST * 1e9 / rate) as u64) } else { WINDOW };
     let windows = ((span + window / 2) / window).max(1);
     let size = sorted.len().div_ceil(windows as usize);
     let quantile_of = |window: &[Timed]| {
@@ -87,6 +89,8 @@ mod tests {
         let seldom = windows(&timed(took(1000)), 0.99);
         assert_eq!(seldom, [1.0, 1.0, 1.0, 1.0, 40.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
         assert_eq!(windows(&timed(took(100)), 0.5), [1.0]);
+        // In three seconds, a hundred a second.
+        assert_eq!(windows(&each(10_000_000, took(300)), 0.85), [1.0, 40.0, 1.0]);
         assert_eq!(windows(&[], 0.5), [0.0; 0]);
     }
 

@@ -11,6 +11,7 @@ const (
 	window      = int64(2500 * time.Millisecond)
 	shortWindow = int64(100 * time.Millisecond)
 	often       = 2000.0
+	least       = 100.0
 	// slack is what an event may come later than the last was sent, unless it comes from a queue that grew meanwhile.
 	slack = int64(50 * time.Millisecond)
 )
@@ -27,8 +28,8 @@ func windows(all []timed, share float64) []float64 {
 	}
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b timed) int { return cmp.Compare(a.sent, b.sent) })
 	span, length := sorted[len(sorted)-1].sent-sorted[0].sent, window
-	if float64(len(sorted))*1e9/float64(max(1, span)) < often {
-		length = shortWindow
+	if rate := float64(len(sorted)) * 1e9 / float64(max(1, span)); rate < often {
+		length = max(shortWindow, int64(least*1e9/rate))
 	}
 	count := max(1, int((span+length/2)/length))
 	var found []float64
