@@ -198,7 +198,7 @@ mod tests {
         json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
-                "name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": {"l/m": "é\"", "n~o": "p"},
+                "name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": {"l/m": "é\"", "n~o": "p", "q~1r": "s"},
                 "managedFields": [{"manager": "m", "fieldsV1": {"f:a": {"f:b": {}}}}],
             },
             "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}, {"name": "d"}]},
@@ -226,6 +226,7 @@ mod tests {
             assert_eq!(lazy.read::<&str>("/spec/containers/1/name").unwrap(), Some("d"));
             assert_eq!(lazy.read::<String>("/metadata/labels/l~1m").unwrap().unwrap(), "é\"");
             assert_eq!(lazy.read::<Cow<'_, str>>("/metadata/labels/n~0o").unwrap().unwrap(), "p");
+            assert_eq!(lazy.read::<&str>("/metadata/labels/q~01r").unwrap(), Some("s"));
             let status: PodStatus = lazy.read("/status").unwrap().unwrap();
             assert_eq!(Some(status), lazy.decode().unwrap().status);
             for absent in [
@@ -271,6 +272,9 @@ mod tests {
         let of_value: Lazy<Pod> = serde_json::from_value(pod()).unwrap();
         assert_eq!(of_text, of_value);
         assert_eq!(of_text.clone(), of_text);
+        let mut other = pod();
+        other["spec"]["nodeName"] = json!("m");
+        assert_ne!(serde_json::from_value::<Lazy<Pod>>(other).unwrap(), of_text);
         assert_eq!(of_value.read::<Value>("").unwrap(), Some(pod()));
         let list: Vec<Lazy<Pod>> = serde_json::from_value(json!([pod(), pod()])).unwrap();
         assert_eq!(list[1].read::<&str>("/spec/nodeName").unwrap(), Some("n"));
