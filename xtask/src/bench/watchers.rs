@@ -9,6 +9,7 @@ use crate::bench::contender::Contender;
 use crate::bench::measured::Measured;
 use crate::bench::options::{Options, Profile};
 use crate::bench::server;
+use crate::bench::stolen::Ticks;
 use crate::bench::talk::{Talk, numbers};
 use crate::cluster;
 use crate::metadata::Workspace;
@@ -43,10 +44,11 @@ pub(crate) fn measure(
     let mut command = ours();
     command.args(["watchers", "--kubeconfig"]).arg(kubeconfig);
     command.args(["--n", &events.to_string(), "--pid", &server.id().to_string()]);
+    let begin = Ticks::now();
     let answer = Talk::start(&mut command)?.hear().context("the watchers")?;
+    let own = begin.own();
     let mut measured = Measured::default();
-    for (key, name) in [("deliveries_per_core", "per_core"), ("deliveries", "rate")] {
-        numbers(&answer, name)?.into_iter().for_each(|turn| measured.add(key, turn));
-    }
+    numbers(&answer, "per_core")?.into_iter().for_each(|turn| measured.add("deliveries_per_core", turn));
+    numbers(&answer, "rate")?.into_iter().for_each(|turn| measured.add("deliveries", turn / own));
     Ok(measured)
 }

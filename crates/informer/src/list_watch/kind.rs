@@ -1,7 +1,7 @@
 //! Objects of another kind than the one asked for.
 
-use kube_core::{DynamicObject, Resource};
-use kube_informer_wire::{Key, ObjectError, ResourceVersion};
+use kube_core::{DynamicObject, Resource, TypeMeta};
+use kube_informer_wire::{Key, Lazy, ObjectError, ResourceVersion};
 use std::any::Any;
 
 /// An object of another kind than the one asked for.
@@ -79,8 +79,12 @@ impl Expected {
     ///
     /// Only objects that could be anything are asked: others are of their kind by having been decoded.
     pub(super) fn check<K: Resource + 'static>(&self, object: K) -> Result<K, KindError> {
-        let dynamic = (&object as &dyn Any).downcast_ref::<DynamicObject>();
-        let types = dynamic.and_then(|dynamic| dynamic.types.as_ref());
+        let any: &dyn Any = &object;
+        let types = match (any.downcast_ref::<DynamicObject>(), any.downcast_ref::<Lazy<DynamicObject>>()) {
+            (Some(dynamic), _) => dynamic.types.clone(),
+            (None, Some(lazy)) => lazy.read::<TypeMeta>("").ok().flatten(),
+            (None, None) => None,
+        };
         match types {
             Some(types) if types.kind != self.kind || types.api_version != self.api_version => {
                 let found = format!("{} {}", types.api_version, types.kind);

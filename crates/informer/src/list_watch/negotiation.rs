@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use kube_core::{DynamicObject, Resource};
-use kube_informer_wire::{Frames, Items, Schema};
+use kube_informer_wire::{Frames, Items, Lazy, Schema};
 use std::{
     any::TypeId,
     sync::atomic::{AtomicBool, AtomicU8, Ordering},
@@ -73,7 +73,8 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 impl Negotiation {
     pub(super) fn of<K: Resource + 'static>(kind: &K::DynamicType) -> Self {
         let has_schema = Schema::of(&K::api_version(kind), &K::kind(kind)).is_some();
-        let is_dynamic = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
+        let untyped = [TypeId::of::<DynamicObject>(), TypeId::of::<Lazy<DynamicObject>>()];
+        let is_dynamic = untyped.contains(&TypeId::of::<K>());
         Self {
             encoding: Encoding::Auto,
             is_possible: K::metadata_api() || has_schema,
@@ -194,12 +195,17 @@ mod tests {
         let mut widgets = Negotiation::of::<DynamicObject>(&pod);
         widgets.choose(Encoding::PreferProtobuf);
         assert_eq!(widgets.accept(Answer::Object), JSON, "there is none");
+        let lazy = Negotiation::of::<Lazy<DynamicObject>>(&ApiResource::erase::<Pod>(&()));
+        assert_eq!(lazy.accept(Answer::Object), JSON);
+        assert_eq!(Negotiation::of::<Lazy<Pod>>(&()).accept(Answer::Object), format!("{PROTOBUF},{JSON}"));
     }
 
     #[test]
     fn metadata_comes_in_protobuf_whatever_the_kind() {
         let metadata = Negotiation::of::<PartialObjectMeta<Pod>>(&());
         assert_eq!(metadata.accept(Answer::Object), format!("{PROTOBUF}{PARTIAL},{JSON}{PARTIAL}"));
+        let lazy = Negotiation::of::<Lazy<PartialObjectMeta<Pod>>>(&());
+        assert_eq!(lazy.accept(Answer::Object), format!("{PROTOBUF}{PARTIAL},{JSON}{PARTIAL}"));
     }
 
     #[test]

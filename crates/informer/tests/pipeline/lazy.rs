@@ -5,6 +5,7 @@ use crate::{
     restarts::Folder,
 };
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use kube::{Resource, core::PartialObjectMeta};
 use kube_devserver::{Churn, DevServer};
 use kube_informer::{
     Event, Informer, Keep, Lazy, informer::Builder, list_watch::Encoding, reflector::Strategy, wire::Key,
@@ -134,4 +135,18 @@ async fn they_outlive_the_process() {
         assert_eq!(decoded(&restored), before);
         restored.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_alone_can_be_lazy_too_and_is_all_that_comes() {
+    let server = DevServer::start();
+    server.churn(Churn::pods(60));
+    let pods = Informer::<Lazy<PartialObjectMeta<Pod>>>::new(server.client()).start().unwrap();
+    pods.synced().await.unwrap();
+    assert_eq!(pods.len(), 60);
+    for pod in pods.list() {
+        assert_eq!(pod.read::<serde_json::Value>("/spec").unwrap(), None);
+        assert_eq!(pod.read::<&str>("/metadata/name").unwrap(), pod.meta().name.as_deref());
+    }
+    pods.stop().await;
 }

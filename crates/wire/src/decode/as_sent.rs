@@ -49,6 +49,9 @@ impl<'de> Node<'_, 'de> {
     pub(super) fn give_as_sent<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
             Self::Json(text) => {
+                if text.reader.peek() != Some(b'{') {
+                    return Err(Node::Json(text).token()?.instead_of(&visitor));
+                }
                 let mut inside = *text;
                 let bytes = text.reader.take_value()?.as_bytes();
                 let sent = Sent { protobuf: None, is_stripped: inside.skip == Skip::InObject };

@@ -113,16 +113,29 @@ impl serde::de::Error for Error {
 
     #[cold]
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let sort = match unexpected {
-            Unexpected::Bool(_) => "boolean",
-            Unexpected::Unsigned(_) | Unexpected::Signed(_) => "integer",
-            Unexpected::Float(_) => "floating point",
-            Unexpected::Str(_) | Unexpected::Char(_) => "string",
-            Unexpected::Bytes(_) => "byte array",
+        Self::custom(format_args!("invalid type: {}, expected {expected}", Sort(unexpected)))
+    }
+
+    #[cold]
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(format_args!("unknown variant, expected one of {expected:?}"))
+    }
+}
+
+/// Shows what sort of value it is.
+struct Sort<'u>(Unexpected<'u>);
+
+impl fmt::Display for Sort<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Unexpected::Bool(_) => f.write_str("boolean"),
+            Unexpected::Unsigned(_) | Unexpected::Signed(_) => f.write_str("integer"),
+            Unexpected::Float(_) => f.write_str("floating point"),
+            Unexpected::Str(_) | Unexpected::Char(_) => f.write_str("string"),
+            Unexpected::Bytes(_) => f.write_str("byte array"),
             // As the JSON decoder calls it.
-            Unexpected::Unit => "null",
-            other => return Self::custom(format_args!("invalid type: {other}, expected {expected}")),
-        };
-        Self::custom(format_args!("invalid type: {sort}, expected {expected}"))
+            Unexpected::Unit => f.write_str("null"),
+            other => other.fmt(f),
+        }
     }
 }

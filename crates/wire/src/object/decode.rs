@@ -54,8 +54,8 @@ impl Raw {
     /// Decodes the part of the object that stands at a JSON pointer ([RFC 6901]), such as `/spec/containers/0/image`, and passes
     /// over the rest. An empty pointer is of all of it. Nothing if there is no such part, or if it is null.
     ///
-    /// What can borrow does: `read::<&str>` copies nothing, but cannot be had of JSON text with escapes, as a `Cow<str>` or
-    /// a `String` can.
+    /// `read::<&str>` copies nothing. It is an error where the text does not stand in the bytes as it is: in JSON with escapes, and
+    /// in protobuf, of times and of bytes. A `String` can be had of any text.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Container;

@@ -20,8 +20,8 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 
 /// A `K` that is kept as the server sent it, beside its metadata: a part is decoded when it is read.
 ///
-/// It stands wherever a `K` may, and takes a tenth of the memory and of the time until it is there; to read one field of it takes a
-/// part of a microsecond, and nothing is copied for it.
+/// An informer follows it as it follows a `K`. A pod takes an eighth of the memory, and a sixth of the time until it is there; to read one field of
+/// it takes a quarter of a microsecond in protobuf, and five microseconds in JSON.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -42,11 +42,16 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 /// One that is no object, or whose metadata are none, is found out when it arrives. What is wrong with a part of it is found out when
 /// that part is read.
 ///
+/// It cannot be serialized, or deserialized within types that are untagged or flattened: whoever needs that decodes it. In protobuf, as with a
+/// `K`, a field that is newer than [`KUBERNETES_MINOR`](crate::KUBERNETES_MINOR) is not seen.
+///
 /// Managed fields are not in [`meta`](Resource::meta), since they would be the largest part of it; they are read at
 /// `/metadata/managedFields`. What is changed with [`meta_mut`](Resource::meta_mut) is changed there, and not in what was sent.
 pub struct Lazy<K> {
     metadata: ObjectMeta,
     raw: Raw,
+    /// What is cut out of the bytes is what everybody sends; written in another way it is passed over.
+    managed_fields: ManagedFields,
     of: PhantomData<fn() -> K>,
 }
 
@@ -72,7 +77,7 @@ impl<K: DeserializeOwned> Lazy<K> {
     /// # Errors
     /// [`ObjectError`] names the object and the field that is not as `K` has it.
     pub fn decode(&self) -> Result<K, ObjectError> {
-        self.raw.decode(ManagedFields::Keep)
+        self.raw.decode(self.managed_fields)
     }
 }
 
@@ -100,6 +105,10 @@ impl<K: Resource> Resource for Lazy<K> {
         K::plural(kind)
     }
 
+    fn metadata_api() -> bool {
+        K::metadata_api()
+    }
+
     fn url_path(kind: &K::DynamicType, namespace: Option<&str>) -> String {
         K::url_path(kind, namespace)
     }
@@ -115,7 +124,8 @@ impl<K: Resource> Resource for Lazy<K> {
 
 impl<K> Clone for Lazy<K> {
     fn clone(&self) -> Self {
-        Self { metadata: self.metadata.clone(), raw: self.raw.clone(), of: PhantomData }
+        let (metadata, raw) = (self.metadata.clone(), self.raw.clone());
+        Self { metadata, raw, managed_fields: self.managed_fields, of: PhantomData }
     }
 }
 
@@ -138,8 +148,9 @@ impl<K> fmt::Debug for Lazy<K> {
 
 impl<'de, K> Deserialize<'de> for Lazy<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (metadata, raw) = deserializer.deserialize_newtype_struct(AS_SENT, LazyVisitor)?;
-        Ok(Self { metadata, raw, of: PhantomData })
+        let (metadata, raw, managed_fields) =
+            deserializer.deserialize_newtype_struct(AS_SENT, LazyVisitor)?;
+        Ok(Self { metadata, raw, managed_fields, of: PhantomData })
     }
 }
 
@@ -154,7 +165,7 @@ struct Head {
 struct LazyVisitor;
 
 impl<'de> Visitor<'de> for LazyVisitor {
-    type Value = (ObjectMeta, Raw);
+    type Value = (ObjectMeta, Raw, ManagedFields);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -173,15 +184,18 @@ impl<'de> Visitor<'de> for LazyVisitor {
             Some((None, _)) => return Err(A::Error::custom("there is no such kind")),
         };
         let raw = Raw::new(format, Bytes::copy_from_slice(bytes));
-        Ok((metadata, if sent.is_stripped { raw.without_managed_fields() } else { raw }))
+        Ok(match sent.is_stripped {
+            true => (metadata, raw.without_managed_fields(), ManagedFields::Drop),
+            false => (metadata, raw, ManagedFields::Keep),
+        })
     }
 
     /// Of any other that knows what it has as JSON text, which is serde_json.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let json: Box<RawValue> = Deserialize::deserialize(deserializer)?;
-        let Lazy::<()> { metadata, raw, .. } = from_text(json.get(), Skip::Nothing)
+        let Lazy::<()> { metadata, raw, managed_fields, .. } = from_text(json.get(), Skip::Nothing)
             .map_err(|error| D::Error::custom(format_args!("{error} at {}", error.path())))?;
-        Ok((metadata, raw))
+        Ok((metadata, raw, managed_fields))
     }
 }
 
@@ -267,6 +281,15 @@ mod tests {
     }
 
     #[test]
+    fn managed_fields_in_other_words_are_dropped_too() {
+        for metadata in [r#"{"managed\u0046ields":[{}]}"#, r#"{"managedFields":[],"managedFields":[{}]}"#] {
+            let raw = Raw::new(Format::Json, format!(r#"{{"metadata":{metadata}}}"#).into());
+            let lazy: Lazy<Pod> = raw.decode(ManagedFields::Drop).unwrap();
+            assert_eq!(lazy.clone().decode().unwrap(), Pod::default(), "{metadata}");
+        }
+    }
+
+    #[test]
     fn it_can_be_made_of_json_by_anybody() {
         let of_text: Lazy<Pod> = serde_json::from_str(&pod().to_string()).unwrap();
         let of_value: Lazy<Pod> = serde_json::from_value(pod()).unwrap();
@@ -308,6 +331,36 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_stand_in_the_bytes_cannot_be_borrowed() {
+        let [json, protobuf, _] = forms(&pod());
+        for raw in [&json, &protobuf] {
+            let time = raw.read::<String>("/status/startTime").unwrap();
+            assert_eq!(time.as_deref(), Some("2026-01-02T03:04:05Z"));
+            assert!(raw.read::<&str>("/metadata/labels/l~1m").is_ok() == (raw == &protobuf));
+            assert!(raw.read::<&str>("/status/startTime").is_ok() == (raw == &json));
+        }
+    }
+
+    #[test]
+    fn values_are_not_in_errors() {
+        #[derive(Debug, Deserialize)]
+        enum Phase {
+            Pending,
+        }
+        assert!(matches!(serde_json::from_str(r#""Pending""#), Ok(Phase::Pending)));
+        let mut hidden = pod();
+        hidden["status"]["phase"] = json!("hidden word");
+        for raw in forms(&hidden) {
+            let error = raw.read::<Phase>("/status/phase").unwrap_err();
+            let text = format!("{error}: {}", error.source().unwrap());
+            assert!(
+                text.ends_with(r#"at status.phase: unknown variant, expected one of ["Pending"]"#),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_part_of_another_type_is_named() {
         for raw in forms(&pod()) {
             let lazy: Lazy<Pod> = raw.decode(ManagedFields::Keep).unwrap();
@@ -334,6 +387,8 @@ mod tests {
         };
         for (json, path, is_malformed) in [
             ("7", ".", false),
+            ("[]", ".", false),
+            (r#"[{"name":"a","namespace":"b"}]"#, ".", false),
             (r#"{"spec":{"#, ".", true),
             (r#"{"spec":{}"#, ".", true),
             (r#"{"metadata":{"labels":{"a":1}}}"#, "metadata.labels.a", false),
