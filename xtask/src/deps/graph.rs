@@ -24,10 +24,9 @@ pub(crate) struct Package {
     pub(crate) licence: String,
 }
 
-/// Asks cargo, which needs no network for it: all of it is in the lock file and in what was fetched to build.
+/// Asks cargo, which fetches what is for other systems than this one, and so was not fetched to build.
 pub(crate) fn load() -> Result<Graph> {
-    let mut command =
-        process::cargo(["metadata", "--format-version=1", "--all-features", "--locked", "--offline"]);
+    let mut command = process::cargo(["metadata", "--format-version=1", "--all-features", "--locked"]);
     let output = command.stderr(Stdio::inherit()).output().context("`cargo metadata` did not start")?;
     ensure!(output.status.success(), "`cargo metadata` failed");
     Ok(read(&serde_json::from_slice(&output.stdout).context("`cargo metadata` did not print JSON")?))
