@@ -22,7 +22,7 @@ pub(super) struct Ratio {
 /// So long are all objects of a dictionary. Half of it packs pods with managed fields a twentieth worse; more packs no better.
 const LONGEST: usize = 100 << 10;
 
-/// So much of objects is held, for training.
+/// So much of objects is held, to choose from.
 const SAMPLE: usize = 6 * LONGEST;
 
 /// So much of one object is in a dictionary at most.
@@ -77,12 +77,6 @@ impl Sample {
     /// Whether it is worth a dictionary.
     pub(super) fn suffices(&self) -> bool {
         self.seen >= FEWEST
-    }
-
-    /// Some of the objects, spread over what there is.
-    pub(super) fn some(&self, count: usize) -> Vec<&[u8]> {
-        let step = self.objects.len().div_ceil(count).max(1);
-        self.objects.iter().step_by(step).map(|object| &**object).collect()
     }
 
     /// What the dictionary is made of: as many as there is room for, spread over what there is.

@@ -16,8 +16,10 @@ const EVENTS: usize = 64;
 /// So many bytes, about.
 const BYTES: usize = 512 << 10;
 
-/// From so many on, half of them are decoded by somebody else who has time.
+/// From so many on, and so many bytes, half of them are decoded by somebody else who has time. To ask takes about as long as to decode
+/// a few kilobytes.
 const MANY: usize = 8;
+const MUCH: usize = 16 << 10;
 
 /// Takes what has arrived besides `first`, without waiting for more. Behind something that is no event nothing is taken.
 pub(super) fn gather<K>(first: Arrived<K>, watch: &mut Watch<K>) -> Vec<Arrived<K>> {
@@ -39,7 +41,8 @@ pub(super) async fn checked<K: Send + Sync + 'static>(
     mut events: Vec<Arrived<K>>,
     wanted: Wanted,
 ) -> Vec<Arrived<K>> {
-    let helper = if events.len() >= MANY { Cores::of_machine().helper() } else { None };
+    let is_much = events.len() >= MANY && events.iter().map(size).sum::<usize>() >= MUCH;
+    let helper = if is_much { Cores::of_machine().helper() } else { None };
     let rest = helper.map(|helper| {
         let rest = events.split_off(events.len() / 2);
         helper.run(move || check(rest, wanted))
@@ -77,6 +80,11 @@ mod tests {
     use futures_util::{StreamExt, stream};
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube_informer_wire::{Format, ManagedFields, Raw};
+    use std::{
+        collections::HashSet,
+        sync::{Arc, Mutex},
+        thread,
+    };
 
     fn arrived(text: &str) -> Arrived<ConfigMap> {
         let decoder = Decoder::new(|raw: &Raw| Ok(raw.decode(ManagedFields::Keep)?));
@@ -120,12 +128,40 @@ mod tests {
 
     #[tokio::test]
     async fn the_order_stays_and_what_cannot_be_decoded_too() {
+        let long = |number| arrived(&format!(r#"{{"metadata":{{"name":"{number}"}}{:MUCH$}}}"#, ""));
         for count in [1, MANY - 1, MANY, MANY + 1, EVENTS] {
-            let mut events: Vec<_> = (0..count).map(named).collect();
-            events[count - 1] = arrived(r#"{"metadata":{"name":7}}"#);
-            let mut expected: Vec<_> = (0..count).map(|number| number.to_string()).collect();
-            expected[count - 1] = "bytes".into();
-            assert_eq!(names(checked(events, Wanted::Object).await), expected);
+            for make in [named, long] {
+                let mut events: Vec<_> = (0..count).map(make).collect();
+                events[count - 1] = arrived(r#"{"metadata":{"name":7}}"#);
+                let mut expected: Vec<_> = (0..count).map(|number| number.to_string()).collect();
+                expected[count - 1] = "bytes".into();
+                assert_eq!(names(checked(events, Wanted::Object).await), expected);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_little_is_done_here_however_many_there_are() {
+        let threads = Arc::new(Mutex::new(HashSet::new()));
+        let elsewhere = async |length: usize| {
+            let noted = Arc::clone(&threads);
+            let decoder = Decoder::new(move |raw: &Raw| {
+                noted.lock().unwrap().insert(thread::current().id());
+                Ok(raw.decode::<ConfigMap>(ManagedFields::Keep)?)
+            });
+            let text = format!(r#"{{"metadata":{{"name":"one"}}{:length$}}}"#, "");
+            let raw = Raw::new(Format::Json, text.into());
+            let item = || Ok(WatchEvent::Added(Item::of_wire(raw.clone(), decoder.clone())));
+            checked((0..EVENTS).map(|_| item()).collect(), Wanted::Object).await;
+            threads.lock().unwrap().drain().any(|id| id != thread::current().id())
+        };
+        assert!(!elsewhere(0).await);
+        // Others of these tests may have everybody busy for a moment.
+        let mut tries = 0;
+        while thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) && !elsewhere(MUCH).await {
+            tries += 1;
+            assert!(tries < 1000, "nobody helps");
+            tokio::task::yield_now().await;
         }
     }
 }
