@@ -12,8 +12,8 @@ const (
 	shortWindow = int64(100 * time.Millisecond)
 	often       = 2000.0
 	least       = 100.0
-	// slack is what an event may come later than the last was sent, unless it comes from a queue that grew meanwhile.
-	slack = int64(50 * time.Millisecond)
+	// soon is what an event takes that has not waited in a queue, nor for a collector.
+	soon = int64(5 * time.Millisecond)
 )
 
 // timed is one event that says when it was sent, and how long it was on its way, in nanoseconds.
@@ -44,14 +44,11 @@ func windows(all []timed, share float64) []float64 {
 	return found
 }
 
-// inTime is the share of so many events that had come when the last was sent, or a moment later.
+// inTime is the share of so many events that came soon after they were sent.
 func inTime(all []timed, events uint64) float64 {
-	last, came := int64(0), 0
+	came := 0
 	for _, one := range all {
-		last = max(last, one.sent)
-	}
-	for _, one := range all {
-		if one.sent+one.took <= last+slack {
+		if one.took <= soon {
 			came++
 		}
 	}

@@ -23,12 +23,20 @@ enum Reached {
     },
 }
 
+/// How far runs are from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Distance {
+    /// They repeat.
+    Near,
+    /// They do not, but what they differ by is little beside what is allowed: one has a fiftieth of it, the other a thirtieth.
+    Within,
+    Apart,
+}
+
 /// A target, and what each run says of it.
 #[derive(Debug, Clone, PartialEq)]
 struct Compared {
-    name: String,
-    /// Whether it is a time or a rate that no peer stands beside: as much a figure of the machine, at that hour.
-    is_absolute: bool,
+    target: Target,
     reached: Vec<Reached>,
 }
 
@@ -36,7 +44,10 @@ struct Compared {
 #[derive(Debug, Clone, PartialEq)]
 struct Target {
     name: String,
+    /// Whether it is a time or a rate that no peer stands beside: as much a figure of the machine, at that hour.
     is_absolute: bool,
+    /// What it may be at most, if it is that.
+    most: Option<f64>,
     reached: Reached,
 }
 
@@ -55,12 +66,18 @@ pub(crate) fn run(files: &[PathBuf]) -> Result<usize> {
     if alone > 0 {
         println!("{alone} more targets are not in all of them");
     }
-    let (absolute, ratios): (Vec<_>, Vec<_>) = compared.iter().partition(|one| one.is_absolute);
-    let apart = |some: &[&Compared]| some.iter().filter(|one| !one.is_near()).count();
-    let percent = (APART - 1.0) * 100.0;
-    println!("{} ratios and sizes, {} further apart than {percent:.0} %", ratios.len(), apart(&ratios));
-    println!("{} times and rates of this machine, {} further apart", absolute.len(), apart(&absolute));
-    Ok(apart(&ratios))
+    let (absolute, ratios): (Vec<_>, Vec<_>) = compared.iter().partition(|one| one.target.is_absolute);
+    let count = |some: &[&Compared], distance| some.iter().filter(|one| one.distance() == distance).count();
+    let (percent, apart) = ((APART - 1.0) * 100.0, count(&ratios, Distance::Apart));
+    println!(
+        "{} ratios and sizes: {} no further apart than {percent:.0} %, {} by less than {percent:.0} % of what is allowed, {apart} further",
+        ratios.len(),
+        count(&ratios, Distance::Near),
+        count(&ratios, Distance::Within),
+    );
+    let near = count(&absolute, Distance::Near);
+    println!("{} times and rates of this machine, {near} no further apart", absolute.len());
+    Ok(apart)
 }
 
 /// The targets that all runs have, and how many there are besides.
@@ -71,10 +88,9 @@ fn compare(runs: &[Value]) -> Result<(Vec<Compared>, usize)> {
         |run: &[Target], name: &str| run.iter().find(|other| other.name == name).map(|target| target.reached);
     let mut compared = Vec::new();
     // In the order of the table.
-    for Target { name, is_absolute, .. } in runs.first().context("there is nothing to compare")? {
-        let reached: Option<Vec<_>> = runs.iter().map(|run| of(run, name)).collect();
-        let (name, is_absolute) = (name.clone(), *is_absolute);
-        compared.extend(reached.map(|reached| Compared { name, is_absolute, reached }));
+    for target in runs.first().context("there is nothing to compare")? {
+        let reached: Option<Vec<_>> = runs.iter().map(|run| of(run, &target.name)).collect();
+        compared.extend(reached.map(|reached| Compared { target: target.clone(), reached }));
     }
     ensure!(!compared.is_empty(), "these runs have no target in common");
     let alone = names.len() - compared.len();
@@ -100,7 +116,8 @@ fn targets(run: &Value) -> Result<Vec<Target>> {
                 let is_time =
                     matches!(figure["unit"].as_str(), Some("Seconds" | "Nanoseconds" | "PerSecond"));
                 // A target that is relative names its peers behind an `x`.
-                found.push(Target { name, is_absolute: is_time && !limit.contains("x "), reached });
+                let is_absolute = is_time && !limit.contains("x ");
+                found.push(Target { name, is_absolute, most: target["most"].as_f64(), reached });
             }
         }
     }
@@ -108,22 +125,24 @@ fn targets(run: &Value) -> Result<Vec<Target>> {
 }
 
 impl Compared {
-    /// The largest number over the smallest; nothing where there are not numbers alone.
-    fn factor(&self) -> Option<f64> {
+    /// The smallest number and the largest; nothing where there are not numbers alone.
+    fn ends(&self) -> Option<(f64, f64)> {
         let number = |reached: &Reached| match reached {
             Reached::Number(number) => Some(*number),
             Reached::Behind { .. } => None,
         };
         let numbers = self.reached.iter().map(number).collect::<Option<Vec<_>>>()?;
         let end = |pick: fn(f64, f64) -> f64| numbers.iter().copied().reduce(pick);
-        let (least, most) = (end(f64::min)?, end(f64::max)?);
-        Some(if least == most { 1.0 } else { most / least })
+        Some((end(f64::min)?, end(f64::max)?))
     }
 
-    fn is_near(&self) -> bool {
-        match self.factor() {
-            Some(factor) => factor <= APART,
-            None => self.reached.windows(2).all(|pair| pair[0] == pair[1]),
+    fn distance(&self) -> Distance {
+        let allowed = self.target.most.unwrap_or(0.0) * (APART - 1.0);
+        match self.ends() {
+            Some((least, most)) if most <= least * APART => Distance::Near,
+            Some((least, most)) if most - least <= allowed => Distance::Within,
+            None if self.reached.windows(2).all(|pair| pair[0] == pair[1]) => Distance::Near,
+            Some(_) | None => Distance::Apart,
         }
     }
 }
@@ -138,13 +157,18 @@ fn table(compared: &[Compared], paint: Paint) -> String {
             Reached::Behind { is_met: true } => "peers behind".to_owned(),
         };
         let reached: Vec<_> = one.reached.iter().map(|reached| format!("{:>12}", show(reached))).collect();
-        let apart = one.factor().map_or(String::new(), |factor| format!("{:+.1} %", (factor - 1.0) * 100.0));
-        let mark = match (one.is_near(), one.is_absolute) {
-            (true, _) => paint.green("near"),
-            (false, true) => "of the machine".to_owned(),
-            (false, false) => paint.red("APART"),
+        let apart = match one.ends() {
+            Some((least, most)) if least != most => format!("{:+.1} %", (most / least - 1.0) * 100.0),
+            Some(_) => "+0.0 %".to_owned(),
+            None => String::new(),
         };
-        _ = writeln!(text, "{:<92} {}  {apart:>9}  {mark}", one.name, reached.join(" "));
+        let mark = match (one.distance(), one.target.is_absolute) {
+            (Distance::Near, _) => paint.green("near"),
+            (Distance::Within | Distance::Apart, true) => "of the machine".to_owned(),
+            (Distance::Within, false) => paint.green("within"),
+            (Distance::Apart, false) => paint.red("APART"),
+        };
+        _ = writeln!(text, "{:<92} {}  {apart:>9}  {mark}", one.target.name, reached.join(" "));
     }
     text
 }
@@ -157,7 +181,7 @@ mod tests {
     /// A run in which targets were judged by these; a target without a number is of who falls behind.
     fn run(reached: &[(&str, Option<f64>)]) -> Value {
         let figure = |(contender, reached): &(&str, Option<f64>)| {
-            let targets = json!([{ "target": "<= 0.5x client-go", "reached": reached, "met": false }]);
+            let targets = json!([{ "target": "<= 0.5x client-go", "most": 0.5, "reached": reached }]);
             json!({ "row": "W8", "figure": "p99_5k", "contender": contender, "targets": targets })
         };
         let figures: Vec<_> = reached.iter().map(figure).collect();
@@ -166,7 +190,7 @@ mod tests {
 
     /// Of each target that runs have in common, whether they are near each other.
     fn near(runs: &[Value]) -> Vec<bool> {
-        compare(runs).unwrap().0.iter().map(Compared::is_near).collect()
+        compare(runs).unwrap().0.iter().map(|one| one.distance() == Distance::Near).collect()
     }
 
     #[test]
@@ -175,6 +199,17 @@ mod tests {
         let second = run(&[("whole", Some(1.149)), ("compact", Some(1.16)), ("saved", Some(1.0))]);
         assert_eq!(near(&[first.clone(), second]), [true, false, false]);
         assert_eq!(near(&[first.clone(), first]), [true; 3]);
+    }
+
+    #[test]
+    fn what_is_little_beside_the_limit_is_within_it() {
+        let distance = |one, other| {
+            let runs = [one, other].map(|reached| run(&[("whole", Some(reached))]));
+            compare(&runs).unwrap().0[0].distance()
+        };
+        assert_eq!(distance(0.01, 0.08), Distance::Within);
+        assert_eq!(distance(0.01, 0.09), Distance::Apart);
+        assert_eq!(distance(0.6, 0.68), Distance::Near);
     }
 
     #[test]
@@ -208,7 +243,7 @@ mod tests {
             let figure =
                 json!({ "row": "W9", "figure": "f", "contender": "ours", "unit": unit, "targets": targets });
             let run = json!([{ "objects": 7, "complete": true, "figures": [figure] }]);
-            compare(&[run.clone(), run]).unwrap().0[0].is_absolute
+            compare(&[run.clone(), run]).unwrap().0[0].target.is_absolute
         };
         assert!(figure("PerSecond", ">= 1.00M/s"));
         assert!(figure("Nanoseconds", "<= 200 ns"));

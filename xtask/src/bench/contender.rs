@@ -133,6 +133,11 @@ impl Contender {
         self.arguments().windows(2).any(|pair| pair == ["--encoding", "json"])
     }
 
+    /// Whether it keeps objects in the small.
+    pub(crate) fn is_compact(self) -> bool {
+        self.arguments().windows(2).any(|pair| pair == ["--keep", "compact"])
+    }
+
     /// Whether it takes little memory, and little of the server's.
     pub(crate) fn is_small(self) -> bool {
         matches!(self, Self::OursCompact | Self::OursStrippedCompact)

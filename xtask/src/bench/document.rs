@@ -72,8 +72,6 @@ fn spread(spread: Spread) -> Value {
 }
 
 fn targets(line: &Line) -> Vec<Value> {
-    let targets = line.targets.iter();
-    targets
-        .map(|Judged { target, reached, is_met }| json!({ "target": target, "reached": reached, "met": is_met }))
-        .collect()
+    let target = |Judged { target, most, reached, is_met }: &Judged| json!({ "target": target, "most": most, "reached": reached, "met": is_met });
+    line.targets.iter().map(target).collect()
 }

@@ -161,14 +161,15 @@ pub(crate) const FIGURES: &[Figure] = &[
         target(C::OursLazy, Limit::LeastTimes(5.0, &[C::KubeList])),
     ]),
     figure(Row::W7, "storm_rate", "in all", Unit::PerSecond).of(STORM, STORM_PEERS),
-    latency("p50_100", "p50 at 100/s, calm", "in_time_100"),
-    latency("p99_100", "p99 at 100/s, calm", "in_time_100").to_reach(HALF),
+    // Of a real server, of which an event may take longer than a client does.
+    latency("p50_100", "p50 at 100/s, calm", None),
+    latency("p99_100", "p99 at 100/s, calm", None).to_reach(HALF),
     in_time("in_time_100", "in time at 100/s"),
-    latency("p50_1k", "p50 at 1k/s, calm", "in_time_1k"),
-    latency("p99_1k", "p99 at 1k/s, calm", "in_time_1k").to_reach(HALF),
+    latency("p50_1k", "p50 at 1k/s, calm", Some("in_time_1k")),
+    latency("p99_1k", "p99 at 1k/s, calm", Some("in_time_1k")).to_reach(HALF),
     in_time("in_time_1k", "in time at 1k/s"),
-    latency("p50_5k", "p50 at 5k/s", "in_time_5k"),
-    latency("p99_5k", "p99 at 5k/s", "in_time_5k").to_reach(HALF),
+    latency("p50_5k", "p50 at 5k/s", Some("in_time_5k")),
+    latency("p99_5k", "p99 at 5k/s", Some("in_time_5k")).to_reach(HALF),
     in_time("in_time_5k", "in time at 5k/s"),
     parts(Row::W9, "fanout_1", "1 handler", Unit::PerSecond),
     parts(Row::W9, "fanout_10", "10 handlers", Unit::PerSecond),
@@ -212,9 +213,9 @@ const HALF: &[Target] = &[
     target(C::OursLazy, Limit::MostTimes(0.5, KUBE_AND_GO)),
 ];
 
-const fn latency(key: &'static str, about: &'static str, in_time: &'static str) -> Figure {
+const fn latency(key: &'static str, about: &'static str, in_time: Option<&'static str>) -> Figure {
     let figure = figure(Row::W8, key, about, Unit::Milliseconds).of(IN_TIME, KUBE_AND_GO);
-    Figure { in_time: Some(in_time), ..figure }
+    Figure { in_time, ..figure }
 }
 
 const fn in_time(key: &'static str, about: &'static str) -> Figure {

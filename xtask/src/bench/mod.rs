@@ -3,6 +3,7 @@
 mod machine;
 mod row;
 mod contender;
+mod memory;
 mod figure;
 mod options;
 pub(crate) mod talk;
@@ -11,6 +12,7 @@ mod plan;
 mod measured;
 mod server;
 mod stolen;
+mod awake;
 mod life;
 mod restart;
 mod micro;

@@ -10,7 +10,7 @@ use crate::bench::row::{Pace, Phase, Row};
 const STEADY: usize = 4;
 
 /// So many more rounds has what is brief.
-const MORE: usize = 1;
+const MORE: usize = 2;
 
 /// A contender with its phases, each of which runs in so many rounds, the first ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,7 @@ fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
         (Effort::ByTarget, _) if is_spared(figure.row, contender) => 0,
         (Effort::ByTarget, Pace::Noisy) if rests => options.rounds,
         // It takes less than a second, of which the start of the process is a part.
-        (Effort::ByTarget, Pace::Brief) if contender == Contender::OursLazy => options.rounds + 4 * MORE,
+        (Effort::ByTarget, Pace::Brief) if contender == Contender::OursLazy => options.rounds + 2 * MORE,
         (Effort::ByTarget, Pace::Brief) if rests => options.rounds + MORE,
         (Effort::ByTarget, Pace::Steady) if rests => options.rounds.min(STEADY),
         (Effort::ByTarget, Pace::Noisy | Pace::Brief | Pace::Steady | Pace::Long) => 1,
@@ -122,12 +122,12 @@ mod tests {
     fn a_quick_run_repeats_what_targets_rest_on() {
         let quick = |contender| phases("--quick --rounds 7", contender);
         // No target is relative to the relists of kube-rs, nor of the rates of compact caches.
-        assert_eq!(quick(Contender::KubeList), [(Phase::Sync, 8), (Phase::Storm, 7), (Phase::Latency, 7)]);
-        assert_eq!(quick(Contender::OursCompact), [(Phase::Sync, 8), (Phase::Relist, 8), (Phase::Storm, 1)]);
+        assert_eq!(quick(Contender::KubeList), [(Phase::Sync, 9), (Phase::Storm, 7), (Phase::Latency, 7)]);
+        assert_eq!(quick(Contender::OursCompact), [(Phase::Sync, 9), (Phase::Relist, 9), (Phase::Storm, 1)]);
         assert_eq!(quick(Contender::OursStripped), [(Phase::Sync, 4)]);
         // What takes long, and no target rests on it, is left to a full run.
         assert_eq!(quick(Contender::GoJson), []);
-        assert_eq!(quick(Contender::OursJson), [(Phase::Sync, 8)]);
+        assert_eq!(quick(Contender::OursJson), [(Phase::Sync, 9)]);
         // Parts have targets of their own, and no peer's.
         assert!(quick(Contender::OursParts).contains(&(Phase::Fanout, 7)));
         assert!(quick(Contender::KubeParts).contains(&(Phase::Fanout, 1)));
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(quick(Contender::ApiServer), [(Phase::Watchers, 1)]);
         // A peer's cold sync stands for its restart.
         assert_eq!(quick(Contender::OursSaved), [(Phase::Restart, 1)]);
-        assert!(quick(Contender::Go).contains(&(Phase::Restart, 8)));
+        assert!(quick(Contender::Go).contains(&(Phase::Restart, 9)));
     }
 
     #[test]

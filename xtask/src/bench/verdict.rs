@@ -2,7 +2,7 @@
 
 use crate::bench::contender::Contender;
 use crate::bench::figure::{Figure, Limit, Target};
-use crate::bench::measured::{Rounds, Spread, median};
+use crate::bench::measured::{Rounds, Spread, typical};
 
 /// One line of the table: a figure of one contender.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judged {
     pub(crate) target: String,
+    /// What it may be at most, if it is that.
+    pub(crate) most: Option<f64>,
     /// What it is judged by: a value, or a ratio to those whom it names. Nothing of one that falls behind.
     pub(crate) reached: Option<f64>,
     pub(crate) is_met: bool,
@@ -36,7 +38,7 @@ fn line(figure: &Figure, rounds: &Rounds, contender: Contender) -> Option<Line> 
     let targets = figure.targets.iter().filter(|target| target.of == contender);
     Some(Line {
         contender,
-        value: Spread::of(&values)?,
+        value: Spread::of(figure.unit, &values)?,
         behind: rounds.behind(contender, figure),
         ratio: rounds.ratio(contender, figure.peers, figure),
         targets: targets.filter_map(|target| judge(figure, rounds, target)).collect(),
@@ -62,7 +64,7 @@ fn judge(figure: &Figure, rounds: &Rounds, target: &Target) -> Option<Judged> {
     }
     let reached = match (is_behind, peers) {
         (true, _) => None,
-        (false, []) => Some(median(&value)?),
+        (false, []) => Some(typical(figure.unit, &value)?),
         (false, peers) => rounds.ratio(target.of, peers, figure).map(|ratio| ratio.value),
     };
     let is_met = match (reached, target.limit) {
@@ -71,7 +73,11 @@ fn judge(figure: &Figure, rounds: &Rounds, target: &Target) -> Option<Judged> {
         // Who keeps up where no peer does is ahead of all.
         (None, _) => !is_behind,
     };
-    Some(Judged { target: text, reached, is_met })
+    let most = match target.limit {
+        Limit::Most(most) | Limit::MostTimes(most, _) => Some(most),
+        Limit::Least(_) | Limit::LeastTimes(..) => None,
+    };
+    Some(Judged { target: text, most, reached, is_met })
 }
 
 #[cfg(test)]
@@ -104,7 +110,7 @@ mod tests {
     }
 
     fn judged(reached: Option<f64>, is_met: bool) -> Judged {
-        Judged { target: "<= 0.5x client-go".to_owned(), reached, is_met }
+        Judged { target: "<= 0.5x client-go".to_owned(), most: Some(0.5), reached, is_met }
     }
 
     #[test]
@@ -118,10 +124,10 @@ mod tests {
     #[test]
     fn who_falls_behind_misses_and_who_keeps_up_alone_meets() {
         let values = [(Contender::Ours, 1.0), (Contender::Go, 9.0)];
-        let lines = of(&values, &[(Contender::Ours, 0.8), (Contender::Go, 1.0)]);
-        assert_eq!((lines[0].behind, lines[0].ratio), (Some(0.8), None));
+        let lines = of(&values, &[(Contender::Ours, 0.6), (Contender::Go, 1.0)]);
+        assert_eq!((lines[0].behind, lines[0].ratio), (Some(0.6), None));
         assert_eq!(lines[0].targets, [judged(None, false)]);
-        let lines = of(&values, &[(Contender::Ours, 1.0), (Contender::Go, 0.8)]);
+        let lines = of(&values, &[(Contender::Ours, 1.0), (Contender::Go, 0.6)]);
         assert_eq!(lines[0].targets, [judged(None, true)]);
     }
 

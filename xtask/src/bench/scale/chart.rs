@@ -17,8 +17,8 @@ const BOTTOM: f64 = 40.0;
 /// Colours that can be told apart on white and on black, and with either kind of colour blindness; peers are grey.
 const STYLE: &str = "<style>
 text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600}path{fill:none;stroke-width:2}line{stroke:#ced4da}
-.a{stroke:#0b7285}.b{stroke:#d9480f}.peer{stroke:#868e96;stroke-dasharray:5 3}circle{fill:#868e96}
-@media(prefers-color-scheme:dark){text{fill:#e9ecef}line{stroke:#495057}.a{stroke:#3bc9db}.b{stroke:#ff922b}}
+.a{stroke:#0b7285}.b{stroke:#d9480f}.c{stroke:#5f3dc4}.peer{stroke:#868e96;stroke-dasharray:5 3}circle{fill:#868e96}
+@media(prefers-color-scheme:dark){text{fill:#e9ecef}line{stroke:#495057}.a{stroke:#3bc9db}.b{stroke:#ff922b}.c{stroke:#b197fc}}
 </style>
 ";
 
@@ -123,6 +123,7 @@ fn line(body: &mut String, places: &[(f64, f64)], name: &str) {
     let class = match name {
         "whole" => "a",
         "compact" => "b",
+        "lazy" => "c",
         _ => "peer",
     };
     let path: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();

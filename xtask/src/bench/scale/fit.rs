@@ -1,18 +1,15 @@
 //! Which clients fit into the memory of a machine, beside the server.
 
-use std::fs;
-
 use crate::bench::contender::Contender;
+use crate::bench::memory::bytes_of;
 use crate::bench::plan::Entry;
 use crate::bench::programs::Programs;
 use crate::bench::row::Phase;
 
 /// Who is measured.
-const CLIENTS: [Contender; 3] = [Contender::Ours, Contender::OursCompact, Contender::Go];
+const CLIENTS: [Contender; 4] = [Contender::Ours, Contender::OursLazy, Contender::OursCompact, Contender::Go];
 /// What the replay server holds of a pod, in protobuf alone.
 const SERVED: f64 = 9_500.0;
-/// Memory that is not known is taken to be this.
-const UNKNOWN: f64 = 8e9;
 /// So much of it may be used; the rest is for the system and for being wrong.
 const SHARE: f64 = 0.85;
 
@@ -42,29 +39,10 @@ fn phase(client: Contender, count: u64, memory: f64) -> Option<Phase> {
     if fits(peak) { Some(Phase::Relist) } else { fits(steady).then_some(Phase::Sync) }
 }
 
-/// What a pod takes, and what it takes during a relist, by the rows W3 and W5 and a little more.
-fn bytes_of(client: Contender) -> (f64, f64) {
-    match client {
-        Contender::OursCompact => (2_500.0, 3_500.0),
-        Contender::Go => (35_000.0, 68_000.0),
-        _ => (102_000.0, 110_000.0),
-    }
-}
-
-/// How many bytes of memory there are.
-pub(super) fn memory() -> f64 {
-    of(&fs::read_to_string("/proc/meminfo").unwrap_or_default()).unwrap_or(UNKNOWN)
-}
-
-fn of(meminfo: &str) -> Option<f64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Contender::{Go, Ours, OursCompact};
+    use Contender::{Go, Ours, OursCompact, OursLazy};
 
     #[test]
     fn what_does_not_fit_is_cut_down_and_then_left_out() {
@@ -72,6 +50,8 @@ mod tests {
         for (client, count, wanted) in [
             (Ours, 100_000, Some(Phase::Relist)),
             (Ours, 300_000, None),
+            (OursLazy, 300_000, Some(Phase::Relist)),
+            (OursLazy, 1_000_000, None),
             (Go, 100_000, Some(Phase::Relist)),
             (Go, 300_000, Some(Phase::Sync)),
             (Go, 1_000_000, None),
@@ -79,11 +59,5 @@ mod tests {
         ] {
             assert_eq!(phase(client, count, memory), wanted, "{count} of {}", client.name());
         }
-    }
-
-    #[test]
-    fn memory_is_read() {
-        assert_eq!(of("MemTotal:       1000 kB\nMemFree: 7 kB"), Some(1_024_000.0));
-        assert_eq!(of(""), None);
     }
 }

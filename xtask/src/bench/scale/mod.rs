@@ -10,11 +10,12 @@ use anyhow::Result;
 use crate::bench::document::Setting;
 use crate::bench::files::Files;
 use crate::bench::measured::Rounds;
+use crate::bench::memory;
 use crate::bench::round::{self, Rig};
 
 /// Measures each number of objects, of those clients that fit into the memory of this machine.
 pub(crate) fn run(rig: Rig<'_>) -> Result<()> {
-    let (options, memory) = (rig.options, fit::memory());
+    let (options, memory) = (rig.options, memory::all());
     let mut files = Files::new(options.json.as_deref(), options.svg.as_deref(), chart::chart);
     let mut documents = Vec::new();
     for &count in &options.counts {
