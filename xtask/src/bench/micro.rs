@@ -135,7 +135,7 @@ fn size(options: &Options) -> Size {
             events: 50_000,
             milliseconds: milliseconds / 4,
             reading: milliseconds / 4,
-            slow: 4,
+            slow: 3,
             ..full
         },
     }
