@@ -52,6 +52,11 @@ impl Codec {
     /// none.
     #[cfg(feature = "saved")]
     pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
+        let known = self.state().book.as_ref().map(|book| Arc::clone(&book.dictionary));
+        // Several sources share a packer, and each has saved it: were they told apart, each would save the others', at every start.
+        if let Some(known) = known.filter(|known| known.content == content) {
+            return Some(known);
+        }
         let book = Book::new(content, self.level)?;
         let (mut state, dictionary) = (self.state(), Arc::clone(&book.dictionary));
         if state.book.is_none() {

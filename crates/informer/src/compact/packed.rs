@@ -16,6 +16,8 @@ use bytes::Bytes;
 #[cfg(feature = "saved")]
 use kube_core::Resource;
 use kube_informer_wire::{Format, Identity, Raw, ResourceVersion};
+#[cfg(feature = "saved")]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use triomphe::ThinArc;
 
@@ -219,14 +221,17 @@ impl<K> Packed<K> {
         found.unwrap_or_else(|| look(self.decode().meta().labels.as_ref()))
     }
 
-    /// Whether it can be decoded, for one that was not when it came.
+    /// Whether it can be decoded, for one that was not when it came. One that makes a decoder or a transform panic cannot.
     pub(crate) fn is_sound(&self) -> bool {
         let method = self.method();
-        let raw = Raw::new(method.format, self.bytes());
-        method.decoder.decode(&raw).is_ok_and(|object| match &method.transform {
-            None => true,
-            Some(transform) => transform(object).is_ok(),
-        })
+        let decodes = || {
+            let raw = Raw::new(method.format, self.bytes());
+            method.decoder.decode(&raw).is_ok_and(|object| match &method.transform {
+                None => true,
+                Some(transform) => transform(object).is_ok(),
+            })
+        };
+        catch_unwind(AssertUnwindSafe(decodes)).unwrap_or(false)
     }
 }
 

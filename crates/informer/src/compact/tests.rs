@@ -49,6 +49,31 @@ fn text(kind: u64, number: u64) -> Vec<u8> {
     format!("{number}\n{lines}").into_bytes()
 }
 
+/// Sources of one cache share a packer, and each has saved the dictionary.
+#[cfg(feature = "saved")]
+#[test]
+fn a_dictionary_that_is_restored_twice_is_one() {
+    let codec = Codec::new(SMALL);
+    let content = (0..100).flat_map(|number| text(1, number)).collect::<Vec<_>>();
+    let [first, again] = [0, 1].map(|_| codec.resume(&content).unwrap());
+    assert!(Arc::ptr_eq(&first, &again));
+    assert!(!Arc::ptr_eq(&first, &codec.resume(&text(2, 0)).unwrap()));
+    assert!(compress(&codec, &text(1, 7)).dictionary.is_some_and(|taken| Arc::ptr_eq(&taken, &first)));
+}
+
+#[cfg(feature = "saved")]
+#[test]
+fn what_makes_its_decoder_panic_is_not_sound() {
+    let raw = Raw::new(Format::Json, r#"{"metadata":{"name":"a","uid":"1","resourceVersion":"7"}}"#.into());
+    let packed = |decoder: Decoder<ConfigMap>| {
+        let wire = Wire { raw: raw.clone(), decoder };
+        let identity = raw.identity().unwrap();
+        Packer::new().pack(&[&Loose::new(&wire, &identity, None).unwrap()]).remove(0)
+    };
+    assert!(packed(Decoder::new(|raw: &Raw| Ok(raw.decode(ManagedFields::Keep)?))).is_sound());
+    assert!(!packed(Decoder::new(|_: &Raw| panic!("an unexpected object"))).is_sound());
+}
+
 #[test]
 fn the_first_256_make_a_dictionary() {
     let codec = Codec::new(SMALL);

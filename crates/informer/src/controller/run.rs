@@ -101,6 +101,13 @@ where
         self
     }
 
+    /// Begins with the whole state, as it is from this version on, for a process that has something of it.
+    pub(crate) fn list_from(mut self, version: ResourceVersion) -> Self {
+        self.fifo.restored(Some(version.clone()));
+        self.reflector.list_from(version);
+        self
+    }
+
     /// Begins with the whole state after all.
     #[cfg(feature = "saved")]
     pub(crate) fn start_over(mut self) -> Self {

@@ -17,6 +17,8 @@ pub struct Batch<K> {
     pub version: Option<ResourceVersion>,
     /// Whether nothing is left of what had arrived, so that with this batch the state is that of the version.
     pub is_complete: bool,
+    /// Whether something of that state could not be read, and is missing or as it was before.
+    pub has_gaps: bool,
     /// When the oldest of it arrived.
     pub received: Option<Instant>,
     /// To be called when the entries have been applied.

@@ -141,7 +141,7 @@ impl<K: Resource> DeltaFifo<K> {
         async move {
             match admitted {
                 Ok((key, object)) => self.push(|queue| queue.delta(key, delta(object), version)).await,
-                Err(_) => self.pass_over(version).await,
+                Err(key) => self.pass_over(key, version).await,
             }
         }
     }
@@ -231,12 +231,17 @@ impl<K> DeltaFifo<K> {
         self.lock().queue.restored(version);
     }
 
-    /// Lets the version of something that was left out pass, or whoever waits for it would wait for ever.
-    async fn pass_over(&self, version: Option<ResourceVersion>) -> Result<(), Closed> {
-        match version {
-            Some(version) => self.bookmark(version).await,
-            None => Ok(()),
-        }
+    /// Notes that something was left out, and lets its version pass, or whoever waits for it would wait for ever.
+    pub(super) async fn pass_over(
+        &self,
+        key: Option<Key>,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), Closed> {
+        self.push(|queue| {
+            key.into_iter().for_each(|key| queue.left_out(key));
+            version.into_iter().for_each(|version| queue.bookmark(version));
+        })
+        .await
     }
 
     /// Takes the oldest entry; nothing once the queue is closed and empty. Waits while it is empty.
@@ -295,7 +300,7 @@ impl<K> DeltaFifo<K> {
         self.shared.gate.rejected()
     }
 
-    fn push(&self, put: impl FnOnce(&mut Queue<K>)) -> impl Future<Output = Result<(), Closed>> {
+    pub(super) fn push(&self, put: impl FnOnce(&mut Queue<K>)) -> impl Future<Output = Result<(), Closed>> {
         let mut put = Some(put);
         let mut wait = Wait { fifo: self, side: |state| &mut state.producers, ticket: Ticket::default() };
         poll_fn(move |context| {
@@ -334,12 +339,13 @@ impl<K> DeltaFifo<K> {
         let received = state.queue.oldest();
         let entries: Vec<_> = (0..count).map_while(|_| state.queue.pop()).collect();
         let (version, is_complete) = (state.queue.version().cloned(), state.queue.len() == 0);
+        let has_gaps = state.queue.has_gaps();
         let woken = state.producers.take();
         drop(state);
         wake(woken);
         let is_whole = |entry: &Entry<K>| matches!(entry, Entry::Replaced { .. } | Entry::Resumed);
         let mark = entries.iter().any(is_whole).then(|| Arc::clone(&self.shared.has_synced));
-        Poll::Ready(Some(Batch { entries, version, is_complete, received, applied: Applied(mark) }))
+        Poll::Ready(Some(Batch { entries, version, is_complete, has_gaps, received, applied: Applied(mark) }))
     }
 
     #[cfg(test)]

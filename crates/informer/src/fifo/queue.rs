@@ -44,7 +44,20 @@ pub(super) struct Queue<K> {
     /// How many deltas and barriers are queued.
     load: usize,
     has_listed: bool,
+    /// What was left out since the last list, or by it, and nothing was heard of since.
+    gaps: Gaps,
 }
+
+/// Objects that are there and are missing, or are as they were before.
+#[derive(Default)]
+struct Gaps {
+    keys: KeyMap<()>,
+    /// Whether there are more than are noted, until the next list.
+    has_more: bool,
+}
+
+/// So many gaps are noted.
+const MOST_GAPS: usize = 4096;
 
 struct Slot<K> {
     entry: Entry<K>,
@@ -69,6 +82,7 @@ impl<K> Queue<K> {
     }
 
     pub(super) fn delta(&mut self, key: Key, delta: Delta<K>, version: Option<ResourceVersion>) {
+        self.gaps.keys.remove(&key);
         let slot = self.open.get(&key).and_then(|number| {
             let place = usize::try_from(number - self.popped).ok()?;
             self.slots.get_mut(place)
@@ -87,7 +101,19 @@ impl<K> Queue<K> {
         self.arrived = version.or(self.arrived.take());
     }
 
+    /// Notes that an object changed and is left out.
+    pub(super) fn left_out(&mut self, key: Key) {
+        self.gaps.note(key);
+    }
+
+    /// Whether what is popped, with all that is queued, is not all there is.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.gaps.has_more || !self.gaps.keys.is_empty()
+    }
+
     pub(super) fn replace(&mut self, listing: Listing<K>) {
+        self.gaps = Gaps::default();
+        listing.unreadable.iter().for_each(|key| self.gaps.note(key.clone()));
         let version = listing.version.clone();
         let initial = !std::mem::replace(&mut self.has_listed, true);
         self.barrier(Entry::Replaced { listing, initial });
@@ -161,6 +187,16 @@ impl<K> Queue<K> {
     }
 }
 
+impl Gaps {
+    fn note(&mut self, key: Key) {
+        if self.keys.len() < MOST_GAPS {
+            self.keys.insert(key, ());
+        } else {
+            self.has_more = true;
+        }
+    }
+}
+
 fn load_of<K>(entry: &Entry<K>) -> usize {
     match entry {
         Entry::Deltas(deltas) => deltas.len(),
@@ -177,6 +213,7 @@ impl<K> Default for Queue<K> {
             arrived: None,
             load: 0,
             has_listed: false,
+            gaps: Gaps::default(),
         }
     }
 }

@@ -4,10 +4,10 @@ use super::{channel::DeltaFifo, delta::Delta};
 use crate::{
     list_watch::{BoxError, Item, Wanted},
     listing::Listing,
-    reflector::{Collector, Sink},
+    reflector::{Collector, Presence, Sink},
 };
 use kube_core::Resource;
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{Key, ResourceVersion};
 
 /// Fails only once the queue is closed.
 impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
@@ -34,6 +34,19 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
 
     async fn delete(&mut self, item: Item<K>) -> Result<(), BoxError> {
         Ok(self.present_gone(item).await?)
+    }
+
+    async fn left_out(
+        &mut self,
+        key: Key,
+        presence: Presence,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), BoxError> {
+        match presence {
+            Presence::Here => self.pass_over(Some(key), None).await?,
+            Presence::Gone => self.push(|queue| queue.delta(key, Delta::Deleted(None), version)).await?,
+        }
+        Ok(())
     }
 
     async fn bookmark(&mut self, version: ResourceVersion) -> Result<(), BoxError> {

@@ -78,6 +78,8 @@ pub(super) struct Feed<K> {
     pub(super) source: Arc<dyn ListerWatcher<K>>,
     /// The version of what was restored of it.
     pub(super) restored: Option<ResourceVersion>,
+    /// Whether that is not all there was.
+    pub(super) has_gaps: bool,
 }
 
 impl<K: Resource + Send + Sync + 'static> Body<K> {
@@ -135,7 +137,11 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             let (progress, on_error) = (Arc::clone(&self.progress), plan.on_error.clone());
             let run = Controller::new(feed.source, fifo, plan.config.clone(), pump).named(name);
             let is_restored = feed.restored.is_some();
-            let run = feed.restored.into_iter().fold(run, Run::resume_from);
+            let run = match feed.restored {
+                None => run,
+                Some(version) if feed.has_gaps => run.list_from(version),
+                Some(version) => run.resume_from(version),
+            };
             let run = run.on_error(move |report| {
                 progress.failed(number, report);
                 tell(on_error.as_deref(), report);
@@ -308,6 +314,8 @@ impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
         let extent = self.namespace.as_deref().map_or(Extent::Everything, Extent::Namespace);
         #[cfg(feature = "saved")]
         let (is_complete, is_whole, own) = (batch.is_complete, list.is_some(), batch.version.clone());
+        #[cfg(feature = "saved")]
+        let has_gaps = batch.has_gaps;
         let applied = self.hub.publish(batch.received.unwrap_or(now), |writer, tidings| {
             // Within the step that publishes, so that the version of several sources does not go back.
             let version = self.progress.moved(self.number, batch.version.clone());
@@ -323,7 +331,8 @@ impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
         if let Some(saver) = &self.saver {
             let (snapshot, position) = (self.hub.snapshot(), self.hub.told());
             let handled = self.hub.handled();
-            saver.applied(Moment { version: own, is_complete, is_whole, snapshot, position, handled });
+            let version = own;
+            saver.applied(Moment { version, is_complete, has_gaps, is_whole, snapshot, position, handled });
         }
         applied.done();
         let is_complete = list.is_some_and(|unreadable| self.progress.listed(self.number, unreadable));

@@ -315,12 +315,18 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             max_object_size: self.max_object_size.unwrap_or(MAX_OBJECT_SIZE),
         };
         let Some(namespaces) = &self.namespaces else {
-            return Ok(vec![Feed { namespace: None, source: make(None, request), restored: None }]);
+            return Ok(vec![Feed {
+                namespace: None,
+                source: make(None, request),
+                restored: None,
+                has_gaps: false,
+            }]);
         };
         let feed = |namespace: &String| Feed {
             namespace: Some(namespace.clone()),
             source: make(Some(namespace), request.clone()),
             restored: None,
+            has_gaps: false,
         };
         if namespaces.is_empty() {
             return Err(StartError::NoNamespace);
@@ -346,7 +352,12 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(StartError::NotForSource { option }),
-            None => Ok(vec![Feed { namespace: None, source: Arc::clone(source), restored: None }]),
+            None => Ok(vec![Feed {
+                namespace: None,
+                source: Arc::clone(source),
+                restored: None,
+                has_gaps: false,
+            }]),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
         let unpacker = fifo.unpacker(decoder).expect("bytes are kept where they are saved");
         let Opened { saver, failure, state } = open(&place, feed.namespace.as_deref(), unpacker)?;
         folders.add(saver, failure);
-        let Some(State { objects, version, age }) = state else { continue };
+        let Some(State { objects, version, has_gaps, age }) = state else { continue };
         let sum = restored.get_or_insert(Restored { objects: 0, age, is_confirmed: false });
         (sum.objects, sum.age) = (sum.objects + objects.len(), sum.age.max(age));
         let tags = tags_of(&objects, tagger).into_iter().chain(repeat_with(|| None));
@@ -47,7 +47,7 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
         if let Some(version) = progress.moved(number, Some(version.clone())) {
             edit.set_version(version);
         }
-        feed.restored = Some(version);
+        (feed.restored, feed.has_gaps) = (Some(version), has_gaps);
     }
     drop(edit);
     Ok((folders, restored))

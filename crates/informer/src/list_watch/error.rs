@@ -122,6 +122,15 @@ impl Error {
         false
     }
 
+    /// Whether the server did not answer, or a proxy did in its place: a connection that failed, 502, 503 or 504.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Transport(_) => true,
+            error => error.as_status().is_some_and(|status| matches!(status.code, 502..=504)),
+        }
+    }
+
     /// A word for what it is, as metrics and logs call it.
     #[must_use]
     pub fn label(&self) -> &'static str {

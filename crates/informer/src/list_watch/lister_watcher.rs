@@ -82,7 +82,8 @@ impl<K> Watch<K> {
 
     /// A watch that gives what `events` gives, of objects that need not be decoded yet.
     pub fn of_items(events: impl Stream<Item = Result<WatchEvent<Item<K>>, Error>> + Send + 'static) -> Self {
-        Self(Box::pin(events))
+        // Whoever takes what is there looks behind the end of it.
+        Self(Box::pin(events.fuse()))
     }
 
     /// The next event; nothing when the watch has ended.

@@ -1,10 +1,11 @@
 //! Lists in pages, rule by rule.
 
-use super::{Error, Listed, Page, Pager, Request, Script};
+use super::{Error, Listed, Page, Pager, Request, Script, Watch};
 use crate::testing::{pod, rv};
+use futures_util::stream;
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::Status;
-use kube_informer_wire::{ListOptions, VersionMatch};
+use kube_informer_wire::{ListOptions, VersionMatch, WatchEvent};
 use std::{
     io,
     num::NonZeroU64,
@@ -160,4 +161,17 @@ fn a_refused_connection_is_found_behind_whatever_wraps_it() {
     assert!(wrapped(io::ErrorKind::ConnectionRefused).is_connection_refused());
     assert!(!wrapped(io::ErrorKind::ConnectionReset).is_connection_refused());
     assert!(!expired().is_connection_refused());
+}
+
+#[tokio::test]
+async fn a_watch_that_has_ended_says_so_however_often_it_is_asked() {
+    let once = stream::unfold(true, async |is_first| {
+        let bookmark = WatchEvent::Bookmark { version: rv(1), initial_events_end: false };
+        is_first.then_some((Ok::<WatchEvent<Pod>, Error>(bookmark), false))
+    });
+    let mut watch = Watch::new(once);
+    assert!(watch.next().await.is_some());
+    for _ in 0..3 {
+        assert!(watch.next().await.is_none());
+    }
 }

@@ -34,7 +34,7 @@ use tokio::time::Instant;
 /// stands. Every failure on the way leads to a wait, a retry, or the end of the round.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    config: Config,
+    pub(super) config: Config,
     waits: Waits,
     patience: Patience,
     dice: Dice,
@@ -46,7 +46,9 @@ pub(crate) struct Cursor {
     /// Whether a list at any version came in pages, so that the server has no cache to read it from.
     is_list_paged: bool,
     /// How many streams of this round ended before they were complete.
-    broken_streams: u32,
+    pub(super) broken_streams: u32,
+    /// How many times in a row nobody answered who was to open a watch.
+    unanswered: u32,
     /// Set while it is not certain that what was restored has been caught up with.
     pub(super) resuming: Option<Resuming>,
 }
@@ -82,8 +84,9 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// A watch that is closed sooner than this without an event failed.
 const VERY_SHORT: Duration = Duration::from_secs(1);
 
-/// So many streams may end early before a list takes their place.
-const STREAM_TRIES: u32 = 3;
+/// So many times in a row a watch that nobody opens is asked for again, before the whole state is: lists may be answered where watches
+/// are not, and then are all there is.
+const WATCH_TRIES: u32 = 3;
 
 /// A server sends what it has at once: a resumed watch that is silent for so long has told all there was.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -101,6 +104,7 @@ impl Cursor {
             is_last_unavailable: false,
             is_list_paged: false,
             broken_streams: 0,
+            unanswered: 0,
             resuming: None,
             config,
         }
@@ -169,6 +173,7 @@ impl Cursor {
     pub(crate) fn watch_opened(&mut self, now: Instant) {
         if let Phase::Collecting(open) | Phase::Delivering(open) = &mut self.phase {
             (open.is_accepted, open.alive) = (true, now);
+            self.unanswered = 0;
         }
     }
 
@@ -205,7 +210,19 @@ impl Cursor {
             (Phase::Collecting(_), _) => self.stream_failed(failure, now),
             (_, Failure::Expired | Failure::TooLarge) if self.resuming.is_some() => self.not_resumed(failure),
             (_, Failure::Throttled(_) | Failure::Refused) => self.wait(failure, Then::Watch, now),
-            (_, Failure::Expired | Failure::TooLarge | Failure::Internal | Failure::Other(_)) => {
+            (_, Failure::Away(_)) if self.unanswered < WATCH_TRIES => {
+                self.unanswered += 1;
+                self.wait(failure, Then::Watch, now);
+            }
+            (
+                _,
+                Failure::Expired
+                | Failure::TooLarge
+                | Failure::Away(_)
+                | Failure::Internal
+                | Failure::Other(_),
+            ) => {
+                self.unanswered = 0;
                 self.wait(failure, Then::Round, now);
             }
         }
@@ -224,6 +241,7 @@ impl Cursor {
                 Failure::Expired
                 | Failure::TooLarge
                 | Failure::Refused
+                | Failure::Away(_)
                 | Failure::Internal
                 | Failure::Other(_),
             ) => {
@@ -298,6 +316,19 @@ impl Cursor {
         self.wait(Failure::Other(None), Then::Round, now);
     }
 
+    /// Whatever was under way has been dropped.
+    pub(crate) fn interrupted(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Round) {
+            Phase::Delivering(_) => Phase::Watching,
+            phase @ (Phase::Probing | Phase::Watching | Phase::Waiting { .. }) => phase,
+            Phase::Round
+            | Phase::Listing { .. }
+            | Phase::Streaming
+            | Phase::Collecting(_)
+            | Phase::Replacing { .. } => Phase::Round,
+        };
+    }
+
     /// The wait is over.
     pub(crate) fn waited(&mut self) {
         if let Phase::Waiting { then, .. } = self.phase {
@@ -310,39 +341,7 @@ impl Cursor {
         }
     }
 
-    /// A stream failed before its initial state was complete.
-    fn stream_failed(&mut self, failure: Failure, now: Instant) {
-        match failure {
-            Failure::Throttled(_) | Failure::Refused => self.wait(failure, Then::Stream, now),
-            Failure::Expired | Failure::TooLarge if !self.is_last_unavailable => {
-                self.is_last_unavailable = true;
-                self.phase = Phase::Streaming;
-            }
-            Failure::Expired | Failure::TooLarge | Failure::Internal | Failure::Other(_) => {
-                self.give_up_stream(failure, now);
-            }
-        }
-    }
-
-    /// A stream ended before its initial state was complete.
-    fn stream_broken(&mut self, now: Instant) {
-        self.broken_streams += 1;
-        if self.broken_streams < STREAM_TRIES {
-            self.wait(Failure::Other(None), Then::Stream, now);
-        } else {
-            self.give_up_stream(Failure::Other(None), now);
-        }
-    }
-
-    /// A list takes the place of a stream, if it may.
-    fn give_up_stream(&mut self, failure: Failure, now: Instant) {
-        match self.config.strategy {
-            Strategy::Stream | Strategy::List => self.begin_list(),
-            Strategy::StreamOnly => self.wait(failure, Then::Round, now),
-        }
-    }
-
-    fn begin_list(&mut self) {
+    pub(super) fn begin_list(&mut self) {
         let version = match &self.last {
             _ if self.is_last_unavailable => None,
             None => Some(ResourceVersion::ANY),

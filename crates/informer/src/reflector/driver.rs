@@ -7,13 +7,13 @@ use super::{
     cursor::Cursor,
     dice::Dice,
     failure::Failure,
-    intake::{Intake, Presence, Taken},
+    intake::{Intake, Taken},
     inventory::Inventory,
     journal::Journal,
     live::Live,
     report::{Activity, Cause, Outlook, Report, Status},
     resync::Resync,
-    sink::{Collector, LeftOut, Sink},
+    sink::{Collector, LeftOut, Presence, Sink},
     speaker::{Speaker, Standing},
     step::{Page, Reading, Step, Then, Via},
 };
@@ -41,7 +41,7 @@ pub struct Reflector<K, L, S> {
     pub(super) intake: Intake<K>,
     pub(super) collection: Collection<K>,
     pub(super) journal: Journal,
-    resync: Resync,
+    pub(super) resync: Resync,
     consistency: Consistency,
     /// How many changes were handed on.
     pub(super) events: u64,
@@ -134,6 +134,9 @@ where
         self.cursor.waited();
         loop {
             if cancel.run_until_cancelled(self.step()).await.is_none() {
+                // What was taken and not handed on comes again.
+                self.watch = None;
+                self.cursor.interrupted();
                 return RoundEnd::Cancelled;
             }
             if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Probe))) {

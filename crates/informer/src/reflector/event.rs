@@ -3,14 +3,14 @@
 use super::{
     arrival::{Arrived, checked},
     driver::Reflector,
-    intake::{Presence, Taken},
+    intake::Taken,
     report::Activity,
-    sink::{LeftOut, Sink},
+    sink::{LeftOut, Presence, Sink},
     step::{Reading, Seen},
 };
 use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
-use kube_informer_wire::{DecodeError, ResourceVersion, WatchEvent};
+use kube_informer_wire::{DecodeError, Key, ResourceVersion, WatchEvent};
 use tokio::{task::coop, time::Instant};
 
 impl<K, L, S> Reflector<K, L, S>
@@ -113,7 +113,14 @@ where
                     self.collection.remove(&key);
                 }
                 (Presence::Gone, Err(LeftOut::Rejected(None))) => {}
-                (_, Err(LeftOut::Undecodable(error))) => self.undecodable(Activity::Stream, error),
+                (Presence::Here, Err(LeftOut::Undecodable(error))) => {
+                    self.undecodable(Activity::Stream, error);
+                }
+                (Presence::Gone, Err(LeftOut::Undecodable(error))) => {
+                    let key = ours(&error).cloned();
+                    self.undecodable(Activity::Stream, error);
+                    key.into_iter().for_each(|key| self.collection.remove(&key));
+                }
             }
         }
     }
@@ -137,7 +144,7 @@ where
         };
         let item = match item.checked(self.sink.wants()) {
             Ok(item) => item,
-            Err(error) => return self.undecodable(Activity::Watch, error),
+            Err(error) => return self.left_out(change.presence(), error).await,
         };
         let version = item.identity().and_then(|identity| identity.version());
         match change {
@@ -153,6 +160,21 @@ where
                 let handed = self.sink.delete(item).await;
                 self.handed(handed, Seen::Happened, version);
             }
+        }
+    }
+
+    /// Leaves out an object that a watch speaks of. What goes away does so however little can be read of it.
+    async fn left_out(&mut self, presence: Presence, error: ItemError) {
+        let (key, version) = (ours(&error).cloned(), error.version().cloned());
+        match key {
+            Some(key) if !error.is_malformed() => {
+                self.leave_out(Activity::Watch, &error);
+                match (self.sink.left_out(key, presence, version.clone()).await, presence) {
+                    (Ok(()), Presence::Here) => self.cursor.event_skipped(Instant::now()),
+                    (handed, _) => self.handed(handed, Seen::Happened, version),
+                }
+            }
+            _ => self.undecodable(Activity::Watch, error),
         }
     }
 
@@ -172,8 +194,26 @@ where
 const LONG_KIND: usize = 64;
 
 /// What an event says of its object.
+#[derive(Clone, Copy)]
 enum Change {
     Added,
     Modified,
     Deleted,
+}
+
+impl Change {
+    fn presence(self) -> Presence {
+        match self {
+            Self::Added | Self::Modified => Presence::Here,
+            Self::Deleted => Presence::Gone,
+        }
+    }
+}
+
+/// Which object it is that cannot be decoded. One of another kind is none of ours, whatever its name.
+fn ours(error: &ItemError) -> Option<&Key> {
+    match error {
+        ItemError::Object(error) => error.key(),
+        ItemError::Kind(_) => None,
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Throttled(Option<Duration>),
     /// Nobody listens.
     Refused,
+    /// Nobody answers, or somebody before the server does in its place; some say how long to wait.
+    Away(Option<Duration>),
     /// The server has trouble of its own.
     Internal,
     /// Anything else; some servers say how long to wait all the same.
@@ -33,6 +35,8 @@ impl Failure {
             Self::Throttled(error.retry_after())
         } else if error.is_connection_refused() {
             Self::Refused
+        } else if error.is_unanswered() {
+            Self::Away(error.retry_after())
         } else if error.is_internal() {
             Self::Internal
         } else {
@@ -43,7 +47,9 @@ impl Failure {
     /// How long the server asks to wait at least, up to [`LONGEST`].
     pub(crate) fn least_wait(self) -> Duration {
         match self {
-            Self::Throttled(wait) | Self::Other(wait) => wait.unwrap_or_default().min(LONGEST),
+            Self::Throttled(wait) | Self::Away(wait) | Self::Other(wait) => {
+                wait.unwrap_or_default().min(LONGEST)
+            }
             Self::Expired | Self::TooLarge | Self::Refused | Self::Internal => Duration::ZERO,
         }
     }
@@ -57,7 +63,7 @@ mod tests {
     fn a_server_is_taken_at_its_word_up_to_a_limit() {
         for (asked, wait) in [(0, 0), (30, 30), (600, 600), (601, 600), (u64::MAX, 600)] {
             let asked = Some(Duration::from_secs(asked));
-            for failure in [Failure::Throttled(asked), Failure::Other(asked)] {
+            for failure in [Failure::Throttled(asked), Failure::Away(asked), Failure::Other(asked)] {
                 assert_eq!(failure.least_wait(), Duration::from_secs(wait));
             }
         }

@@ -1,6 +1,6 @@
 //! Objects of the initial state on their way into the sink's form, on as many cores as there are.
 
-use super::sink::{Collected, Collector};
+use super::sink::{Collected, Collector, Presence};
 use crate::{cores::Cores, list_watch::Item};
 use std::{collections::VecDeque, mem};
 use tokio::task::JoinHandle;
@@ -22,15 +22,6 @@ pub(super) struct Intake<K> {
 pub(super) struct Taken<K> {
     pub(super) presence: Presence,
     pub(super) collected: Collected<K>,
-}
-
-/// What a source says of an object while it tells the initial state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Presence {
-    /// It is there.
-    Here,
-    /// It was, and is no more.
-    Gone,
 }
 
 enum Work<K> {

@@ -29,6 +29,11 @@ where
         self
     }
 
+    /// Begins with the whole state, as it is from this version on.
+    pub(crate) fn list_from(&mut self, version: ResourceVersion) {
+        self.cursor.last = Some(version);
+    }
+
     /// Begins with the whole state after all: what the sink has is of something else.
     #[cfg(feature = "saved")]
     pub(crate) fn start_over(&mut self) {
@@ -63,7 +68,10 @@ where
     /// Tells the sink that what it had from the start has been caught up with.
     pub(super) async fn resumed(&mut self) {
         match self.sink.resumed().await {
-            Ok(()) => self.cursor.resumed(),
+            Ok(()) => {
+                self.cursor.resumed();
+                self.resync.arm();
+            }
             Err(error) => self.sink_failed(&error),
         }
     }

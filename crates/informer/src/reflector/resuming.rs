@@ -39,7 +39,11 @@ impl Cursor {
     pub(crate) fn probe_failed(&mut self, failure: Failure, now: Instant) {
         match failure {
             Failure::Expired | Failure::TooLarge => self.phase = Phase::Round,
-            Failure::Throttled(_) | Failure::Refused | Failure::Internal | Failure::Other(_) => {
+            Failure::Throttled(_)
+            | Failure::Refused
+            | Failure::Away(_)
+            | Failure::Internal
+            | Failure::Other(_) => {
                 self.wait(failure, Then::Probe, now);
             }
         }

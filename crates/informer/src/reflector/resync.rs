@@ -34,7 +34,7 @@ impl Resync {
 
     /// Counts from now.
     pub(super) fn arm(&mut self) {
-        self.due = (!self.period.is_zero()).then(|| Instant::now() + self.period);
+        self.due = Instant::now().checked_add(self.period).filter(|_| !self.period.is_zero());
     }
 
     /// Stops counting.

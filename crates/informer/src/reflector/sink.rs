@@ -17,6 +17,15 @@ pub enum LeftOut {
     Rejected(Option<Key>),
 }
 
+/// What a source says of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is there.
+    Here,
+    /// It was, and is no more.
+    Gone,
+}
+
 /// An object of a list as a sink takes it, under its key; or why it does not.
 pub type Collected<K> = Result<(Key, Shown<K>), LeftOut>;
 
@@ -83,6 +92,21 @@ pub trait Sink<K>: Send {
 
     /// Takes the final state of an object that went away.
     fn delete(&mut self, item: Item<K>) -> impl Future<Output = Result<(), BoxError>> + Send;
+
+    /// Takes note that an object changed, or went away, and cannot be decoded. What was known of one that is there is no longer true; one
+    /// that went away has to go. The default takes that for a reason to begin again.
+    fn left_out(
+        &mut self,
+        key: Key,
+        presence: Presence,
+        version: Option<ResourceVersion>,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = version;
+        std::future::ready(match presence {
+            Presence::Here => Ok(()),
+            Presence::Gone => Err(format!("{key} went away and cannot be decoded").into()),
+        })
+    }
 
     /// Takes note that nothing happened up to this version.
     fn bookmark(&mut self, version: ResourceVersion) -> impl Future<Output = Result<(), BoxError>> + Send;

@@ -4,7 +4,7 @@ use super::writer::Writer;
 use crate::{
     list_watch::{BoxError, Item},
     listing::Listing,
-    reflector::{Collector, LeftOut, Sink},
+    reflector::{Collector, LeftOut, Presence, Sink},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
@@ -50,6 +50,20 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
         edit.remove(&Key::of(&object)?);
         if let Some(version) = version {
             edit.set_version(version);
+        }
+        Ok(())
+    }
+
+    async fn left_out(
+        &mut self,
+        key: Key,
+        presence: Presence,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), BoxError> {
+        if presence == Presence::Gone {
+            let mut edit = self.edit();
+            edit.remove(&key);
+            version.into_iter().for_each(|version| edit.set_version(version));
         }
         Ok(())
     }

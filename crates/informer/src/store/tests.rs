@@ -138,6 +138,15 @@ fn of_two_with_one_key_in_a_list_the_last_stands() {
     replace(&mut writer, twice, 3);
     assert_eq!(sorted(store.list()), ["a@2"]);
     assert_eq!(*store.index_values("users").unwrap(), ["two".into()]);
+
+    // A first list is told in its order, and each object once.
+    let (_, mut writer) = by_users();
+    let mut listing = Listing::empty(Some(rv(5)));
+    for (name, version) in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3)] {
+        listing.objects.push((name.parse().unwrap(), Arc::new(pod(name).version(version)).into()));
+    }
+    let told: Vec<_> = writer.edit().fill(listing).iter().map(|entry| brief(&entry.object())).collect();
+    assert_eq!(told, ["b@1", "c@1", "a@3"]);
 }
 
 // R104

@@ -233,14 +233,15 @@ impl<K: Resource> Edit<'_, K> {
     /// Puts in all that a first list of everything, or of one namespace, shows, and gives the entries, in its order. Nothing
     /// of it may be there yet.
     pub(crate) fn fill(&mut self, listing: Listing<K>) -> Vec<Arc<Entry<K>>> {
-        let mut entries = Vec::with_capacity(listing.objects.len());
+        let (mut entries, mut outdated) = (Vec::with_capacity(listing.objects.len()), HashSet::new());
         for (key, object) in listing.objects {
             let twice = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
-            if let Some(twice) = &twice {
-                entries.retain(|entry| !Arc::ptr_eq(entry, twice));
-            }
+            outdated.extend(twice.as_ref().map(|twice| Arc::as_ptr(twice).addr()));
             let object = object.into_object(&key);
             entries.push(self.draft.enter(twice.as_ref(), key, object));
+        }
+        if !outdated.is_empty() {
+            entries.retain(|entry| !outdated.contains(&Arc::as_ptr(entry).addr()));
         }
         entries
     }

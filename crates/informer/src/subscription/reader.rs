@@ -239,7 +239,8 @@ fn differences<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Even
         Event::Deleted { old: last_known.clone(), last_known, observed: false }
     });
     let come = now.iter().filter_map(|entry| match before.entry(entry.key()) {
-        Some(known) if std::ptr::eq(known, entry) => None,
+        // An index that was added since makes entries anew, of the same objects.
+        Some(known) if std::ptr::eq(known, entry) || known.kept().is(&entry.shared()) => None,
         Some(known) => Some(Event::Updated { old: known.shared(), new: entry.shared() }),
         None => Some(Event::Added { object: entry.shared(), initial: false }),
     });

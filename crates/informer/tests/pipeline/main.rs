@@ -15,6 +15,7 @@ mod followers_compact;
 // Limits are set as Linux has them.
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod gaps;
 mod handlers;
 mod informers;
 mod kinds;

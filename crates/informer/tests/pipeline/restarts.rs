@@ -392,6 +392,22 @@ async fn nobody_else_may_look() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_index_that_is_added_is_no_difference() {
+    for keep in KEEPS {
+        let (cluster, folder) = (abc().await, Folder::new());
+        live(&cluster, &folder).await;
+        let maps = maps(&cluster).keep(keep).save_to(&folder).build().unwrap();
+        maps.store().add_index("names", |map: &ConfigMap| map.metadata.name.clone()).unwrap();
+        let mut changes = maps.subscribe_with(differences());
+        cluster.change("a", "meanwhile").await;
+        maps.start();
+        maps.synced().await.unwrap();
+        assert_eq!(told(&mut changes).await, ["updated a"]);
+        assert_eq!(maps.store().by_index("names", "b").unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
     let (cluster, folder) = (abc().await, Folder::new());
     let transformed = |save: Save| {

@@ -9,9 +9,9 @@ use kube::{
     client::Body,
 };
 use kube_informer::{
-    Lazy,
+    Event, Informer, Lazy,
     list_watch::{BoxFuture, Error, ListWatch, ListerWatcher, Pager},
-    reflector::{Phase, Reflector},
+    reflector::{Phase, Reflector, Strategy},
     store::Store,
     wire::ListOptions,
 };
@@ -132,6 +132,73 @@ async fn a_dynamic_object_of_another_kind_is_left_out() {
             ]
         );
     }
+}
+
+/// An event of a config map that no client of ours can decode.
+fn unreadable(what: &str, name: &str, version: u64) -> String {
+    let mut map = object("v1", "ConfigMap", name, version);
+    map["data"] = json!(5);
+    format!("{}\n", json!({ "type": what, "object": map }))
+}
+
+fn end_of_stream(version: u64) -> String {
+    let annotations = json!({ "k8s.io/initial-events-end": "true" });
+    let metadata = json!({ "resourceVersion": version.to_string(), "annotations": annotations });
+    format!("{}\n", json!({ "type": "BOOKMARK", "object": { "metadata": metadata } }))
+}
+
+// R45, R114
+#[tokio::test(start_paused = true)]
+async fn what_goes_away_does_so_though_it_cannot_be_read() {
+    let map = |name, version| object("v1", "ConfigMap", name, version);
+    let watch = [
+        unreadable("MODIFIED", "a", 6),
+        unreadable("DELETED", "a", 7),
+        unreadable("DELETED", "never", 8),
+        events(&[map("c", 9)]),
+    ]
+    .concat();
+    let answers = || [list(&[map("a", 1), map("b", 2)]), watch.clone()];
+    let source = || ListWatch::<ConfigMap>::namespaced(client(answers()), "default");
+    let (names, version, reports) = follow(source()).await;
+    assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/c".into()], "9"));
+    assert_eq!(reports.len(), 3, "{reports:?}");
+
+    let maps = Informer::of(source()).strategy(Strategy::List).on_error(|_| {}).build().unwrap();
+    let mut events = maps.subscribe();
+    maps.start();
+    let mut told = Vec::new();
+    while told.len() < 4 {
+        let event = events.next().await.unwrap();
+        let what = match event {
+            Event::Added { .. } => "added",
+            Event::Updated { .. } => "updated",
+            Event::Deleted { observed: true, .. } => "deleted",
+            Event::Deleted { observed: false, .. } => "gone",
+        };
+        told.push(format!("{what} {}", event.object().key().unwrap().name()));
+    }
+    assert_eq!(told, ["added a", "added b", "gone a", "added c"]);
+}
+
+// R45
+#[tokio::test(start_paused = true)]
+async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
+    let map = |name, version| object("v1", "ConfigMap", name, version);
+    let stream = [
+        events(&[map("a", 1), map("b", 2)]),
+        unreadable("MODIFIED", "a", 3),
+        unreadable("DELETED", "a", 4),
+        unreadable("MODIFIED", "b", 5),
+        end_of_stream(6),
+    ]
+    .concat();
+    let source = ListWatch::<ConfigMap>::namespaced(client([stream]), "default");
+    let maps = Informer::of(source).on_error(|_| {}).start().unwrap();
+    let error = maps.synced().await.unwrap_err();
+    assert!(error.is_unreadable() && error.to_string().contains("without default/b that"), "{error}");
+    // What was known of the other stays.
+    assert_eq!(maps.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["default/b"]);
 }
 
 // R16, R24, R25

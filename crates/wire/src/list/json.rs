@@ -42,6 +42,8 @@ pub struct JsonList {
     /// How many bytes have been looked at.
     seen: usize,
     limit: usize,
+    /// How many items have come. Each leaves two bytes in the envelope, which are no part of what is limited.
+    items: usize,
     /// Why the list cannot be read on, and at which byte.
     broken: Option<(Broken, usize)>,
 }
@@ -72,6 +74,7 @@ impl JsonList {
             ahead: 0,
             seen: 0,
             limit,
+            items: 0,
             broken: None,
         }
     }
@@ -137,12 +140,12 @@ impl JsonList {
     /// Puts what has been looked at with the item that has begun, or with the envelope.
     fn keep(&mut self, part: &[u8]) -> Result<(), (Broken, usize)> {
         self.seen += part.len();
-        let begun = match &mut self.begun {
-            Some(begun) => begun,
-            None => &mut self.envelope,
+        let (begun, limit) = match &mut self.begun {
+            Some(begun) => (begun, self.limit),
+            None => (&mut self.envelope, self.limit.saturating_add(2 * self.items)),
         };
         begun.extend_from_slice(part);
-        if begun.len() > self.limit {
+        if begun.len() > limit {
             return Err((Broken::TooLong, self.seen));
         }
         Ok(())
@@ -155,6 +158,7 @@ impl JsonList {
             return Err((Broken::TooLong, self.seen));
         }
         self.envelope.push(b'0');
+        self.items += 1;
         if begun.is_empty() {
             return Ok(last);
         }

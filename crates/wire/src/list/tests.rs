@@ -116,6 +116,20 @@ fn what_breaks_a_list_breaks_it_for_good() {
 }
 
 #[test]
+fn what_limits_an_item_does_not_limit_how_many_there_are() {
+    let mut list = JsonList::with_limit(40);
+    let items = vec!["{}"; 1000].join(",");
+    list.push(format!(r#"{{"items":[{items}],"kind":"L"}}"#).into());
+    assert_eq!(std::iter::from_fn(|| list.next().unwrap()).count(), 1000);
+    assert_eq!(list.finish().unwrap().kind, "L");
+    // What is around them is limited all the same.
+    let mut list = JsonList::with_limit(40);
+    list.push(format!(r#"{{"items":[{{}},{{}}{}],"kind":"L"}}"#, " ".repeat(40)).into());
+    let read = std::iter::from_fn(|| list.next().transpose()).collect::<Result<Vec<_>, _>>();
+    assert!(matches!(read, Err(ListError::TooLong { limit: 40, .. })), "{read:?}");
+}
+
+#[test]
 fn the_end_needs_the_items_and_nothing_more() {
     let list = || {
         let mut list = JsonList::new();

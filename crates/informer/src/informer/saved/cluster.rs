@@ -39,6 +39,9 @@ pub(in super::super) struct Cluster {
 const WAIT: Duration = Duration::from_millis(800);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 impl Cluster {
     pub(super) fn new(client: Client) -> Self {
         Self { client, uid: OnceCell::new() }
@@ -49,14 +52,14 @@ impl Cluster {
         let ask = async {
             let mut wait = WAIT;
             loop {
-                match cluster_uid(&self.client).await {
-                    Ok(uid) => return uid,
-                    Err(error) => {
-                        tracing::warn!(%error, ?wait, "cannot tell which cluster it is; asking again");
-                        tokio::time::sleep(wait).await;
-                        wait = (wait * 2).min(LONGEST_WAIT);
-                    }
-                }
+                let error = match tokio::time::timeout(PATIENCE, cluster_uid(&self.client)).await {
+                    Ok(Ok(uid)) => return uid,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => format!("the server did not answer within {PATIENCE:?}"),
+                };
+                tracing::warn!(error, ?wait, "cannot tell which cluster it is; asking again");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(LONGEST_WAIT);
             }
         };
         self.uid.get_or_init(|| ask).await.as_deref()

@@ -3,6 +3,7 @@
 mod save;
 mod program;
 mod cluster;
+mod moment;
 mod saver;
 mod open;
 mod folders;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use cluster::cluster_uid;
 pub(super) use folders::{Folders, Verdict};
+pub(super) use moment::Moment;
 pub(super) use open::{Opened, Place, State, Target, open};
 pub use save::Save;
-pub(super) use saver::{Moment, Saver};
+pub(super) use saver::Saver;

@@ -4,7 +4,7 @@ use super::{
     cluster::Cluster,
     program::{Form, find_out},
     save::Save,
-    saver::{Beginning, CLUSTER, FIRST_DICTIONARY, FORM, LOOSE, Part, Saver},
+    saver::{Beginning, CLUSTER, FIRST_DICTIONARY, FORM, GAPS, LOOSE, Part, Saver},
 };
 use crate::{
     compact::{Packed, Unpacker},
@@ -75,6 +75,8 @@ pub(in super::super) struct Opened<K> {
 pub(in super::super) struct State<K> {
     pub(in super::super) objects: Vec<(Key, Packed<K>)>,
     pub(in super::super) version: ResourceVersion,
+    /// Whether something of that version is missing, or as it was before.
+    pub(in super::super) has_gaps: bool,
     pub(in super::super) age: Duration,
 }
 
@@ -183,8 +185,10 @@ fn take_in<K: Send + Sync>(
         dictionaries: Vec::new(),
         version: None,
         cluster: None,
+        has_gaps: false,
         is_current: false,
     };
+    let has_gaps = restored.attachment(GAPS).is_some();
     let Some(version) = restored.version().cloned() else { return (None, nothing(saved)) };
     let age = restored.age(SystemTime::now()).unwrap_or_default();
     let objects = match form {
@@ -205,12 +209,19 @@ fn take_in<K: Send + Sync>(
             (None, nothing(saved))
         }
         Ok(objects) => {
-            tracing::info!(informer = place.name, objects = objects.len(), ?age, %version, "restored");
+            let count = objects.len();
+            tracing::info!(informer = place.name, objects = count, ?age, %version, has_gaps, "restored");
             let dictionaries =
                 unpacker.dictionaries().map(|(number, one)| (number, Arc::clone(one))).collect();
-            let begin =
-                Beginning { saved, dictionaries, version: Some(version.clone()), cluster, is_current };
-            (Some(State { objects, version, age }), begin)
+            let begin = Beginning {
+                saved,
+                dictionaries,
+                version: Some(version.clone()),
+                cluster,
+                has_gaps,
+                is_current,
+            };
+            (Some(State { objects, version, has_gaps, age }), begin)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Hands what happens to a cache on to be saved, state by state.
 
-use super::{cluster::Cluster, program::Form};
+use super::{cluster::Cluster, moment::Moment, program::Form};
 use crate::{
     compact::{Dictionary, Packed},
     controller::{Event, Tell},
@@ -46,6 +46,8 @@ struct State<K> {
     stage: Stage,
     /// Whether there is a whole state.
     has_state: bool,
+    /// Whether something is missing there, or as it was before.
+    has_gaps: bool,
     /// Where the log was when the cache was last at its version, if it still is.
     settled_at: Option<u64>,
     /// What has happened since the last state that was handed on.
@@ -72,28 +74,15 @@ enum Stage {
 }
 
 enum Work<K> {
-    Whole(Arc<Snapshot<K>>, ResourceVersion),
+    Whole { snapshot: Arc<Snapshot<K>>, version: ResourceVersion, has_gaps: bool },
     Changes(Batch),
-}
-
-/// The moment after a batch.
-pub(in super::super) struct Moment<K> {
-    /// The version of the source.
-    pub(in super::super) version: Option<ResourceVersion>,
-    /// Whether the cache is at that version, and not ahead of it in parts.
-    pub(in super::super) is_complete: bool,
-    /// Whether the batch had a whole state in it.
-    pub(in super::super) is_whole: bool,
-    pub(in super::super) snapshot: Arc<Snapshot<K>>,
-    /// Where the log is.
-    pub(in super::super) position: u64,
-    /// How much of it all those have handled who are told differences alone.
-    pub(in super::super) handled: u64,
 }
 
 /// What is attached to a file, by number.
 pub(super) const FORM: u32 = 1;
 pub(super) const CLUSTER: u32 = 2;
+/// Attached where a watch from the version would not make the state whole: something could not be read.
+pub(super) const GAPS: u32 = 3;
 pub(super) const FIRST_DICTIONARY: u32 = 16;
 /// The encoding of what was packed without a dictionary; others are numbers of dictionaries.
 pub(super) const LOOSE: u32 = 1;
@@ -108,6 +97,7 @@ pub(super) struct Beginning {
     /// The version that was restored, if a state was.
     pub(super) version: Option<ResourceVersion>,
     pub(super) cluster: Option<String>,
+    pub(super) has_gaps: bool,
     /// Whether what is attached to the file is true of this program.
     pub(super) is_current: bool,
 }
@@ -124,6 +114,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
             last: Status::default(),
             stage: if has_state { Stage::Changes } else { Stage::Whole },
             has_state,
+            has_gaps: begin.has_gaps,
             settled_at: None,
             pending,
             version: begin.version,
@@ -183,7 +174,8 @@ impl<K: Send + Sync + 'static> Saver<K> {
     pub(in super::super) fn close(&self, snapshot: Arc<Snapshot<K>>, handled: u64) {
         let mut state = self.state();
         self.release(&mut state, handled);
-        let whole = state.settled(handled).map(|version| self.whole(&state, snapshot, version));
+        let settled = state.settled(handled).map(|version| (version, state.has_gaps));
+        let whole = settled.map(|settled| self.whole(&state, snapshot, settled));
         let is_missing = state.stage == Stage::Whole;
         if let Some(saved) = state.saved.take() {
             state.last = saved.status();
@@ -209,7 +201,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
                     state.held = state.held.saturating_sub(batch.size());
                     saved.append(batch)
                 }
-                Work::Whole(snapshot, version) => saved.replace(self.whole(state, snapshot, version)),
+                Work::Whole { snapshot, version, has_gaps } => {
+                    saved.replace(self.whole(state, snapshot, (version, has_gaps)))
+                }
             };
             match taken {
                 Taken::Queued => {}
@@ -224,7 +218,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         &self,
         state: &State<K>,
         snapshot: Arc<Snapshot<K>>,
-        version: ResourceVersion,
+        (version, has_gaps): (ResourceVersion, bool),
     ) -> saved::Snapshot {
         let (namespace, known) = (self.part.namespace.clone(), state.dictionaries.clone());
         let entries = std::iter::once_with(move || snapshot.shared_entries()).flatten();
@@ -237,6 +231,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         let whole = whole.attach(FORM, self.form.to_string().into());
         let uid = state.uid.clone();
         let whole = uid.into_iter().fold(whole, |whole, uid| whole.attach(CLUSTER, uid.into()));
+        let whole = if has_gaps { whole.attach(GAPS, Bytes::new()) } else { whole };
         let dictionaries = state.dictionaries.iter();
         dictionaries.fold(whole, |whole, (number, one)| whole.attach(*number, one.content.clone()))
     }
@@ -260,13 +255,19 @@ impl<K: Resource + Send + Sync + 'static> Saver<K> {
         if let (true, true, Some(version)) = (moment.is_complete, state.has_state, moment.version)
             && state.stage != Stage::Nothing
             && (state.version.as_ref() != Some(&version)
+                || state.has_gaps != moment.has_gaps
                 || !state.pending.is_empty()
                 || state.stage == Stage::Whole)
         {
             let mut batch = std::mem::take(&mut state.pending);
+            match (std::mem::replace(&mut state.has_gaps, moment.has_gaps), moment.has_gaps) {
+                (false, true) => _ = batch.attach(GAPS, Bytes::new()),
+                (true, false) => _ = batch.detach(GAPS),
+                (false, false) | (true, true) => {}
+            }
             state.version = Some(version.clone());
             let work = match state.stage {
-                Stage::Whole => Work::Whole(moment.snapshot, version),
+                Stage::Whole => Work::Whole { snapshot: moment.snapshot, version, has_gaps: moment.has_gaps },
                 Stage::Changes | Stage::Nothing => {
                     batch.version(version);
                     state.held += batch.size();

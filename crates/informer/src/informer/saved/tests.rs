@@ -2,12 +2,13 @@
 
 use super::{
     cluster::Cluster,
+    moment::Moment,
     program::Form,
-    saver::{Beginning, FORM, LOOSE, Moment, Part, Saver},
+    saver::{Beginning, FORM, LOOSE, Part, Saver},
 };
 use crate::{Informer, informer::Builder, store::Store};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_devserver::DevServer;
+use kube_devserver::{DevServer, Fault};
 use kube_informer_saved::{
     Batch, Encoding, Header, Layout, Object, Options, Payload, Restored, Saved, Taken,
 };
@@ -18,6 +19,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 /// A folder that is gone when the test is.
@@ -48,6 +50,7 @@ fn saver(server: &DevServer, folder: &Folder) -> Saver<ConfigMap> {
         dictionaries: Vec::new(),
         version: None,
         cluster: None,
+        has_gaps: false,
         is_current: false,
     };
     Saver::new(part, Form::of::<ConfigMap>(false), Arc::new(Cluster::new(server.client())), begin)
@@ -59,6 +62,7 @@ fn moment(version: u64, is_complete: bool) -> Moment<ConfigMap> {
     Moment {
         version: Some(ResourceVersion::number(version)),
         is_complete,
+        has_gaps: false,
         is_whole: true,
         snapshot: store.snapshot(),
         position: 0,
@@ -145,4 +149,13 @@ async fn what_another_program_saved_is_decoded_before_it_is_used() {
         assert_eq!(next.status().restored.is_some(), is_used, "{program} {json}");
         assert_eq!(next.snapshot().contains(("default", "odd")), is_used);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_a_question_and_says_nothing_is_asked_again() {
+    let server = DevServer::start();
+    let stalled = server.faults().inject(Fault::stall_until_withdrawn().of("namespaces").times(1));
+    let cluster = Cluster::new(server.client());
+    let answer = tokio::time::timeout(Duration::from_secs(300), cluster.uid()).await;
+    assert!(answer.is_ok_and(|uid| uid.is_some()) && stalled.hits() == 1);
 }

@@ -10,6 +10,7 @@ use crate::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -258,4 +259,36 @@ async fn one_round_ends_where_the_watch_cannot_go_on() {
     assert_eq!((end, began.elapsed()), (RoundEnd::Cancelled, Duration::ZERO), "it does not wait by itself");
     let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
     assert_eq!(asked, ["LIST(0, 500)", "WATCH(1)", "LIST(1, 0)", "WATCH(2)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_that_is_cancelled_goes_on_without_a_loss() {
+    let event = || Scene::open([added(pod("a").version(2))]);
+    let script = Arc::new(Script::new().list([], 1).watch(event()).watch(event()));
+    // The list fills the queue, so that the event waits when the round is cancelled.
+    let fifo = DeltaFifo::<Pod>::builder().capacity(NonZeroUsize::MIN).build();
+    let mut reflector = Reflector::with_config(Arc::clone(&script), fifo.clone(), listing());
+    let cancelled = async |reflector: &mut Reflector<_, _, _>| {
+        let cancel = CancellationToken::new();
+        let soon = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        };
+        assert_eq!(tokio::join!(reflector.list_and_watch(&cancel), soon).0, RoundEnd::Cancelled);
+    };
+    cancelled(&mut reflector).await;
+    assert_eq!((fifo.len(), reflector.last_sync_version()), (1, Some(&rv(1))));
+    fifo.pop().await.unwrap();
+    cancelled(&mut reflector).await;
+    assert_eq!(fifo.pop().await.unwrap().version, Some(rv(2)));
+    let asked = || script.asked().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(asked(), ["LIST(0, 500)", "WATCH(1)", "WATCH(1)"]);
+
+    // Of a list nothing is kept.
+    let script = Arc::new(Script::new().page([pod("a").version(1)], 1, Some("C")));
+    let mut reflector = Reflector::with_config(Arc::clone(&script), fifo, listing());
+    cancelled(&mut reflector).await;
+    cancelled(&mut reflector).await;
+    let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
+    assert_eq!(asked, ["LIST(0, 500)", "LIST(-, 500, C)", "LIST(0, 500)"]);
 }

@@ -35,6 +35,17 @@ async fn it_has_caught_up_when_it_is_where_the_server_was() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn resyncs_begin_once_it_has_caught_up() {
+    let config = Config { resync: Duration::from_secs(5), ..Config::default() };
+    let run = resume(Script::new().list([], 7).watch(silence()), config);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(run.sink.given(), ["resumed", "resync"]);
+    let never = Config { resync: Duration::MAX, ..Config::default() };
+    let mut run = resume(Script::new().list([], 7).watch(Scene::open([bookmark(8)])), never);
+    assert_eq!(run.given(2).await, ["resumed", "bookmark 8"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bookmark_tells_so_too() {
     let mut run = resume(Script::new().list([], 9).watch(Scene::open([bookmark(9)])), Config::default());
     assert_eq!(run.given(2).await, ["bookmark 9", "resumed"]);

@@ -144,6 +144,30 @@ async fn a_watch_that_cannot_be_opened_at_all_begins_again() {
     assert_eq!(run.errors(), ["Watch: server answered 403: no"]);
 }
 
+/// client-go lists at once, so that a proxy that loses its servers for a moment has every client list everything.
+// R32
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_nobody_answers_is_asked_for_again_before_everything_is() {
+    let cut = || Error::Transport("connection reset".into());
+    let away =
+        [failure(503, "", "no upstream"), cut(), failure(502, "", "bad gateway"), failure(504, "", "")];
+    let script = away.into_iter().fold(listed(), Script::watch_fails);
+    let mut run = start(script.list([], 11).watch(silence()), listing());
+    let watches = ["WATCH(10)"; 4];
+    assert_eq!(
+        run.requests(7).await,
+        [&["LIST(0, 500)"], &watches[..], &["LIST(10, 0)", "WATCH(11)"]].concat()
+    );
+    assert_eq!(run.errors().len(), 4);
+    // One that was opened in between begins the count anew.
+    let opened = || Scene::closed([added(pod("a").version(12))]);
+    let script = [0, 1].into_iter().fold(listed(), |script, _| {
+        script.watch_fails(cut()).watch_fails(cut()).watch_fails(cut()).watch(opened())
+    });
+    let mut run = start(script.watch(silence()), listing());
+    assert!(run.requests(10).await[1..].iter().all(|asked| asked.starts_with("WATCH")));
+}
+
 // R33
 #[tokio::test(start_paused = true)]
 async fn internal_errors_are_borne_with_for_a_while() {
