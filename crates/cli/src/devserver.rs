@@ -6,6 +6,7 @@ use crate::signal::interruption;
 use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
 use kube_devserver::{Churn, DevServer, Fault};
+use serde::de;
 use std::{
     io::{self, Write},
     path::Path,
@@ -65,11 +66,34 @@ fn read_faults(path: &Path) -> anyhow::Result<Vec<Fault>> {
 
 /// The same, of the text.
 pub(crate) fn faults(text: &str) -> serde_json::Result<Vec<Fault>> {
-    if text.trim_start().starts_with('[') {
-        return serde_json::from_str(text);
-    }
-    Ok(vec![serde_json::from_str(text)?])
+    type Fields = serde_json::Map<String, serde_json::Value>;
+    let all: Vec<Fields> = match text.trim_start().starts_with('[') {
+        true => serde_json::from_str(text)?,
+        false => vec![serde_json::from_str(text)?],
+    };
+    let one = |fields: Fields| match fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+        Some(name) => {
+            Err(de::Error::custom(format!("unknown field {name:?}, expected one of {}", FIELDS.join(", "))))
+        }
+        None => serde_json::from_value(fields.into()),
+    };
+    all.into_iter().map(one).collect()
 }
+
+/// What can be said of a fault. One that is misspelt would leave a fault that strikes everywhere.
+const FIELDS: [&str; 11] = [
+    "fault",
+    "verb",
+    "resource",
+    "times",
+    "skip",
+    "code",
+    "retryAfter",
+    "seconds",
+    "events",
+    "manner",
+    "size",
+];
 
 /// A kubeconfig may hold a token, so only its owner can read it.
 fn write_privately(path: &Path, text: &str) -> io::Result<()> {

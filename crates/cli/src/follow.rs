@@ -10,7 +10,7 @@ use kube_informer::{
     Event, Informer, Keep,
     informer::{Save, StartError},
     list_watch,
-    reflector::{self, Backoff, Report, Strategy},
+    reflector::{Backoff, Report, Strategy},
     subscription::{Policy, Subscribe},
 };
 use std::{path::PathBuf, sync::Arc};
@@ -65,6 +65,29 @@ pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec
     }
 }
 
+/// Takes `KIND/NAME` apart, as kubectl writes one object: the name is one of the fields that are asked for.
+pub(crate) fn single(resources: &mut [String], asked: &mut Following) -> Result<(), Trouble> {
+    let Some(place) = resources.iter().position(|word| word.contains('/')) else { return Ok(()) };
+    let [one] = resources else {
+        let what = format!("{:?} is one object, and there are other resources beside it", resources[place]);
+        return Err(
+            Trouble::new(Class::Usage, what).advise("follow it alone, or several by their labels with -l")
+        );
+    };
+    let (kind, name) = one.split_once('/').unwrap_or((one, ""));
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.:".contains(letter);
+    if kind.is_empty() || name.is_empty() || !name.chars().all(is_plain) {
+        let what = format!("{one:?} is no KIND/NAME");
+        return Err(
+            Trouble::new(Class::Usage, what).advise("write it as pod/front-1, with -n NS for its namespace")
+        );
+    }
+    let more = asked.field_selector.take().map(|selector| format!(",{selector}")).unwrap_or_default();
+    asked.field_selector = Some(format!("metadata.name={name}{more}"));
+    *one = kind.to_owned();
+    Ok(())
+}
+
 /// Prepares to follow a kind, in these namespaces or in all. It has yet to be started: who wants to hear of every change follows it
 /// first.
 pub(crate) fn follow(
@@ -74,11 +97,9 @@ pub(crate) fn follow(
     manner: Manner,
 ) -> Result<Followed, Trouble> {
     let hear = manner.hear;
-    let mut config = reflector::Config::default();
-    config.backoff = manner.backoff;
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(kind.resource())
-        .config(config)
+        .backoff(manner.backoff)
         .strategy(match asked.strategy {
             Approach::Auto => Strategy::Stream,
             Approach::Stream => Strategy::StreamOnly,
@@ -128,7 +149,7 @@ fn refused(error: &StartError) -> Trouble {
         }
         StartError::Saved(error) if error.is_locked() => Trouble::new(Class::Other, chain(error)),
         StartError::Saved(error) => {
-            Trouble::new(Class::Other, chain(error)).advise("to start over is to delete what is there")
+            Trouble::new(Class::Other, chain(error)).advise("delete that folder to start over")
         }
         error => Trouble::new(Class::Usage, chain(error)),
     }
@@ -180,6 +201,29 @@ mod tests {
         let words = ["informer", "watch", "pods"].into_iter().chain(line.split_whitespace());
         let Some(Command::Watch(watch)) = Cli::parse_from(words).command else { panic!("it is a watch") };
         namespaces(&watch.following, Some("mine"))
+    }
+
+    /// The resource and the fields of a line.
+    fn one(line: &str) -> Result<(String, String), String> {
+        let words = ["informer", "watch"].into_iter().chain(line.split_whitespace());
+        let Some(Command::Watch(mut watch)) = Cli::parse_from(words).command else { panic!("it is a watch") };
+        single(&mut watch.resources, &mut watch.following).map_err(|trouble| trouble.to_string())?;
+        Ok((watch.resources.join(" "), watch.following.field_selector.unwrap_or_default()))
+    }
+
+    #[test]
+    fn one_object_is_a_kind_and_a_field() {
+        let found = |resource: &str, fields: &str| Ok((resource.to_owned(), fields.to_owned()));
+        assert_eq!(one("pods nodes"), found("pods nodes", ""));
+        assert_eq!(one("pod/front-1"), found("pod", "metadata.name=front-1"));
+        assert_eq!(
+            one("deployments.apps/a.b --field-selector spec.x=y"),
+            found("deployments.apps", "metadata.name=a.b,spec.x=y")
+        );
+        for wrong in ["pod/", "/front", "pod/a=b", "pod/a/b"] {
+            assert!(one(wrong).unwrap_err().contains("is no KIND/NAME"), "{wrong}");
+        }
+        assert!(one("pods node/a").unwrap_err().starts_with("\"node/a\" is one object"));
     }
 
     #[test]

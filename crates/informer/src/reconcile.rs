@@ -10,10 +10,10 @@ use futures_util::{
     FutureExt,
     future::{join_all, select_all},
 };
-use kube_core::Resource;
+use kube_core::{ClusterResourceScope, Resource};
 use kube_informer_wire::Key;
 use kube_workqueue::{Priority, Queue, limiter};
-use std::{fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::TypeId, fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -67,8 +67,8 @@ pub enum Next {
 #[non_exhaustive]
 pub enum ReconcileError {
     /// A cache cannot be complete, and acting on half of one is worse than not acting.
-    #[error("a cache did not sync")]
-    Sync(#[from] SyncError),
+    #[error("a cache did not sync: {0}")]
+    Sync(SyncError),
     /// An informer has been stopped before it began, or there is no runtime.
     #[error(transparent)]
     Add(#[from] AddError),
@@ -107,11 +107,20 @@ const PATIENCE: u32 = 8;
 impl Reconciler {
     /// Reconciles the objects of this informer, by their keys.
     pub fn new<K: Resource + Send + Sync + 'static>(informer: &Informer<K>) -> Self {
+        Self::when(informer, |_| true)
+    }
+
+    /// Reconciles the objects of this informer when something happened for which `wanted` holds, such as
+    /// [`is_news_of_spec`]: so a controller does not hear of what it writes into a status.
+    pub fn when<K: Resource + Send + Sync + 'static>(
+        informer: &Informer<K>,
+        wanted: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let queue = Queue::builder().rate_limiter(limiter::Exponential::new(FIRST_WAIT, LONGEST_WAIT));
         let queue = queue.order(Priority::with_patience(PATIENCE)).build();
         let one = NonZeroUsize::MIN;
         let own = |object: &K| Key::of(object).ok();
-        Self { queue, concurrency: one, followed: Vec::new() }.also(informer, own)
+        Self { queue, concurrency: one, followed: Vec::new() }.also_when(informer, wanted, own)
     }
 
     /// Reconciles so many keys at a time; one, if it is not said. Zero counts as one.
@@ -120,10 +129,20 @@ impl Reconciler {
         self
     }
 
-    /// Reconciles also when objects of another informer change: `keys` says which.
-    pub fn also<K, I>(
+    /// Reconciles also when objects of another informer change: `keys` says which, such as [`controller_of`].
+    pub fn also<K, I>(self, informer: &Informer<K>, keys: impl Fn(&K) -> I + Send + Sync + 'static) -> Self
+    where
+        K: Resource + Send + Sync + 'static,
+        I: IntoIterator<Item = Key>,
+    {
+        self.also_when(informer, |_| true, keys)
+    }
+
+    /// Reconciles also when something happened to objects of another informer for which `wanted` holds.
+    pub fn also_when<K, I>(
         mut self,
         informer: &Informer<K>,
+        wanted: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
         keys: impl Fn(&K) -> I + Send + Sync + 'static,
     ) -> Self
     where
@@ -132,11 +151,12 @@ impl Reconciler {
     {
         let keys =
             Arc::new(move |object: &K, add: &mut dyn FnMut(Key)| keys(object).into_iter().for_each(add));
-        self.followed.push(Arc::new(Feed { informer: informer.clone(), keys }));
+        self.followed.push(Arc::new(Feed { informer: informer.clone(), wanted: Arc::new(wanted), keys }));
         self
     }
 
-    /// Waits until all caches are complete, then reconciles until cancelled. Returns when the last worker is done.
+    /// Waits until all caches are complete, then reconciles until cancelled. Returns when the last worker is done. Objects that cannot
+    /// be read stop nobody: they are logged, and are not in the cache.
     ///
     /// # Errors
     /// [`ReconcileError`] if it cannot begin, or an informer is stopped. What `reconcile` says is logged, and brings its key back.
@@ -150,7 +170,10 @@ impl Reconciler {
         for followed in &self.followed {
             places.push(followed.follow(self.queue.clone())?);
             match cancel.run_until_cancelled(followed.synced()).await {
-                Some(synced) => synced?,
+                Some(Err(error)) if error.is_unreadable() => {
+                    tracing::error!(%error, "reconciling goes on without");
+                }
+                Some(synced) => synced.map_err(ReconcileError::Sync)?,
                 None => return Ok(()),
             }
         }
@@ -199,19 +222,68 @@ where
     }
 }
 
+/// Whether something happened to what is asked of an object, and not to what is said of it: kube's `predicates::generation`.
+///
+/// The server counts the former in `metadata.generation`. What is told [again](Event::is_sync) is wanted; of kinds that are not
+/// counted, such as config maps, every change is.
+#[must_use]
+pub fn is_news_of_spec<K: Resource>(event: &Event<K>) -> bool {
+    match event {
+        Event::Updated { old, new } => {
+            let [old_one, new_one] = [old, new].map(|object| object.meta().generation);
+            event.is_sync() || new_one.is_none() || old_one != new_one
+        }
+        Event::Added { .. } | Event::Deleted { .. } => true,
+    }
+}
+
+/// The key of the controller that an object has, if that is a `K`: what kube's `Controller::owns` looks for.
+///
+/// ```
+/// # use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Pod};
+/// # use kube_informer::{Informer, reconcile::{Reconciler, controller_of}};
+/// # fn reconciler(sets: &Informer<ReplicaSet>, pods: &Informer<Pod>) -> Reconciler {
+/// Reconciler::new(sets).also(pods, controller_of::<ReplicaSet, Pod>)
+/// # }
+/// ```
+#[must_use]
+pub fn controller_of<K, O>(owned: &O) -> Option<Key>
+where
+    K: Resource<DynamicType: Default, Scope: 'static>,
+    O: Resource,
+{
+    let (kind, mut owners) = (K::DynamicType::default(), owned.meta().owner_references.iter().flatten());
+    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    if (group, owner.kind.as_str()) != (&*K::group(&kind), &*K::kind(&kind)) {
+        return None;
+    }
+    // What is in no namespace may own what is in one.
+    let has_none = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
+    let namespace = owned.meta().namespace.as_deref().filter(|_| !has_none);
+    Key::new(namespace, &owner.name).ok()
+}
+
 /// An informer, and the keys that a change of an object of it concerns.
 struct Feed<K> {
     informer: Informer<K>,
+    wanted: Arc<Wanted<K>>,
     keys: Arc<KeysOf<K>>,
 }
+
+/// Says whether something that happened leads to a reconcile.
+type Wanted<K> = dyn Fn(&Event<K>) -> bool + Send + Sync;
 
 /// Calls back with each key that a change of an object concerns.
 type KeysOf<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
 
 impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
     fn follow(&self, queue: Keys) -> Result<Place, AddError> {
-        let keys = Arc::clone(&self.keys);
+        let (wanted, keys) = (Arc::clone(&self.wanted), Arc::clone(&self.keys));
         let handler = move |event: &Event<K>| {
+            if !wanted(event) {
+                return;
+            }
             let is_old = matches!(event, Event::Added { initial: true, .. }) || event.is_sync();
             let priority = if is_old { LATER } else { 0 };
             let mut add = |key| queue.at_priority(priority).add(key);

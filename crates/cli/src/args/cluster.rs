@@ -23,6 +23,14 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "TOKEN", env = "INFORMER_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
+    /// Acts as this user, as far as you may
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) user: Option<String>,
+
+    /// Acts as a member of this group; may be repeated
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    pub(crate) groups: Vec<String>,
+
     /// Does not check the server's certificate; for tests
     #[arg(long)]
     pub(crate) insecure_skip_tls_verify: bool,

@@ -31,7 +31,7 @@ pub(crate) struct Following {
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
     pub(crate) encoding: Encoding,
 
-    /// How many objects a page of a list has [default: left to the reflector]
+    /// How many objects a page of a list has [default: 500, or all in one answer of the server's cache]
     #[arg(long, value_name = "OBJECTS", help_heading = "Tuning")]
     pub(crate) page_size: Option<u64>,
 
@@ -69,7 +69,7 @@ pub(crate) enum Keeping {
 /// How objects travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Encoding {
-    /// As JSON, in which every field has a name, also those that are newer than this command
+    /// As protobuf, where the server is not newer than this command and the kind has it, and as JSON otherwise
     #[default]
     Auto,
     /// As JSON

@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::Duration};
 /// The options of `informer watch`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Watch {
-    /// What to follow: pods, pod, po, Pod, deployments.apps, deployments.v1.apps, all; several at once
+    /// What to follow: pods, po, Pod, deployments.apps, deployments.v1.apps, all; several at once; or one object: pod/front-1
     #[arg(required = true, value_name = "RESOURCE", value_delimiter = ',')]
     pub(crate) resources: Vec<String>,
 

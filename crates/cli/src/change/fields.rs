@@ -14,8 +14,11 @@ pub(crate) struct FieldChange {
     pub(crate) new: Option<Value>,
 }
 
-/// The fields that differ, down to single values. Those by which the server keeps its books (`managedFields`,
-/// `resourceVersion`, `generation`) are left out.
+/// What `kubectl apply` notes of the whole object. It says nothing that the object does not, and the data of Secrets in clear.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The fields that differ, down to single values. Those by which the server and kubectl keep their books (`managedFields`,
+/// `resourceVersion`, `generation`, what was last applied) are left out.
 pub(crate) fn changes(old: &DynamicObject, new: &DynamicObject) -> Vec<FieldChange> {
     let mut found = Vec::new();
     compare(&Path::default().field("metadata"), Some(&metadata(old)), Some(&metadata(new)), &mut found);
@@ -33,7 +36,8 @@ fn metadata(object: &DynamicObject) -> Value {
         }
     };
     put("labels", json!(meta.labels));
-    put("annotations", json!(meta.annotations));
+    let annotations = meta.annotations.iter().flatten().filter(|(name, _)| *name != LAST_APPLIED);
+    put("annotations", annotations.map(|(name, text)| (name.clone(), json!(text))).collect());
     put("finalizers", json!(meta.finalizers));
     put("ownerReferences", json!(meta.owner_references));
     put("deletionTimestamp", json!(meta.deletion_timestamp));
@@ -132,6 +136,13 @@ mod tests {
         let new = json!({"spec": {"replicas": 3}, "status": {"phase": "Pending", "extra": {"a": [1]}}});
         let expected = ["spec.paused: true nothing", "spec.replicas: 2 3", "status.extra.a[0]: nothing 1"];
         assert_eq!(told(old, new), expected);
+    }
+
+    #[test]
+    fn what_kubectl_notes_of_a_secret_is_not_told() {
+        let applied = |text: &str, other: &str| json!({"metadata": {"annotations": {LAST_APPLIED: format!("{{\"data\":{text:?}}}"), "other": other}}});
+        assert_eq!(told(applied("hunter2", "a"), applied("hunter3", "a")), [""; 0]);
+        assert_eq!(told(json!({}), applied("hunter2", "a")), ["metadata.annotations.other: nothing \"a\""]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, T
     if around.is_in_pod {
         return Ok(Choice::Pod);
     }
-    if asked.token.is_some() || asked.insecure_skip_tls_verify {
+    if asked.token.is_some() || asked.user.is_some() || asked.insecure_skip_tls_verify {
         let what = "credentials were given, and no cluster to present them to";
         return Err(Trouble::new(Class::Config, what).advise("name one with --server or --kubeconfig"));
     }
@@ -103,6 +103,9 @@ mod tests {
         let context = Cluster { context: Some("c".into()), ..Cluster::default() };
         assert!(choose(&context, &nothing).unwrap_err().to_string().contains("no kubeconfig"));
         let token = Cluster { token: Some("t".into()), ..Cluster::default() };
-        assert!(choose(&token, &nothing).unwrap_err().to_string().contains("no cluster"));
+        let user = Cluster { user: Some("u".into()), ..Cluster::default() };
+        for asked in [token, user] {
+            assert!(choose(&asked, &nothing).unwrap_err().to_string().contains("no cluster"));
+        }
     }
 }

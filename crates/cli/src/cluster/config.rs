@@ -30,6 +30,11 @@ pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option
         config.auth_info.token_file = None;
         config.auth_info.exec = None;
     }
+    if asked.user.is_some() {
+        config.auth_info.impersonate.clone_from(&asked.user);
+        config.auth_info.impersonate_groups = Some(asked.groups.clone());
+        (config.auth_info.impersonate_uid, config.auth_info.impersonate_user_extra) = (None, None);
+    }
     config.accept_invalid_certs |= asked.insecure_skip_tls_verify;
     // A reflector must hear of 429 and 503 to do what the server asks.
     config.default_retry = false;
@@ -50,7 +55,9 @@ fn address(text: &str) -> Result<http::Uri, Trouble> {
 
 async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Trouble> {
     let mut merged = Kubeconfig::default();
-    for path in paths {
+    // Of several, those that are not there are passed over, as kubectl does.
+    let there: Vec<_> = paths.iter().filter(|path| path.exists()).collect();
+    for path in if there.is_empty() { paths.iter().collect() } else { there } {
         let read = Kubeconfig::read_from(path).and_then(|next| merged.clone().merge(next));
         merged = read.map_err(|error| broken(&error, path))?;
     }
@@ -67,7 +74,12 @@ fn broken(error: &KubeconfigError, path: &Path) -> Trouble {
         // What follows the first line quotes the file, which holds secrets.
         error => chain(error).lines().next().unwrap_or_default().to_owned(),
     };
-    Trouble::new(Class::Config, format!("the kubeconfig {} cannot be read: {why}", path.display()))
+    let trouble =
+        Trouble::new(Class::Config, format!("the kubeconfig {} cannot be read: {why}", path.display()));
+    match error {
+        KubeconfigError::ReadConfig(..) => trouble.advise("name another with --kubeconfig or KUBECONFIG"),
+        _ => trouble,
+    }
 }
 
 /// Why files that can be read lead to no cluster.

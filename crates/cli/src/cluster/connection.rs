@@ -46,7 +46,8 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
         None => {
             let pods = grouped(PODS);
             say(format!(
-                "no cluster is configured, so this is a server within this process, with {pods} pods"
+                "no cluster is configured, so this is a server within this process, with {pods} pods; \
+                 --kubeconfig, --server or KUBECONFIG name one"
             ));
             Ok(Connection::embed(Embedded::start(PODS, RATE).await?))
         }

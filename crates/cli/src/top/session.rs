@@ -10,7 +10,7 @@ use super::{
 };
 use crate::args::{Following, Top};
 use crate::cluster::{Connection, connect};
-use crate::follow::{Followed, Indexing, Manner, Pace, events, follow, namespaces};
+use crate::follow::{Followed, Indexing, Manner, Pace, events, follow, namespaces, single};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::paint::allows_colour;
@@ -60,7 +60,8 @@ const USUAL: [&str; 10] = [
 ];
 
 /// Shows the cluster that is asked for.
-pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
+pub(crate) async fn run(mut asked: Top) -> anyhow::Result<()> {
+    single(&mut asked.resources, &mut asked.following)?;
     if !is_terminal() {
         let trouble = Trouble::new(Class::Usage, "`top` draws on a terminal, and this is none");
         return Err(trouble.advise("`informer watch` prints to files and pipes").into());

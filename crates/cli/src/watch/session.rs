@@ -4,7 +4,7 @@ use super::{files, once, printer::Printer, progress::Progress, stats::Stats, tol
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces};
+use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces, single};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::notice::say;
@@ -60,7 +60,8 @@ enum Clock {
     SinceComplete,
 }
 
-async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Result<()> {
+async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::Result<()> {
+    single(&mut asked.resources, &mut asked.following)?;
     let (began, tally) = (Instant::now(), Tally::install()?);
     let kinds = connection.catalog().await?.resolve(&asked.resources)?;
     let mut session = Session {

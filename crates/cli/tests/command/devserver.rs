@@ -34,8 +34,14 @@ async fn an_open_address_needs_a_guard() {
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_that_are_none_are_told() {
     let path = folder().join("faults");
-    std::fs::write(&path, "[{\"fault\":\"naps\"}]").unwrap();
-    let ended = run(&["devserver", "--listen", "127.0.0.1:0", "--faults", path.to_str().unwrap()]).await;
-    assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("is no list of faults"), "{}", ended.stderr);
+    for (text, words) in [
+        (r#"[{"fault":"naps"}]"#, "unknown variant `naps`"),
+        (r#"{"fault":"answer","code":503,"resources":"pods"}"#, "unknown field \"resources\""),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let ended = run(&["devserver", "--listen", "127.0.0.1:0", "--faults", path.to_str().unwrap()]).await;
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains("is no list of faults"), "{}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
 }

@@ -13,6 +13,7 @@ mod keep;
 mod files;
 mod errors;
 mod hostile;
+mod identity;
 mod endings;
 mod devserver;
 mod shell;

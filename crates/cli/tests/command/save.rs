@@ -83,7 +83,7 @@ async fn what_is_of_no_use_is_refused_with_the_way_out() {
     let other = once(&cluster, &save, &["-l", "app=a"]).await;
     assert_eq!(other.code, Some(1));
     assert!(other.stderr.contains("saved for labels \"\", and \"app=a\" is wanted"), "{}", other.stderr);
-    assert!(other.stderr.contains("to start over is to delete what is there"), "{}", other.stderr);
+    assert!(other.stderr.contains("delete that folder to start over"), "{}", other.stderr);
 
     let elsewhere = once(&shop().await, &save, &[]).await;
     assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (Some(1), ""));

@@ -233,8 +233,7 @@ async fn without_a_cluster_there_is_one_within() {
     assert_eq!(ended.code, Some(0));
     // Some of them are deleted now and then.
     assert!((900..=1_000).contains(&ended.lines().len()), "{}", ended.lines().len());
-    let notice =
-        "informer: no cluster is configured, so this is a server within this process, with 1,000 pods\n";
+    let notice = "informer: no cluster is configured, so this is a server within this process, with 1,000 pods; --kubeconfig, --server or KUBECONFIG name one\n";
     assert_eq!(ended.stderr, notice);
 }
 

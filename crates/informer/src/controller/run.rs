@@ -86,7 +86,8 @@ where
         self
     }
 
-    /// Hears of every failure. The default is to log it.
+    /// Hears of every failure that costs a wait or an object. The default is to log it. A watch that merely breaks is opened again
+    /// without a word.
     #[must_use]
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.reflector = self.reflector.on_error(report);

@@ -119,6 +119,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             let fifo = plan.fifo.clone().on_rejected(move |rejected| {
                 progress.rejected(number, rejected.to_string());
                 let cause = Cause::Rejected(&rejected);
+                reflector::metrics::failed(&reflector, cause.kind());
                 let (activity, outlook) = (Activity::Deliver, Outlook::GoesOn);
                 let report = Report { name: &reflector, resource: &resource, activity, cause, outlook };
                 tell(on_error.as_deref(), &report);

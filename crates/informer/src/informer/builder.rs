@@ -220,7 +220,14 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
-    /// Sets what the methods here do not. Its `resync` is not used: that of followers is.
+    /// How long to wait after a failure, and how much longer after each.
+    pub fn backoff(mut self, backoff: reflector::Backoff) -> Self {
+        self.config.backoff = backoff;
+        self
+    }
+
+    /// Sets what the methods here do not, and what they do to what it says: those that are to count come after it. Its `resync` is not
+    /// used: that of followers is.
     pub fn config(mut self, config: reflector::Config) -> Self {
         self.config = config;
         self
@@ -232,7 +239,8 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
-    /// Hears of every failure. The default is to log it.
+    /// Hears of every failure that costs a wait or an object. The default is to log it. A watch that merely breaks is opened again
+    /// without a word.
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.on_error = Some(Arc::new(report));
         self

@@ -18,6 +18,9 @@ mod keeping;
 mod save_to;
 mod registry;
 
+#[cfg(test)]
+mod tests;
+
 pub use builder::Builder;
 pub use handle::Informer;
 pub use registry::Informers;

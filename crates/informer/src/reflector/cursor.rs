@@ -209,7 +209,10 @@ impl Cursor {
         match (&self.phase, failure) {
             (Phase::Collecting(_), _) => self.stream_failed(failure, now),
             (_, Failure::Expired | Failure::TooLarge) if self.resuming.is_some() => self.not_resumed(failure),
-            (_, Failure::Throttled(_) | Failure::Refused) => self.wait(failure, Then::Watch, now),
+            (_, Failure::Throttled(_) | Failure::Refused) => {
+                self.unanswered = 0;
+                self.wait(failure, Then::Watch, now);
+            }
             (_, Failure::Away(_)) if self.unanswered < WATCH_TRIES => {
                 self.unanswered += 1;
                 self.wait(failure, Then::Watch, now);

@@ -138,7 +138,7 @@ impl Metrics {
     }
 
     pub(super) fn failed(&self, kind: &'static str) {
-        counter!(ERRORS, "name" => self.name.clone(), "kind" => kind).increment(1);
+        failed(&self.name, kind);
     }
 
     pub(super) fn relist(&self, reason: &'static str) {
@@ -176,4 +176,9 @@ fn describe() {
     describe_counter!(ERRORS, Unit::Count, "What went wrong");
     describe_gauge!(VERSION, "Up to which version the sink has everything");
     describe_counter!(BYTES, Unit::Bytes, "Bytes of lists and watches read");
+}
+
+/// Counts a failure of the reflector of this name.
+pub(crate) fn failed(name: &str, kind: &'static str) {
+    counter!(ERRORS, "name" => name.to_owned(), "kind" => kind).increment(1);
 }

@@ -2,15 +2,19 @@
 
 use crate::cluster::{Cluster, named};
 use futures_util::StreamExt;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::{
+    apps::v1::ReplicaSet,
+    core::v1::{ConfigMap, Node, Pod},
+};
 use kube::runtime::watcher;
 use kube_devserver::Fault;
 use kube_informer::{
-    Informer,
+    Event, Informer, Object,
     bridge::watcher_events,
-    reconcile::{Next, ReconcileError, Reconciler},
+    reconcile::{Next, ReconcileError, Reconciler, controller_of, is_news_of_spec},
     wire::Key,
 };
+use serde_json::json;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -229,4 +233,86 @@ async fn kube_is_told_in_its_own_words() {
     }
     maps.stop().await;
     assert!(late.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_wanted_is_reconciled() {
+    let cluster = Cluster::new();
+    cluster.create("a").await;
+    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
+    let writes = diary.clone();
+    let reconcile = move |key: Key| {
+        writes.write(&key);
+        async { Ok::<_, &str>(Next::Change) }
+    };
+    let is_loud =
+        |event: &Event<ConfigMap>| event.object().data.as_ref().is_none_or(|data| data["value"] == "loud");
+    let reconciler = Reconciler::when(&maps, is_loud);
+    let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
+    diary.has(1).await;
+    cluster.change("a", "quiet").await;
+    cluster.change("a", "quieter").await;
+    cluster.create("b").await;
+    let names: Vec<_> = diary.has(2).await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a", "b"]);
+    cluster.change("a", "loud").await;
+    diary.has(3).await;
+    cancel.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_does_not_keep_the_rest_from_being_reconciled() {
+    let cluster = Cluster::new();
+    cluster.create("good").await;
+    cluster.create("bad").await;
+    let refuses = |map: ConfigMap| match map.metadata.name.as_deref() {
+        Some("bad") => Err("no".into()),
+        _ => Ok(map),
+    };
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(refuses).start().unwrap();
+    let (diary, cancel) = (Diary::new(), CancellationToken::new());
+    let writes = diary.clone();
+    let reconcile = move |key: Key| {
+        writes.write(&key);
+        async { Ok::<_, &str>(Next::Change) }
+    };
+    let running = tokio::spawn(Reconciler::new(&maps).run(reconcile, cancel.clone()));
+    assert_eq!(diary.has(1).await[0].0, "good");
+    cancel.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[test]
+fn news_of_a_spec_is_told_from_news_of_a_status() {
+    let pod = |version: &str, generation: Option<i64>| {
+        let mut pod = Pod::default();
+        (pod.metadata.uid, pod.metadata.resource_version) = (Some("u".into()), Some(version.into()));
+        pod.metadata.generation = generation;
+        Object::from(Arc::new(pod))
+    };
+    let is_news = |old, new| is_news_of_spec(&Event::Updated { old, new });
+    assert!(!is_news(pod("1", Some(1)), pod("2", Some(1))));
+    assert!(is_news(pod("1", Some(1)), pod("2", Some(2))));
+    assert!(is_news(pod("1", Some(1)), pod("1", Some(1))), "what is told again");
+    assert!(is_news(pod("1", None), pod("2", None)), "what is not counted");
+    assert!(is_news_of_spec(&Event::Added { object: pod("1", Some(1)), initial: false }));
+}
+
+#[test]
+fn an_owner_is_who_controls_it() {
+    let owned = |references: serde_json::Value| -> Pod {
+        let metadata = json!({ "name": "p", "namespace": "shop", "ownerReferences": references });
+        serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+    };
+    let owner = |version: &str, kind: &str, controller: bool| json!({ "apiVersion": version, "kind": kind, "name": "o", "uid": "1", "controller": controller });
+    let set = |pod: &Pod| controller_of::<ReplicaSet, Pod>(pod).map(|key| key.to_string());
+    let other = owner("apps/v1", "ReplicaSet", false);
+    assert_eq!(set(&owned(json!([other, owner("apps/v1", "ReplicaSet", true)]))), Some("shop/o".into()));
+    assert_eq!(set(&owned(json!([owner("other.io/v1", "ReplicaSet", true)]))), None);
+    assert_eq!(set(&owned(json!([other]))), None);
+    assert_eq!(set(&owned(json!([]))), None);
+    let on_node = owned(json!([owner("v1", "Node", true)]));
+    assert_eq!(controller_of::<Node, Pod>(&on_node).unwrap().to_string(), "o");
+    assert_eq!(controller_of::<ConfigMap, Pod>(&on_node), None);
 }
