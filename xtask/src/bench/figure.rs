@@ -63,9 +63,9 @@ impl Unit {
         matches!(self, Self::PerSecond | Self::Share)
     }
 
-    /// The best of values.
-    pub(crate) fn best(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
-        values.into_iter().reduce(if self.is_more_better() { f64::max } else { f64::min })
+    /// Whether a value is better than another.
+    pub(crate) fn is_better(self, one: f64, other: f64) -> bool {
+        if self.is_more_better() { one > other } else { one < other }
     }
 }
 

@@ -75,25 +75,41 @@ impl Rounds {
         median(&shares).filter(|share| *share < IN_TIME)
     }
 
-    /// How one contender stands to the best of others, of those that do not fall behind; in all rounds, with the least and
-    /// the most of a round.
+    /// How one contender stands to the best of others, of those that do not fall behind: the mean of the ratios of all rounds, with the
+    /// least and the most of them.
+    ///
+    /// The processors are faster or slower for half a minute by as much as two fifths, and whoever runs in that time with them: what is held
+    /// against each other is of one round.
     pub(crate) fn ratio(&self, of: Contender, to: &[Contender], figure: &Figure) -> Option<Spread> {
         let is_fit = |contender: &Contender| self.behind(*contender, figure).is_none();
         let to: Vec<_> = to.iter().copied().filter(is_fit).collect();
         if !is_fit(&of) {
             return None;
         }
-        let ratio = |values: &dyn Fn(Contender) -> Vec<f64>| {
-            let one = |contender: Contender| typical(figure.unit, &values(contender));
-            let base = figure.unit.best(to.iter().filter_map(|other| one(*other)))?;
-            (base > 0.0).then_some(one(of)? / base)
+        let whole = |contender: Contender| typical(figure.unit, &self.values(contender, figure.key));
+        let is_better =
+            |one: f64, other: f64| if figure.unit.is_more_better() { one > other } else { one < other };
+        let peers = to.iter().filter_map(|other| Some((*other, whole(*other)?)));
+        let (base, best) =
+            peers.reduce(|best, other| if is_better(other.1, best.1) { other } else { best })?;
+        if best <= 0.0 {
+            return None;
+        }
+        let each: Vec<_> = self
+            .0
+            .iter()
+            .filter_map(|round| {
+                let one = |contender| typical(figure.unit, values(round, contender, figure.key));
+                Some(one(of)? / one(base).filter(|base| *base > 0.0)?)
+            })
+            .collect();
+        let value = match (figure.unit, each.len()) {
+            // What is a mean, or the least of all, is so of all rounds; and where there is one, the others count as well.
+            (Unit::Bytes | Unit::Milliseconds, _) | (_, 0 | 1) => whole(of)? / best,
+            _ => mean_of_ratios(&each),
         };
-        let value = ratio(&|contender| self.values(contender, figure.key))?;
-        let rounds = self.0.iter();
-        let each =
-            rounds.filter_map(|round| ratio(&|contender| values(round, contender, figure.key).to_vec()));
-        // Two that never ran in the same round have one ratio.
-        let (least, most) = each.fold((value, value), |(least, most), one| (least.min(one), most.max(one)));
+        let (least, most) =
+            each.iter().fold((value, value), |(least, most), one| (least.min(*one), most.max(*one)));
         Some(Spread { value, least, most })
     }
 }
@@ -112,7 +128,7 @@ impl Spread {
 
 /// The value that stands for several; nothing where there are none.
 ///
-/// A time is now and then much too long, which the one in the middle does not feel. Memory is one of few sizes, by what an allocator
+/// A time is now and then much too long, which the one in the middle does not feel; of ratios there are few. Memory is one of few sizes, by what an allocator
 /// gave back, and the one in the middle would jump from one to the next. A latency is many times too long for as long as somebody else
 /// has the processors, which may be most of a run, and never too short.
 pub(crate) fn typical(unit: Unit, values: &[f64]) -> Option<f64> {
@@ -120,8 +136,15 @@ pub(crate) fn typical(unit: Unit, values: &[f64]) -> Option<f64> {
         Unit::Bytes if values.is_empty() => None,
         Unit::Bytes => Some(values.iter().sum::<f64>() / values.len() as f64),
         Unit::Milliseconds => values.iter().copied().reduce(f64::min),
+        Unit::Times if values.is_empty() => None,
+        Unit::Times => Some(mean_of_ratios(values)),
         _ => median(values),
     }
+}
+
+/// The mean of ratios: twice and half are as far from one.
+fn mean_of_ratios(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
 
 /// The value in the middle; nothing where there are none.
@@ -180,22 +203,29 @@ mod tests {
         assert_eq!(of(Unit::Seconds), Some(Spread { value: 2.3, least: 1.0, most: 3.0 }));
         assert_eq!(of(Unit::Bytes), Some(Spread { value: 2.1, least: 1.0, most: 3.0 }));
         assert_eq!(of(Unit::Milliseconds), Some(Spread { value: 1.0, least: 1.0, most: 3.0 }));
-        for unit in [Unit::Seconds, Unit::Bytes, Unit::Milliseconds] {
+        let times = Spread::of(Unit::Times, &[0.5, 2.0, 1.0]).unwrap();
+        assert!((times.value - 1.0).abs() < 1e-9, "half and twice are as far from one");
+        for unit in [Unit::Seconds, Unit::Bytes, Unit::Milliseconds, Unit::Times] {
             assert_eq!(Spread::of(unit, &[]), None);
         }
     }
 
     #[test]
-    fn ratios_are_of_the_middle_of_all_rounds_to_the_best_peer() {
+    fn ratios_are_the_mean_of_those_of_the_rounds_to_the_best_peer() {
         let rounds = rounds(&[
             &[(Ours, &[2.0, 4.0]), (Go, &[4.0]), (KubeList, &[8.0])],
             &[(Ours, &[9.0]), (Go, &[6.0])],
         ]);
         let ratio = |unit, to: &[Contender]| rounds.ratio(Ours, to, &figure(unit));
-        let to_least = Spread { value: 4.0 / 5.0, least: 3.0 / 4.0, most: 9.0 / 6.0 };
-        assert_eq!(ratio(Unit::Seconds, &[Go, KubeList]), Some(to_least));
-        let to_most = Spread { value: 4.0 / 8.0, least: 3.0 / 8.0, most: 9.0 / 6.0 };
+        // In one round three quarters, in the other three halves.
+        let to_least = ratio(Unit::Seconds, &[Go, KubeList]).unwrap();
+        assert!((to_least.value - (0.75_f64 * 1.5).sqrt()).abs() < 1e-9, "{to_least:?}");
+        assert_eq!((to_least.least, to_least.most), (3.0 / 4.0, 9.0 / 6.0));
+        // Of one that ran in one round all of the other's count.
+        let to_most = Spread { value: 4.0 / 8.0, least: 3.0 / 8.0, most: 4.0 / 8.0 };
         assert_eq!(ratio(Unit::PerSecond, &[Go, KubeList]), Some(to_most));
+        // Of sizes it is the ratio of the means.
+        assert_eq!(ratio(Unit::Bytes, &[Go]).map(|ratio| ratio.value), Some(5.0 / 5.0));
         assert_eq!(ratio(Unit::Seconds, &[GoJson]), None);
     }
 

@@ -86,8 +86,6 @@ fn rounds(options: &Options, figure: &Figure, contender: Contender) -> usize {
     let pace = match (figure.row, contender) {
         // Who has nothing saved begins with a cold sync, which is taken anyway.
         (Row::W12, peer) if !peer.is_saved() => Pace::Brief,
-        // It is there at once, where a cluster has to be started.
-        (Row::W14, Contender::OursParts) => Pace::Noisy,
         (row, _) => row.pace(),
     };
     match (options.effort, pace) {
@@ -131,7 +129,7 @@ mod tests {
         // Parts have targets of their own, and no peer's.
         assert!(quick(Contender::OursParts).contains(&(Phase::Fanout, 7)));
         assert!(quick(Contender::KubeParts).contains(&(Phase::Fanout, 1)));
-        assert!(quick(Contender::OursParts).contains(&(Phase::Watchers, 7)));
+        assert!(quick(Contender::OursParts).contains(&(Phase::Watchers, 1)));
         assert_eq!(quick(Contender::ApiServer), [(Phase::Watchers, 1)]);
         // A peer's cold sync stands for its restart.
         assert_eq!(quick(Contender::OursSaved), [(Phase::Restart, 1)]);

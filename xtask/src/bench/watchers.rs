@@ -24,7 +24,7 @@ pub(crate) fn measure(
     let events = match (options.profile, contender) {
         (Profile::Debug, _) => 100,
         // It takes ten times as long.
-        (Profile::Release, Contender::ApiServer) => 1_000,
+        (Profile::Release, Contender::ApiServer) => 600,
         (Profile::Release, _) => 3_000,
     };
     let (server, kubeconfig) = match contender {

@@ -1,6 +1,7 @@
 //! The snippets of the docs, within what they leave out.
 
 #![allow(dead_code, reason = "what is shown is compiled, and not called")]
+#![allow(clippy::unwrap_used, reason = "what is shown is short")]
 
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::{
@@ -92,7 +93,7 @@ async fn a_factory(client: Client) -> Done {
 }
 
 #[rustfmt::skip]
-fn an_index(pods: Informer<Pod>) -> Done {
+fn an_index(pods: &Informer<Pod>) -> Done {
     pods.add_index("node", |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))?;
     let on_node = pods.by_index("node", "node-17")?;
     drop(on_node);
@@ -178,7 +179,7 @@ fn owners(
 }
 
 #[rustfmt::skip]
-fn lazily(client: Client, pod: Lazy<Pod>) -> Done {
+fn lazily(client: Client, pod: &Lazy<Pod>) -> Done {
     let pods = Informer::<Lazy<Pod>>::new(client)
         .index("node", |pod: &Lazy<Pod>| pod.read::<String>("/spec/nodeName").ok().flatten())
         .start()?;
