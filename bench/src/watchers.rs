@@ -25,7 +25,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
 const WRITERS: u64 = 10;
 /// A server is slower when it has just begun, and now and then.
-const TURNS: u64 = 6;
+const TURNS: u64 = 12;
 const QUIET: Duration = Duration::from_secs(3);
 
 /// Runs a devserver on one thread until standard input ends.
@@ -40,53 +40,92 @@ pub(crate) fn serve() -> Result<(), String> {
     Ok(())
 }
 
-/// Watches and writes; the arguments are a kubeconfig, the number of events, and the process of the server.
+/// Watches and writes; the arguments are a kubeconfig, the number of events, and the process of the server, of each server.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let words: Vec<_> = arguments.collect();
-    let [_, kubeconfig, _, events, _, pid] = words.as_slice() else {
-        return Err("usage: kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID".to_owned());
-    };
     let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is no number"));
-    let (events, pid) = (number(events)?, number(pid)?);
+    let mut asked = Vec::new();
+    for words in words.chunks(6) {
+        let [_, kubeconfig, _, events, _, pid] = words else {
+            let usage = "usage: kube-informer-bench watchers (--kubeconfig FILE --n EVENTS --pid PID)..";
+            return Err(usage.to_owned());
+        };
+        asked.push((kubeconfig.clone(), number(events)?, number(pid)?));
+    }
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let report = runtime.block_on(measure(kubeconfig, events, pid)).map_err(|error| error.to_string())?;
+    let report = runtime.block_on(measure(asked)).map_err(|error| error.to_string())?;
     say(&report);
     runtime.shutdown_background();
     Ok(())
 }
 
-async fn measure(kubeconfig: &str, events: u64, pid: u64) -> Result<Value, Box<dyn std::error::Error>> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    config.read_timeout = None;
-    let client = Client::try_from(config.clone())?;
-    for writer in 0..WRITERS {
-        write(&client, (Method::POST, MAPS), writer, 0).await?;
+/// Has every server its turns, one after the other, so that a moment in which the processors are slow is in all of them.
+async fn measure(asked: Vec<(String, u64, u64)>) -> Result<Value, Box<dyn std::error::Error>> {
+    let mut servers = Vec::new();
+    for (kubeconfig, events, pid) in asked {
+        servers.push(Server::new(&kubeconfig, events, pid).await?);
     }
-    let (mut per_core, mut rate) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
-        let (watchers, seen) = watch(&client, &config).await?;
-        let (before, began) = (Usage::of_server(pid), Instant::now());
-        change(&client, turn, events / WRITERS).await?;
-        let deliveries = events / WRITERS * WRITERS * WATCHERS;
-        let (delivered, ended) = settled(&seen, deliveries).await;
-        drop(watchers);
-        // kube-apiserver ends watches that are slow for a moment, and these are not begun anew.
+        for server in &mut servers {
+            server.turn(turn).await?;
+        }
+    }
+    let report = |server: &Server| json!({ "per_core": server.per_core, "rate": server.rate });
+    Ok(json!({ "servers": servers.iter().map(report).collect::<Vec<_>>() }))
+}
+
+/// A server with watchers, and what it did in each turn.
+struct Server {
+    client: Client,
+    config: Config,
+    events: u64,
+    pid: u64,
+    /// Who watches, where nobody was lost.
+    open: Option<Watching>,
+    per_core: Vec<f64>,
+    rate: Vec<f64>,
+}
+
+/// Watchers, who go with it, and how many events they have seen.
+type Watching = (JoinSet<()>, Arc<AtomicU64>);
+
+impl Server {
+    async fn new(kubeconfig: &str, events: u64, pid: u64) -> Result<Self, Box<dyn std::error::Error>> {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        config.read_timeout = None;
+        let client = Client::try_from(config.clone())?;
+        for writer in 0..WRITERS {
+            write(&client, (Method::POST, MAPS), writer, 0).await?;
+        }
+        Ok(Self { client, config, events, pid, open: None, per_core: Vec::new(), rate: Vec::new() })
+    }
+
+    async fn turn(&mut self, turn: u64) -> Result<(), Box<dyn std::error::Error>> {
+        let (watchers, seen) = match self.open.take() {
+            Some(watching) => watching,
+            None => watch(&self.client, &self.config).await?,
+        };
+        let (before, began, told) =
+            (Usage::of_server(self.pid), Instant::now(), seen.load(Ordering::Relaxed));
+        change(&self.client, turn, self.events / WRITERS).await?;
+        let deliveries = self.events / WRITERS * WRITERS * WATCHERS;
+        let (reached, ended) = settled(&seen, told + deliveries).await;
+        let delivered = reached - told;
+        // kube-apiserver ends watches that are slow for a moment, and these are not begun anew within a turn.
         if delivered * 2 < deliveries {
             return Err(format!("only {delivered} of {deliveries} were delivered").into());
         }
-        let used = Usage::of_server(pid) - before;
-        per_core.push(delivered as f64 / used.max(0.01));
-        rate.push(delivered as f64 / (ended - began).as_secs_f64());
+        self.open = (delivered == deliveries).then_some((watchers, seen));
+        let used = Usage::of_server(self.pid) - before;
+        self.per_core.push(delivered as f64 / used.max(0.01));
+        self.rate.push(delivered as f64 / (ended - began).as_secs_f64());
+        Ok(())
     }
-    Ok(json!({ "per_core": per_core, "rate": rate }))
 }
 
-/// Watchers, who go with what is given, and how many events they have seen.
-async fn watch(
-    client: &Client,
-    config: &Config,
-) -> Result<(JoinSet<()>, Arc<AtomicU64>), Box<dyn std::error::Error>> {
+/// Has a hundred watch.
+async fn watch(client: &Client, config: &Config) -> Result<Watching, Box<dyn std::error::Error>> {
     let list: Value = client.request(Request::get(MAPS).body(Vec::new())?).await?;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     let (mut watchers, seen) = (JoinSet::new(), Arc::new(AtomicU64::new(0)));

@@ -64,21 +64,22 @@ impl Corpus {
 
 impl Contender {
     pub(crate) const ALL: [Self; 26] = [
+        // Who is held against whom is side by side, because the processors are not as fast at every time.
+        Self::KubeStream,
         Self::OursJson,
         Self::OursJsonCompact,
+        Self::KubeList,
+        Self::GoJson,
         Self::Ours,
+        Self::Go,
         Self::OursLazy,
         Self::OursCompact,
         Self::OursLazyCompact,
         Self::OursStripped,
         Self::OursStrippedLazy,
         Self::OursStrippedCompact,
-        Self::KubeList,
-        Self::KubeStream,
         Self::KubeListStripped,
         Self::KubeStreamStripped,
-        Self::GoJson,
-        Self::Go,
         Self::GoStripped,
         Self::OursSaved,
         Self::OursSavedCompact,
@@ -88,7 +89,6 @@ impl Contender {
         Self::GoWidgets,
         Self::KubeParts,
         Self::GoParts,
-        // Side by side, because the processors are not as fast at every time.
         Self::OursParts,
         Self::ApiServer,
     ];

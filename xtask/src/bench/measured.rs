@@ -87,11 +87,9 @@ impl Rounds {
             return None;
         }
         let whole = |contender: Contender| typical(figure.unit, &self.values(contender, figure.key));
-        let is_better =
-            |one: f64, other: f64| if figure.unit.is_more_better() { one > other } else { one < other };
         let peers = to.iter().filter_map(|other| Some((*other, whole(*other)?)));
         let (base, best) =
-            peers.reduce(|best, other| if is_better(other.1, best.1) { other } else { best })?;
+            peers.reduce(|best, other| if figure.unit.is_better(other.1, best.1) { other } else { best })?;
         if best <= 0.0 {
             return None;
         }
@@ -104,8 +102,13 @@ impl Rounds {
             })
             .collect();
         let value = match (figure.unit, each.len()) {
-            // What is a mean, or the least of all, is so of all rounds; and where there is one, the others count as well.
-            (Unit::Bytes | Unit::Milliseconds, _) | (_, 0 | 1) => whole(of)? / best,
+            // What is a mean, or the least of all, is so of all rounds.
+            (Unit::Bytes | Unit::Milliseconds, _) => whole(of)? / best,
+            // Where there is one, all that there is besides counts as well.
+            (_, 0 | 1) => {
+                let [of, base] = [of, base].map(|contender| self.values(contender, figure.key));
+                mean_of_ratios(&of) / mean_of_ratios(&base)
+            }
             _ => mean_of_ratios(&each),
         };
         let (least, most) =
@@ -222,8 +225,9 @@ mod tests {
         assert!((to_least.value - (0.75_f64 * 1.5).sqrt()).abs() < 1e-9, "{to_least:?}");
         assert_eq!((to_least.least, to_least.most), (3.0 / 4.0, 9.0 / 6.0));
         // Of one that ran in one round all of the other's count.
-        let to_most = Spread { value: 4.0 / 8.0, least: 3.0 / 8.0, most: 4.0 / 8.0 };
-        assert_eq!(ratio(Unit::PerSecond, &[Go, KubeList]), Some(to_most));
+        let to_most = ratio(Unit::PerSecond, &[Go, KubeList]).unwrap();
+        assert!((to_most.value - (2.0_f64 * 4.0 * 9.0).cbrt() / 8.0).abs() < 1e-9, "{to_most:?}");
+        assert_eq!((to_most.least, to_most.most), (3.0 / 8.0, to_most.value));
         // Of sizes it is the ratio of the means.
         assert_eq!(ratio(Unit::Bytes, &[Go]).map(|ratio| ratio.value), Some(5.0 / 5.0));
         assert_eq!(ratio(Unit::Seconds, &[GoJson]), None);

@@ -112,6 +112,6 @@ fn footer(setting: &Setting) -> String {
         "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
 Others had {stolen:.0} % of the processors that this machine wanted; times are without that.
-The median of what was measured (of sizes the mean, of latencies the least), the least and the most; then its ratio to that of the best peer, with the least and the most of a round."
+The median of what was measured (of sizes the mean, of latencies the least), the least and the most; then its ratio to the best peer, the mean of those of the rounds, with the least and the most."
     )
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::bench::contender::{Corpus, Program};
+use crate::bench::contender::{Contender, Corpus, Program};
 use crate::bench::document::Setting;
 use crate::bench::life::{self, Stage};
 use crate::bench::machine::machine;
@@ -64,11 +64,11 @@ pub(crate) fn all(
         };
         server.as_deref().into_iter().for_each(|server| setting.asked(server));
         let stage = server.map(|server| Stage::new(server, count));
-        let (measured, load) =
+        let (all, load) =
             one(rig, stage, turn).with_context(|| format!("{} in round {round}", contender.name()))?;
         let seconds = began.elapsed().as_secs_f64();
         println!("round {round} of {of}: {:<26} {seconds:>6.1} s", contender.name());
-        rounds.add(contender, measured);
+        all.into_iter().for_each(|(contender, measured)| rounds.add(contender, measured));
         setting.busy = setting.busy.map(|busy| busy.max(load));
         setting.stolen = begin.stolen();
         setting.is_complete = at + 1 == turns.len();
@@ -102,8 +102,8 @@ impl Servers {
     }
 }
 
-/// Measures one contender, and says how busy the server was with it.
-fn one(rig: Rig<'_>, stage: Option<Stage<'_>>, turn: &Turn) -> Result<(Measured, f64)> {
+/// Measures one contender, or two that take turns, and says how busy the server was with it.
+fn one(rig: Rig<'_>, stage: Option<Stage<'_>>, turn: &Turn) -> Result<(Vec<(Contender, Measured)>, f64)> {
     let (contender, phases) = (turn.contender, turn.phases.as_slice());
     let made =
         |program: Program| move || rig.programs.command(program).expect("the plan names only what is there");
@@ -122,12 +122,18 @@ fn one(rig: Rig<'_>, stage: Option<Stage<'_>>, turn: &Turn) -> Result<(Measured,
             }
             false => life::live(&mut stage, contender, command(), (phases, rig.options))?,
         };
-        return Ok((measured, stage.busy));
+        return Ok((vec![(contender, measured)], stage.busy));
     }
-    let mut measured = micro::measure(contender, made(contender.program()), (phases, rig.options))?;
-    if phases.contains(&Phase::Watchers) {
-        let delivered = watchers::measure(rig.workspace, contender, made(Program::Ours), rig.options)?;
-        measured.0.extend(delivered.0);
+    let mut all =
+        vec![(contender, micro::measure(contender, made(contender.program()), (phases, rig.options))?)];
+    let who: &[Contender] = match contender {
+        Contender::ApiServer => &[Contender::OursParts, Contender::ApiServer],
+        // It has its turns with the other.
+        _ if rig.programs.has(Contender::ApiServer.program()) => &[],
+        _ => &[Contender::OursParts],
+    };
+    if phases.contains(&Phase::Watchers) && !who.is_empty() {
+        all.extend(watchers::measure(rig.workspace, who, made(Program::Ours), rig.options)?);
     }
-    Ok((measured, 0.0))
+    Ok((all, 0.0))
 }

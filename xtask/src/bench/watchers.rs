@@ -1,6 +1,6 @@
-//! A server with a hundred watchers: the devserver, or kube-apiserver, each in a process of its own.
+//! Servers with a hundred watchers: the devserver and kube-apiserver, each in a process of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -14,41 +14,56 @@ use crate::bench::talk::{Talk, numbers};
 use crate::cluster;
 use crate::metadata::Workspace;
 
-/// Measures one of the two; `ours` makes a command of our program.
+/// Measures these, in turns; `ours` makes a command of our program.
 pub(crate) fn measure(
     workspace: &Workspace,
-    contender: Contender,
+    who: &[Contender],
     ours: impl Fn() -> Command,
     options: &Options,
-) -> Result<Measured> {
-    let events = match (options.profile, contender) {
-        (Profile::Debug, _) => 100,
-        // It takes ten times as long.
-        (Profile::Release, Contender::ApiServer) => 600,
-        (Profile::Release, _) => 3_000,
-    };
-    let (server, kubeconfig) = match contender {
-        Contender::ApiServer => {
-            let mut cluster = Talk::start(&mut cluster::command(workspace)?)?;
-            let ready = cluster.hear().context("the cluster")?;
-            let kubeconfig = ready["kubeconfig"].as_str().context("a cluster has a kubeconfig")?;
-            (cluster, Path::new(kubeconfig).to_owned())
-        }
-        _ => {
-            let mut server = Talk::start(ours().arg("devserver"))?;
-            let ready = server.hear().context("the devserver")?;
-            let kubeconfig = server::kubeconfig(workspace, &ready, "devserver")?;
-            (server, kubeconfig)
-        }
-    };
+) -> Result<Vec<(Contender, Measured)>> {
     let mut command = ours();
-    command.args(["watchers", "--kubeconfig"]).arg(kubeconfig);
-    command.args(["--n", &events.to_string(), "--pid", &server.id().to_string()]);
+    command.arg("watchers");
+    // Each ends when it is dropped.
+    let mut servers = Vec::new();
+    for contender in who {
+        let (server, kubeconfig) = match contender {
+            Contender::ApiServer => kube_apiserver(workspace)?,
+            _ => devserver(workspace, ours())?,
+        };
+        let events = match (options.profile, contender) {
+            (Profile::Debug, _) => 100,
+            // It takes ten times as long.
+            (Profile::Release, Contender::ApiServer) => 500,
+            (Profile::Release, _) => 3_000,
+        };
+        command.arg("--kubeconfig").arg(kubeconfig);
+        command.args(["--n", &events.to_string(), "--pid", &server.id().to_string()]);
+        servers.push(server);
+    }
     let begin = Ticks::now();
     let answer = Talk::start(&mut command)?.hear().context("the watchers")?;
     let own = begin.own();
-    let mut measured = Measured::default();
-    numbers(&answer, "per_core")?.into_iter().for_each(|turn| measured.add("deliveries_per_core", turn));
-    numbers(&answer, "rate")?.into_iter().for_each(|turn| measured.add("deliveries", turn / own));
-    Ok(measured)
+    let mut all = Vec::new();
+    for (at, contender) in who.iter().enumerate() {
+        let (mut measured, said) = (Measured::default(), &answer["servers"][at]);
+        numbers(said, "per_core")?.into_iter().for_each(|turn| measured.add("deliveries_per_core", turn));
+        numbers(said, "rate")?.into_iter().for_each(|turn| measured.add("deliveries", turn / own));
+        all.push((*contender, measured));
+    }
+    Ok(all)
+}
+
+fn kube_apiserver(workspace: &Workspace) -> Result<(Talk, PathBuf)> {
+    let mut cluster = Talk::start(&mut cluster::command(workspace)?)?;
+    let ready = cluster.hear().context("the cluster")?;
+    let kubeconfig = ready["kubeconfig"].as_str().context("a cluster has a kubeconfig")?;
+    let kubeconfig = Path::new(kubeconfig).to_owned();
+    Ok((cluster, kubeconfig))
+}
+
+fn devserver(workspace: &Workspace, mut command: Command) -> Result<(Talk, PathBuf)> {
+    let mut server = Talk::start(command.arg("devserver"))?;
+    let ready = server.hear().context("the devserver")?;
+    let kubeconfig = server::kubeconfig(workspace, &ready, "devserver")?;
+    Ok((server, kubeconfig))
 }
