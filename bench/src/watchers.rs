@@ -25,7 +25,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
 const WRITERS: u64 = 10;
 /// A server is slower when it has just begun, and now and then.
-const TURNS: u64 = 12;
+const TURNS: u64 = 10;
 const QUIET: Duration = Duration::from_secs(3);
 
 /// Runs a devserver on one thread until standard input ends.

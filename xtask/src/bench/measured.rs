@@ -131,7 +131,7 @@ impl Spread {
 
 /// The value that stands for several; nothing where there are none.
 ///
-/// A time is now and then much too long, which the one in the middle does not feel; of ratios there are few. Memory is one of few sizes, by what an allocator
+/// A time is now and then much too long, which the one in the middle does not feel. Memory is one of few sizes, by what an allocator
 /// gave back, and the one in the middle would jump from one to the next. A latency is many times too long for as long as somebody else
 /// has the processors, which may be most of a run, and never too short.
 pub(crate) fn typical(unit: Unit, values: &[f64]) -> Option<f64> {
@@ -139,8 +139,6 @@ pub(crate) fn typical(unit: Unit, values: &[f64]) -> Option<f64> {
         Unit::Bytes if values.is_empty() => None,
         Unit::Bytes => Some(values.iter().sum::<f64>() / values.len() as f64),
         Unit::Milliseconds => values.iter().copied().reduce(f64::min),
-        Unit::Times if values.is_empty() => None,
-        Unit::Times => Some(mean_of_ratios(values)),
         _ => median(values),
     }
 }
@@ -206,9 +204,7 @@ mod tests {
         assert_eq!(of(Unit::Seconds), Some(Spread { value: 2.3, least: 1.0, most: 3.0 }));
         assert_eq!(of(Unit::Bytes), Some(Spread { value: 2.1, least: 1.0, most: 3.0 }));
         assert_eq!(of(Unit::Milliseconds), Some(Spread { value: 1.0, least: 1.0, most: 3.0 }));
-        let times = Spread::of(Unit::Times, &[0.5, 2.0, 1.0]).unwrap();
-        assert!((times.value - 1.0).abs() < 1e-9, "half and twice are as far from one");
-        for unit in [Unit::Seconds, Unit::Bytes, Unit::Milliseconds, Unit::Times] {
+        for unit in [Unit::Seconds, Unit::Bytes, Unit::Milliseconds] {
             assert_eq!(Spread::of(unit, &[]), None);
         }
     }
