@@ -82,7 +82,7 @@ pub(crate) fn live(
 fn rates(server: Server) -> &'static [(f64, f64, [&'static str; 3])] {
     match server {
         Server::Replay => &[
-            (1000.0, 1.5, ["p50_1k", "p99_1k", "in_time_1k"]),
+            (1000.0, 2.5, ["p50_1k", "p99_1k", "in_time_1k"]),
             (5000.0, 2.5, ["p50_5k", "p99_5k", "in_time_5k"]),
         ],
         // It cannot take more with its disk and this few processors.
