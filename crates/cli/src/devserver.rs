@@ -71,29 +71,19 @@ pub(crate) fn faults(text: &str) -> serde_json::Result<Vec<Fault>> {
         true => serde_json::from_str(text)?,
         false => vec![serde_json::from_str(text)?],
     };
-    let one = |fields: Fields| match fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-        Some(name) => {
-            Err(de::Error::custom(format!("unknown field {name:?}, expected one of {}", FIELDS.join(", "))))
-        }
-        None => serde_json::from_value(fields.into()),
-    };
-    all.into_iter().map(one).collect()
+    all.into_iter().map(fault).collect()
 }
 
-/// What can be said of a fault. One that is misspelt would leave a fault that strikes everywhere.
-const FIELDS: [&str; 11] = [
-    "fault",
-    "verb",
-    "resource",
-    "times",
-    "skip",
-    "code",
-    "retryAfter",
-    "seconds",
-    "events",
-    "manner",
-    "size",
-];
+/// A fault, of which every field is known: one that is misspelt would leave a fault that strikes everywhere.
+fn fault(fields: serde_json::Map<String, serde_json::Value>) -> serde_json::Result<Fault> {
+    let names: Vec<_> = fields.keys().cloned().collect();
+    let fault: Fault = serde_json::from_value(fields.into())?;
+    let known = serde_json::to_value(&fault)?;
+    match names.iter().find(|name| known.get(name.as_str()).is_none()) {
+        Some(name) => Err(de::Error::custom(format!("unknown field {name:?}"))),
+        None => Ok(fault),
+    }
+}
 
 /// A kubeconfig may hold a token, so only its owner can read it.
 fn write_privately(path: &Path, text: &str) -> io::Result<()> {

@@ -75,8 +75,7 @@ pub(crate) fn single(resources: &mut [String], asked: &mut Following) -> Result<
         );
     };
     let (kind, name) = one.split_once('/').unwrap_or((one, ""));
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.:".contains(letter);
-    if kind.is_empty() || name.is_empty() || !name.chars().all(is_plain) {
+    if kind.is_empty() || name.is_empty() || name.contains(['/', ',', '=', '\\']) {
         let what = format!("{one:?} is no KIND/NAME");
         return Err(
             Trouble::new(Class::Usage, what).advise("write it as pod/front-1, with -n NS for its namespace")
@@ -220,6 +219,7 @@ mod tests {
             one("deployments.apps/a.b --field-selector spec.x=y"),
             found("deployments.apps", "metadata.name=a.b,spec.x=y")
         );
+        assert_eq!(one("role/jane@a_b:c"), found("role", "metadata.name=jane@a_b:c"));
         for wrong in ["pod/", "/front", "pod/a=b", "pod/a/b"] {
             assert!(one(wrong).unwrap_err().contains("is no KIND/NAME"), "{wrong}");
         }

@@ -67,8 +67,8 @@ pub enum Next {
 #[non_exhaustive]
 pub enum ReconcileError {
     /// A cache cannot be complete, and acting on half of one is worse than not acting.
-    #[error("a cache did not sync: {0}")]
-    Sync(SyncError),
+    #[error(transparent)]
+    Sync(#[from] SyncError),
     /// An informer has been stopped before it began, or there is no runtime.
     #[error(transparent)]
     Add(#[from] AddError),
@@ -156,7 +156,7 @@ impl Reconciler {
     }
 
     /// Waits until all caches are complete, then reconciles until cancelled. Returns when the last worker is done. Objects that cannot
-    /// be read stop nobody: they are logged, and are not in the cache.
+    /// be read stop nobody: they are logged, and are in the cache as they were, or not at all.
     ///
     /// # Errors
     /// [`ReconcileError`] if it cannot begin, or an informer is stopped. What `reconcile` says is logged, and brings its key back.
@@ -173,7 +173,7 @@ impl Reconciler {
                 Some(Err(error)) if error.is_unreadable() => {
                     tracing::error!(%error, "reconciling goes on without");
                 }
-                Some(synced) => synced.map_err(ReconcileError::Sync)?,
+                Some(synced) => synced?,
                 None => return Ok(()),
             }
         }
@@ -230,8 +230,10 @@ where
 pub fn is_news_of_spec<K: Resource>(event: &Event<K>) -> bool {
     match event {
         Event::Updated { old, new } => {
-            let [old_one, new_one] = [old, new].map(|object| object.meta().generation);
-            event.is_sync() || new_one.is_none() || old_one != new_one
+            let (old, new) = (old.meta(), new.meta());
+            // One that was made anew begins to count anew.
+            let is_counted = new.generation.is_some() && old.uid == new.uid;
+            event.is_sync() || !is_counted || old.generation != new.generation
         }
         Event::Added { .. } | Event::Deleted { .. } => true,
     }

@@ -57,14 +57,15 @@ async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Troubl
     let mut merged = Kubeconfig::default();
     // Of several, those that are not there are passed over, as kubectl does.
     let there: Vec<_> = paths.iter().filter(|path| path.exists()).collect();
-    for path in if there.is_empty() { paths.iter().collect() } else { there } {
+    let paths = if there.is_empty() { paths.iter().collect() } else { there };
+    for path in &paths {
         let read = Kubeconfig::read_from(path).and_then(|next| merged.clone().merge(next));
         merged = read.map_err(|error| broken(&error, path))?;
     }
     let contexts: Vec<_> = merged.contexts.iter().map(|context| context.name.clone()).collect();
     let options = KubeConfigOptions { context: asked.context.clone(), ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(merged, &options).await;
-    config.map_err(|error| unusable(&error, &paths[0], &contexts))
+    config.map_err(|error| unusable(&error, paths[0], &contexts))
 }
 
 /// Why a file cannot be read.

@@ -263,7 +263,7 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
                     Some(alone) => alone.decode(managed_fields),
                     None => Err(error),
                 });
-                let decoded = decoded?;
+                let decoded = decoded.map_err(|error| expected.cause(raw, error))?;
                 raw.check_identity(&decoded)?;
                 Ok(expected.check(decoded)?)
             };

@@ -1,7 +1,7 @@
 //! Objects of another kind than the one asked for.
 
 use kube_core::{DynamicObject, Resource, TypeMeta};
-use kube_informer_wire::{Key, Lazy, ObjectError, ResourceVersion};
+use kube_informer_wire::{Key, Lazy, ObjectError, Raw, ResourceVersion};
 use std::any::Any;
 
 /// An object of another kind than the one asked for.
@@ -58,6 +58,9 @@ impl ItemError {
     }
 }
 
+/// As what the metadata of every kind comes.
+const METADATA: &str = "PartialObjectMetadata";
+
 /// The kind of the objects of a resource.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
@@ -85,12 +88,27 @@ impl Expected {
             (None, Some(lazy)) => lazy.read::<TypeMeta>("").ok().flatten(),
             (None, None) => None,
         };
-        match types {
-            Some(types) if types.kind != self.kind || types.api_version != self.api_version => {
-                let found = format!("{} {}", types.api_version, types.kind);
-                Err(KindError { key: Key::of(&object).ok(), found, expected: self.describe() })
-            }
-            _ => Ok(object),
+        match types.filter(|types| self.is_other(types)) {
+            Some(types) => Err(self.error(&types, Key::of(&object).ok())),
+            None => Ok(object),
         }
+    }
+
+    /// Why an object cannot be decoded: because it is something else, if it says so.
+    pub(super) fn cause(&self, raw: &Raw, error: ObjectError) -> ItemError {
+        let types = raw.read::<TypeMeta>("").ok().flatten();
+        match types.filter(|types| self.is_other(types) && types.kind != METADATA) {
+            Some(types) => self.error(&types, error.key().cloned()).into(),
+            None => error.into(),
+        }
+    }
+
+    fn is_other(&self, types: &TypeMeta) -> bool {
+        types.kind != self.kind || types.api_version != self.api_version
+    }
+
+    fn error(&self, types: &TypeMeta, key: Option<Key>) -> KindError {
+        let found = format!("{} {}", types.api_version, types.kind);
+        KindError { key, found, expected: self.describe() }
     }
 }

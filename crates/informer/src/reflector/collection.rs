@@ -22,6 +22,7 @@ impl<K> Collection<K> {
 
     /// Adds an object of a stream, or puts it in the place of its older state.
     pub(super) fn put(&mut self, key: Key, object: Shown<K>) {
+        self.unreadable.retain(|unreadable| *unreadable != key);
         if let Some(place) = self.places.get(&key) {
             self.objects[*place] = Some((key, object));
         } else {

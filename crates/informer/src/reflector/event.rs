@@ -10,7 +10,7 @@ use super::{
 };
 use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
-use kube_informer_wire::{DecodeError, Key, ResourceVersion, WatchEvent};
+use kube_informer_wire::{DecodeError, EventType, Key, ResourceVersion, WatchEvent};
 use tokio::{task::coop, time::Instant};
 
 impl<K, L, S> Reflector<K, L, S>
@@ -49,6 +49,10 @@ where
                 Reading::Deliver => self.deliver(event).await,
             },
             Err(Error::Item(error)) => self.undecodable(activity, error),
+            Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => match reading {
+                Reading::Collect => self.not_collected(Presence::Gone, cause.into()),
+                Reading::Deliver => self.left_out(Presence::Gone, cause.into()).await,
+            },
             Err(Error::Event(DecodeError::Object { cause, .. })) => self.skip(activity, &cause.into()),
             Err(Error::Kind(error)) => self.skip(activity, &error.into()),
             // A connection that breaks is a watch that ends; what was on its way comes again.
@@ -113,14 +117,7 @@ where
                     self.collection.remove(&key);
                 }
                 (Presence::Gone, Err(LeftOut::Rejected(None))) => {}
-                (Presence::Here, Err(LeftOut::Undecodable(error))) => {
-                    self.undecodable(Activity::Stream, error);
-                }
-                (Presence::Gone, Err(LeftOut::Undecodable(error))) => {
-                    let key = ours(&error).cloned();
-                    self.undecodable(Activity::Stream, error);
-                    key.into_iter().for_each(|key| self.collection.remove(&key));
-                }
+                (presence, Err(LeftOut::Undecodable(error))) => self.not_collected(presence, error),
             }
         }
     }
@@ -161,6 +158,13 @@ where
                 self.handed(handed, Seen::Happened, version);
             }
         }
+    }
+
+    /// Leaves out an object of the initial state.
+    fn not_collected(&mut self, presence: Presence, error: ItemError) {
+        let gone = ours(&error).filter(|_| presence == Presence::Gone).cloned();
+        self.undecodable(Activity::Stream, error);
+        gone.into_iter().for_each(|key| self.collection.remove(&key));
     }
 
     /// Leaves out an object that a watch speaks of. What goes away does so however little can be read of it.

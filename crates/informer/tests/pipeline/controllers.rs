@@ -297,6 +297,9 @@ fn news_of_a_spec_is_told_from_news_of_a_status() {
     assert!(is_news(pod("1", Some(1)), pod("1", Some(1))), "what is told again");
     assert!(is_news(pod("1", None), pod("2", None)), "what is not counted");
     assert!(is_news_of_spec(&Event::Added { object: pod("1", Some(1)), initial: false }));
+    let mut anew = Pod::clone(&pod("2", Some(1)));
+    anew.metadata.uid = Some("another".into());
+    assert!(is_news(pod("1", Some(1)), Arc::new(anew).into()), "what was made anew unseen");
 }
 
 #[test]

@@ -197,6 +197,12 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
     let maps = Informer::of(source).on_error(|_| {}).start().unwrap();
     let error = maps.synced().await.unwrap_err();
     assert!(error.is_unreadable() && error.to_string().contains("without default/b that"), "{error}");
+    // One that can be read after all is.
+    let mended =
+        [unreadable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]
+            .concat();
+    let source = ListWatch::<ConfigMap>::namespaced(client([mended]), "default");
+    Informer::of(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
     // What was known of the other stays.
     assert_eq!(maps.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["default/b"]);
 }
@@ -208,8 +214,14 @@ async fn a_typed_object_of_another_kind_is_left_out() {
         follow(ListWatch::<ConfigMap>::namespaced(client(mixed()), "default")).await;
     assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
     assert_eq!(reports.len(), 3, "{reports:?}");
-    assert!(reports[0].contains("default/s cannot be decoded"), "{reports:?}");
-    assert!(reports[0].contains("\"Service\", expected ConfigMap"), "{reports:?}");
+    assert_eq!(reports[0], "v1 ConfigMap: object default/s is a v1 Service, not a v1 ConfigMap");
+
+    // One that goes away takes nothing of ours with it.
+    let gone = json!({ "type": "DELETED", "object": object("v1", "Service", "a", 8) });
+    let [listed, watched] = mixed();
+    let answers = [listed, format!("{watched}{gone}\n")];
+    let (names, version, _) = follow(ListWatch::<ConfigMap>::namespaced(client(answers), "default")).await;
+    assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
 }
 
 #[tokio::test(start_paused = true)]

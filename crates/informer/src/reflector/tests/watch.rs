@@ -44,6 +44,18 @@ fn undecodable() -> Error {
     Error::Event(error)
 }
 
+/// A source that decodes by itself, and a sink that knows no better than to begin again.
+// R45
+#[tokio::test(start_paused = true)]
+async fn what_goes_away_and_cannot_be_decoded_is_not_passed_over() {
+    let gone = br#"{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"12"},"spec":5}}"#;
+    let error: DecodeError = WatchEvent::<Pod>::decode(gone).unwrap_err();
+    let scene = Scene::open([]).fails(Error::Event(error));
+    let script = Script::new().list([pod("a").version(9)], 10).watch(scene).list([], 12).watch(silence());
+    let mut run = start(script, listing());
+    assert_eq!(run.given(2).await, ["replace 10 [a@9]", "replace 12 []"]);
+}
+
 // R24, R27
 #[tokio::test(start_paused = true)]
 async fn the_version_is_that_of_the_last_event() {
