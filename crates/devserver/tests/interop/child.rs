@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Far more than any program here takes; a test that waits this long has failed.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A program whose output is read while it runs; dropping this kills it.
 pub(crate) struct Running {
