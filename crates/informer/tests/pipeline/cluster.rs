@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube_devserver::DevServer;
-use kube_informer::{Event, wire::Key};
+use kube_informer::{Event, list_watch::BoxError, wire::Key};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -75,6 +75,11 @@ pub(crate) fn named(name: &str) -> ConfigMap {
     let mut map = ConfigMap::default();
     map.metadata.name = Some(name.into());
     map
+}
+
+/// A transform that cannot do with the map `bad`.
+pub(crate) fn all_but_bad(map: ConfigMap) -> Result<ConfigMap, BoxError> {
+    if map.metadata.name.as_deref() == Some("bad") { Err("no".into()) } else { Ok(map) }
 }
 
 pub(crate) fn versions<'a>(maps: impl Iterator<Item = &'a ConfigMap>) -> Versions {

@@ -1,6 +1,6 @@
 //! Controllers on an informer: our loop, and that of kube's runtime.
 
-use crate::cluster::{Cluster, named};
+use crate::cluster::{Cluster, all_but_bad, named};
 use futures_util::StreamExt;
 use k8s_openapi::api::{
     apps::v1::ReplicaSet,
@@ -266,11 +266,7 @@ async fn what_cannot_be_read_does_not_keep_the_rest_from_being_reconciled() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let refuses = |map: ConfigMap| match map.metadata.name.as_deref() {
-        Some("bad") => Err("no".into()),
-        _ => Ok(map),
-    };
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(refuses).start().unwrap();
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let (diary, cancel) = (Diary::new(), CancellationToken::new());
     let writes = diary.clone();
     let reconcile = move |key: Key| {

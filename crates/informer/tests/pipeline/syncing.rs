@@ -1,6 +1,6 @@
 //! When an informer has synced, and what it says when it has not.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, all_but_bad};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::Fault;
@@ -114,11 +114,7 @@ async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let refuses = |map: ConfigMap| match map.metadata.name.as_deref() {
-        Some("bad") => Err("no".into()),
-        _ => Ok(map),
-    };
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(refuses).start().unwrap();
+    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let error = maps.synced().await.unwrap_err();
     assert!(error.is_unreadable());
     assert_eq!(
