@@ -25,7 +25,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
 const WRITERS: u64 = 10;
 /// A server is slower when it has just begun, and now and then.
-const TURNS: u64 = 10;
+const TURNS: u64 = 8;
 /// A turn that does not count is tried again, so many times in all.
 const TRIES: usize = 4;
 const QUIET: Duration = Duration::from_secs(3);

@@ -5,9 +5,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::bench::awake::Awake;
 use crate::bench::contender::Contender;
-use crate::bench::measured::{Measured, median};
+use crate::bench::measured::{Measured, calm};
 use crate::bench::options::{Effort, Options, Profile};
 use crate::bench::row::Phase;
 use crate::bench::stolen::{Ticks, calmest};
@@ -101,10 +100,9 @@ impl Parts<'_> {
 
     /// With and without a slow handler, in turn.
     fn slow(&mut self) -> Result<()> {
-        let _awake = Awake::keep();
         let (mut without, mut with) = (Vec::new(), Vec::new());
         let turns =
-            if self.contender == Contender::OursParts { self.size.slow } else { self.size.slow.div_ceil(3) };
+            if self.contender == Contender::OursParts { self.size.slow } else { self.size.slow.div_ceil(6) };
         for _ in 0..turns {
             for (sleep, p99) in [(0, &mut without), (10, &mut with)] {
                 let (told, _) = calmest(|| self.run("slow", &[self.size.milliseconds, sleep]), |_| false)?;
@@ -117,7 +115,7 @@ impl Parts<'_> {
             }
         }
         // What the machine adds is in some of them; what a slow handler would add is in all.
-        if let (Some(with), Some(without)) = (median(&with), median(&without)) {
+        if let (Some(with), Some(without)) = (calm(&with), calm(&without)) {
             self.measured.add("slow_ratio", with / without.max(0.001));
         }
         with.into_iter().for_each(|window| self.measured.add("slow_p99", window));
@@ -138,7 +136,7 @@ fn size(options: &Options) -> Size {
             events: 50_000,
             milliseconds: milliseconds / 4,
             reading: milliseconds / 4,
-            slow: 5,
+            slow: 12,
             ..full
         },
     }

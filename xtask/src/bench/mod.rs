@@ -12,7 +12,6 @@ mod plan;
 mod measured;
 mod server;
 mod stolen;
-mod awake;
 mod life;
 mod restart;
 mod micro;
@@ -101,17 +100,24 @@ pub(crate) const EVERYONE: [Program; 3] = [Program::Ours, Program::KubeRs, Progr
 /// Those that the smoke test runs: kube-rs takes too long to build for what it would show.
 pub(crate) const IN_CI: [Program; 2] = [Program::Ours, Program::ClientGo];
 
+/// Where others had more than this of the processors, ratios do not repeat.
+const MUCH: f64 = 0.15;
+
 fn footer(setting: &Setting) -> String {
     let Setting { count, rounds, checksum, server, busy, machine, stolen, is_complete: _ } = setting;
     let busy = match busy {
         Some(busy) => format!(", busy for {:.0} % of a processor at most", busy * 100.0),
         None => String::new(),
     };
+    let advice = match *stolen > MUCH {
+        true => " That is much: what is above is worth little, so run it again when they have less.",
+        false => "",
+    };
     let stolen = stolen * 100.0;
     format!(
         "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
-Others had {stolen:.0} % of the processors that this machine wanted; times are without that.
-The median of what was measured (of sizes the mean, of latencies the least), the least and the most; then its ratio to the best peer, the mean of those of the rounds, with the least and the most."
+Others had {stolen:.0} % of the processors that this machine wanted; times are without that.{advice}
+The median of what was measured (of sizes the mean, of latencies that of the calm quarter), the least and the most; then its ratio to the best peer, the mean of those of the rounds, with the least and the most."
     )
 }

@@ -105,7 +105,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
             counts: vec![10_000],
             rounds: 3,
             effort: Effort::ByTarget,
-            settle: Duration::from_millis(500),
+            settle: Duration::from_millis(250),
             hold: Duration::from_secs(1),
             ..options
         };

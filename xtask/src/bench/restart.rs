@@ -14,7 +14,7 @@ use crate::bench::stolen::Ticks;
 use crate::bench::talk::{Talk, number};
 
 /// Restarts are short, and a cache to begin from is not: there are some of each kind for each.
-const TURNS: usize = 3;
+const TURNS: usize = 2;
 
 /// Lives once to leave a cache, and then in turn when the server knows what changed since, and when it has forgotten.
 pub(crate) fn live(

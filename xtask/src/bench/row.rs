@@ -130,10 +130,8 @@ impl Row {
         match self {
             Self::W3 | Self::W4 | Self::W5 => Pace::Steady,
             Self::W1 | Self::W2 | Self::W6 => Pace::Brief,
-            Self::W7 | Self::W8 | Self::W9 | Self::W10 | Self::W11 | Self::W12 | Self::W13 | Self::W15 => {
-                Pace::Noisy
-            }
-            Self::W14 => Pace::Long,
+            Self::W7 | Self::W8 | Self::W9 | Self::W10 | Self::W12 | Self::W13 | Self::W15 => Pace::Noisy,
+            Self::W11 | Self::W14 => Pace::Long,
         }
     }
 

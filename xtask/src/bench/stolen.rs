@@ -51,8 +51,8 @@ impl Ticks {
 const CALM: f64 = 0.02;
 /// Where this much is, the next try would not be better.
 const HOPELESS: f64 = 0.2;
-/// So often is something tried again that found no calm.
-const TRIES: usize = 3;
+/// So often is something tried that found no calm.
+const TRIES: usize = 2;
 
 /// Does something that is spoilt by any theft, until there is little of it or it has been tried often enough, or until what comes of it
 /// is `clear` with any, and gives what came of the calmest try.

@@ -73,6 +73,11 @@ impl Talk {
         self.hear().with_context(|| format!("no answer to `{order}`"))
     }
 
+    /// Ends it at once: to free all that a client has, one by one, takes longer than some syncs.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.child.kill().context("it could not be ended")
+    }
+
     fn end(&mut self) -> std::io::Result<()> {
         // The end of its orders is the end of it.
         drop(self.orders.take());
