@@ -2,10 +2,10 @@
 
 use super::{
     encode::{self, Page},
+    slots::Chunk,
     watchers::{CHUNKS, Watcher, Watchers},
     world::World,
 };
-use bytes::Bytes;
 use kube_informer_bench_client::{options::Encoding, seen::now};
 use kube_informer_wire::EventType;
 use serde_json::json;
@@ -63,7 +63,7 @@ impl Query {
 }
 
 /// Begins to answer; what is to be written comes out of the channel.
-pub(super) fn answer(shared: &Arc<Shared>, query: Query, encoding: Encoding) -> mpsc::Receiver<Bytes> {
+pub(super) fn answer(shared: &Arc<Shared>, query: Query, encoding: Encoding) -> mpsc::Receiver<Chunk> {
     let (chunks, receiver) = mpsc::channel(CHUNKS);
     let watcher = Watcher { encoding, chunks };
     if query.is_streaming || !query.is_watch && query.begin == 0 {
@@ -163,7 +163,7 @@ fn each(
 }
 
 fn send(watcher: &Watcher, chunk: Vec<u8>) -> Option<()> {
-    if chunk.is_empty() { Some(()) } else { watcher.chunks.blocking_send(chunk.into()).ok() }
+    if chunk.is_empty() { Some(()) } else { watcher.chunks.blocking_send(Chunk::Ready(chunk.into())).ok() }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 use super::{
     answer::Shared,
     encode,
+    slots::Chunk,
     storm::{Rate, storm},
 };
 use kube_informer_bench_client::{session::say, usage::Usage};
@@ -77,7 +78,7 @@ fn obey(shared: &Shared, words: &[&str]) -> Result<Value, String> {
                 let mut chunk = Vec::new();
                 encode::expired(watcher.encoding, &mut chunk);
                 // Who has left hears nothing.
-                _ = watcher.chunks.blocking_send(chunk.into());
+                _ = watcher.chunks.blocking_send(Chunk::Ready(chunk.into()));
             }
             Ok(json!({}))
         }

@@ -117,7 +117,7 @@ fn respond(shared: &Arc<Shared>, request: &Request<Incoming>) -> Answer {
     let content_type = content_type(encoding, query.is_watch());
     let chunks = stream::unfold(answer(shared, query, encoding), async |mut chunks| {
         let chunk = chunks.recv().await?;
-        Some((Ok::<_, Infallible>(Frame::data(chunk)), chunks))
+        Some((Ok::<_, Infallible>(Frame::data(chunk.into_bytes())), chunks))
     });
     Response::builder()
         .header(CONTENT_TYPE, content_type)

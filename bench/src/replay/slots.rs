@@ -1,11 +1,40 @@
 //! The places in an encoded object that are written anew each time it is sent.
 
+use bytes::{Bytes, BytesMut};
+use kube_informer_bench_client::seen::now;
 use memchr::memmem;
 
 /// A version as it stands in an object before it is sent: all are of the same length.
 pub(super) const VERSION: &str = "9182736450";
 /// A time as it stands in an object before it is sent.
 pub(super) const SENT: &str = "00000000055555000000";
+/// The same as a number: an object with this is not sent yet.
+pub(super) const UNSENT: u64 = 55_555_000_000;
+
+/// What is written to somebody at once.
+#[derive(Clone, Debug)]
+pub(super) enum Chunk {
+    /// All of it stands.
+    Ready(Bytes),
+    /// One event, which says when it is written: the way from who makes it to who writes it is none of the client's.
+    Unsent(Bytes),
+}
+
+impl Chunk {
+    /// The bytes, as they are to be written now.
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Ready(bytes) => bytes,
+            Self::Unsent(bytes) => {
+                let mut bytes = bytes.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+                if let Some(at) = memmem::find(&bytes, SENT.as_bytes()) {
+                    digits(&mut bytes[at..][..SENT.len()], now());
+                }
+                bytes.freeze()
+            }
+        }
+    }
+}
 
 /// Where version and time stand in the bytes of an object.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +79,22 @@ mod tests {
         let slots = Slots::find(&object).unwrap();
         slots.fill(&mut object, 7, 12);
         assert_eq!(object, b"a0000000007b00000000000000000012c");
+    }
+
+    #[test]
+    fn what_is_not_sent_yet_is_stamped_when_it_is() {
+        let object: Bytes = format!("a{SENT}b").into();
+        assert_eq!(Chunk::Ready(object.clone()).into_bytes(), object);
+        let before = now();
+        // Others have the same one, and their own time.
+        for chunk in [Chunk::Unsent(object.clone()), Chunk::Unsent(object)] {
+            let bytes = chunk.into_bytes();
+            let sent: u64 = str::from_utf8(&bytes[1..21]).unwrap().parse().unwrap();
+            assert!((before..=now()).contains(&sent) && bytes.starts_with(b"a") && bytes.ends_with(b"b"));
+        }
+        let mut unsent = vec![b'-'; SENT.len()];
+        digits(&mut unsent, UNSENT);
+        assert_eq!(unsent, SENT.as_bytes());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use super::{
     answer::{CHUNK, Shared},
     encode,
+    slots::{Chunk, UNSENT},
     watchers::Watcher,
 };
+use bytes::Bytes;
 use kube_informer_bench_client::{options::Encoding, seen::now};
 use kube_informer_wire::EventType;
 use std::{
@@ -31,8 +33,8 @@ pub(super) fn storm(shared: &Shared, events: u64, rate: Rate) -> f64 {
                 let due = began + Duration::from_secs_f64(turn as f64 / rate);
                 thread::sleep(due.saturating_duration_since(Instant::now()));
                 let mut chunks = Chunks::default();
-                chunks.add(shared, turn, &watchers);
-                chunks.send(&watchers);
+                chunks.add(shared, (turn, UNSENT), &watchers);
+                chunks.send(&watchers, Chunk::Unsent);
             }
         }
     }
@@ -42,12 +44,12 @@ pub(super) fn storm(shared: &Shared, events: u64, rate: Rate) -> f64 {
 fn at_once(shared: &Shared, events: u64, watchers: &[Watcher]) {
     let mut chunks = Chunks::default();
     for turn in 0..events {
-        chunks.add(shared, turn, watchers);
+        chunks.add(shared, (turn, now()), watchers);
         if chunks.json.len().max(chunks.protobuf.len()) >= CHUNK {
-            chunks.send(watchers);
+            chunks.send(watchers, Chunk::Ready);
         }
     }
-    chunks.send(watchers);
+    chunks.send(watchers, Chunk::Ready);
 }
 
 /// What is to be sent, in each encoding that somebody wants.
@@ -59,12 +61,12 @@ struct Chunks {
 
 impl Chunks {
     /// Changes the next object.
-    fn add(&mut self, shared: &Shared, turn: u64, watchers: &[Watcher]) {
+    fn add(&mut self, shared: &Shared, (turn, sent): (u64, u64), watchers: &[Watcher]) {
         let index = (turn % shared.world.objects().len() as u64) as usize;
         let version = shared.world.versions().touch(index);
         for encoding in [Encoding::Json, Encoding::Protobuf] {
             if watchers.iter().any(|watcher| watcher.encoding == encoding) {
-                let object = (&shared.world.objects()[index], version, now());
+                let object = (&shared.world.objects()[index], version, sent);
                 let form = (encoding, &shared.world.form);
                 encode::event(form, EventType::Modified, object, self.of(encoding));
             }
@@ -78,13 +80,13 @@ impl Chunks {
         }
     }
 
-    fn send(&mut self, watchers: &[Watcher]) {
+    fn send(&mut self, watchers: &[Watcher], chunk_of: fn(Bytes) -> Chunk) {
         for encoding in [Encoding::Json, Encoding::Protobuf] {
-            let chunk: bytes::Bytes = std::mem::take(self.of(encoding)).into();
+            let chunk: Bytes = std::mem::take(self.of(encoding)).into();
             let wanted = watchers.iter().filter(|watcher| watcher.encoding == encoding && !chunk.is_empty());
             for watcher in wanted {
                 // Who has left hears nothing.
-                _ = watcher.chunks.blocking_send(chunk.clone());
+                _ = watcher.chunks.blocking_send(chunk_of(chunk.clone()));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Who watches, and how events get there.
 
-use bytes::Bytes;
+use super::slots::Chunk;
 use kube_informer_bench_client::options::Encoding;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
@@ -12,7 +12,7 @@ pub(super) const CHUNKS: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Watcher {
     pub(super) encoding: Encoding,
-    pub(super) chunks: mpsc::Sender<Bytes>,
+    pub(super) chunks: mpsc::Sender<Chunk>,
 }
 
 /// All open watches.

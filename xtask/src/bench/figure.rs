@@ -1,7 +1,7 @@
 //! The figures of each row: of whom they are, and what is to be reached.
 
 use crate::bench::contender::Contender as C;
-use crate::bench::row::Row;
+use crate::bench::row::{Pace, Phase, Row};
 
 /// One figure, of several contenders.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +88,21 @@ impl Figure {
 
     pub(crate) fn contenders(&self) -> impl Iterator<Item = C> + use<> {
         self.ours.iter().chain(self.peers).copied()
+    }
+
+    /// What has to run for it.
+    pub(crate) fn phase(&self) -> Phase {
+        if self.is_rush() { Phase::Rush } else { self.row.phase() }
+    }
+
+    /// How often that has to run.
+    pub(crate) fn pace(&self) -> Pace {
+        if self.is_rush() { Pace::Noisy } else { self.row.pace() }
+    }
+
+    /// Whether it is of events that come as fast as some can take them.
+    fn is_rush(&self) -> bool {
+        self.key.ends_with("_5k")
     }
 
     /// Whether a target is of this contender, or relative to it.

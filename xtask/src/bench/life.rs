@@ -69,25 +69,22 @@ pub(crate) fn live(
     if phases.contains(&Phase::Storm) {
         storm(stage, &mut client, contender, &mut measured).context("storm")?;
     }
-    if phases.contains(&Phase::Latency) {
-        for &(rate, holds, keys) in rates(stage.kind) {
-            let hold = options.hold.mul_f64(holds);
-            latency(stage, &mut client, (rate, hold, keys), &mut measured).context("latency")?;
-        }
+    for phase in [Phase::Latency, Phase::Rush].into_iter().filter(|phase| phases.contains(phase)) {
+        let (rate, holds, keys) = rate(stage.kind, phase);
+        let hold = options.hold.mul_f64(holds);
+        latency(stage, &mut client, (rate, hold, keys), &mut measured).context("latency")?;
     }
     client.kill()?;
     Ok(measured)
 }
 
-/// The rates at which latency is taken, for how long, and under which names.
-fn rates(server: Server) -> &'static [(f64, f64, [&'static str; 3])] {
-    match server {
-        Server::Replay => &[
-            (1000.0, 2.5, ["p50_1k", "p99_1k", "in_time_1k"]),
-            (5000.0, 2.5, ["p50_5k", "p99_5k", "in_time_5k"]),
-        ],
+/// The rate at which latency is taken, for how long, and under which names.
+fn rate(server: Server, phase: Phase) -> (f64, f64, [&'static str; 3]) {
+    match (server, phase) {
         // It cannot take more with its disk and this few processors.
-        Server::Real => &[(100.0, 1.0, ["p50_100", "p99_100", "in_time_100"])],
+        (Server::Real, _) => (100.0, 1.0, ["p50_100", "p99_100", "in_time_100"]),
+        (Server::Replay, Phase::Rush) => (5000.0, 2.5, ["p50_5k", "p99_5k", "in_time_5k"]),
+        (Server::Replay, _) => (1000.0, 1.0, ["p50_1k", "p99_1k", "in_time_1k"]),
     }
 }
 
@@ -97,9 +94,9 @@ fn rates(server: Server) -> &'static [(f64, f64, [&'static str; 3])] {
 /// of as many events as there are objects, and takes a quarter of the time. What takes long is given fewer: JSON in Go, and kube-rs.
 fn storms(contender: Contender, count: u64) -> (u64, u64) {
     match contender {
-        Contender::OursLazy => (6, count),
-        Contender::Go => (3, count),
-        Contender::KubeList => (3, count.div_ceil(2)),
+        Contender::OursLazy => (3, count),
+        Contender::Go => (2, count),
+        Contender::KubeList => (1, count.div_ceil(2)),
         Contender::GoJson => (1, count.div_ceil(8)),
         _ => (1, count),
     }

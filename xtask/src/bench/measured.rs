@@ -48,9 +48,12 @@ pub(crate) struct Spread {
     pub(crate) most: f64,
 }
 
-/// A client that tells less than this of what is sent in time falls behind. It is a little less than all where a collector runs now and
-/// then, and much less where there is a queue.
-pub(crate) const IN_TIME: f64 = 0.875;
+/// A client that tells less than this of what is sent in time falls behind. It is less where a collector runs now and then, and much
+/// less where there is a queue.
+pub(crate) const IN_TIME: f64 = 0.75;
+
+/// Of so many rounds some can be left out.
+const MANY: usize = 5;
 
 /// The share of moments that are calm for certain.
 const CALM: f64 = 0.25;
@@ -72,10 +75,10 @@ impl Rounds {
         self.0.iter().flat_map(|round| values(round, contender, key)).copied().collect()
     }
 
-    /// The share of events that a contender told in time, in all rounds together, if that is too little for this figure to mean anything.
+    /// The share of events that a contender told in time, if that is too little for this figure to mean anything.
     pub(crate) fn behind(&self, contender: Contender, figure: &Figure) -> Option<f64> {
         let shares = self.values(contender, figure.in_time?);
-        mean(&shares).filter(|share| *share < IN_TIME)
+        median(&shares).filter(|share| *share < IN_TIME)
     }
 
     /// How one contender stands to the best of others, of those that do not fall behind: the mean of the ratios of all rounds, with the
@@ -105,6 +108,8 @@ impl Rounds {
             })
             .collect();
         let value = match (figure.unit, each.len()) {
+            // Whole rounds have no calm moment: the best and the worst are left out, as far as there are enough.
+            (Unit::Milliseconds, MANY..) => mean_of_ratios(without_ends(&mut each.clone())),
             // What is a mean, or of the calm moments, is so of all rounds.
             (Unit::Bytes | Unit::Milliseconds, _) => whole(of)? / best,
             // Where there is one, all that there is besides counts as well.
@@ -160,6 +165,12 @@ pub(crate) fn calm(values: &[f64]) -> Option<f64> {
 /// The mean of ratios: twice and half are as far from one.
 fn mean_of_ratios(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
+}
+
+/// All but the least and the most.
+fn without_ends(values: &mut [f64]) -> &[f64] {
+    values.sort_by(f64::total_cmp);
+    &values[1..values.len() - 1]
 }
 
 /// The value in the middle; nothing where there are none.
@@ -245,14 +256,32 @@ mod tests {
     }
 
     #[test]
+    fn of_latencies_of_many_rounds_the_best_and_the_worst_do_not_count() {
+        let round = |ours: f64| vec![(Ours, vec![ours]), (Go, vec![2.0])];
+        let ratio = |all: &[f64]| {
+            let all: Vec<_> = all.iter().map(|ours| round(*ours)).collect();
+            let all: Vec<Vec<(Contender, &[f64])>> = all
+                .iter()
+                .map(|round| round.iter().map(|(who, values)| (*who, &values[..])).collect())
+                .collect();
+            let all: Vec<_> = all.iter().map(Vec::as_slice).collect();
+            rounds(&all).ratio(Ours, &[Go], &figure(Unit::Milliseconds)).unwrap()
+        };
+        let many = ratio(&[900.0, 1.0, 2.0, 4.0, 0.01]);
+        assert!((many.value - 1.0).abs() < 1e-9, "{many:?}");
+        assert_eq!((many.least, many.most), (0.005, 450.0));
+        // Of few, the calm moments of all do.
+        assert_eq!(ratio(&[900.0, 1.0, 4.0]).value, 0.5);
+    }
+
+    #[test]
     fn who_falls_behind_has_no_ratio_and_is_nobody_to_compare_with() {
         let mut rounds = rounds(&[&[(Ours, &[1.0]), (Go, &[4.0]), (KubeList, &[2.0])]]);
-        // In time in one round, and not in the other.
-        rounds.add(KubeList, Measured([("share", vec![1.0, 0.7])].into()));
+        rounds.add(KubeList, Measured([("share", vec![0.7])].into()));
         rounds.add(Go, Measured([("share", vec![1.0])].into()));
         let figure = figure(Unit::Milliseconds);
         assert_eq!(rounds.ratio(Ours, &[Go, KubeList], &figure).map(|ratio| ratio.value), Some(0.25));
-        assert_eq!((rounds.behind(KubeList, &figure), rounds.behind(Go, &figure)), (Some(0.85), None));
+        assert_eq!((rounds.behind(KubeList, &figure), rounds.behind(Go, &figure)), (Some(0.7), None));
         assert_eq!(rounds.ratio(KubeList, &[Go], &figure), None);
         // Where no share is taken, nobody falls behind.
         assert_eq!(rounds.behind(KubeList, &Figure { in_time: None, ..figure }), None);

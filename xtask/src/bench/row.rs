@@ -27,6 +27,8 @@ pub(crate) enum Phase {
     Relist,
     Storm,
     Latency,
+    /// Latency where events come as fast as some can take them.
+    Rush,
     Fanout,
     Readers,
     SlowHandler,
@@ -46,6 +48,8 @@ pub(crate) enum Pace {
     Noisy,
     /// In all rounds and some more, as far as a target rests on it: it takes a second or two, and others' figures are held against it.
     Brief,
+    /// In as many again: it takes a second, and differs most from one to the next.
+    Briefest,
 }
 
 impl Row {
@@ -129,8 +133,9 @@ impl Row {
     pub(crate) fn pace(self) -> Pace {
         match self {
             Self::W3 | Self::W4 | Self::W5 => Pace::Steady,
-            Self::W1 | Self::W2 | Self::W6 => Pace::Brief,
-            Self::W7 | Self::W8 | Self::W9 | Self::W10 | Self::W12 | Self::W13 | Self::W15 => Pace::Noisy,
+            Self::W1 | Self::W6 => Pace::Brief,
+            Self::W2 | Self::W7 | Self::W8 => Pace::Briefest,
+            Self::W9 | Self::W10 | Self::W12 | Self::W13 | Self::W15 => Pace::Noisy,
             Self::W11 | Self::W14 => Pace::Long,
         }
     }
