@@ -40,6 +40,11 @@ impl Trouble {
         Self { class, what: what.into(), advice: Vec::new() }
     }
 
+    /// What went wrong, without what may be done about it.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// Adds what may be done about it; lines stay as they are.
     #[must_use]
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {

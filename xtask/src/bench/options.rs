@@ -70,7 +70,7 @@ Usage: cargo xtask bench [ROW..] [options]
                  who does not fit into the memory of the machine is left out with a word
   compare A B..  how far the figures of two or more files of `--json`, by which targets are judged, are apart: more
                  than 15 % is marked, and fails
-  --quick        10,000 objects, short waits, 3 rounds of what a target rests on, the rest once: under five minutes
+  --quick        10,000 objects, short waits, 3 to 7 rounds of what a target rests on, the rest once: under five minutes
                  after the builds, on an idle machine
   --n N[,N..]    how many objects: 20000, 30k, 1M; several make a run each (default 100k)
   --rounds R     every client runs once a round, in turning order (default 5)

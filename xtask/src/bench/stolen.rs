@@ -9,6 +9,8 @@ use anyhow::Result;
 pub(crate) struct Ticks {
     busy: u64,
     stolen: u64,
+    /// In which nobody wanted anything.
+    idle: u64,
 }
 
 impl Ticks {
@@ -22,8 +24,8 @@ impl Ticks {
         let numbers = text.lines().next().unwrap_or_default().split_whitespace().skip(1);
         let ticks: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
         match ticks[..] {
-            [user, nice, system, _, _, hard, soft, stolen, ..] => {
-                Self { busy: user + nice + system + hard + soft, stolen }
+            [user, nice, system, idle, waiting, hard, soft, stolen, ..] => {
+                Self { busy: user + nice + system + hard + soft, stolen, idle: idle + waiting }
             }
             _ => Self::default(),
         }
@@ -33,6 +35,13 @@ impl Ticks {
     fn stolen_until(self, now: Self) -> f64 {
         let (busy, stolen) = (now.busy.saturating_sub(self.busy), now.stolen.saturating_sub(self.stolen));
         stolen as f64 / (busy + stolen).max(1) as f64
+    }
+
+    /// The share of the time from then to now that others had. Of what is idle for most of it, what was wanted is too little to tell.
+    fn taken_until(self, now: Self) -> f64 {
+        let stolen = now.stolen.saturating_sub(self.stolen);
+        let rest = (now.busy + now.idle).saturating_sub(self.busy + self.idle);
+        stolen as f64 / (rest + stolen).max(1) as f64
     }
 
     /// The share of what was wanted since then that others had.
@@ -47,21 +56,24 @@ impl Ticks {
     }
 }
 
-/// Where no more than this is stolen, latencies are of the client.
-const CALM: f64 = 0.02;
+/// Where no more than this share of the time is stolen, latencies are of the client.
+const CALM: f64 = 0.01;
 /// Where this much is, the next try would not be better.
 const HOPELESS: f64 = 0.2;
 /// So often is something tried that found no calm.
 const TRIES: usize = 2;
 
 /// Does something that is spoilt by any theft, until there is little of it or it has been tried often enough, or until what comes of it
-/// is `clear` with any, and gives what came of the calmest try.
-pub(crate) fn calmest<T>(mut attempt: impl FnMut() -> Result<T>, clear: impl Fn(&T) -> bool) -> Result<T> {
+/// is `clear` with any, and gives what came of the calmest try, and whether that was calm.
+pub(crate) fn calmest<T>(
+    mut attempt: impl FnMut() -> Result<T>,
+    clear: impl Fn(&T) -> bool,
+) -> Result<(T, bool)> {
     let mut best: Option<(f64, T)> = None;
     for _ in 0..TRIES {
         let begin = Ticks::now();
         let outcome = attempt()?;
-        let stolen = begin.stolen();
+        let stolen = begin.taken_until(Ticks::now());
         let is_enough = is_enough(stolen, clear(&outcome));
         if best.as_ref().is_none_or(|(least, _)| stolen < *least) {
             best = Some((stolen, outcome));
@@ -70,7 +82,8 @@ pub(crate) fn calmest<T>(mut attempt: impl FnMut() -> Result<T>, clear: impl Fn(
             break;
         }
     }
-    Ok(best.expect("it is tried at least once").1)
+    let (stolen, outcome) = best.expect("it is tried at least once");
+    Ok((outcome, stolen <= CALM))
 }
 
 fn is_enough(stolen: f64, is_clear: bool) -> bool {
@@ -85,9 +98,10 @@ mod tests {
     fn the_share_is_of_what_was_wanted() {
         let then = Ticks::parse("cpu  100 0 50 900 5 0 0 20 0 0\ncpu0 1 2 3\n");
         let now = Ticks::parse("cpu  150 2 60 2000 5 1 2 55 0 0\n");
-        assert_eq!(then, Ticks { busy: 150, stolen: 20 });
+        assert_eq!(then, Ticks { busy: 150, stolen: 20, idle: 905 });
         assert!((then.stolen_until(now) - 0.35).abs() < 1e-9);
-        assert!(then.stolen_until(then).abs() < 1e-9);
+        assert!((then.taken_until(now) - 0.029_166_666_666).abs() < 1e-9);
+        assert!(then.stolen_until(then).abs() < 1e-9 && then.taken_until(then).abs() < 1e-9);
     }
 
     #[test]
@@ -108,7 +122,7 @@ mod tests {
             |()| false,
         );
         assert!(outcome.is_err() && tries == 1);
-        assert_eq!(calmest(|| Ok(7), |_| false).unwrap(), 7);
+        assert_eq!(calmest(|| Ok(7), |_| false).unwrap().0, 7);
     }
 
     #[test]

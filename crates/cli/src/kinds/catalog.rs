@@ -38,6 +38,11 @@ impl Catalog {
         Ok(found)
     }
 
+    /// Whether one of the words means this kind by itself, and not as one of a category.
+    pub(crate) fn is_named(&self, kind: &Kind, words: &[String]) -> bool {
+        words.iter().any(|word| self.one(&word.to_lowercase()) == Some(kind))
+    }
+
     /// Those of the words that mean something here.
     pub(crate) fn known(&self, words: &[&str]) -> Vec<Kind> {
         let found = words.iter().filter_map(|word| self.one(word));
@@ -169,6 +174,11 @@ mod tests {
     #[test]
     fn a_category_stands_for_its_kinds() {
         assert_eq!(found("all"), "pods/v1 deployments.apps/v1");
+        let words = ["all", "Po"].map(str::to_owned);
+        let catalog = catalog();
+        let named =
+            catalog.resolve(&words).unwrap().into_iter().filter(|kind| catalog.is_named(kind, &words));
+        assert_eq!(named.map(|kind| kind.plural).collect::<Vec<_>>(), ["pods"]);
     }
 
     #[test]

@@ -21,14 +21,19 @@ pub(super) fn sorted(snapshot: &Snapshot<DynamicObject>) -> Vec<&Entry<DynamicOb
     all
 }
 
-/// Prints everything, one object after the other.
-pub(super) fn print(printer: &mut Printer, output: Output, followed: &[Followed]) -> io::Result<()> {
-    for (at, one) in followed.iter().enumerate() {
+/// Prints everything of these kinds, each with its place among all, one object after the other.
+pub(super) fn print<'f>(
+    printer: &mut Printer,
+    output: Output,
+    followed: impl Iterator<Item = (usize, &'f Followed)>,
+) -> io::Result<()> {
+    let mut is_first = true;
+    for (at, one) in followed {
         let snapshot = one.informer.snapshot();
         let entries = sorted(&snapshot);
         match output {
             Output::Table => {
-                if at > 0 {
+                if !std::mem::take(&mut is_first) {
                     printer.text("\n")?;
                 }
                 table(printer, one, &entries)?;

@@ -44,11 +44,11 @@ impl Progress {
     }
 
     /// Says what there is.
-    pub(super) fn done(&self, followed: &[Followed]) {
+    pub(super) fn done<'f>(&self, followed: impl Iterator<Item = &'f Followed>) {
         let one = |followed: &Followed| {
             format!("{} {}", grouped(followed.informer.len() as u64), followed.kind.resource())
         };
-        let all = followed.iter().map(one).collect::<Vec<_>>().join(", ");
+        let all = followed.map(one).collect::<Vec<_>>().join(", ");
         self.write(&format!(
             "{all} after {:.2} s; changes follow, Ctrl-C ends\n",
             self.began.elapsed().as_secs_f64()

@@ -63,8 +63,11 @@ enum Clock {
 async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::Result<()> {
     single(&mut asked.resources, &mut asked.following)?;
     let (began, tally) = (Instant::now(), Tally::install()?);
-    let kinds = connection.catalog().await?.resolve(&asked.resources)?;
+    let catalog = connection.catalog().await?;
+    let kinds = catalog.resolve(&asked.resources)?;
     let mut session = Session {
+        is_named: kinds.iter().map(|kind| catalog.is_named(kind, &asked.resources)).collect(),
+        left_out: Vec::new(),
         printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
         followed: prepare(&connection, &kinds, &asked)?,
         progress: Progress::new(!asked.quiet),
@@ -92,6 +95,10 @@ enum Ending {
 struct Session {
     asked: Watch,
     followed: Vec<Followed>,
+    /// Whether somebody asked for each by name: of a category, what may not be read is left out.
+    is_named: Vec<bool>,
+    /// The places of those.
+    left_out: Vec<usize>,
     printer: Printer,
     progress: Progress,
     told: Told,
@@ -101,7 +108,8 @@ impl Session {
     async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
         let mut interrupted = pin!(interruption());
         let mut over = pin!(over(self.asked.period.filter(|_| clock == Clock::SinceStart)));
-        let mut synced = pin!(synced(self.followed.clone(), self.asked.following.strategy).fuse());
+        let mut synced =
+            pin!(synced(self.followed.clone(), self.is_named.clone(), self.asked.following.strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
         let mut has_synced = false;
         // Who wants one state needs no events.
@@ -119,12 +127,14 @@ impl Session {
                 outcome = &mut synced, if !has_synced => {
                     has_synced = true;
                     self.progress.clear();
-                    self.unreadable(&outcome?);
+                    self.remark(outcome?);
+                    let (output, left_out) = (self.asked.output, &self.left_out);
+                    let there = self.followed.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
                     if self.asked.once {
-                        once::print(&mut self.printer, self.asked.output, &self.followed)?;
+                        once::print(&mut self.printer, output, there)?;
                         return Ok(Ending::Done);
                     }
-                    self.progress.done(&self.followed);
+                    self.progress.done(there.map(|(_, followed)| followed));
                     if clock == Clock::SinceComplete {
                         over.set(self::over(self.asked.period));
                     }
@@ -175,10 +185,19 @@ impl Session {
         errors.fold(trouble, |trouble, error| trouble.advise(clean(&error)))
     }
 
-    /// Tells of objects that could not be read; all others are there.
-    fn unreadable(&self, errors: &[SyncError]) {
-        for error in errors.iter().filter(|_| !self.asked.quiet) {
-            say(error.to_string());
+    /// Tells what is not there: objects that could not be read, and kinds that may not be.
+    fn remark(&mut self, remarks: Vec<Remark>) {
+        for remark in remarks {
+            let text = match remark {
+                Remark::Unreadable(error) => error.to_string(),
+                Remark::LeftOut(at, trouble) => {
+                    self.left_out.push(at);
+                    format!("{}; it is left out", trouble.what())
+                }
+            };
+            if !self.asked.quiet {
+                say(text);
+            }
         }
     }
 
@@ -194,7 +213,9 @@ impl Session {
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
             say(self.told.summary(objects, began.elapsed(), errors));
-            let late = self.followed.iter().filter(|followed| !followed.informer.has_synced()).count();
+            let late = self.followed.iter().enumerate();
+            let late =
+                late.filter(|(at, one)| !one.informer.has_synced() && !self.left_out.contains(at)).count();
             if late > 0 {
                 say(format!("{} had not become complete", count(late as u64, "cache")));
             }
@@ -228,16 +249,42 @@ fn tell(report: &Report<'_>) {
     say(clean(&format!("{}: {}; {next}", report.name, report.cause)));
 }
 
-/// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end.
-async fn synced(followed: Vec<Followed>, approach: Approach) -> Result<Vec<SyncError>, Trouble> {
-    let all = followed.iter().map(|followed| async {
+/// What is not there of what was asked for.
+#[derive(Debug)]
+enum Remark {
+    /// Objects.
+    Unreadable(SyncError),
+    /// The kind at this place.
+    LeftOut(usize, Trouble),
+}
+
+/// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end, and neither is a kind
+/// that the server refuses and that nobody has named, unless there is no other.
+async fn synced(
+    followed: Vec<Followed>,
+    is_named: Vec<bool>,
+    approach: Approach,
+) -> Result<Vec<Remark>, Trouble> {
+    let all = followed.iter().zip(is_named).enumerate().map(|(at, (followed, is_named))| async move {
         match followed.informer.synced().await {
             Ok(()) => Ok(None),
-            Err(error) if error.is_unreadable() => Ok(Some(error)),
-            Err(error) => Err(advice::of_sync(&error, &followed.kind, approach)),
+            Err(error) if error.is_unreadable() => Ok(Some(Remark::Unreadable(error))),
+            Err(error) => {
+                let trouble = advice::of_sync(&error, &followed.kind, approach);
+                if is_named || !matches!(error, SyncError::Refused { .. }) || error.is_unauthorized() {
+                    return Err(trouble);
+                }
+                followed.informer.stop().await;
+                Ok(Some(Remark::LeftOut(at, trouble)))
+            }
         }
     });
-    Ok(try_join_all(all).await?.into_iter().flatten().collect())
+    let mut remarks: Vec<_> = try_join_all(all).await?.into_iter().flatten().collect();
+    let left_out = remarks.iter().filter(|remark| matches!(remark, Remark::LeftOut(..))).count();
+    match remarks.pop_if(|_| left_out == followed.len()) {
+        Some(Remark::LeftOut(_, trouble)) => Err(trouble),
+        Some(Remark::Unreadable(_)) | None => Ok(remarks),
+    }
 }
 
 /// Waits until time is up.

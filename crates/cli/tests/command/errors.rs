@@ -2,8 +2,9 @@
 
 use crate::folder::folder;
 use crate::program::{Ended, end, informer, run};
-use crate::server::Cluster;
-use kube_devserver::{DevServer, Fault, corpus::Widgets};
+use crate::server::{Cluster, deployment, pod};
+use crate::terminal::Terminal;
+use kube_devserver::{DevServer, Fault, Verb, corpus::Widgets};
 use std::net::TcpListener;
 
 fn check(ended: &Ended, code: i32, words: &[&str]) {
@@ -41,6 +42,45 @@ async fn a_missing_right_comes_with_the_rule_that_grants_it() {
         5,
         &["in all namespaces", "kind: ClusterRole\n", "name namespaces that you may read, with -n"],
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_category_what_may_not_be_read_is_left_out() {
+    let cluster = Cluster::start().await;
+    cluster.create(pod("shop", "front")).await;
+    cluster.create(deployment("shop", "back")).await;
+    cluster.server.faults().inject(Fault::answer(403).of("deployments"));
+    let watch = async |words: &str, more: &str| {
+        let line = format!("watch {words} -A {more} --kubeconfig {}", cluster.config());
+        run(&line.split_whitespace().collect::<Vec<_>>()).await
+    };
+    let ended = watch("all", "--once -o name").await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("front") && !ended.stdout.contains("back"), "{}", ended.stdout);
+    let note = "you may not list and watch deployments.apps in all namespaces: ";
+    assert!(ended.stderr.contains(note) && ended.stderr.contains("; it is left out\n"), "{}", ended.stderr);
+    // What somebody has named is wanted.
+    check(&watch("all deploy", "--once").await, 5, &["you may not list and watch deployments.apps"]);
+    for verb in [Verb::List, Verb::Watch] {
+        cluster.server.faults().inject(Fault::answer(403).on(verb));
+    }
+    check(&watch("all", "--once").await, 5, &["you may not list and watch", "kind: ClusterRole"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_is_not_waited_for() {
+    let cluster = Cluster::start().await;
+    cluster.create(pod("shop", "front")).await;
+    cluster.server.faults().inject(Fault::answer(403).of("deployments"));
+    let mut terminal = Terminal::start(&["watch", "all", "-A", "--kubeconfig", cluster.config()], &[]);
+    let text = terminal.wait_for("changes follow");
+    assert!(text.contains("1 pods") && !text.contains("0 deployments"), "{text}");
+    cluster.delete(&pod("shop", "front")).await;
+    terminal.wait_for("deleted");
+    terminal.press("\x03");
+    let (code, text) = terminal.end();
+    assert_eq!(code, 0);
+    assert!(text.contains("1 deleted") && !text.contains("had not become complete"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
