@@ -1,6 +1,6 @@
 //! The whole cache at one moment.
 
-use super::printer::Printer;
+use super::printer::{Printer, named};
 use crate::args::Output;
 use crate::change::summary;
 use crate::follow::Followed;
@@ -32,11 +32,13 @@ pub(super) fn print<'f>(
         let snapshot = one.informer.snapshot();
         let entries = sorted(&snapshot);
         match output {
+            // Of several kinds, those of which there is nothing need no head.
+            Output::Table if entries.is_empty() && printer.prefix(at).is_some() => {}
             Output::Table => {
                 if !std::mem::take(&mut is_first) {
                     printer.text("\n")?;
                 }
-                table(printer, one, &entries)?;
+                table(printer, (at, one), &entries)?;
             }
             Output::Name => {
                 for entry in entries {
@@ -58,11 +60,19 @@ pub(super) fn print<'f>(
 const AGE: usize = 5;
 
 /// Namespace, name, age, and how each fares. The widths follow from the keys, so that each object is looked at once.
-fn table(printer: &mut Printer, followed: &Followed, entries: &[&Entry<DynamicObject>]) -> io::Result<()> {
+fn table(
+    printer: &mut Printer,
+    (at, followed): (usize, &Followed),
+    entries: &[&Entry<DynamicObject>],
+) -> io::Result<()> {
+    let prefix = printer.prefix(at);
     let now = Timestamp::now();
     let head = ["NAMESPACE", "NAME", "AGE", "STATUS"].map(str::to_owned);
     let namespace = |entry: &Entry<_>| entry.key().namespace().map(clean).unwrap_or_default();
-    let name = |entry: &Entry<_>| clean(entry.key().name());
+    let name = |entry: &Entry<_>| match &prefix {
+        Some(prefix) => named(prefix, entry.key()),
+        None => clean(entry.key().name()),
+    };
     let widest = |cell: &dyn Fn(&Entry<_>) -> String, least: &str| {
         entries.iter().map(|entry| cell(entry).chars().count()).fold(least.len(), usize::max)
     };

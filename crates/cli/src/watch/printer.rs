@@ -51,6 +51,11 @@ impl Printer {
         writeln!(self.out, "{}", named(&self.prefixes[at], key))
     }
 
+    /// What stands before the names of objects of the kind at this place, where there are others.
+    pub(super) fn prefix(&self, at: usize) -> Option<String> {
+        (self.prefixes.len() > 1).then(|| self.prefixes[at].clone())
+    }
+
     /// Writes text that is ready.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
@@ -78,7 +83,8 @@ pub(super) fn text(
     })
 }
 
-fn named(prefix: &str, key: &Key) -> String {
+/// The name of an object, with its kind as kubectl has it.
+pub(super) fn named(prefix: &str, key: &Key) -> String {
     format!("{prefix}/{}", clean(key.name()))
 }
 

@@ -57,6 +57,10 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     let ended = watch("all", "--once -o name").await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("front") && !ended.stdout.contains("back"), "{}", ended.stdout);
+    let ended = watch("all", "--once").await;
+    let lines: Vec<_> =
+        ended.lines().iter().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>()).collect();
+    assert_eq!(lines, [["NAMESPACE", "NAME"], ["shop", "pod/front"]]);
     let note = "you may not list and watch deployments.apps in all namespaces: ";
     assert!(ended.stderr.contains(note) && ended.stderr.contains("; it is left out\n"), "{}", ended.stderr);
     // What somebody has named is wanted.
