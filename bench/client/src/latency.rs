@@ -1,7 +1,7 @@
 //! How long events were on their way, in windows of some of them, and whether they came in time at all.
 //!
 //! One moment in which the machine did something else spoils the window that it falls in, and no other: what is typical
-//! of a client is in the middle of its windows.
+//! of a client is in its calm ones.
 
 /// One event that says when it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

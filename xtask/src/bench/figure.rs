@@ -195,7 +195,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     parts(Row::W10, "writes_10", "beside 10", Unit::PerSecond)
         .to_reach(&[target(C::OursParts, Limit::Least(100_000.0))]),
     parts(Row::W11, "slow_p99", "p99 of the others", Unit::Milliseconds),
-    // "Unchanged" with room for the noise of two short runs.
+    // "Unchanged" with room for the noise of short runs.
     parts(Row::W11, "slow_ratio", "p99, over without", Unit::Times)
         .to_reach(&[target(C::OursParts, Limit::Most(1.5))]),
     parts(Row::W11, "slow_delivered", "told in time", Unit::Share),

@@ -218,9 +218,9 @@ fn latency(
     };
     // Who falls behind does so in the calm, too.
     let is_behind = |done: &Value| number(done, "in_time").is_ok_and(|share| share < IN_TIME);
-    let (done, is_calm) = calmest(attempt, is_behind)?;
+    let (done, is_good) = calmest(attempt, is_behind)?;
     // What others did is no figure of this client.
-    if !is_calm {
+    if !is_good {
         return Ok(());
     }
     for (key, name) in [(p50, "p50"), (p99, "p99")] {

@@ -106,7 +106,7 @@ impl Parts<'_> {
         for _ in 0..turns {
             for (sleep, p99) in [(0, &mut without), (10, &mut with)] {
                 let run = || self.run("slow", &[self.size.milliseconds, sleep]);
-                // Of many, some are calm.
+                // In a quick run there are many, of which some are calm.
                 let ((told, _), _) = calmest(run, |_| false)?;
                 // A latency of nothing that was told is no figure.
                 p99.extend(numbers(&told, "p99")?);

@@ -71,7 +71,7 @@ fn entry(options: &Options, contender: Contender) -> Entry {
     Entry { contender, phases }
 }
 
-/// What takes many seconds, and no target rests on it, or none that could be told apart in a few of them.
+/// What takes many seconds, and no target rests on it, or one that would be met or missed by chance in so few.
 fn is_spared(figure: &Figure, contender: Contender) -> bool {
     match contender {
         Contender::GoJson => true,
@@ -129,7 +129,10 @@ mod tests {
         assert_eq!(quick(Contender::OursCompact), [(Phase::Sync, 11), (Phase::Relist, 9), (Phase::Storm, 1)]);
         assert_eq!(quick(Contender::OursStripped), [(Phase::Sync, 4)]);
         // What takes long, and no target rests on it, is left to a full run; and so is what is as much as one can take.
-        assert!(quick(Contender::OursLazy).contains(&(Phase::Rush, 7)));
+        let lazy = quick(Contender::OursLazy);
+        assert!(lazy.contains(&(Phase::Rush, 7)), "{lazy:?}");
+        assert!(lazy.contains(&(Phase::Latency, 11)) && lazy.contains(&(Phase::Storm, 11)), "{lazy:?}");
+        assert!(quick(Contender::OursParts).contains(&(Phase::SlowHandler, 1)));
         assert!(quick(Contender::Ours).iter().all(|(phase, _)| *phase != Phase::Rush));
         assert_eq!(quick(Contender::GoJson), []);
         assert_eq!(quick(Contender::OursJson), [(Phase::Sync, 9)]);
@@ -163,5 +166,7 @@ mod tests {
     #[test]
     fn a_real_server_has_no_relists() {
         assert_eq!(phases("--real W5 --rounds 2", Contender::Ours), [(Phase::Sync, 2)]);
+        // And one rate.
+        assert_eq!(phases("--real W8 --rounds 2", Contender::Ours), [(Phase::Latency, 2)]);
     }
 }

@@ -37,11 +37,13 @@ pub(crate) fn all(
     plan: &[plan::Entry],
     keep: &mut dyn FnMut(&Setting, &Rounds) -> Result<()>,
 ) -> Result<(Setting, Rounds)> {
+    let turns = plan::turns(plan);
+    let of = turns.last().map_or(0, |turn| turn.round + 1);
     let mut servers = Servers::default();
     let mut rounds = Rounds::default();
     let mut setting = Setting {
         count,
-        rounds: rig.options.rounds,
+        rounds: of,
         busy: None,
         checksum: "none".to_owned(),
         server: "no server",
@@ -50,8 +52,6 @@ pub(crate) fn all(
         stolen: 0.0,
     };
     let begin = Ticks::now();
-    let turns = plan::turns(plan);
-    let of = turns.last().map_or(0, |turn| turn.round + 1);
     for (at, turn) in turns.iter().enumerate() {
         let (contender, round) = (turn.contender, turn.round + 1);
         if at == 0 || turns[at - 1].round != turn.round {

@@ -42,13 +42,13 @@ pub(crate) enum Phase {
 pub(crate) enum Pace {
     /// Once: it takes long, and has several turns.
     Long,
-    /// Twice: memory.
+    /// In a few rounds: memory.
     Steady,
     /// In all rounds, as far as a target rests on it.
     Noisy,
     /// In all rounds and some more, as far as a target rests on it: it takes a second or two, and others' figures are held against it.
     Brief,
-    /// In as many again: it takes a second, and differs most from one to the next.
+    /// In twice as many more: it takes a second, and differs most from one to the next.
     Briefest,
 }
 

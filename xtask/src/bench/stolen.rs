@@ -64,7 +64,7 @@ const HOPELESS: f64 = 0.2;
 const TRIES: usize = 2;
 
 /// Does something that is spoilt by any theft, until there is little of it or it has been tried often enough, or until what comes of it
-/// is `clear` with any, and gives what came of the calmest try, and whether that was calm.
+/// is `clear` with any, and gives what came of the calmest try, and whether that is of the client alone.
 pub(crate) fn calmest<T>(
     mut attempt: impl FnMut() -> Result<T>,
     clear: impl Fn(&T) -> bool,
@@ -83,7 +83,12 @@ pub(crate) fn calmest<T>(
         }
     }
     let (stolen, outcome) = best.expect("it is tried at least once");
-    Ok((outcome, stolen <= CALM))
+    let is_good = is_good(stolen, clear(&outcome));
+    Ok((outcome, is_good))
+}
+
+fn is_good(stolen: f64, is_clear: bool) -> bool {
+    stolen <= CALM || is_clear
 }
 
 fn is_enough(stolen: f64, is_clear: bool) -> bool {
@@ -129,5 +134,7 @@ mod tests {
     fn what_is_calm_hopeless_or_clear_is_not_tried_again() {
         assert!(is_enough(CALM, false) && is_enough(HOPELESS * 1.01, false));
         assert!(!is_enough(HOPELESS, false) && is_enough(HOPELESS, true));
+        // What is hopeless is no figure, unless it is clear all the same.
+        assert!(is_good(CALM, false) && !is_good(HOPELESS * 1.01, false) && is_good(HOPELESS * 1.01, true));
     }
 }

@@ -51,18 +51,19 @@ fn judge(figure: &Figure, rounds: &Rounds, target: &Target) -> Option<Judged> {
     let (value, is_behind) =
         (rounds.values(target.of, figure.key), rounds.behind(target.of, figure).is_some());
     let names = |peers: &[Contender]| peers.iter().map(|peer| peer.name()).collect::<Vec<_>>().join(" and ");
-    let peers = target.limit.peers();
-    let ran = |peer: &&Contender| !rounds.values(**peer, figure.key).is_empty();
+    let all = target.limit.peers();
+    let ran = |peer: &Contender| !rounds.values(*peer, figure.key).is_empty();
+    let peers: Vec<_> = all.iter().copied().filter(ran).collect();
+    if peers.is_empty() && !all.is_empty() {
+        return None;
+    }
     let text = match target.limit {
         Limit::Most(most) => format!("<= {}", figure.unit.show(most)),
         Limit::Least(least) => format!(">= {}", figure.unit.show(least)),
-        Limit::MostTimes(most, _) => format!("<= {most}x {}", names(peers)),
-        Limit::LeastTimes(least, _) => format!(">= {least}x {}", names(peers)),
+        Limit::MostTimes(most, _) => format!("<= {most}x {}", names(&peers)),
+        Limit::LeastTimes(least, _) => format!(">= {least}x {}", names(&peers)),
     };
-    if !peers.is_empty() && peers.iter().find(ran).is_none() {
-        return None;
-    }
-    let reached = match (is_behind, peers) {
+    let reached = match (is_behind, peers.as_slice()) {
         (true, _) => None,
         (false, []) => Some(typical(figure.unit, &value)?),
         (false, peers) => rounds.ratio(target.of, peers, figure).map(|ratio| ratio.value),
@@ -129,6 +130,19 @@ mod tests {
         assert_eq!(lines[0].targets, [judged(None, false)]);
         let lines = of(&values, &[(Contender::Ours, 1.0), (Contender::Go, 0.6)]);
         assert_eq!(lines[0].targets, [judged(None, true)]);
+    }
+
+    #[test]
+    fn a_target_names_those_who_ran() {
+        const BOTH: &[Contender] = &[Contender::KubeList, Contender::Go];
+        const TARGETS: &[Target] = &[Target { of: Contender::Ours, limit: Limit::MostTimes(0.5, BOTH) }];
+        let mut rounds = Rounds::default();
+        rounds.begin();
+        for (contender, value) in [(Contender::Ours, 1.0), (Contender::Go, 2.0)] {
+            rounds.add(contender, Measured([("key", vec![value])].into()));
+        }
+        let lines = lines(&Figure { targets: TARGETS, ..FIGURE }, &rounds);
+        assert_eq!(lines[0].targets, [judged(Some(0.5), true)]);
     }
 
     #[test]

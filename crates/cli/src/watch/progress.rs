@@ -37,7 +37,7 @@ impl Progress {
             followed.iter().map(arrived).fold(Arrived { objects: 0, expected: Some(0) }, Arrived::and);
         let waiting: Vec<_> = followed
             .iter()
-            .filter(|followed| !followed.informer.has_synced())
+            .filter(|followed| !followed.informer.has_synced() && !followed.informer.is_stopped())
             .map(|followed| followed.kind.resource())
             .collect();
         self.write(&line(arrived, self.began.elapsed().as_secs_f64(), &waiting.join(", ")));

@@ -178,7 +178,8 @@ impl Session {
 
     /// Who asked for everything has got nothing in time.
     fn late(&self) -> Trouble {
-        let late = self.followed.iter().filter(|followed| !followed.informer.has_synced());
+        let is_late = |one: &&Followed| !one.informer.has_synced() && !one.informer.is_stopped();
+        let late = self.followed.iter().filter(is_late);
         let names: Vec<_> = late.clone().map(|followed| followed.kind.resource()).collect();
         let trouble = Trouble::new(Class::Other, format!("not complete in time: {}", names.join(", ")));
         let errors = late.filter_map(|followed| followed.informer.status().last_error);
@@ -202,20 +203,20 @@ impl Session {
     }
 
     fn finish(&self, ending: Ending, began: Instant, tally: &Tally) -> anyhow::Result<()> {
+        let there = self.followed.iter().enumerate().filter(|(at, _)| !self.left_out.contains(at));
+        let there: Vec<_> = there.map(|(_, followed)| followed.clone()).collect();
         if let Some(path) = &self.asked.dump {
-            files::dump(path, &self.followed)?;
+            files::dump(path, &there)?;
         }
         if let Some(path) = &self.asked.stats {
-            files::stats(path, &Stats::of(&self.followed, &self.asked.following, self.told, tally))?;
+            files::stats(path, &Stats::of(&there, &self.asked.following, self.told, tally))?;
         }
         if ending == Ending::Stopped && !self.asked.quiet {
-            let objects = self.followed.iter().map(|followed| followed.informer.len() as u64).sum();
+            let objects = there.iter().map(|followed| followed.informer.len() as u64).sum();
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
             say(self.told.summary(objects, began.elapsed(), errors));
-            let late = self.followed.iter().enumerate();
-            let late =
-                late.filter(|(at, one)| !one.informer.has_synced() && !self.left_out.contains(at)).count();
+            let late = there.iter().filter(|followed| !followed.informer.has_synced()).count();
             if late > 0 {
                 say(format!("{} had not become complete", count(late as u64, "cache")));
             }
@@ -259,7 +260,7 @@ enum Remark {
 }
 
 /// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end, and neither is a kind
-/// that the server refuses and that nobody has named, unless there is no other.
+/// that may not be read and that nobody has named, unless there is no other.
 async fn synced(
     followed: Vec<Followed>,
     is_named: Vec<bool>,
@@ -271,7 +272,7 @@ async fn synced(
             Err(error) if error.is_unreadable() => Ok(Some(Remark::Unreadable(error))),
             Err(error) => {
                 let trouble = advice::of_sync(&error, &followed.kind, approach);
-                if is_named || !matches!(error, SyncError::Refused { .. }) || error.is_unauthorized() {
+                if is_named || !error.is_forbidden() {
                     return Err(trouble);
                 }
                 followed.informer.stop().await;

@@ -5,6 +5,7 @@ use crate::program::{Ended, end, informer, run};
 use crate::server::{Cluster, deployment, pod};
 use crate::terminal::Terminal;
 use kube_devserver::{DevServer, Fault, Verb, corpus::Widgets};
+use serde_json::Value;
 use std::net::TcpListener;
 
 fn check(ended: &Ended, code: i32, words: &[&str]) {
@@ -61,6 +62,11 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     let lines: Vec<_> =
         ended.lines().iter().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>()).collect();
     assert_eq!(lines, [["NAMESPACE", "NAME"], ["shop", "pod/front"]]);
+    // In the figures, it is as if nobody had asked for it.
+    let stats = folder().join("stats.json");
+    watch("all", &format!("--once -q --stats {}", stats.display())).await;
+    let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+    assert!(stats["sync_seconds"].is_number() && stats["objects"] == 1, "{stats}");
     let note = "you may not list and watch deployments.apps in all namespaces: ";
     assert!(ended.stderr.contains(note) && ended.stderr.contains("; it is left out\n"), "{}", ended.stderr);
     // What somebody has named is wanted.
@@ -69,6 +75,10 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
         cluster.server.faults().inject(Fault::answer(403).on(verb));
     }
     check(&watch("all", "--once").await, 5, &["you may not list and watch", "kind: ClusterRole"]);
+    // A question that is wrong is wrong for each of them.
+    cluster.server.faults().clear();
+    cluster.server.faults().inject(Fault::answer(400).of("deployments"));
+    check(&watch("all", "--once").await, 1, &["cannot follow deployments.apps: the server answered 400"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
