@@ -111,7 +111,7 @@ impl Session {
         let mut synced =
             pin!(synced(self.followed.clone(), self.is_named.clone(), self.asked.following.strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
-        let mut has_synced = false;
+        let (mut has_synced, mut has_ended) = (false, false);
         // Who wants one state needs no events.
         let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
         let mut events = events(followed, Pace::Every);
@@ -128,6 +128,7 @@ impl Session {
                     has_synced = true;
                     self.progress.clear();
                     self.remark(outcome?);
+                    anyhow::ensure!(!has_ended, "every informer has broken down");
                     let (output, left_out) = (self.asked.output, &self.left_out);
                     let there = self.followed.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
                     if self.asked.once {
@@ -139,8 +140,13 @@ impl Session {
                         over.set(self::over(self.asked.period));
                     }
                 }
-                next = events.next(), if !self.asked.once => {
-                    let Some((at, event)) = next else { anyhow::bail!("every informer has broken down") };
+                next = events.next(), if !self.asked.once && !has_ended => {
+                    let Some((at, event)) = next else {
+                        anyhow::ensure!(!has_synced, "every informer has broken down");
+                        // Why, is told by what waits for them to be complete.
+                        has_ended = true;
+                        continue;
+                    };
                     self.event(at, &event)?;
                     let more = std::iter::from_fn(|| events.next().now_or_never().flatten());
                     for (at, event) in more.take(BATCH) {

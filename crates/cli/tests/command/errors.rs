@@ -74,7 +74,9 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     for verb in [Verb::List, Verb::Watch] {
         cluster.server.faults().inject(Fault::answer(403).on(verb));
     }
-    check(&watch("all", "--once").await, 5, &["you may not list and watch", "kind: ClusterRole"]);
+    for more in ["--once", ""] {
+        check(&watch("all", more).await, 5, &["you may not list and watch", "kind: ClusterRole"]);
+    }
     // A question that is wrong is wrong for each of them.
     cluster.server.faults().clear();
     cluster.server.faults().inject(Fault::answer(400).of("deployments"));
