@@ -202,7 +202,9 @@ where
     E: fmt::Display,
 {
     while let Some(Some(key)) = cancel.run_until_cancelled(queue.get()).await {
-        let outcome = AssertUnwindSafe(async { reconcile(Key::clone(&key)).await }).catch_unwind().await;
+        // What an error says is its author's work, too.
+        let outcome = async { reconcile(Key::clone(&key)).await.map_err(|error| error.to_string()) };
+        let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
         match outcome {
             Ok(Ok(next)) => {
                 queue.forget(&key);

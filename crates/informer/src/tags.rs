@@ -24,6 +24,12 @@ pub(crate) struct Tags {
     pub(crate) tags: Vec<Tag>,
 }
 
+#[cfg(feature = "compact")]
+impl Tags {
+    /// As many indexes as no store has: the tags are worked out anew.
+    pub(crate) const OF_NONE: usize = 0;
+}
+
 /// Works out the tags of an object, if there are indexes that look at objects, or labels are kept.
 #[cfg(feature = "compact")]
 pub(crate) struct Tagger<K> {

@@ -44,6 +44,8 @@ struct Compared {
 #[derive(Debug, Clone, PartialEq)]
 struct Target {
     name: String,
+    /// The same in all runs, whoever of the peers was there to be held against.
+    key: String,
     /// Whether it is a time or a rate that no peer stands beside: as much a figure of the machine, at that hour.
     is_absolute: bool,
     /// What it may be at most, if it is that.
@@ -83,17 +85,17 @@ pub(crate) fn run(files: &[PathBuf]) -> Result<usize> {
 /// The targets that all runs have, and how many there are besides.
 fn compare(runs: &[Value]) -> Result<(Vec<Compared>, usize)> {
     let runs = runs.iter().map(targets).collect::<Result<Vec<_>>>()?;
-    let names: BTreeSet<_> = runs.iter().flatten().map(|target| &target.name).collect();
+    let keys: BTreeSet<_> = runs.iter().flatten().map(|target| &target.key).collect();
     let of =
-        |run: &[Target], name: &str| run.iter().find(|other| other.name == name).map(|target| target.reached);
+        |run: &[Target], key: &str| run.iter().find(|other| other.key == key).map(|target| target.reached);
     let mut compared = Vec::new();
     // In the order of the table.
     for target in runs.first().context("there is nothing to compare")? {
-        let reached: Option<Vec<_>> = runs.iter().map(|run| of(run, &target.name)).collect();
+        let reached: Option<Vec<_>> = runs.iter().map(|run| of(run, &target.key)).collect();
         compared.extend(reached.map(|reached| Compared { target: target.clone(), reached }));
     }
     ensure!(!compared.is_empty(), "these runs have no target in common");
-    let alone = names.len() - compared.len();
+    let alone = keys.len() - compared.len();
     Ok((compared, alone))
 }
 
@@ -113,11 +115,13 @@ fn targets(run: &Value) -> Result<Vec<Target>> {
                 let words = [&figure["row"], &figure["figure"], &figure["contender"], &target["target"]];
                 let [row, key, contender, limit] = words.map(|word| word.as_str().unwrap_or_default());
                 let name = format!("{row:<4} {key:<22} {contender:<18} {limit:<36} of {objects}");
+                let number: Vec<_> = limit.split(' ').take(2).collect();
+                let key = format!("{row} {key} {contender} {} {objects}", number.join(" "));
                 let is_time =
                     matches!(figure["unit"].as_str(), Some("Seconds" | "Nanoseconds" | "PerSecond"));
                 // A target that is relative names its peers behind an `x`.
                 let is_absolute = is_time && !limit.contains("x ");
-                found.push(Target { name, is_absolute, most: target["most"].as_f64(), reached });
+                found.push(Target { name, key, is_absolute, most: target["most"].as_f64(), reached });
             }
         }
     }
@@ -234,6 +238,15 @@ mod tests {
         let (compared, alone) = compare(&[one.clone(), two]).unwrap();
         assert_eq!((compared.len(), alone), (1, 1));
         assert!(compare(&[one, json!([])]).is_err());
+    }
+
+    #[test]
+    fn a_peer_that_was_left_out_once_leaves_the_target_what_it_is() {
+        let (one, mut other) = (run(&[("whole", Some(1.0))]), run(&[("whole", Some(2.0))]));
+        other[0]["figures"][0]["targets"][0]["target"] = "<= 0.5x kube-rs list and client-go".into();
+        assert_eq!(near(&[one.clone(), other.clone()]), [false]);
+        other[0]["figures"][0]["targets"][0]["target"] = "<= 0.6x client-go".into();
+        assert!(compare(&[one, other]).is_err());
     }
 
     #[test]

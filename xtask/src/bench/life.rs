@@ -11,6 +11,7 @@ use crate::bench::contender::Contender;
 use crate::bench::measured::{IN_TIME, Measured};
 use crate::bench::memory;
 use crate::bench::options::{Options, Server};
+use crate::bench::processors::Together;
 use crate::bench::row::Phase;
 use crate::bench::server;
 use crate::bench::stolen::{Ticks, calmest};
@@ -69,6 +70,10 @@ pub(crate) fn live(
     for phase in [Phase::Latency, Phase::Rush].into_iter().filter(|phase| phases.contains(phase)) {
         let (rate, holds, keys) = rate(stage.kind, phase);
         let hold = options.hold.mul_f64(holds);
+        // What is as much as a client takes has all processors.
+        let held = [stage.server.id(), client.id()];
+        let _together =
+            ((stage.kind, phase) == (Server::Replay, Phase::Latency)).then(|| Together::hold(&held));
         latency(stage, &mut client, (rate, hold, keys), &mut measured).context("latency")?;
     }
     client.kill()?;

@@ -12,6 +12,7 @@ mod plan;
 mod measured;
 mod server;
 mod stolen;
+mod processors;
 mod life;
 mod restart;
 mod micro;
@@ -117,7 +118,7 @@ fn footer(setting: &Setting) -> String {
     format!(
         "{count} objects, {rounds} rounds, checksum {checksum}; {server}{busy}
 {machine}
-Others had {stolen:.0} % of the processors that this machine wanted; times are without that, and latencies (but for W11) of moments in which they had 1 % at most.{advice}
+Others had {stolen:.0} % of the processors that this machine wanted; times are without that, and latencies (but for W11) of moments in which they had 2 % at most.{advice}
 The median of what was measured (of sizes the mean, of latencies that of the calm quarter), the least and the most; then its ratio to the best peer, the mean of those of the rounds, with the least and the most."
     )
 }

@@ -104,7 +104,9 @@ impl Row {
             Self::W5 => "peak memory over a cold sync and over a relist, relative to steady",
             Self::W6 => "relist with 0.1 % changed",
             Self::W7 => "storm of changes on a full store, one handler, one index",
-            Self::W8 => "from the server's write to the handler, at 1k and 5k events/s",
+            Self::W8 => {
+                "from the server's write to the handler, at 1k events/s on one processor and at 5k on all"
+            }
             Self::W9 => "decoded events to 1, 10 and 100 handlers",
             Self::W10 => "one writer beside 0, 1 and 10 who list everything, 10,000 objects",
             Self::W11 => "one slow handler (10 ms) among ten at 5k events/s",

@@ -57,7 +57,7 @@ impl Ticks {
 }
 
 /// Where no more than this share of the time is stolen, latencies are of the client.
-const CALM: f64 = 0.01;
+const CALM: f64 = 0.02;
 /// Where this much is, the next try would not be better.
 const HOPELESS: f64 = 0.2;
 /// So often is something tried that found no calm.

@@ -68,6 +68,8 @@ pub(crate) enum Output {
     Name,
     /// One JSON document a line
     Json,
+    /// The same as YAML, each document after ---
+    Yaml,
     /// Old and new, field by field
     Diff,
 }

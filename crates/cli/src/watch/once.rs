@@ -45,7 +45,7 @@ pub(super) fn print<'f>(
                     printer.name(at, entry.key())?;
                 }
             }
-            Output::Json | Output::Diff => {
+            Output::Json | Output::Yaml | Output::Diff => {
                 for entry in entries {
                     let object = entry.object().into();
                     printer.event((at, &one.kind), &Event::Added { object, initial: true })?;

@@ -5,6 +5,7 @@ use super::{
     table::{Look, diff_lines, line},
 };
 use crate::args::Output;
+use crate::change::yaml;
 use crate::kinds::Kind;
 use crate::paint::Paint;
 use crate::safe::{clean, clean_json};
@@ -78,6 +79,7 @@ pub(super) fn text(
         Output::Table => line(look, kind, event, &Zoned::now()),
         Output::Diff => diff_lines(look, kind, event, &Zoned::now()),
         Output::Json => clean_json(&document(kind, event, Timestamp::now()).to_string()),
+        Output::Yaml => format!("---\n{}", yaml(&document(kind, event, Timestamp::now())).join("\n")),
         // A cache has no object without a name.
         Output::Name => named(prefix, &event.object().key().ok()?),
     })
@@ -97,7 +99,7 @@ pub(crate) fn shown(kind: &Kind, old: &Arc<DynamicObject>, new: &Arc<DynamicObje
         Event::Deleted { old, last_known: new, observed: true },
     ];
     let look = Look { paint: Paint::Plain, kinds: Some(16) };
-    let forms = [Output::Table, Output::Diff, Output::Json, Output::Name];
+    let forms = [Output::Table, Output::Diff, Output::Json, Output::Yaml, Output::Name];
     let texts = events.iter().flat_map(|event| {
         forms.iter().filter_map(move |form| text(*form, look, (&kind.prefix(), kind), event))
     });

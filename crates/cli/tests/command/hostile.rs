@@ -111,7 +111,7 @@ fn check(ended: &Ended, name: &str) {
 #[tokio::test]
 async fn names_from_a_server_are_shown_as_text() {
     let server = Evil::start().await;
-    for form in ["table", "diff", "json", "name"] {
+    for form in ["table", "diff", "json", "yaml", "name"] {
         let ended = server.run(&["watch", "pods", "-A", "--initial", "-o", form, "--for", "2s"]).await;
         assert!(ended.stdout.contains("owned"), "{form}: {ended:?}");
         check(&ended, form);

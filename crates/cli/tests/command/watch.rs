@@ -246,3 +246,26 @@ async fn without_a_subcommand_there_is_a_glimpse_that_ends() {
     assert_eq!(ended.code, Some(0));
     assert!(!ended.stdout.is_empty() && ended.stderr.contains("a glimpse"), "{}", ended.stderr);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn yaml_has_what_json_has() {
+    let cluster = shop().await;
+    let documents = async |form: &str| {
+        let arguments =
+            ["watch", "pods,deploy", "-A", "--once", "-o", form, "--kubeconfig", cluster.config()];
+        let ended = run(&arguments).await;
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{form}");
+        ended.stdout
+    };
+    let timeless = |mut document: Value| {
+        document["time"] = Value::Null;
+        document
+    };
+    let json = documents("json").await;
+    let json: Vec<Value> = json.lines().map(|line| timeless(serde_json::from_str(line).unwrap())).collect();
+    let yaml = documents("yaml").await;
+    let yaml = yaml.strip_prefix("---\n").unwrap().split("\n---\n");
+    let yaml: Vec<Value> = yaml.map(|text| timeless(serde_saphyr::from_str(text).unwrap())).collect();
+    assert_eq!(json.len(), 5);
+    assert_eq!(yaml, json);
+}

@@ -253,6 +253,26 @@ fn what_was_known_when_a_list_came_and_is_gone_when_it_is_applied_comes_back() {
 }
 
 #[test]
+fn an_index_that_is_added_while_an_object_is_looked_through_has_it_too() {
+    let mut world = World::new(Keep::Compact, |builder| builder.keep_labels(), true);
+    let store = world.store.clone();
+    world.decoder = Decoder::new(|raw| Ok(raw.decode(ManagedFields::Keep)?)).probe(move |raw, see| {
+        let name = |pod: &Pod| pod.metadata.name.clone();
+        // The first one is looked through while it is added, and the others after it.
+        _ = store.add_index("name", name);
+        see(raw.decode::<Pod>(ManagedFields::Keep)?.metadata.labels.as_ref());
+        Ok(())
+    });
+    let labels = Labels::from([("a".to_owned(), "1".to_owned())]);
+    world.truth.extend((0..20).map(|name| (key(name), labels.clone())));
+    world.list(|_| true);
+    for name in 0..20 {
+        assert_eq!(world.store.by_index("name", &format!("p{name}")).unwrap().len(), 1, "{name}");
+    }
+    assert_eq!(world.store.matching_keys(&"a=1".parse().unwrap()).len(), 20);
+}
+
+#[test]
 fn an_object_that_a_list_shows_takes_three_words() {
     assert_eq!(size_of::<(Key, Shown<Pod>)>(), 3 * size_of::<usize>());
 }

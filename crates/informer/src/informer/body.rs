@@ -20,7 +20,7 @@ use crate::{
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
@@ -297,21 +297,35 @@ pub(super) struct Pump<K> {
     saver: Option<Arc<Saver<K>>>,
 }
 
+/// Of what there is news.
+fn heard_of<K>(entries: &[Entry<K>]) -> impl Iterator<Item = &Key> {
+    entries.iter().filter_map(|entry| match entry {
+        Entry::Deltas(deltas) => Some(deltas.key()),
+        Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark | Entry::Resumed => None,
+    })
+}
+
+/// What the last list of a batch could not read, and of which there is no news behind it; nothing where there is no list.
+fn unread<K>(entries: &[Entry<K>]) -> Option<Vec<Key>> {
+    let (at, mut unreadable) = entries.iter().enumerate().rev().find_map(|(at, entry)| match entry {
+        Entry::Replaced { listing, .. } => Some((at, listing.unreadable.clone())),
+        Entry::Resumed => Some((at, Vec::new())),
+        Entry::Deltas(_) | Entry::Resync | Entry::Bookmark => None,
+    })?;
+    if !unreadable.is_empty() {
+        let heard: KeyMap<()> = heard_of(&entries[at..]).map(|key| (key.clone(), ())).collect();
+        unreadable.retain(|key| !heard.contains_key(key));
+    }
+    Some(unreadable)
+}
+
 impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
     async fn process(&mut self, batch: Batch<K>) -> Result<(), BoxError> {
         self.hub.metrics.queue_depth.set(self.fifo.load() as f64);
         self.hub.room().await;
         let now = Instant::now();
-        let keys = batch.entries.iter().filter_map(|entry| match entry {
-            Entry::Deltas(deltas) => Some(deltas.key()),
-            Entry::Replaced { .. } | Entry::Resync | Entry::Bookmark | Entry::Resumed => None,
-        });
-        self.progress.heard_of(self.number, keys);
-        let list = batch.entries.iter().rev().find_map(|entry| match entry {
-            Entry::Replaced { listing, .. } => Some(listing.unreadable.clone()),
-            Entry::Resumed => Some(Vec::new()),
-            Entry::Deltas(_) | Entry::Resync | Entry::Bookmark => None,
-        });
+        self.progress.heard_of(self.number, heard_of(&batch.entries));
+        let list = unread(&batch.entries);
         let extent = self.namespace.as_deref().map_or(Extent::Everything, Extent::Namespace);
         #[cfg(feature = "saved")]
         let (is_complete, is_whole, own) = (batch.is_complete, list.is_some(), batch.version.clone());
@@ -334,6 +348,9 @@ impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
             let handled = self.hub.handled();
             let version = own;
             saver.applied(Moment { version, is_complete, has_gaps, is_whole, snapshot, position, handled });
+            if self.hub.is_handled_for_good(handled) {
+                saver.ends();
+            }
         }
         applied.done();
         let is_complete = list.is_some_and(|unreadable| self.progress.listed(self.number, unreadable));

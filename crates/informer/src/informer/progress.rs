@@ -3,7 +3,7 @@
 use super::sync_error::SyncError;
 use crate::reflector::{Cause, Outlook, Report};
 use kube_core::Status;
-use kube_informer_wire::{Key, ResourceVersion, StatusExt};
+use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
@@ -23,7 +23,7 @@ struct Source {
     version: Option<ResourceVersion>,
     has_listed: bool,
     refusal: Option<Box<Status>>,
-    unreadable: Vec<Key>,
+    unreadable: KeyMap<()>,
     /// What was wrong with the first object that could not be read since the last list.
     first: Option<String>,
     /// What was wrong with the first that the last list left out.
@@ -99,7 +99,7 @@ impl Progress {
         source.has_listed = true;
         source.refusal = None;
         source.left_out = std::mem::take(&mut source.first);
-        source.unreadable = unreadable;
+        source.unreadable = unreadable.into_iter().map(|key| (key, ())).collect();
         !was_complete && sources.iter().all(|source| source.has_listed)
     }
 
@@ -107,7 +107,7 @@ impl Progress {
     pub(super) fn heard_of<'k>(&self, source: usize, keys: impl Iterator<Item = &'k Key>) {
         let unreadable = &mut self.sources()[source].unreadable;
         if !unreadable.is_empty() {
-            keys.for_each(|key| unreadable.retain(|known| known != key));
+            keys.for_each(|key| _ = unreadable.remove(key));
         }
     }
 
@@ -133,10 +133,12 @@ impl Progress {
             return Verdict::Failed(end.clone());
         }
         if sources.iter().all(|source| source.has_listed) {
-            let keys: Vec<_> = sources.iter().flat_map(|source| source.unreadable.iter().cloned()).collect();
+            let mut keys: Vec<_> =
+                sources.iter().flat_map(|source| source.unreadable.keys().cloned()).collect();
             if keys.is_empty() {
                 return Verdict::Synced;
             }
+            keys.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
             let first = sources.iter().find_map(|source| source.left_out.clone()).unwrap_or_default();
             return Verdict::Failed(SyncError::Unreadable { resource: resource(), keys, first });
         }

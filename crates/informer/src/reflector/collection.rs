@@ -11,7 +11,7 @@ use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 pub(super) struct Collection<K> {
     objects: Vec<Option<(Key, Shown<K>)>>,
     places: KeyMap<usize>,
-    unreadable: Vec<Key>,
+    unreadable: KeyMap<()>,
 }
 
 impl<K> Collection<K> {
@@ -22,7 +22,7 @@ impl<K> Collection<K> {
 
     /// Adds an object of a stream, or puts it in the place of its older state.
     pub(super) fn put(&mut self, key: Key, object: Shown<K>) {
-        self.unreadable.retain(|unreadable| *unreadable != key);
+        self.unreadable.remove(&key);
         if let Some(place) = self.places.get(&key) {
             self.objects[*place] = Some((key, object));
         } else {
@@ -36,12 +36,12 @@ impl<K> Collection<K> {
         if let Some(place) = self.places.remove(key) {
             self.objects[place] = None;
         }
-        self.unreadable.retain(|unreadable| unreadable != key);
+        self.unreadable.remove(key);
     }
 
     /// Notes an object that exists but could not be read.
     pub(super) fn unreadable(&mut self, key: Key) {
-        self.unreadable.push(key);
+        self.unreadable.insert(key, ());
     }
 
     /// Forgets everything.
@@ -52,12 +52,14 @@ impl<K> Collection<K> {
     /// Takes everything, as the state at `version`.
     pub(super) fn take(&mut self, version: Option<ResourceVersion>) -> Listing<K> {
         let Self { objects, unreadable, .. } = std::mem::take(self);
+        let mut unreadable: Vec<_> = unreadable.into_keys().collect();
+        unreadable.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
         Listing { objects: objects.into_iter().flatten().collect(), unreadable, version }
     }
 }
 
 impl<K> Default for Collection<K> {
     fn default() -> Self {
-        Self { objects: Vec::new(), places: KeyMap::default(), unreadable: Vec::new() }
+        Self { objects: Vec::new(), places: KeyMap::default(), unreadable: KeyMap::default() }
     }
 }

@@ -78,7 +78,7 @@ pub(super) enum Phase {
 /// How long after its end a watch that says nothing is given up for dead.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// How long a stream may be silent before its initial state is complete.
+/// How long a server may take to open a watch, and how long a stream may be silent before its initial state is complete.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// A watch that is closed sooner than this without an event failed.
@@ -156,7 +156,7 @@ impl Cursor {
                 };
                 let is_synthetic = self.last.as_ref().is_none_or(ResourceVersion::is_any);
                 self.phase = Phase::Delivering(Open { is_synthetic, ..Open::new(now, timeout) });
-                Step::Watch(options, now + timeout + GRACE)
+                Step::Watch(options, now + SILENCE)
             }
             Phase::Collecting(open) => Step::Read(Reading::Collect, open.alive + SILENCE),
             Phase::Delivering(_) if self.has_resumed() => Step::Resumed,

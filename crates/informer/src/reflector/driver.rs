@@ -255,12 +255,15 @@ where
                 self.cursor.watch_opened(Instant::now());
                 self.watch = Some(Live::new(watch, span, self.speaker.metrics.watch_duration()));
             }
-            Ok(Err(error)) => {
-                self.cursor.open_failed(Failure::of(&error), Instant::now());
-                self.fail(Activity::of(reading), Cause::Source(&error));
-            }
-            Err(_) => self.silent(reading),
+            Ok(Err(error)) => self.not_opened(reading, &error),
+            Err(_) if reading == Reading::Collect => self.silent(reading),
+            Err(_) => self.not_opened(reading, &Error::Transport("nobody answered".into())),
         }
+    }
+
+    fn not_opened(&mut self, reading: Reading, error: &Error) {
+        self.cursor.open_failed(Failure::of(error), Instant::now());
+        self.fail(Activity::of(reading), Cause::Source(error));
     }
 
     async fn read(&mut self, reading: Reading, until: Instant) {

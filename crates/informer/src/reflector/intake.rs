@@ -2,7 +2,7 @@
 
 use super::sink::{Collected, Collector, Presence};
 use crate::{cores::Cores, list_watch::Item};
-use std::{collections::VecDeque, mem};
+use std::{collections::VecDeque, future::pending, mem};
 use tokio::task::JoinHandle;
 
 /// Decodes in batches, and gives back in the order in which things came.
@@ -27,6 +27,8 @@ pub(super) struct Taken<K> {
 enum Work<K> {
     Done(Vec<Taken<K>>),
     Elsewhere(JoinHandle<Vec<Taken<K>>>),
+    /// The runtime went down with it. What comes behind it is not all there is, and goes nowhere.
+    Lost,
 }
 
 /// A batch has so many objects.
@@ -52,6 +54,7 @@ impl<K: Send + Sync + 'static> Intake<K> {
     /// Something that is done, if what is next in order is.
     pub(super) fn next_done(&mut self) -> Option<Vec<Taken<K>>> {
         match self.work.front()? {
+            Work::Lost => None,
             Work::Elsewhere(task) if !task.is_finished() => None,
             Work::Done(_) | Work::Elsewhere(_) => {
                 futures_util::FutureExt::now_or_never(self.next()).flatten()
@@ -64,16 +67,20 @@ impl<K: Send + Sync + 'static> Intake<K> {
     /// # Cancel safety
     /// Dropped while it waits, it has taken nothing.
     pub(super) async fn next(&mut self) -> Option<Vec<Taken<K>>> {
-        let done = match self.work.front_mut()? {
+        let work = self.work.front_mut()?;
+        let done = match work {
             Work::Done(done) => mem::take(done),
             Work::Elsewhere(task) => match task.await {
                 Ok(done) => done,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime is going down, and this task with it.
-                    Err(_) => Vec::new(),
+                    Err(_) => {
+                        *work = Work::Lost;
+                        pending().await
+                    }
                 },
             },
+            Work::Lost => pending().await,
         };
         self.work.pop_front();
         Some(done)
@@ -117,6 +124,7 @@ fn collect<K>(batch: Vec<(Presence, Item<K>)>, collector: &Collector<K>) -> Vec<
 mod tests {
     use super::*;
     use crate::reflector::LeftOut;
+    use futures_util::FutureExt;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube_informer_wire::Key;
     use std::sync::{Arc, Mutex};
@@ -189,6 +197,22 @@ mod tests {
         intake.push(Presence::Gone, map(0), &collector);
         intake.complete(&collector);
         assert_eq!(rest(&mut intake).await, ["0"]);
+    }
+
+    #[tokio::test]
+    async fn what_went_down_with_the_runtime_is_not_taken_for_nothing() {
+        let (threads, mut intake) = (Arc::default(), Intake::new());
+        let collector = collector(&threads);
+        let lost = tokio::spawn(pending());
+        lost.abort();
+        intake.work.push_back(Work::Elsewhere(lost));
+        intake.push(Presence::Here, map(0), &collector);
+        intake.complete(&collector);
+        tokio::task::yield_now().await;
+        for _ in 0..2 {
+            assert!(intake.next_done().is_none());
+            assert!(intake.next().now_or_never().is_none(), "what comes behind it is not all there is");
+        }
     }
 
     #[tokio::test]

@@ -104,7 +104,9 @@ impl<K: Send + Sync + 'static> Cell<K> {
         let labels = self.peek().labels.clone().map(|keeper| -> Box<OfLabels> {
             Box::new(move |labels| {
                 let tags = keeper.tag(labels).into_iter().collect();
-                Tags { indexes: labelled.peek().indexes.count(), tags }
+                let indexes = &labelled.peek().indexes;
+                // An index that was added since it was asked whether any looks at objects has yet to look at this one.
+                Tags { indexes: if indexes.have_functions() { Tags::OF_NONE } else { indexes.count() }, tags }
             })
         });
         Tagger {

@@ -232,6 +232,13 @@ impl<K> Hub<K> {
         kept_up.map(|seat| seat.handled().unwrap_or_default()).fold(stage.left_at, u64::min)
     }
 
+    /// Whether no more than that will ever be handled: somebody of them has left.
+    #[cfg(feature = "saved")]
+    pub(crate) fn is_handled_for_good(&self, handled: u64) -> bool {
+        let left_at = self.stage().left_at;
+        left_at != u64::MAX && handled >= left_at
+    }
+
     /// Says that a follower has come further, to those for whom it matters.
     pub(super) fn progressed(&self, seat: &Seat<K>) {
         if matches!(seat.policy, Policy::Block(_)) {

@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
+use tokio::task::coop::poll_proceed;
 
 /// The events of an informer: what there is, as [`Event::Added`] with `initial`, then what happens.
 ///
@@ -42,8 +43,10 @@ impl<K> Subscription<K> {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
-    fn poll_event(&mut self, context: &Context<'_>) -> Poll<Option<Event<K>>> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event<K>>> {
         let Some(follower) = &mut self.follower else { return Poll::Ready(None) };
+        // A backlog is there at once, and must not keep the thread from others.
+        let turn = ready!(poll_proceed(context));
         for _ in 0..CHUNKS {
             if follower.seat.has_left() {
                 self.chunk = None;
@@ -53,6 +56,7 @@ impl<K> Subscription<K> {
                     self.seen += 1;
                     follower.seat.holds(chunk.events().len() - self.seen);
                     if let Some(event) = follower.seat.filter.view(event) {
+                        turn.made_progress();
                         return Poll::Ready(Some(Cow::into_owned(event)));
                     }
                 }

@@ -13,7 +13,10 @@ use proptest::prelude::*;
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -581,4 +584,27 @@ proptest! {
             prop_assert_eq!(model.follower.registration().depth(), 0);
         }
     }
+}
+
+/// All of it is there at once.
+#[tokio::test]
+async fn a_backlog_leaves_the_thread_to_others() {
+    let world = World::new();
+    world.list((0..1000).map(|number| pod(&format!("p{number}")).version(1)), 1);
+    let (mut follower, turns) = (world.join(Policy::Unbounded), Arc::new(AtomicUsize::new(0)));
+    let taken = Arc::clone(&turns);
+    let other = tokio::spawn(async move {
+        loop {
+            taken.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let reading = tokio::spawn(async move {
+        for _ in 0..1000 {
+            follower.next().await.unwrap();
+        }
+        turns.load(Ordering::Relaxed)
+    });
+    assert!(reading.await.unwrap() > 3);
+    other.abort();
 }

@@ -201,8 +201,12 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
     let mended =
         [unreadable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]
             .concat();
-    let source = ListWatch::<ConfigMap>::namespaced(client([mended]), "default");
-    Informer::of(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
+    // Also right behind the end of that state.
+    let behind = events(&[object("v1", "ConfigMap", "a", 4)]);
+    for answer in [mended, [unreadable("ADDED", "a", 1), end_of_stream(3), behind].concat()] {
+        let source = ListWatch::<ConfigMap>::namespaced(client([answer]), "default");
+        Informer::of(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
+    }
     // What was known of the other stays.
     assert_eq!(maps.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["default/b"]);
 }

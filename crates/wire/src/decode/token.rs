@@ -261,7 +261,10 @@ fn protobuf<'de>(place: &mut Place<'de>) -> Result<Token<'de>, Error> {
     };
     let reader = &mut place.reader;
     match value {
-        Value::Text => Ok(Token::Text(reader.text()?)),
+        Value::Text => match reader.take_text() {
+            Some(text) => Ok(Token::Text(text)),
+            None => Ok(Token::Unescaped(mended(reader.bytes()?))),
+        },
         Value::Message(message) => {
             let inside = reader.message()?;
             Ok(Token::Map(Within::Message(Walk::new(Object::inside(place, inside, message)?))))
@@ -305,19 +308,36 @@ fn json_inside(bytes: &[u8]) -> Result<Token<'_>, Error> {
     Ok(token)
 }
 
+/// A text that is no UTF-8, with a sign for each byte that is wrong. Go takes and keeps such a text, and writes it like this as JSON.
+#[cold]
+fn mended(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
 /// An integer as JSON has it, which takes a sign for the difference of the types.
 #[inline]
 fn integer(value: i64) -> Number {
     u64::try_from(value).map_or(Number::Signed(value), Number::Unsigned)
 }
 
-/// A number as JSON has it: Go writes no fraction where there is none.
+/// A number as JSON has it: Go writes no fraction where there is none, and of a large one the digits that tell it from its
+/// neighbours, then zeros.
 fn double(value: f64) -> Number {
-    const BEYOND: f64 = (1_u128 << 64) as f64;
+    const EXACT: f64 = (1_u64 << 53) as f64;
     let is_whole = value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive());
     match value {
-        0.0..BEYOND if is_whole => Number::Unsigned(value as u64),
-        _ if is_whole && value < 0.0 && value >= i64::MIN as f64 => Number::Signed(value as i64),
+        0.0..EXACT if is_whole => Number::Unsigned(value as u64),
+        _ if is_whole && value < 0.0 && value > -EXACT => Number::Signed(value as i64),
+        _ if is_whole => {
+            let digits = value.to_string();
+            let unsigned = digits.parse().map(Number::Unsigned);
+            unsigned.or_else(|_| digits.parse().map(Number::Signed)).unwrap_or(Number::Double(value))
+        }
         _ => Number::Double(value),
     }
 }

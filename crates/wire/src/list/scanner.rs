@@ -9,7 +9,7 @@ pub(super) enum Mark {
     End(usize),
     /// Something in the items is no object, at this byte.
     Stray(usize),
-    /// Nesting is deeper than [`MAX_DEPTH`], at this byte.
+    /// Nesting outside the items is deeper than [`MAX_DEPTH`], at this byte.
     Deep(usize),
 }
 
@@ -47,7 +47,8 @@ enum Name {
 
 const ITEMS: &[u8] = b"items";
 
-/// No Kubernetes object is nested this deep, and the JSON decoder takes no more either.
+/// What is around the items is never this deep, and the JSON decoder takes no more either. An item that is, is left to whoever
+/// decodes it: the others are there all the same.
 pub(super) const MAX_DEPTH: usize = 128;
 
 impl Scanner {
@@ -82,7 +83,7 @@ impl Scanner {
                 }
                 self.depth += 1;
                 self.is_inside |= self.depth == 2 && byte == b'[' && self.is_announced;
-                if self.depth > MAX_DEPTH {
+                if self.depth > MAX_DEPTH && !self.is_inside {
                     return Some(Mark::Deep(place));
                 }
                 return is_between_items.then_some(Mark::Begin(place));

@@ -146,8 +146,11 @@ fn the_end_needs_the_items_and_nothing_more() {
 
 #[test]
 fn holds_its_limits() {
-    let deep = format!(r#"{{"items":[{}"#, r#"{"a":"#.repeat(1000));
+    let deep = format!(r#"{{"a":{}"#, r#"{"a":"#.repeat(1000));
     assert_eq!(count(&deep), Err("list is nested deeper than 128 levels at byte 640".into()));
+    // One item that is too deep is whoever decodes it to find; the next one is there.
+    let item = format!("{}1{}", r#"{"a":"#.repeat(1000), "}".repeat(1000));
+    assert_eq!(count(&format!(r#"{{"kind":"L","apiVersion":"v1","items":[{item},{{}}]}}"#)), Ok(2));
     let item = format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(2 << 20));
     assert!(count(&item).unwrap_err().contains("longer than 1048576 bytes"), "an item");
     let around = format!(r#"{{"a":"{}","items":[]}}"#, "x".repeat(2 << 20));

@@ -4,6 +4,7 @@ mod save;
 mod program;
 mod cluster;
 mod moment;
+mod dictionaries;
 mod saver;
 mod open;
 mod folders;

@@ -2,9 +2,10 @@
 
 use super::{
     cluster::Cluster,
+    dictionaries,
     program::{Form, find_out},
     save::Save,
-    saver::{Beginning, CLUSTER, FIRST_DICTIONARY, FORM, GAPS, LOOSE, Part, Saver},
+    saver::{Beginning, CLUSTER, FORM, GAPS, LOOSE, Part, Saver},
 };
 use crate::{
     compact::{Packed, Unpacker},
@@ -182,7 +183,7 @@ fn take_in<K: Send + Sync>(
     let is_current = form.as_ref().is_some_and(|form| place.form.is_same_program(form));
     let nothing = |saved| Beginning {
         saved,
-        dictionaries: Vec::new(),
+        dictionaries: [].into_iter().collect(),
         version: None,
         cluster: None,
         has_gaps: false,
@@ -233,7 +234,7 @@ fn unpack<K>(
 ) -> Result<Vec<(Key, Packed<K>)>, &'static str> {
     const DAMAGED: &str = "it holds what this program did not write";
     // The newest first, which is packed with from now on.
-    for number in restored.attachments().filter(|number| *number >= FIRST_DICTIONARY).rev() {
+    for number in restored.attachments().filter(|number| *number >= dictionaries::FIRST).rev() {
         let is_one = restored.attachment(number).is_some_and(|content| unpacker.dictionary(number, content));
         is_one.then_some(()).ok_or(DAMAGED)?;
     }

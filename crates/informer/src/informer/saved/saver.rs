@@ -1,8 +1,8 @@
 //! Hands what happens to a cache on to be saved, state by state.
 
-use super::{cluster::Cluster, moment::Moment, program::Form};
+use super::{cluster::Cluster, dictionaries::Dictionaries, moment::Moment, program::Form};
 use crate::{
-    compact::{Dictionary, Packed},
+    compact::Packed,
     controller::{Event, Tell},
     object::Object,
     store::{Entry, Snapshot},
@@ -57,8 +57,7 @@ struct State<K> {
     waiting: VecDeque<(u64, Work<K>)>,
     /// How many bytes those hold.
     held: usize,
-    /// The dictionaries that are saved, or are about to be.
-    dictionaries: Vec<(u32, Arc<Dictionary>)>,
+    dictionaries: Dictionaries,
     uid: Option<String>,
 }
 
@@ -69,7 +68,7 @@ enum Stage {
     Whole,
     /// What changes.
     Changes,
-    /// Nothing: an object came without bytes.
+    /// Nothing: an object came without bytes, or somebody left for whom the rest is kept back.
     Nothing,
 }
 
@@ -83,7 +82,6 @@ pub(super) const FORM: u32 = 1;
 pub(super) const CLUSTER: u32 = 2;
 /// Attached where a watch from the version would not make the state whole: something could not be read.
 pub(super) const GAPS: u32 = 3;
-pub(super) const FIRST_DICTIONARY: u32 = 16;
 /// The encoding of what was packed without a dictionary; others are numbers of dictionaries.
 pub(super) const LOOSE: u32 = 1;
 
@@ -93,7 +91,7 @@ const MOST_WAITING: usize = 64 << 20;
 /// What a saver goes on from.
 pub(super) struct Beginning {
     pub(super) saved: Saved,
-    pub(super) dictionaries: Vec<(u32, Arc<Dictionary>)>,
+    pub(super) dictionaries: Dictionaries,
     /// The version that was restored, if a state was.
     pub(super) version: Option<ResourceVersion>,
     pub(super) cluster: Option<String>,
@@ -159,6 +157,11 @@ impl<K: Send + Sync + 'static> Saver<K> {
             (Some(_) | None, _) => {}
         }
         Ok(())
+    }
+
+    /// Nothing more is to be saved.
+    pub(in super::super) fn ends(&self) {
+        self.state().end();
     }
 
     /// What was restored is of no use: the next whole state takes its place, which is of this cluster.
@@ -233,7 +236,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         let whole = uid.into_iter().fold(whole, |whole, uid| whole.attach(CLUSTER, uid.into()));
         let whole = if has_gaps { whole.attach(GAPS, Bytes::new()) } else { whole };
         let dictionaries = state.dictionaries.iter();
-        dictionaries.fold(whole, |whole, (number, one)| whole.attach(*number, one.content.clone()))
+        dictionaries.fold(whole, |whole, (number, one)| whole.attach(number, one.content.clone()))
     }
 }
 
@@ -292,6 +295,12 @@ impl<K> State<K> {
         self.version.clone().filter(|_| may_be)
     }
 
+    /// Nothing more is saved, and nothing is kept for it.
+    fn end(&mut self) {
+        self.forget();
+        self.stage = Stage::Nothing;
+    }
+
     /// What waits is too much, or has no place to go: the whole state is next.
     fn forget(&mut self) {
         (self.stage, self.pending, self.held) = (Stage::Whole, Batch::new(), 0);
@@ -305,8 +314,7 @@ impl<K> State<K> {
     {
         let Some(packed) = object.bytes() else {
             tracing::error!(%key, "object came without bytes; saving ends");
-            (self.stage, self.pending) = (Stage::Nothing, Batch::new());
-            return self.waiting.clear();
+            return self.end();
         };
         self.know(packed);
         if self.stage == Stage::Changes {
@@ -318,14 +326,17 @@ impl<K> State<K> {
     /// Sees to it that the dictionary of an object is saved before the object is.
     fn know(&mut self, packed: &Packed<K>) {
         let Some(dictionary) = packed.dictionary() else { return };
-        if self.dictionaries.iter().any(|(_, known)| Arc::ptr_eq(known, dictionary)) {
+        if self.dictionaries.number_of(dictionary).is_some() {
             return;
         }
-        let number = self.dictionaries.iter().map(|(number, _)| number + 1).max().unwrap_or(FIRST_DICTIONARY);
+        let number = self.dictionaries.add(dictionary);
         if self.stage == Stage::Changes {
             self.pending.attach(number, dictionary.content.clone());
+            // The file may have older states that are packed with what is gone: the whole one takes its place.
+            if self.dictionaries.drop_unused() {
+                self.forget();
+            }
         }
-        self.dictionaries.push((number, Arc::clone(dictionary)));
     }
 }
 
@@ -369,13 +380,11 @@ impl<K: Resource + Send + Sync + 'static, T: Tell<K>> Tell<K> for Noting<'_, K, 
 fn saved_object<K: Send + Sync + 'static>(
     key: Key,
     packed: &Packed<K>,
-    dictionaries: &[(u32, Arc<Dictionary>)],
+    dictionaries: &Dictionaries,
 ) -> saved::Object {
     let (uid, version) = packed.uid_and_version().unwrap_or_default();
     let known = packed.dictionary().filter(|_| packed.is_apart());
-    let number = known.map(|dictionary| {
-        dictionaries.iter().find(|(_, known)| Arc::ptr_eq(known, dictionary)).map(|(number, _)| *number)
-    });
+    let number = known.map(|dictionary| dictionaries.number_of(dictionary));
     let layout = packed.format().into();
     let payload = match number {
         None if packed.is_apart() => {

@@ -47,7 +47,7 @@ fn saver(server: &DevServer, folder: &Folder) -> Saver<ConfigMap> {
     let part = Part { namespace: None, folder: folder.0.clone() };
     let begin = Beginning {
         saved: folder.open().0,
-        dictionaries: Vec::new(),
+        dictionaries: [].into_iter().collect(),
         version: None,
         cluster: None,
         has_gaps: false,
@@ -103,6 +103,20 @@ async fn what_could_not_be_saved_is_tried_again_at_the_end_if_it_is_a_state_and_
         let found = folder.open().1.version().cloned();
         assert_eq!(found, expected.map(ResourceVersion::number), "{is_complete} {handled}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_kept_to_be_saved_once_nothing_will_be() {
+    let (server, folder) = (DevServer::start(), Folder::new());
+    let saver = saver(&server, &folder);
+    let unhandled = |position| Moment { position, handled: 4, ..moment(9, true) };
+    let (first, second) = (unhandled(5), unhandled(6));
+    let snapshots = [Arc::downgrade(&first.snapshot), Arc::downgrade(&second.snapshot)];
+    saver.applied(first);
+    assert!(snapshots[0].upgrade().is_some(), "it waits to be handled");
+    saver.ends();
+    saver.applied(second);
+    assert!(snapshots.iter().all(|snapshot| snapshot.upgrade().is_none()));
 }
 
 /// An object of these bytes, as it is saved.

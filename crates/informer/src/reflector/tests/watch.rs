@@ -181,6 +181,19 @@ async fn a_watch_that_nobody_answers_is_asked_for_again_before_everything_is() {
     assert!(run.requests(10).await[1..].iter().all(|asked| asked.starts_with("WATCH")));
 }
 
+/// Something took the request, and says nothing: what a watch that is open may do for minutes.
+// R32
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_never_opened_is_asked_for_again_and_told_of() {
+    // What a script does not know, it does not answer.
+    let mut run = start(listed(), listing());
+    run.until(|run| run.script.asked().len() >= 6).await;
+    assert_eq!(run.asked(), [&["LIST(0, 500)"], &["WATCH(10)"; 4][..], &["LIST(10, 0)"]].concat());
+    assert_eq!(run.errors(), ["Watch: connection to the server failed: nobody answered"; 4]);
+    assert!((4.0 * 60.0..300.0).contains(&run.seconds()), "{}", run.seconds());
+    run.stop().await;
+}
+
 // R33
 #[tokio::test(start_paused = true)]
 async fn internal_errors_are_borne_with_for_a_while() {
