@@ -339,3 +339,22 @@ async fn a_list_on_which_nothing_comes_is_given_up() {
         assert_eq!(began.elapsed().as_secs(), 90);
     }
 }
+
+/// The server takes what is deeper than anybody decodes.
+// R16, R25
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_too_deep_is_left_out_of_a_list_as_of_a_watch() {
+    let map = |name, version| object("v1", "ConfigMap", name, version);
+    let deep = |name, version| {
+        let mut deep = map(name, version);
+        deep["data"] = (0..200).fold(json!(1), |inside, _| json!({ "a": inside }));
+        deep
+    };
+    let answers = || [list(&[deep("a", 1), map("b", 2)]), events(&[deep("c", 6), map("d", 7)])];
+    let untyped = follow(config_maps(client(answers()))).await;
+    let typed = follow(ListWatch::<ConfigMap>::namespaced(client(answers()), "default")).await;
+    for (names, version, reports) in [untyped, typed] {
+        assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/d".into()], "7"));
+        assert_eq!(reports.len(), 2, "{reports:?}");
+    }
+}

@@ -27,10 +27,15 @@ enum Cause {
     Tree(serde_json::Error),
     #[error("text is no UTF-8 at byte {0}")]
     Text(usize),
+    #[error("objects and lists are nested deeper than 127 levels")]
+    Deep,
     /// What the type that is decoded says.
     #[error("{0}")]
     Other(String),
 }
+
+/// How serde_json begins to say so; its category is that of text that is no JSON.
+const TREE_TOO_DEEP: &str = "recursion limit exceeded";
 
 impl Error {
     #[cold]
@@ -40,6 +45,11 @@ impl Error {
 
     pub(super) fn no_text(error: std::str::Utf8Error) -> Self {
         Self::new(Cause::Text(error.valid_up_to()))
+    }
+
+    /// It may be well-formed, and is more than is taken in.
+    pub(super) fn deep() -> Self {
+        Self::new(Cause::Deep)
     }
 
     /// It lies in a field of this name, or under this key of a map.
@@ -64,8 +74,8 @@ impl Error {
     pub(crate) fn is_malformed(&self) -> bool {
         match &self.0.cause {
             Cause::Json(_) | Cause::Text(_) => true,
-            Cause::Tree(error) => !error.is_data(),
-            Cause::Protobuf(_) | Cause::Other(_) => false,
+            Cause::Tree(error) => !error.is_data() && !error.to_string().starts_with(TREE_TOO_DEEP),
+            Cause::Protobuf(_) | Cause::Deep | Cause::Other(_) => false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Objects and arrays of JSON, and where one is in them.
 
+use super::error::Error;
 use crate::{
     json::{JsonError, JsonReader},
     protobuf::Skip,
@@ -26,11 +27,11 @@ impl<'de> Text<'de> {
 
     /// What is in an object or array, whose bracket comes next and is this.
     #[inline]
-    pub(super) fn enter(&self, bracket: u8) -> Result<Brackets<'de>, JsonError> {
+    pub(super) fn enter(&self, bracket: u8) -> Result<Brackets<'de>, Error> {
         let mut inside = *self;
         inside.depth += 1;
         if inside.depth > MAX_DEPTH {
-            return Err(self.reader.error("objects and lists are nested deeper than 127 levels"));
+            return Err(Error::deep());
         }
         inside.reader.take(bracket);
         Ok(Brackets::new(inside, if bracket == b'{' { b'}' } else { b']' }))
