@@ -2,7 +2,10 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
-    api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
+    api::{
+        Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+        PostParams,
+    },
     core::PartialObjectMeta,
 };
 use kube_conformance::{Follower, Server, eventually, on_both, strategies};
@@ -11,7 +14,10 @@ use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 on_both! {
-    shared: [a_kind_that_is_defined_later_is_followed_from_then_on],
+    shared: [
+        a_kind_that_is_defined_later_is_followed_from_then_on,
+        a_definition_goes_when_its_objects_are_gone,
+    ],
     alone: [],
 }
 
@@ -73,4 +79,43 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
         follower.stop().await;
     }
     metadata.stop().await;
+}
+
+async fn a_definition_goes_when_its_objects_are_gone(server: &Server) {
+    let (namespace, client) = (server.namespace().await, server.client());
+    let (definition, resource) = definition();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let widgets: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource);
+    let name = definition.metadata.name.clone().unwrap();
+    definitions.create(&PostParams::default(), &definition).await.unwrap();
+    let mut widget = DynamicObject::new("held", &resource).data(json!({}));
+    widget.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
+    eventually("a widget", async || {
+        widgets.create(&PostParams::default(), &widget).await.map_err(|error| error.to_string())
+    })
+    .await;
+    let going = definitions.delete(&name, &DeleteParams::default()).await.unwrap().left().unwrap();
+    assert!(going.metadata.deletion_timestamp.is_some());
+    assert_eq!(going.metadata.finalizers.unwrap(), ["customresourcecleanup.apiextensions.k8s.io"]);
+    eventually("the mark on the widget", async || {
+        let found = widgets.get("held").await.map_err(|error| error.to_string())?;
+        found.metadata.deletion_timestamp.ok_or_else(|| "there is none".to_owned())
+    })
+    .await;
+    // No more are made, and what is there can still be written.
+    let refused = widgets.create(&PostParams::default(), &DynamicObject::new("late", &resource)).await;
+    assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 403), "{refused:?}");
+    assert!(definitions.get_opt(&name).await.unwrap().is_some());
+    let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    widgets.patch("held", &PatchParams::default(), &release).await.unwrap();
+    eventually("the end of the definition", async || {
+        let found = definitions.get_opt(&name).await.map_err(|error| error.to_string())?;
+        found.map_or(Ok(()), |_| Err("it is there".to_owned()))
+    })
+    .await;
+    eventually("the end of the resource", async || match widgets.list(&ListParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
 }

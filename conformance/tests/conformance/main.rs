@@ -4,6 +4,7 @@
 
 mod maps;
 mod objects;
+mod writes;
 mod lists;
 mod watches;
 mod following;

@@ -14,6 +14,19 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::fmt::Debug;
 
+/// What the server answers, be it what was asked for or a refusal; the body is JSON unless the request says otherwise.
+pub(crate) async fn ask(client: &Client, request: http::request::Builder, body: Value) -> Value {
+    let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(&body).unwrap() };
+    let mut request = request.body(body).unwrap();
+    let json = http::HeaderValue::from_static("application/json");
+    request.headers_mut().entry("content-type").or_insert(json);
+    match client.request(request).await {
+        Ok(answer) => answer,
+        Err(kube::Error::Api(status)) => serde_json::to_value(status).unwrap(),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
 /// Objects that can be made out of a name.
 pub(crate) trait Plain:
     Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>

@@ -1,8 +1,7 @@
 //! Objects as they are written and read, down to the JSON.
 
-use crate::maps::Maps;
+use crate::maps::{Maps, ask};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Client;
 use kube_conformance::{Server, on_both};
 use serde_json::{Value, json};
 
@@ -31,17 +30,6 @@ async fn what_is_empty_is_left_out_of_the_metadata(server: &Server) {
 /// The path of the config maps of a namespace, with what comes after it.
 fn path(maps: &Maps<ConfigMap>, rest: &str) -> String {
     format!("/api/v1/namespaces/{}/configmaps{rest}", maps.namespace)
-}
-
-/// What the server answers, be it what was asked for or a refusal.
-async fn ask(client: &Client, request: http::request::Builder, body: Value) -> Value {
-    let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(&body).unwrap() };
-    let request = request.header("content-type", "application/json").body(body).unwrap();
-    match client.request(request).await {
-        Ok(answer) => answer,
-        Err(kube::Error::Api(status)) => serde_json::to_value(status).unwrap(),
-        Err(error) => panic!("{error:?}"),
-    }
 }
 
 async fn a_dry_run_is_answered_and_changes_nothing(server: &Server) {

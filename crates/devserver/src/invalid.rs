@@ -25,6 +25,8 @@ pub(crate) enum FieldReason {
     NotSupported,
     /// The value is fine and may not stand here.
     Forbidden,
+    /// There is too much of it.
+    TooLong,
 }
 
 impl FieldError {
@@ -50,6 +52,11 @@ impl FieldError {
         Self::new(FieldReason::Forbidden, field, joined("Forbidden", detail))
     }
 
+    /// A value of which there is too much.
+    pub(crate) fn too_long(field: &str, most: usize) -> Self {
+        Self::new(FieldReason::TooLong, field, format!("Too long: may not be more than {most} bytes"))
+    }
+
     fn new(reason: FieldReason, field: &str, message: String) -> Self {
         Self { field: field.to_owned(), reason, message }
     }
@@ -63,6 +70,7 @@ impl FieldReason {
             Self::Invalid => "FieldValueInvalid",
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
         }
     }
 }

@@ -6,6 +6,8 @@ pub(crate) mod path;
 
 mod name;
 
+mod rules;
+
 mod defaults;
 
 mod birth;
@@ -26,4 +28,6 @@ mod tests;
 pub(crate) use birth::{Birth, stamp_new, uid};
 pub(crate) use field::{check_fields, field, supported_fields};
 pub(crate) use name::{generate_name, validate_name};
+pub(crate) use patch::{DEEPEST, depth};
+pub(crate) use rules::metadata_flaws;
 pub(crate) use update::{apply_status_update, prepare_update};

@@ -88,7 +88,7 @@ fn broken_segment(name: &str) -> Vec<String> {
     held.map(|part| format!("may not contain '{part}'")).collect()
 }
 
-fn is_subdomain(name: &str) -> bool {
+pub(super) fn is_subdomain(name: &str) -> bool {
     name.split('.').all(is_label)
 }
 

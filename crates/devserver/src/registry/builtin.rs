@@ -22,6 +22,8 @@ struct Row {
     has_generation: bool,
     /// Where the label selector of what is scaled stands.
     scale: Option<&'static str>,
+    is_made_by_update: bool,
+    needs_version: bool,
 }
 
 const fn row(plural: &'static str, kind: &'static str) -> Row {
@@ -34,6 +36,8 @@ const fn row(plural: &'static str, kind: &'static str) -> Row {
         has_status: false,
         has_generation: false,
         scale: None,
+        is_made_by_update: false,
+        needs_version: false,
     }
 }
 
@@ -62,6 +66,16 @@ impl Row {
         Self { has_generation: true, ..self }
     }
 
+    /// An update makes one that is not there.
+    const fn made_by_update(self) -> Self {
+        Self { is_made_by_update: true, ..self }
+    }
+
+    /// An update has to say of which version it is.
+    const fn versioned(self) -> Self {
+        Self { needs_version: true, ..self }
+    }
+
     /// Can be scaled; its pods are those that the label selector at this path means.
     const fn scaled(self, selector: &'static str) -> Self {
         Self { scale: Some(selector), ..self }
@@ -88,6 +102,8 @@ impl Row {
             has_status: self.has_status,
             scale: self.scale.map(scale),
             has_generation: self.has_generation,
+            is_made_by_update: self.is_made_by_update,
+            needs_version: self.needs_version,
             columns: Vec::new(),
             selectable_fields: Vec::new(),
         }
@@ -97,7 +113,7 @@ impl Row {
 const GROUPS: &[(&str, &str, &[Row])] = &[
     ("", "v1", CORE),
     ("apps", "v1", APPS),
-    ("events.k8s.io", "v1", &[row("events", "Event").short(&["ev"])]),
+    ("events.k8s.io", "v1", &[row("events", "Event").made_by_update().short(&["ev"])]),
     ("autoscaling", "v2", AUTOSCALING),
     ("autoscaling", "v1", AUTOSCALING),
     ("batch", "v1", BATCH),
@@ -105,7 +121,7 @@ const GROUPS: &[(&str, &str, &[Row])] = &[
     (
         "policy",
         "v1",
-        &[row("poddisruptionbudgets", "PodDisruptionBudget").short(&["pdb"]).status().counted()],
+        &[row("poddisruptionbudgets", "PodDisruptionBudget").versioned().short(&["pdb"]).status().counted()],
     ),
     ("rbac.authorization.k8s.io", "v1", RBAC),
     ("storage.k8s.io", "v1", STORAGE),
@@ -116,15 +132,15 @@ const GROUPS: &[(&str, &str, &[Row])] = &[
         "v1",
         &[row("priorityclasses", "PriorityClass").short(&["pc"]).cluster().counted()],
     ),
-    ("coordination.k8s.io", "v1", &[row("leases", "Lease")]),
+    ("coordination.k8s.io", "v1", &[row("leases", "Lease").versioned().made_by_update()]),
     ("discovery.k8s.io", "v1", &[row("endpointslices", "EndpointSlice").counted()]),
 ];
 
 const CORE: &[Row] = &[
     row("configmaps", "ConfigMap").short(&["cm"]),
-    row("endpoints", "Endpoints").short(&["ep"]),
-    row("events", "Event").short(&["ev"]),
-    row("limitranges", "LimitRange").short(&["limits"]),
+    row("endpoints", "Endpoints").made_by_update().short(&["ep"]),
+    row("events", "Event").made_by_update().short(&["ev"]),
+    row("limitranges", "LimitRange").made_by_update().short(&["limits"]),
     row("namespaces", "Namespace").short(&["ns"]).cluster().status(),
     row("nodes", "Node").short(&["no"]).cluster().status(),
     row("persistentvolumeclaims", "PersistentVolumeClaim").short(&["pvc"]).status(),
@@ -140,7 +156,7 @@ const CORE: &[Row] = &[
     row("resourcequotas", "ResourceQuota").short(&["quota"]).status(),
     row("secrets", "Secret"),
     row("serviceaccounts", "ServiceAccount").short(&["sa"]),
-    row("services", "Service").short(&["svc"]).all().status(),
+    row("services", "Service").made_by_update().short(&["svc"]).all().status(),
 ];
 
 const APPS: &[Row] = &[
@@ -168,44 +184,57 @@ const NETWORKING: &[Row] = &[
 ];
 
 const RBAC: &[Row] = &[
-    row("clusterrolebindings", "ClusterRoleBinding").cluster(),
-    row("clusterroles", "ClusterRole").cluster(),
-    row("rolebindings", "RoleBinding"),
-    row("roles", "Role"),
+    row("clusterrolebindings", "ClusterRoleBinding").made_by_update().cluster(),
+    row("clusterroles", "ClusterRole").made_by_update().cluster(),
+    row("rolebindings", "RoleBinding").made_by_update(),
+    row("roles", "Role").made_by_update(),
 ];
 
 const STORAGE: &[Row] = &[
-    row("csidrivers", "CSIDriver").cluster(),
-    row("csinodes", "CSINode").cluster(),
-    row("csistoragecapacities", "CSIStorageCapacity"),
+    row("csidrivers", "CSIDriver").versioned().cluster(),
+    row("csinodes", "CSINode").versioned().cluster(),
+    row("csistoragecapacities", "CSIStorageCapacity").versioned(),
     row("storageclasses", "StorageClass").short(&["sc"]).cluster(),
-    row("volumeattachments", "VolumeAttachment").cluster().status(),
+    row("volumeattachments", "VolumeAttachment").versioned().cluster().status(),
     row("volumeattributesclasses", "VolumeAttributesClass").short(&["vac"]).cluster(),
 ];
 
 const ADMISSION: &[Row] = &[
-    row("mutatingadmissionpolicies", "MutatingAdmissionPolicy").cluster().api_extensions().counted(),
-    row("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
+    row("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
+        .versioned()
         .cluster()
         .api_extensions()
         .counted(),
-    row("mutatingwebhookconfigurations", "MutatingWebhookConfiguration").cluster().api_extensions().counted(),
+    row("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
+        .versioned()
+        .cluster()
+        .api_extensions()
+        .counted(),
+    row("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
+        .versioned()
+        .cluster()
+        .api_extensions()
+        .counted(),
     row("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+        .versioned()
         .cluster()
         .api_extensions()
         .status()
         .counted(),
     row("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding")
+        .versioned()
         .cluster()
         .api_extensions()
         .counted(),
     row("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+        .versioned()
         .cluster()
         .api_extensions()
         .counted(),
 ];
 
 const EXTENSIONS: &[Row] = &[row("customresourcedefinitions", "CustomResourceDefinition")
+    .versioned()
     .short(&["crd", "crds"])
     .cluster()
     .api_extensions()

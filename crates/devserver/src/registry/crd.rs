@@ -128,6 +128,8 @@ fn resource(spec: &Value, version: &Value) -> Resource {
         has_status: subresources["status"].is_object(),
         scale: subresources["scale"].is_object().then(|| scale(&subresources["scale"])),
         has_generation: true,
+        is_made_by_update: false,
+        needs_version: true,
         columns: items(&version["additionalPrinterColumns"]).map(column).collect(),
         selectable_fields: selectable.iter().map(|path| path.trim_start_matches('.').to_owned()).collect(),
     }

@@ -31,6 +31,10 @@ pub(crate) struct Resource {
     pub(crate) scale: Option<ScalePaths>,
     /// Whether `metadata.generation` counts the changes.
     pub(crate) has_generation: bool,
+    /// Whether an update makes an object that is not there.
+    pub(crate) is_made_by_update: bool,
+    /// Whether an update has to say of which version it is.
+    pub(crate) needs_version: bool,
     /// The columns that its definition asks for in a table.
     pub(crate) columns: Vec<PrinterColumn>,
     /// The fields of custom resources that a field selector may name, without a leading dot.

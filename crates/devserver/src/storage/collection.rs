@@ -17,6 +17,8 @@ pub(crate) struct Collection {
     pub(crate) history: History,
     /// Tells readers that something changed; they look for themselves what it was.
     pub(crate) changed: Arc<Notify>,
+    /// How often there was an end to it.
+    pub(crate) ends: u64,
 }
 
 /// A key in the order in which etcd has them, by their whole text, so that a namespace is one range.
@@ -25,7 +27,7 @@ struct Place(Key);
 
 impl Collection {
     pub(crate) fn new(history: History) -> Self {
-        Self { objects: BTreeMap::new(), history, changed: Arc::default() }
+        Self { objects: BTreeMap::new(), history, changed: Arc::default(), ends: 0 }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Record> {

@@ -69,6 +69,8 @@ pub(crate) enum Unreadable {
     Ahead { newest: u64 },
     /// All readers were cut off.
     CutOff,
+    /// What is read is no longer served.
+    Ended,
 }
 
 /// Where a reader of events stands.
@@ -77,6 +79,7 @@ pub(crate) struct Position {
     /// All up to this version has been read.
     pub(crate) version: u64,
     epoch: u64,
+    ends: u64,
 }
 
 /// Events that a reader has not seen.
@@ -158,7 +161,9 @@ impl Store {
         let floor = collection.history.floor();
         match version.unwrap_or(newest) {
             version if version < floor => Err(Unreadable::Forgotten { floor }),
-            version => Ok((Position { version, epoch }, Arc::clone(&collection.changed))),
+            version => {
+                Ok((Position { version, epoch, ends: collection.ends }, Arc::clone(&collection.changed)))
+            }
         }
     }
 
@@ -172,6 +177,9 @@ impl Store {
         let floor = collection.history.floor();
         let unseen = collection.history.after(from.version).ok_or(Unreadable::Forgotten { floor })?;
         let events: Vec<_> = unseen.take(most).cloned().collect();
+        if events.is_empty() && collection.ends != from.ends {
+            return Err(Unreadable::Ended);
+        }
         let reached = match events.last() {
             Some(last) if events.len() == most => last.version(),
             Some(_) | None => state.version,
@@ -192,6 +200,17 @@ impl Store {
         self.lock().epoch += 1;
         let wake = |collection: &Collection| collection.changed.notify_waiters();
         self.read().collections.values().for_each(wake);
+    }
+
+    /// Ends a collection for everyone who follows it, once they have read what happened.
+    pub(crate) fn end(&self, place: &Place) {
+        let changed = {
+            let mut state = self.lock();
+            let collection = state.collection(place);
+            collection.ends += 1;
+            Arc::clone(&collection.changed)
+        };
+        changed.notify_waiters();
     }
 
     /// Counts versions from the beginning again, as after a restore; what there is stays.

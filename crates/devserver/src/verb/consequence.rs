@@ -37,8 +37,11 @@ pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Va
         });
         debug_assert!(gone.is_ok(), "nothing fails in it");
         if let Some(defined) = defined {
-            remove_all(cluster, &defined, None);
+            cluster.store.end(&Place::new(defined.storage()));
         }
+    }
+    if resource.is_custom() {
+        finish_definition(cluster, &resource.group_resource());
     }
     let namespace = metadata::namespace(object);
     if !namespace.is_empty() {
@@ -46,12 +49,30 @@ pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Va
     }
 }
 
-/// Empties a namespace that is being deleted, and removes it once nothing in it waits for a finalizer.
-pub(crate) fn empty_namespace(cluster: &Cluster, namespace: &str) {
-    for resource in stored(cluster).iter().filter(|resource| resource.is_namespaced()) {
-        remove_all(cluster, resource, Some(namespace));
+/// Whether its objects go only when all that they hold is gone: namespaces and definitions.
+pub(crate) fn holds_others(resource: &Resource) -> bool {
+    resource.is("", "namespaces") || is_definition(resource)
+}
+
+/// Removes what such an object holds, and the object itself once nothing of it waits for a finalizer.
+pub(crate) fn empty(cluster: &Cluster, resource: &Resource, object: &Value) {
+    let name = metadata::name(object);
+    if is_definition(resource) {
+        if let Some(defined) = defined_by(cluster, object) {
+            remove_all(cluster, &defined, None);
+        }
+        return finish_definition(cluster, name);
     }
-    finish_namespace(cluster, namespace);
+    for resource in stored(cluster).iter().filter(|resource| resource.is_namespaced()) {
+        remove_all(cluster, resource, Some(name));
+    }
+    finish_namespace(cluster, name);
+}
+
+/// Whether the definition of a custom resource is being deleted.
+pub(crate) fn is_going(cluster: &Cluster, resource: &Resource) -> bool {
+    let found = || cluster.read(definitions(cluster)?.as_ref(), &resource.group_resource());
+    resource.is_custom() && found().is_some_and(|(_, definition)| metadata::is_deleting(&definition))
 }
 
 /// Whether a namespace can take new objects.
@@ -79,14 +100,30 @@ pub(crate) fn namespaces(cluster: &Cluster) -> Option<Arc<Resource>> {
     cluster.registry().resource("", "v1", "namespaces").cloned()
 }
 
-/// Marks a namespace as being deleted.
-pub(crate) fn terminating(namespace: &Value) -> Value {
-    let mut next = namespace.clone();
-    let meta = metadata::of(&mut next);
-    if meta.get("deletionTimestamp").is_none_or(Value::is_null) {
-        meta.insert("deletionTimestamp".to_owned(), now().into());
+/// The resource of definitions.
+fn definitions(cluster: &Cluster) -> Option<Arc<Resource>> {
+    cluster.registry().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned()
+}
+
+/// With this a definition waits until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Marks a namespace or a definition as being deleted.
+pub(crate) fn terminating(resource: &Resource, object: &Value) -> Value {
+    let mut next = object.clone();
+    metadata::of(&mut next).insert("deletionTimestamp".to_owned(), now().into());
+    if !is_definition(resource) {
+        metadata::fields(&mut next).insert("status".to_owned(), json!({ "phase": "Terminating" }));
+        return next;
     }
-    metadata::fields(&mut next).insert("status".to_owned(), json!({ "phase": "Terminating" }));
+    let finalizers: Vec<_> = metadata::finalizers(object).chain([CLEANUP]).collect();
+    metadata::of(&mut next).insert("finalizers".to_owned(), json!(finalizers));
+    let message = "CustomResource deletion is in progress";
+    let condition = json!({ "type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",
+        "message": message, "lastTransitionTime": now() });
+    if let Some(Value::Array(conditions)) = next.pointer_mut("/status/conditions") {
+        conditions.push(condition);
+    }
     next
 }
 
@@ -105,8 +142,9 @@ fn remove(cluster: &Cluster, resource: &Resource, key: &str) {
         };
         let is_removal = matches!(write, Write::Remove(_));
         if cluster.store.write(&place, key, write).is_ok() {
-            if is_removal && is_definition(resource) {
-                after_removing(cluster, resource, &object);
+            // The namespace is looked at when all of it has been gone through.
+            if is_removal && resource.is_custom() {
+                finish_definition(cluster, &resource.group_resource());
             }
             return;
         }
@@ -121,17 +159,52 @@ fn remove_all(cluster: &Cluster, resource: &Resource, namespace: Option<&str>) {
     }
 }
 
-fn finish_namespace(cluster: &Cluster, namespace: &str) {
+/// Removes a definition that is being deleted, if none of its objects is left.
+fn finish_definition(cluster: &Cluster, name: &str) {
+    let Some(resource) = definitions(cluster) else { return };
+    // Whoever changes the definition meanwhile makes the next round necessary.
+    while let Some((record, definition)) = cluster.read(&resource, name) {
+        if !metadata::is_deleting(&definition)
+            || defined_by(cluster, &definition).is_some_and(|defined| !is_empty(cluster, &defined, None))
+        {
+            return;
+        }
+        let left: Vec<_> = metadata::finalizers(&definition).filter(|one| *one != CLEANUP).collect();
+        let (is_removal, write) = match left.is_empty() {
+            true => (true, Write::Remove(record.version())),
+            false => {
+                let mut next = definition.clone();
+                metadata::of(&mut next).insert("finalizers".to_owned(), json!(left));
+                let content = encode(&resource, record.key().clone(), next);
+                if content.is_same(record.content()) {
+                    return;
+                }
+                (false, Write::Replace(record.version(), content))
+            }
+        };
+        if cluster.store.write(&Place::new(resource.storage()), name, write).is_ok() {
+            if is_removal {
+                after_removing(cluster, &resource, &definition);
+            }
+            return;
+        }
+    }
+}
+
+/// Whether there is no object of a resource, in a namespace or at all.
+fn is_empty(cluster: &Cluster, resource: &Resource, namespace: Option<&str>) -> bool {
+    let one = Span { limit: std::num::NonZeroU64::new(1), ..Span::default() };
+    let page = cluster.store.list(&Place::new(resource.storage()), &Selection::everything(namespace), &one);
+    page.is_ok_and(|page| page.records.is_empty())
+}
+
+/// Removes a namespace that is being deleted, if nothing is left in it.
+pub(crate) fn finish_namespace(cluster: &Cluster, namespace: &str) {
     if readiness(cluster, namespace) != Readiness::Terminating {
         return;
     }
-    let one = Span { limit: std::num::NonZeroU64::new(1), ..Span::default() };
-    let is_empty = |resource: &Arc<Resource>| {
-        let place = Place::new(resource.storage());
-        let page = cluster.store.list(&place, &Selection::everything(Some(namespace)), &one);
-        page.is_ok_and(|page| page.records.is_empty())
-    };
-    if stored(cluster).iter().filter(|resource| resource.is_namespaced()).all(is_empty)
+    let mut namespaced = stored(cluster).into_iter().filter(|resource| resource.is_namespaced());
+    if namespaced.all(|resource| is_empty(cluster, &resource, Some(namespace)))
         && let Some(resource) = namespaces(cluster)
         && let Some((record, object)) = cluster.read(&resource, namespace)
         && metadata::finalizers(&object).next().is_none()

@@ -10,6 +10,7 @@ use crate::verb::{
     get::object as answer,
     refusal::Refusal,
     request::{Intent, Request},
+    sound::{self, Way},
 };
 use kube_informer_wire::Key;
 use serde_json::Value;
@@ -21,7 +22,7 @@ const ATTEMPTS: usize = 8;
 /// Stores the object in the body, and answers with what became of it.
 pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
     let object = request.object()?;
-    let intent = request.intent()?;
+    let intent = request.intent("CreateOptions")?;
     if !metadata::text(&object, "resourceVersion").is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Refusal::unexplained(message));
@@ -43,6 +44,20 @@ pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
     unreachable!("the loop ends by itself")
 }
 
+/// Stores an object under the name in the path, where a client may do so by an update; nothing if there is one by now.
+pub(crate) fn create_by_update(
+    cluster: &Cluster,
+    request: &Request,
+    (object, intent): (Value, Intent),
+) -> Result<Option<Answer>, Refusal> {
+    if !metadata::text(&object, "uid").is_empty() {
+        let why = "Precondition failed: UID in precondition, and there is no object";
+        return Err(Refusal::conflict(&request.resource, &request.name, why));
+    }
+    let stored = store(cluster, request, &request.name, (object, intent))?;
+    Ok(stored.ok().map(|record| answer(201, request, &record)))
+}
+
 fn store(
     cluster: &Cluster,
     request: &Request,
@@ -51,6 +66,11 @@ fn store(
 ) -> Result<Result<Record, Missed>, Refusal> {
     let resource = &request.resource;
     validate_name(resource, name).map_err(|error| Refusal::invalid(resource, name, &[error]))?;
+    sound::check(resource, name, (&object, Way::Sent))?;
+    if consequence::is_going(cluster, resource) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Refusal::forbidden(resource, name, why));
+    }
     if let Some(namespace) = &request.namespace {
         admit(cluster, resource, namespace, name)?;
     }

@@ -1,5 +1,6 @@
 //! Deletes one object, or marks it until its finalizers are done.
 
+use crate::invalid::FieldError;
 use crate::object::{
     deletion::{self, Decision, Preconditions},
     metadata,
@@ -9,7 +10,7 @@ use crate::storage::{Missed, Record, Write};
 use crate::verb::{
     answer::Answer,
     cluster::{Cluster, encode, now},
-    consequence,
+    consequence::{self, holds_others},
     get::object as answer,
     refusal::{Refusal, no_details},
     request::{Intent, Request},
@@ -46,6 +47,10 @@ impl Gone {
     }
 }
 
+const OPTIONS: &str = "DeleteOptions";
+/// What may become of what an object owns; here it stays in any case.
+const POLICIES: [&str; 3] = ["Foreground", "Background", "Orphan"];
+
 /// The demands in the body or the query string.
 pub(crate) fn options(request: &Request) -> Result<(Preconditions, Intent), Refusal> {
     let options: Value = match request.body.is_empty() {
@@ -55,10 +60,18 @@ pub(crate) fn options(request: &Request) -> Result<(Preconditions, Intent), Refu
     };
     let demand =
         |field: &str| options.pointer(&format!("/preconditions/{field}"))?.as_str().map(str::to_owned);
-    let intent = match options.pointer("/dryRun/0").and_then(Value::as_str) {
-        Some(_) => Intent::DryRun,
-        None => request.intent()?,
+    let said = options.get("dryRun").and_then(Value::as_array).into_iter().flatten();
+    let intent = match Intent::of(OPTIONS, said.filter_map(Value::as_str))? {
+        Intent::DryRun => Intent::DryRun,
+        Intent::Real => request.intent(OPTIONS)?,
     };
+    let policy = options.get("propagationPolicy").and_then(Value::as_str).map(str::to_owned);
+    if let Some(policy) = policy.or_else(|| request.parameter("propagationPolicy"))
+        && !POLICIES.contains(&policy.as_str())
+    {
+        let error = FieldError::not_supported("propagationPolicy", &policy, &POLICIES);
+        return Err(Refusal::options(OPTIONS, &error));
+    }
     Ok((Preconditions { uid: demand("uid"), resource_version: demand("resourceVersion") }, intent))
 }
 
@@ -78,9 +91,13 @@ pub(crate) fn remove(
         let write = match decision {
             Decision::Remove if intent == Intent::DryRun => return Ok(Gone::Removed(record)),
             _ if intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
-            _ if resource.is("", "namespaces") => Write::Replace(
+            _ if holds_others(resource) && metadata::is_deleting(&object) => {
+                consequence::empty(cluster, resource, &object);
+                return Ok(Gone::Waiting(record));
+            }
+            _ if holds_others(resource) => Write::Replace(
                 record.version(),
-                encode(resource, record.key().clone(), consequence::terminating(&object)),
+                encode(resource, record.key().clone(), consequence::terminating(resource, &object)),
             ),
             Decision::AlreadyDeleting => return Ok(Gone::Waiting(record)),
             Decision::Remove => Write::Remove(record.version()),
@@ -95,8 +112,8 @@ pub(crate) fn remove(
                 return Ok(Gone::Removed(record));
             }
             Ok(record) => {
-                if resource.is("", "namespaces") {
-                    consequence::empty_namespace(cluster, metadata::name(&object));
+                if holds_others(resource) {
+                    consequence::empty(cluster, resource, &object);
                 }
                 return Ok(Gone::Waiting(record));
             }

@@ -220,6 +220,7 @@ impl Follower {
                 out.extend_from_slice(&event);
                 Manner::Clean
             }
+            Unreadable::Ended => Manner::Clean,
             Unreadable::CutOff | Unreadable::Ahead { .. } => Manner::Abrupt,
         });
     }

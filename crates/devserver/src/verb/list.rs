@@ -127,7 +127,7 @@ fn refuse(unreadable: Unreadable, span: &Span) -> Refusal {
         (Unreadable::Forgotten { .. }, Some(after)) => {
             Refusal::expired_continue(Token { version: None, after: after.clone() }.encode())
         }
-        (Unreadable::Forgotten { .. } | Unreadable::CutOff, _) => {
+        (Unreadable::Forgotten { .. } | Unreadable::CutOff | Unreadable::Ended, _) => {
             Refusal::expired("The resourceVersion for the provided list is too old.")
         }
         (Unreadable::Ahead { newest }, _) => {

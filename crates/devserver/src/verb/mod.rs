@@ -12,6 +12,8 @@ mod request;
 
 mod cluster;
 
+mod sound;
+
 mod consequence;
 
 mod get;

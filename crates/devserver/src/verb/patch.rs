@@ -6,6 +6,7 @@ use crate::verb::{
     cluster::Cluster,
     refusal::Refusal,
     request::Request,
+    sound::Way,
     update::{Aspect, Change, apply, current, show},
 };
 use kube_core::response::reason;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 /// Changes what the body says, and answers with what became of the object.
 pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
-    let intent = request.intent()?;
+    let intent = request.intent("PatchOptions")?;
     let kind = Kind::of(&request.content_type)?;
     let body = serde_json::from_slice(&request.body);
     let body: Value =
@@ -25,7 +26,8 @@ pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Res
             Aspect::Scale => scale::read(&request.resource, &old).ok_or_else(Refusal::no_such_path)?,
         };
         let new = kind.apply(request, &side, &body)?;
-        if let Some(record) = apply(cluster, request, (aspect, intent), Change { record, old, new })? {
+        let change = Change { record, old, new, way: Way::Patched };
+        if let Some(record) = apply(cluster, request, (aspect, intent), change)? {
             return Ok(show(request, aspect, &record));
         }
     }
@@ -66,7 +68,16 @@ impl Kind {
             Self::Merge => patch::merge(old, body),
             Self::Strategic => patch::strategic(&request.resource, old, body),
         };
-        patched.map_err(|error| refuse(&error))
+        let patched = patched.map_err(|error| refuse(&error))?;
+        // A strategic patch is of the type of the object, whatever it says.
+        let is_other = |field: &&&str| patched.get(**field) != old.get(**field);
+        if let (Self::Json | Self::Merge, Some(field)) = (self, ["apiVersion", "kind"].iter().find(is_other))
+        {
+            let message =
+                format!(" \"\" is invalid: patch: Invalid value: {field} is not that of the object");
+            return Err(Refusal::new(422, reason::INVALID, &message));
+        }
+        Ok(patched)
     }
 }
 

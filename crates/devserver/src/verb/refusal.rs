@@ -69,6 +69,11 @@ impl Refusal {
         Self::new(400, reason::BAD_REQUEST, message)
     }
 
+    pub(crate) fn other_namespace() -> Self {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        Self::bad_request(message)
+    }
+
     /// A mistake of the client that the API server takes for one of its own: a code, and no reason.
     pub(crate) fn unexplained(message: &str) -> Self {
         Self::new(500, "", message)
@@ -85,6 +90,11 @@ impl Refusal {
             };
         };
         Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden(parameter, rule)])
+    }
+
+    /// The options of a request break a rule.
+    pub(crate) fn options(kind: &str, error: &FieldError) -> Self {
+        Self::breaks_rules("meta.k8s.io", kind, "", std::slice::from_ref(error))
     }
 
     /// What a server without streaming lists says.

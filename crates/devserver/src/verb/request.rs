@@ -1,5 +1,6 @@
 //! A request about a resource, once its path and headers are read.
 
+use crate::invalid::FieldError;
 use crate::registry::Resource;
 use crate::storage::Place;
 use crate::verb::form::{Encoding, Form};
@@ -40,6 +41,19 @@ pub(crate) enum Intent {
     DryRun,
 }
 
+impl Intent {
+    /// What the field `dryRun` of these options says: nothing, or that all of it is tried.
+    pub(crate) fn of<'w>(options: &str, mut said: impl Iterator<Item = &'w str>) -> Result<Self, Refusal> {
+        let Some(first) = said.next() else { return Ok(Self::Real) };
+        match std::iter::once(first).chain(said).find(|word| *word != "All") {
+            None => Ok(Self::DryRun),
+            Some(other) => {
+                Err(Refusal::options(options, &FieldError::not_supported("dryRun", other, &["All"])))
+            }
+        }
+    }
+}
+
 impl Request {
     pub(crate) fn place(&self) -> Place {
         Place::new(self.resource.storage())
@@ -68,18 +82,18 @@ impl Request {
 
     /// A parameter of the query string; the first of several counts.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
-        let mut parameters = form_urlencoded::parse(self.query.as_bytes());
-        parameters.find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
+        self.parameters(name).next()
     }
 
-    pub(crate) fn intent(&self) -> Result<Intent, Refusal> {
-        match self.parameter("dryRun").as_deref() {
-            None | Some("") => Ok(Intent::Real),
-            Some("All") => Ok(Intent::DryRun),
-            Some(other) => Err(Refusal::bad_request(&format!(
-                "invalid value for parameter dryRun: {other:?}: supported values: \"All\""
-            ))),
-        }
+    fn parameters(&self, name: &str) -> impl Iterator<Item = String> {
+        let parameters = form_urlencoded::parse(self.query.as_bytes());
+        parameters.filter(move |(found, _)| found == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// Whether a change is to be made, by the options of this name.
+    pub(crate) fn intent(&self, options: &str) -> Result<Intent, Refusal> {
+        let said: Vec<_> = self.parameters("dryRun").filter(|word| !word.is_empty()).collect();
+        Intent::of(options, said.iter().map(String::as_str))
     }
 
     /// The body as an object of the kind that `kind` and `api_version` say.
@@ -104,9 +118,7 @@ impl Request {
         let object = self.object_of(&self.resource.api_version(), &self.resource.kind)?;
         let namespace = crate::object::metadata::namespace(&object);
         if !namespace.is_empty() && self.namespace.as_deref().unwrap_or_default() != namespace {
-            return Err(Refusal::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+            return Err(Refusal::other_namespace());
         }
         Ok(object)
     }

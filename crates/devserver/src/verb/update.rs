@@ -7,9 +7,11 @@ use crate::verb::{
     answer::Answer,
     cluster::{Cluster, encode},
     consequence,
+    create::create_by_update,
     get::object as answer,
     refusal::Refusal,
     request::{Intent, Request},
+    sound::{self, Way},
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub(crate) struct Change {
     pub(crate) old: Value,
     /// What the client wants instead.
     pub(crate) new: Value,
+    /// How that came.
+    pub(crate) way: Way,
 }
 
 /// Puts the object in the body in the place of what is there.
@@ -41,10 +45,18 @@ pub(crate) fn update(cluster: &Cluster, request: &Request, aspect: Aspect) -> Re
         Aspect::Whole | Aspect::Status => request.object()?,
         Aspect::Scale => request.object_of("autoscaling/v1", "Scale")?,
     };
-    let intent = request.intent()?;
+    let intent = request.intent("UpdateOptions")?;
     loop {
-        let (record, old) = current(cluster, request)?;
-        let change = Change { record, old, new: new.clone() };
+        let (record, old) = match current(cluster, request) {
+            Err(_) if request.resource.is_made_by_update && aspect == Aspect::Whole => {
+                match create_by_update(cluster, request, (new.clone(), intent))? {
+                    Some(answer) => return Ok(answer),
+                    None => continue,
+                }
+            }
+            found => found?,
+        };
+        let change = Change { record, old, new: new.clone(), way: Way::Sent };
         if let Some(record) = apply(cluster, request, (aspect, intent), change)? {
             return Ok(show(request, aspect, &record));
         }
@@ -57,7 +69,7 @@ pub(crate) fn current(cluster: &Cluster, request: &Request) -> Result<(Record, V
     found.ok_or_else(|| Refusal::not_found(&request.resource, &request.name))
 }
 
-/// Makes a change; nothing if someone else was faster, and the client does not mind.
+/// Makes a change; nothing if someone else was faster.
 pub(crate) fn apply(
     cluster: &Cluster,
     request: &Request,
@@ -65,11 +77,13 @@ pub(crate) fn apply(
     change: Change,
 ) -> Result<Option<Record>, Refusal> {
     check(request, aspect, &change)?;
-    let Change { record, old, mut new } = change;
-    let is_conditional = !metadata::text(&new, "resourceVersion").is_empty();
+    let Change { record, old, mut new, way } = change;
     prepare(request, aspect, &old, &mut new)
         .map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))?;
-    let goes = deletion::is_finished(&new);
+    sound::check(&request.resource, &request.name, (&new, way))?;
+    // A namespace goes when there is nothing left in it.
+    let is_namespace = request.resource.is("", "namespaces");
+    let goes = deletion::is_finished(&new) && !is_namespace;
     if intent == Intent::Real && aspect == Aspect::Whole && !goes {
         consequence::before_storing(cluster, &request.resource, &mut new)?;
     }
@@ -89,13 +103,13 @@ pub(crate) fn apply(
         Ok(stored) => {
             if goes {
                 consequence::after_removing(cluster, &request.resource, &old);
+            } else if is_namespace {
+                consequence::finish_namespace(cluster, &request.name);
             }
             Ok(Some(after.map_or(stored.clone(), |after| after.at(stored.version()))))
         }
         Err(Missed::Missing) => Err(Refusal::not_found(&request.resource, &request.name)),
-        Err(Missed::Changed | Missed::Exists) if is_conditional => {
-            Err(Refusal::modified(&request.resource, &request.name))
-        }
+        // A client that named a version is refused when it is looked at again.
         Err(Missed::Changed | Missed::Exists) => Ok(None),
     }
 }
@@ -126,13 +140,17 @@ fn check(request: &Request, aspect: Aspect, change: &Change) -> Result<(), Refus
         let message = format!("the name of the object ({said}) does not match the name on the URL ({name})");
         return Err(Refusal::bad_request(&message));
     }
+    let namespace = metadata::namespace(&change.new);
+    if !namespace.is_empty() && namespace != metadata::namespace(&change.old) {
+        return Err(Refusal::other_namespace());
+    }
     let (wanted, found) = (metadata::text(&change.new, "uid"), metadata::text(&change.old, "uid"));
     if !wanted.is_empty() && wanted != found {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
         return Err(Refusal::conflict(resource, name, &why));
     }
     match metadata::text(&change.new, "resourceVersion") {
-        "" if resource.is_custom() && aspect != Aspect::Scale => {
+        "" if resource.needs_version && aspect != Aspect::Scale => {
             let field = "metadata.resourceVersion";
             let error = FieldError::invalid(field, &0.into(), "must be specified for an update");
             Err(Refusal::invalid(resource, name, &[error]))

@@ -64,7 +64,9 @@ pub(crate) async fn watch(
         Err(Unreadable::Forgotten { floor }) => {
             Ok(failed(request, &too_old(from.unwrap_or_default(), floor)))
         }
-        Err(Unreadable::CutOff | Unreadable::Ahead { .. }) => Ok(failed(request, &too_old(0, 0))),
+        Err(Unreadable::CutOff | Unreadable::Ended | Unreadable::Ahead { .. }) => {
+            Ok(failed(request, &too_old(0, 0)))
+        }
     }
 }
 

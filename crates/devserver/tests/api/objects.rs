@@ -140,7 +140,7 @@ async fn a_dry_run_changes_nothing() {
     assert_eq!(patched["data"]["x"], "1");
     assert_eq!(probe.delete(&format!("{MAPS}/a?dryRun=All")).await.0, 200);
     assert_eq!(probe.get(&format!("{MAPS}/a")).await.1["data"], json!(null));
-    assert_eq!(refusal(&probe.post(&format!("{MAPS}?dryRun=x"), named("b")).await), (400, "BadRequest"));
+    assert_eq!(refusal(&probe.post(&format!("{MAPS}?dryRun=x"), named("b")).await), (422, "Invalid"));
 }
 
 #[tokio::test(start_paused = true)]

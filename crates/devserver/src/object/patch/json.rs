@@ -31,7 +31,7 @@ const MOST_OPERATIONS: usize = 10_000;
 /// The most bytes that copies may add, so that a short patch cannot double an object again and again.
 const MOST_COPIED: usize = 3 << 20;
 /// The deepest an object may become: what is deeper could not be read back.
-const DEEPEST: usize = 120;
+pub(crate) const DEEPEST: usize = 120;
 
 struct Document {
     value: Value,
@@ -117,7 +117,8 @@ fn size(value: &Value) -> usize {
     }
 }
 
-fn depth(value: &Value) -> usize {
+/// How many objects and lists are in one another.
+pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),

@@ -20,6 +20,6 @@ mod strategic;
 mod tests;
 
 pub(crate) use error::PatchError;
-pub(crate) use json::json;
+pub(crate) use json::{DEEPEST, depth, json};
 pub(crate) use merge::merge;
 pub(crate) use strategic::strategic;

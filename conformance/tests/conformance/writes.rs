@@ -1,0 +1,165 @@
+//! Writes that a server refuses, and those that it takes in its own way.
+
+use crate::maps::{Maps, ask};
+use http::Request;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_conformance::{Server, on_both};
+use serde_json::{Value, json};
+
+on_both! {
+    shared: [
+        what_is_wrong_in_an_object_is_refused,
+        what_is_wrong_in_options_is_refused,
+        patches_that_name_no_version_do_not_conflict,
+        an_update_makes_a_lease_and_has_to_say_of_which_version_it_is,
+        a_namespace_stays_until_it_is_empty_and_is_marked_once,
+    ],
+    alone: [],
+}
+
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const OPERATIONS: &str = "application/json-patch+json";
+
+fn path(maps: &Maps<ConfigMap>, rest: &str) -> String {
+    format!("/api/v1/namespaces/{}/{rest}", maps.namespace)
+}
+
+/// The code of an answer, or 200 where it is what was asked for.
+fn code(answer: &Value) -> u64 {
+    match &answer["kind"] {
+        Value::String(kind) if kind == "Status" && answer["status"] != "Success" => {
+            answer["code"].as_u64().unwrap()
+        }
+        // What the client takes for an error has no kind.
+        Value::Null => answer["code"].as_u64().unwrap(),
+        _ => 200,
+    }
+}
+
+async fn what_is_wrong_in_an_object_is_refused(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("a").await;
+    let with = |field: &str, value: Value| json!({ "metadata": { "name": "b", field: value } });
+    let owner =
+        |uid: &str| json!({ "apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": true });
+    let sent = [
+        (with("labels", json!({ "a": 1 })), 400),
+        (with("labels", json!({ "a": "b c" })), 422),
+        (with("labels", json!({ "a b": "c" })), 422),
+        (with("labels", json!({ "A_/b": "c" })), 422),
+        (with("labels", json!({ "a": "b".repeat(64) })), 422),
+        (with("annotations", json!({ "a b": "c" })), 422),
+        (with("annotations", json!({ "a": "b".repeat(256 << 10) })), 422),
+        (with("finalizers", json!(["bare"])), 422),
+        (with("finalizers", json!(["a b/c"])), 422),
+        (with("ownerReferences", json!([owner("")])), 422),
+        (with("ownerReferences", json!([owner("1"), owner("2")])), 422),
+        (json!({ "metadata": { "name": "b" }, "data": { "a": 1 } }), 400),
+    ];
+    for (body, expected) in sent {
+        let answer = ask(&maps.client, Request::post(path(&maps, "configmaps")), body.clone()).await;
+        assert_eq!(code(&answer), expected, "{body}: {answer}");
+    }
+    let secret = json!({ "metadata": { "name": "b" }, "data": { "a": "%%" } });
+    assert_eq!(code(&ask(&maps.client, Request::post(path(&maps, "secrets")), secret).await), 400);
+    let patches = [
+        (MERGE, json!({ "metadata": { "labels": { "a": 1 } } }), 422),
+        (STRATEGIC, json!({ "metadata": { "labels": { "a": 1 } } }), 422),
+        (MERGE, json!({ "metadata": { "labels": { "a": "b c" } } }), 422),
+        (MERGE, json!({ "metadata": { "namespace": "other" } }), 400),
+        (MERGE, json!({ "metadata": { "name": "other" } }), 400),
+        (MERGE, json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1" }), 422),
+        (MERGE, json!({ "apiVersion": "v2" }), 422),
+        (OPERATIONS, json!([{ "op": "replace", "path": "/kind", "value": "Pod" }]), 422),
+        (STRATEGIC, json!({ "kind": "Pod" }), 200),
+    ];
+    for (kind, body, expected) in patches {
+        let patch = Request::patch(path(&maps, "configmaps/a")).header("content-type", kind);
+        let answer = ask(&maps.client, patch, body.clone()).await;
+        assert_eq!(code(&answer), expected, "{kind} {body}: {answer}");
+    }
+    let revision =
+        json!({ "metadata": { "name": "a" }, "revision": 1, "data": { "a": "b".repeat(17 * 100_000) } });
+    let revisions = format!("/apis/apps/v1/namespaces/{}/controllerrevisions", maps.namespace);
+    assert_eq!(code(&ask(&maps.client, Request::post(revisions), revision).await), 500);
+}
+
+async fn what_is_wrong_in_options_is_refused(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("a").await;
+    let named = json!({ "metadata": { "name": "a" } });
+    let one = |query: &str| path(&maps, &format!("configmaps/a{query}"));
+    let cases = [
+        (Request::post(path(&maps, "configmaps?dryRun=some")), named.clone()),
+        (Request::put(one("?dryRun=some")), named),
+        (Request::patch(one("?dryRun=some")).header("content-type", MERGE), json!({})),
+        (Request::delete(one("?dryRun=some")), Value::Null),
+        (Request::delete(one("")), json!({ "dryRun": ["some"] })),
+        (Request::delete(one("?propagationPolicy=some")), Value::Null),
+        (Request::delete(one("")), json!({ "propagationPolicy": "some" })),
+    ];
+    for (request, body) in cases {
+        let case = format!("{request:?} {body}");
+        let answer = ask(&maps.client, request, body).await;
+        assert_eq!((code(&answer), &answer["reason"]), (422, &json!("Invalid")), "{case}: {answer}");
+    }
+    assert!(maps.api.get_opt("a").await.unwrap().is_some());
+}
+
+async fn patches_that_name_no_version_do_not_conflict(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create("a").await;
+    for round in 0..8 {
+        let patch = |number: usize| {
+            let request = Request::patch(path(&maps, "configmaps/a")).header("content-type", MERGE);
+            let client = maps.client.clone();
+            let body = json!({ "data": { format!("k{number}"): round.to_string() } });
+            tokio::spawn(async move { ask(&client, request, body).await })
+        };
+        let all: Vec<_> = (0..4).map(patch).collect();
+        for answer in all {
+            let answer = answer.await.unwrap();
+            assert_eq!(answer["kind"], "ConfigMap", "{answer}");
+        }
+    }
+    let data = maps.api.get("a").await.unwrap().data.unwrap();
+    assert_eq!(data.into_values().collect::<Vec<_>>(), ["7"; 4]);
+}
+
+async fn an_update_makes_a_lease_and_has_to_say_of_which_version_it_is(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", maps.namespace);
+    let put = |path: String, body: Value| ask(&maps.client, Request::put(path), body);
+    let lease = json!({ "metadata": { "name": "a" }, "spec": { "holderIdentity": "me" } });
+    let made = put(format!("{leases}/a"), lease.clone()).await;
+    assert_eq!((&made["kind"], &made["spec"]["holderIdentity"]), (&json!("Lease"), &json!("me")));
+    let refused = put(format!("{leases}/a"), lease.clone()).await;
+    assert_eq!((code(&refused), &refused["reason"]), (422, &json!("Invalid")), "{refused}");
+    let mut next = made.clone();
+    next["spec"]["holderIdentity"] = "you".into();
+    assert_eq!(put(format!("{leases}/a"), next).await["spec"]["holderIdentity"], "you");
+    assert_eq!(code(&put(format!("{leases}/a"), made).await), 409);
+    let missing = put(path(&maps, "configmaps/missing"), json!({ "metadata": { "name": "missing" } })).await;
+    assert_eq!(code(&missing), 404);
+    let map = json!({ "metadata": { "name": "kube-root" } });
+    maps.create("kube-root").await;
+    assert_eq!(put(path(&maps, "configmaps/kube-root"), map).await["kind"], "ConfigMap");
+}
+
+async fn a_namespace_stays_until_it_is_empty_and_is_marked_once(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    maps.create_with("held", json!({ "finalizers": ["example.com/hold"] })).await;
+    let namespace = format!("/api/v1/namespaces/{}", maps.namespace);
+    let deleted = ask(&maps.client, Request::delete(&namespace), Value::Null).await;
+    assert_eq!(deleted["status"]["phase"], "Terminating", "{deleted}");
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    let again = ask(&maps.client, Request::delete(&namespace), Value::Null).await;
+    assert_eq!((&again["kind"], version(&again)), (&json!("Namespace"), version(&deleted)));
+    let patch = Request::patch(&namespace).header("content-type", MERGE);
+    let labelled = ask(&maps.client, patch, json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    assert_eq!(labelled["metadata"]["labels"]["a"], "b", "{labelled}");
+    let found = ask(&maps.client, Request::get(&namespace), Value::Null).await;
+    assert_eq!(found["status"]["phase"], "Terminating", "what is in it is held: {found}");
+    maps.api.get("held").await.unwrap();
+}
