@@ -2,15 +2,16 @@
 
 use super::{
     entry::Entry,
-    index::{IndexConflict, Indexes, Panics},
+    index::{IndexConflict, IndexFn, Indexes, Panics, calling_back},
     snapshot::Snapshot,
 };
 #[cfg(feature = "compact")]
 use crate::tags::{OfLabels, Tagger, Tags};
-use crate::{labels::LabelKeeper, object::Object};
+use crate::{labels::LabelKeeper, object::Object, tags::Tag};
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
 use std::{
+    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -89,11 +90,40 @@ impl<K> Cell<K> {
         I: IntoIterator<Item = V>,
         V: AsRef<str>,
     {
+        let function = calling_back(function);
+        // Before anybody has to wait for it: objects that are kept compact are decoded for this.
+        let known = self.snapshot();
+        let worked_out = worked_out(&known, name, Arc::clone(&function), &self.panics)?;
         let mut draft = self.draft();
         draft.state.indexes.add(name, function)?;
-        draft.fill_newest_index();
+        draft.fill_newest_index(&worked_out);
         Ok(())
     }
+}
+
+/// Under which values of an index entries stand, by their place in memory.
+type WorkedOut = HashMap<usize, Vec<Arc<str>>>;
+
+/// Where an entry is; no other can be there while it is held.
+fn place<K>(entry: &Arc<Entry<K>>) -> usize {
+    Arc::as_ptr(entry) as usize
+}
+
+/// Works out under which values of an index that is to be added the objects of a snapshot stand.
+fn worked_out<K>(
+    known: &Snapshot<K>,
+    name: &str,
+    function: IndexFn<K>,
+    panics: &Panics,
+) -> Result<WorkedOut, IndexConflict> {
+    let mut indexes = known.indexes.clone();
+    indexes.add(name, function)?;
+    let newest = indexes.count() - 1..indexes.count();
+    let values = |entry: &Arc<Entry<K>>| {
+        let tags = indexes.tags_of(newest.clone(), (entry.key(), &entry.object()), panics);
+        (place(entry), tags.into_iter().map(|tag| tag.value).collect())
+    };
+    Ok(known.objects.iter().map(values).collect())
 }
 
 #[cfg(feature = "compact")]
@@ -151,12 +181,21 @@ impl<K> Draft<'_, K> {
         entry
     }
 
-    /// Puts every object into the newest index.
-    fn fill_newest_index(&mut self) {
+    /// Puts every object into the newest index. What has come since the others were worked out is looked at now.
+    fn fill_newest_index(&mut self, worked_out: &WorkedOut) {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
-        let newest = indexes.count() - 1..indexes.count();
+        let newest = indexes.count() - 1;
         for entry in objects.clone().iter() {
-            let more = indexes.tags_of(newest.clone(), (entry.key(), &entry.object()), &self.cell.panics);
+            let more = match worked_out.get(&place(entry)) {
+                Some(values) => {
+                    let tags = values.iter().map(|value| Tag { index: newest, value: Arc::clone(value) });
+                    indexes.shared(&tags.collect::<Vec<_>>())
+                }
+                None => {
+                    let object = entry.object();
+                    indexes.tags_of(newest..newest + 1, (entry.key(), &object), &self.cell.panics)
+                }
+            };
             let tagged = Arc::new(entry.tagged(more));
             indexes.update(entry.key(), Some(entry), Some(&tagged));
             objects.insert(tagged);

@@ -55,7 +55,17 @@ enum Source<K> {
 }
 
 /// Calls back with each value of an object.
-type IndexFn<K> = Arc<dyn Fn(&K, &mut dyn FnMut(&str)) + Send + Sync>;
+pub(crate) type IndexFn<K> = Arc<dyn Fn(&K, &mut dyn FnMut(&str)) + Send + Sync>;
+
+/// A function that gives values, as one that calls back with them.
+pub(crate) fn calling_back<K, F, I, V>(function: F) -> IndexFn<K>
+where
+    F: Fn(&K) -> I + Send + Sync + 'static,
+    I: IntoIterator<Item = V>,
+    V: AsRef<str>,
+{
+    Arc::new(move |object, emit| function(object).into_iter().for_each(|value| emit(value.as_ref())))
+}
 
 #[derive(Clone, Debug)]
 struct Bucket {
@@ -77,19 +87,11 @@ impl Panics {
 
 impl<K> Indexes<K> {
     /// Adds an index, still empty.
-    pub(crate) fn add<F, I, V>(&mut self, name: &str, function: F) -> Result<(), IndexConflict>
-    where
-        F: Fn(&K) -> I + Send + Sync + 'static,
-        I: IntoIterator<Item = V>,
-        V: AsRef<str>,
-    {
+    pub(crate) fn add(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflict> {
         if self.0.iter().any(|index| *index.name == *name) {
             return Err(IndexConflict { name: name.to_owned() });
         }
-        let source = Source::Function(Arc::new(move |object: &K, emit: &mut dyn FnMut(&str)| {
-            function(object).into_iter().for_each(|value| emit(value.as_ref()));
-        }));
-        let index = Index { name: name.into(), source, buckets: Trie::default() };
+        let index = Index { name: name.into(), source: Source::Function(function), buckets: Trie::default() };
         Arc::make_mut(&mut self.0).push(index);
         Ok(())
     }

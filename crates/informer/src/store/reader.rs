@@ -3,7 +3,7 @@
 use super::{
     cell::Cell,
     entry::Entry,
-    index::{IndexConflict, Indexes, UnknownIndex},
+    index::{IndexConflict, Indexes, UnknownIndex, calling_back},
     lister::Lister,
     snapshot::Snapshot,
     writer::Writer,
@@ -95,7 +95,7 @@ impl<K> Builder<K> {
         I: IntoIterator<Item = V>,
         V: AsRef<str>,
     {
-        let added = self.indexes.add(name, function);
+        let added = self.indexes.add(name, calling_back(function));
         self.conflict = self.conflict.or(added.err());
         self
     }

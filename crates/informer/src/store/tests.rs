@@ -16,8 +16,9 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
     },
     time::Duration,
 };
@@ -213,6 +214,48 @@ fn an_index_can_be_added_while_running() {
     assert_eq!(store.add_index("users", users), Err(conflict.clone()));
     assert_eq!(store.add_index(NAMESPACE, users).unwrap_err().name, NAMESPACE);
     assert_eq!(Store::builder().index("users", users).index("users", users).build().unwrap_err(), conflict);
+}
+
+#[test]
+fn whoever_writes_does_not_wait_for_the_index_of_what_was_there() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("a").label("users", "anna"));
+    let (at_work, begun) = mpsc::channel();
+    let (go_on, gate) = mpsc::channel::<()>();
+    let (at_work, gate) = (Mutex::new(Some(at_work)), Mutex::new(gate));
+    let other = store.clone();
+    let adding = std::thread::spawn(move || {
+        let slow = move |pod: &Pod| {
+            if let Some(at_work) = at_work.lock().unwrap().take() {
+                at_work.send(()).unwrap();
+                gate.lock().unwrap().recv().unwrap();
+            }
+            users(pod)
+        };
+        other.add_index("users", slow).unwrap();
+    });
+    begun.recv().unwrap();
+    let (wrote, written) = mpsc::channel();
+    let writing = std::thread::spawn(move || {
+        put(&mut writer, pod("a").version(2).label("users", "otto"));
+        put(&mut writer, pod("b").label("users", "anna,otto"));
+        wrote.send(()).unwrap();
+        writer
+    });
+    let is_written = written.recv_timeout(Duration::from_secs(20));
+    go_on.send(()).unwrap();
+    adding.join().unwrap();
+    is_written.unwrap();
+    let _writer = writing.join().unwrap();
+    let names = |user| {
+        let mut names: Vec<_> = store.by_index("users", user).unwrap().iter().map(|pod| brief(pod)).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        (names("anna"), names("otto")),
+        (vec!["b@0".to_owned()], vec!["a@2".to_owned(), "b@0".to_owned()])
+    );
 }
 
 #[test]
