@@ -4,6 +4,7 @@ use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_conformance::{Server, on_both};
+use kube_informer::{Informer, list_watch::Encoding};
 use serde_json::{Value, json};
 
 on_both! {
@@ -13,6 +14,7 @@ on_both! {
         patches_that_name_no_version_do_not_conflict,
         an_update_makes_a_lease_and_has_to_say_of_which_version_it_is,
         a_namespace_stays_until_it_is_empty_and_is_marked_once,
+        a_text_that_is_no_utf8_is_taken_and_reads_the_same_in_both_encodings,
     ],
     alone: [],
 }
@@ -162,4 +164,29 @@ async fn a_namespace_stays_until_it_is_empty_and_is_marked_once(server: &Server)
     let found = ask(&maps.client, Request::get(&namespace), Value::Null).await;
     assert_eq!(found["status"]["phase"], "Terminating", "what is in it is held: {found}");
     maps.api.get("held").await.unwrap();
+}
+
+/// A field of a protobuf message with few bytes.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+}
+
+async fn a_text_that_is_no_utf8_is_taken_and_reads_the_same_in_both_encodings(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let metadata = field(1, &field(1, b"odd"));
+    let entry = [field(1, b"a"), field(2, b"\xff\xe2\x82!")].concat();
+    let types = [field(1, b"v1"), field(2, b"ConfigMap")].concat();
+    let body = [&b"k8s\0"[..], &field(1, &types), &field(2, &[metadata, field(2, &entry)].concat())].concat();
+    let post = Request::post(path(&maps, "configmaps"));
+    let post = post.header("content-type", "application/vnd.kubernetes.protobuf").body(body).unwrap();
+    let made: Value = maps.client.request(post).await.unwrap();
+    let expected = "\u{fffd}\u{fffd}\u{fffd}!";
+    assert_eq!(made["data"]["a"], expected, "{made}");
+    for encoding in [Encoding::Json, Encoding::Protobuf] {
+        let informer = Informer::of(maps.source().encoding(encoding)).start().unwrap();
+        informer.synced().await.unwrap();
+        let odd = informer.get((maps.namespace.as_str(), "odd")).unwrap();
+        assert_eq!(odd.data.as_ref().unwrap()["a"], expected, "{encoding:?}");
+        informer.stop().await;
+    }
 }

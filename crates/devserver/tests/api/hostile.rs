@@ -5,6 +5,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use proptest::prelude::*;
+use serde_json::json;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -173,4 +174,28 @@ proptest! {
             Ok(())
         })?;
     }
+}
+
+/// What is written where a definition says is as deep as that.
+#[tokio::test(start_paused = true)]
+async fn what_would_be_too_deep_to_read_back_is_not_stored() {
+    let probe = Probe::new();
+    let path = ".a".repeat(130);
+    let definition = json!({
+        "metadata": { "name": "cars.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "plural": "cars", "kind": "Car" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": { "scale": { "specReplicasPath": path, "statusReplicasPath": ".status.replicas" } },
+            }],
+        },
+    });
+    probe.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    let cars = "/apis/example.com/v1/namespaces/default/cars";
+    probe.make(cars, named("a")).await;
+    let scale = json!({ "spec": { "replicas": 1 } });
+    assert_eq!(probe.patch(&format!("{cars}/a/scale"), scale).await.0, 422);
+    assert_eq!(probe.get(&format!("{cars}/a")).await.0, 200);
+    assert_eq!(probe.delete(&format!("{cars}/a")).await.0, 200);
 }
