@@ -250,20 +250,18 @@ where
         // The old watch is closed before the new one is asked for.
         self.watch = None;
         let span = self.speaker.watch_span(options);
-        match timeout_at(until, self.source.watch(options).instrument(span.clone())).await {
+        let error = match timeout_at(until, self.source.watch(options).instrument(span.clone())).await {
             Ok(Ok(watch)) => {
                 self.cursor.watch_opened(Instant::now());
                 self.watch = Some(Live::new(watch, span, self.speaker.metrics.watch_duration()));
+                return;
             }
-            Ok(Err(error)) => self.not_opened(reading, &error),
-            Err(_) if reading == Reading::Collect => self.silent(reading),
-            Err(_) => self.not_opened(reading, &Error::Transport("nobody answered".into())),
-        }
-    }
-
-    fn not_opened(&mut self, reading: Reading, error: &Error) {
-        self.cursor.open_failed(Failure::of(error), Instant::now());
-        self.fail(Activity::of(reading), Cause::Source(error));
+            Ok(Err(error)) => error,
+            Err(_) if reading == Reading::Collect => return self.silent(reading),
+            Err(_) => Error::Transport("nobody answered".into()),
+        };
+        self.cursor.open_failed(Failure::of(&error), Instant::now());
+        self.fail(Activity::of(reading), Cause::Source(&error));
     }
 
     async fn read(&mut self, reading: Reading, until: Instant) {
