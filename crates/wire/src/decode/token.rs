@@ -341,3 +341,34 @@ fn double(value: f64) -> Number {
         _ => Number::Double(value),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number as Go's JSON has it.
+    #[test]
+    fn whole_numbers_have_the_digits_of_json() {
+        let table: [(f64, &str); 11] = [
+            (0.0, "0"),
+            (-0.0, "-0.0"),
+            (-7.0, "-7"),
+            (1.5, "1.5"),
+            (9_007_199_254_740_991.0, "9007199254740991"),
+            (-9_007_199_254_740_993.0, "-9007199254740992"),
+            (9_223_372_036_854_775_807.0, "9223372036854776000"),
+            (-9_223_372_036_854_774_784.0, "-9223372036854775000"),
+            (18_446_744_073_709_549_568.0, "18446744073709550000"),
+            (18_446_744_073_709_551_616.0, "1.8446744073709552e19"),
+            (1e300, "1e300"),
+        ];
+        for (value, expected) in table {
+            let text = match double(value) {
+                Number::Unsigned(number) => number.to_string(),
+                Number::Signed(number) => number.to_string(),
+                Number::Double(number) => format!("{number:?}"),
+            };
+            assert_eq!(text, expected);
+        }
+    }
+}
