@@ -103,18 +103,18 @@ async fn an_event_has_both_states_to_be_read() {
         let pods = followed(lazy(&server).keep(keep)).await;
         let mut changes = pods.subscribe();
         let key = pods.keys()[0].clone();
-        label(&server, std::slice::from_ref(&key), &format!("one {keep:?}")).await;
-        label(&server, std::slice::from_ref(&key), &format!("two {keep:?}")).await;
+        label(&server, std::slice::from_ref(&key), &format!("one-{keep:?}")).await;
+        label(&server, std::slice::from_ref(&key), &format!("two-{keep:?}")).await;
         let value = |pod: &Lazy<Pod>| pod.read::<String>("/metadata/labels/round").unwrap();
         let seen = loop {
             match changes.next().await.unwrap() {
-                Event::Updated { old, new } if value(&new) == Some(format!("two {keep:?}")) => {
+                Event::Updated { old, new } if value(&new) == Some(format!("two-{keep:?}")) => {
                     break (value(&old), new.raw().bytes().len());
                 }
                 _ => {}
             }
         };
-        assert_eq!(seen.0, Some(format!("one {keep:?}")));
+        assert_eq!(seen.0, Some(format!("one-{keep:?}")));
         assert!(seen.1 > 1000);
         pods.stop().await;
     }
