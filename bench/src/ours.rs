@@ -9,7 +9,7 @@ use kube_client::{
 use kube_informer::{
     Event, Informer, Lazy,
     informer::{Builder, Save},
-    list_watch, reflector,
+    reflector, source,
 };
 use kube_informer_bench_client::{
     options::{self, Encoding, Form, Keep, ManagedFields, Options, Strategy},
@@ -195,8 +195,8 @@ async fn follow<K: Kind>(
     config.read_timeout = None;
     let builder = K::builder(Client::try_from(config)?)
         .encoding(match options.encoding {
-            Encoding::Json => list_watch::Encoding::Json,
-            Encoding::Protobuf => list_watch::Encoding::Auto,
+            Encoding::Json => source::Encoding::Json,
+            Encoding::Protobuf => source::Encoding::Auto,
         })
         .config(reflecting(options))
         .keep(match options.keep {

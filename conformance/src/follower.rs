@@ -7,10 +7,10 @@ use kube::{
 };
 use kube_informer::{
     Event, Informer,
+    cache::Store,
     informer::Builder,
-    list_watch::ListWatch,
     reflector::{Config, Counts, Strategy},
-    store::Store,
+    source::ListWatch,
     subscription::{Policy, Subscribe},
     wire::Key,
 };

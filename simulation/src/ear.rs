@@ -6,7 +6,7 @@ use crate::{
     truth::{Truth, Versions},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Event, store::Store};
+use kube_informer::{Event, cache::Store};
 use std::collections::BTreeMap;
 
 /// A follower's memory.

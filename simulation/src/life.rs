@@ -15,7 +15,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
-    store::{Snapshot, Store},
+    cache::{Snapshot, Store},
     subscription::{Policy, Replay},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -9,8 +9,8 @@ use crate::{
 };
 use kube_informer::{
     Keep,
-    list_watch::Encoding,
     reflector::Strategy,
+    source::Encoding,
     subscription::{Policy, Replay},
 };
 use std::{fmt, time::Duration};

@@ -2,7 +2,7 @@
 
 use super::source::{OBJECTS, pod};
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::store::Store;
+use kube_informer::cache::Store;
 use kube_workqueue::Queue;
 use serde_json::{Value, json};
 use std::{

@@ -4,7 +4,7 @@ use futures_util::{Stream, StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Informer,
-    list_watch::{FromFns, Page, Watch},
+    source::{FromFns, Page, Watch},
     wire::{ResourceVersion, WatchEvent},
 };
 use std::sync::{Arc, Mutex, PoisonError};

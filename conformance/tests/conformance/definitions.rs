@@ -9,7 +9,7 @@ use kube::{
     core::PartialObjectMeta,
 };
 use kube_conformance::{Follower, Server, eventually, on_both, strategies};
-use kube_informer::list_watch::ListWatch;
+use kube_informer::source::ListWatch;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube_conformance::{Follower, Random, Server, on_both, strategies};
 use kube_informer::{
-    store::Store,
+    cache::Store,
     wire::{FieldSelector, LabelSelector},
 };
 use serde_json::json;

@@ -4,7 +4,7 @@ use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_conformance::{Server, on_both};
 use kube_informer::{
-    list_watch::{ListWatch, Pager},
+    source::{ListWatch, Pager},
     wire::{LabelSelector, ListOptions, ResourceVersion, VersionMatch},
 };
 use serde_json::json;

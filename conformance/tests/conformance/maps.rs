@@ -7,7 +7,7 @@ use kube::{
 };
 use kube_conformance::Server;
 use kube_informer::{
-    list_watch::{Error, Item, ListWatch, ListerWatcher},
+    source::{Error, Item, ListWatch, ListerWatcher},
     wire::{ListMeta, ListOptions, ResourceVersion},
 };
 use serde::{Serialize, de::DeserializeOwned};

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube_conformance::{Follower, Server, eventually, in_time, on_both, strategies};
 use kube_informer::{
-    list_watch::{Error, ListerWatcher},
+    source::{Error, ListerWatcher},
     wire::{WatchEvent, WatchOptions},
 };
 

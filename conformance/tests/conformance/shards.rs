@@ -4,7 +4,7 @@ use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube_conformance::{Follower, Server, eventually, on_both, strategies, versions};
-use kube_informer::{Informer, list_watch::ListWatch, wire::ListOptions, wire::ShardSelector};
+use kube_informer::{Informer, source::ListWatch, wire::ListOptions, wire::ShardSelector};
 use std::collections::BTreeSet;
 
 on_both! {

@@ -4,7 +4,7 @@ use crate::maps::Maps;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_conformance::{Server, in_time, on_both};
 use kube_informer::{
-    list_watch::{Error, Item, ListerWatcher, Watch},
+    source::{Error, Item, ListerWatcher, Watch},
     wire::{FieldSelector, LabelSelector, ResourceVersion, VersionMatch, WatchEvent, WatchOptions},
 };
 use serde_json::json;

@@ -4,7 +4,7 @@ use crate::maps::{Maps, ask};
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_conformance::{Server, on_both};
-use kube_informer::{Informer, list_watch::Encoding};
+use kube_informer::{Informer, source::Encoding};
 use serde_json::{Value, json};
 
 on_both! {

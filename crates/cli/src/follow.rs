@@ -9,8 +9,8 @@ use kube_core::DynamicObject;
 use kube_informer::{
     Event, Informer, Keep,
     informer::{Save, StartError},
-    list_watch,
     reflector::{Backoff, Report, Strategy},
+    source,
     subscription::{Policy, Subscribe},
 };
 use std::{path::PathBuf, sync::Arc};
@@ -105,10 +105,10 @@ pub(crate) fn follow(
             Approach::List => Strategy::List,
         })
         .encoding(match asked.encoding {
-            Encoding::Auto if connection.is_known() => list_watch::Encoding::PreferProtobuf,
-            Encoding::Auto => list_watch::Encoding::Auto,
-            Encoding::Json => list_watch::Encoding::Json,
-            Encoding::Protobuf => list_watch::Encoding::Protobuf,
+            Encoding::Auto if connection.is_known() => source::Encoding::PreferProtobuf,
+            Encoding::Auto => source::Encoding::Auto,
+            Encoding::Json => source::Encoding::Json,
+            Encoding::Protobuf => source::Encoding::Protobuf,
         })
         // About half of most objects, and nothing shows them.
         .without_managed_fields()

@@ -7,7 +7,7 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Event, Informer,
-    list_watch::Script,
+    source::Script,
     subscription::{Policy, Subscribe},
 };
 use std::{

@@ -8,9 +8,9 @@ mod apart;
 use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
-    list_watch::ListWatch,
+    cache::Store,
     reflector::{Phase, Reflector},
-    store::Store,
+    source::ListWatch,
 };
 use std::{fs, time::Duration};
 use tokio::{task::JoinSet, time::Instant};

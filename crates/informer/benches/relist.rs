@@ -8,11 +8,11 @@ mod apart;
 use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
-    controller::apply,
-    fifo::DeltaFifo,
-    list_watch::{ListWatch, ListerWatcher},
+    cache::Store,
+    delta_fifo::DeltaFifo,
+    delta_fifo::apply,
     reflector::{Config, Phase, Reflector, Strategy},
-    store::Store,
+    source::{ListWatch, ListerWatcher},
 };
 use std::{env, fs, num::NonZeroUsize, process::Command, sync::Arc, time::Duration};
 use tokio::task::JoinSet;

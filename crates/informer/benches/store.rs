@@ -7,7 +7,7 @@
 use arc_swap::ArcSwap;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
-    store::{Store, Writer},
+    cache::{Store, Writer},
     wire::{Key, KeyHasher, KeyMap},
 };
 use std::{

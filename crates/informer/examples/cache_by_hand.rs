@@ -3,9 +3,10 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer::{
-    controller::{Event, apply},
-    fifo::DeltaFifo,
-    store::Store,
+    Event,
+    cache::Store,
+    delta_fifo::DeltaFifo,
+    delta_fifo::apply,
     wire::{Key, ResourceVersion},
 };
 use std::num::NonZeroUsize;

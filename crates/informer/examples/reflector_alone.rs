@@ -4,9 +4,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
-    fifo::{Delta, DeltaFifo, Entry},
-    list_watch::ListWatch,
+    delta_fifo::{Delta, DeltaFifo, Entry},
     reflector::Reflector,
+    source::ListWatch,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,6 @@
 //! From here to `kube::runtime`, for those who move over piece by piece.
 
-use crate::{controller::Event, subscription::Subscription};
+use crate::{event::Event, subscription::Subscription};
 use futures_core::Stream;
 use futures_util::{FutureExt, future::BoxFuture, stream};
 use kube_core::Resource;

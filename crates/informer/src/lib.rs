@@ -15,7 +15,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What it keeps is a [`Store`](store::Store), of which every read is of one moment and takes no lock. What fills it is a
+//! What it keeps is a [`Store`](cache::Store), of which every read is of one moment and takes no lock. What fills it is a
 //! [`Reflector`](reflector::Reflector), which lists, watches, and comes back from every failure. [`Keep`] says whether objects are
 //! kept decoded or compressed, and a [`Lazy`] one is kept as the server sent it.
 //!
@@ -37,35 +37,33 @@
 //! `examples/` has a program for each thing one does with it, and each runs without a cluster.
 
 mod sync;
+mod boxed;
 mod waiters;
-mod cores;
-pub mod list_watch;
+mod parallel;
+pub mod object;
+pub mod source;
 #[cfg(feature = "compact")]
-mod compact;
+mod codec;
 mod tags;
 mod labels;
-mod object;
-mod kept;
-mod listing;
+mod event;
 pub mod reflector;
-pub mod fifo;
-pub mod store;
-pub mod controller;
+pub mod cache;
+pub mod delta_fifo;
 pub mod subscription;
 pub mod informer;
 #[cfg(feature = "reconcile")]
-pub mod reconcile;
+pub mod controller;
 #[cfg(feature = "kube-runtime")]
 pub mod bridge;
 #[cfg(test)]
 mod testing;
 
-pub use controller::Event;
+pub use event::Event;
 pub use informer::{Informer, Informers};
 pub use kube_informer_wire as wire;
 pub use kube_informer_wire::Lazy;
-pub use listing::{Listing, Shown};
-pub use object::{Keep, Object};
+pub use object::{Keep, Listing, Object, Shown};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

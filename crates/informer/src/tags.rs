@@ -1,7 +1,7 @@
 //! The index values under which an object stands, and its labels.
 
 #[cfg(feature = "compact")]
-use crate::list_watch::Labels;
+use crate::source::Labels;
 #[cfg(feature = "compact")]
 use kube_informer_wire::Key;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The queue under a scheduler that tries orders of events which a real one seldom does.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::fifo::{DeltaFifo, Entry};
+use kube_informer::delta_fifo::{DeltaFifo, Entry};
 use shuttle::{future, thread};
 use std::{
     num::NonZeroUsize,

@@ -9,9 +9,9 @@ use kube::{
 };
 use kube_conformance::{Server, eventually, on_both};
 use kube_informer::{
-    list_watch::{Encoding, ListWatch},
+    cache::Store,
     reflector::Reflector,
-    store::Store,
+    source::{Encoding, ListWatch},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use crate::follow::{NODE, OWNER};
 use kube_core::DynamicObject;
-use kube_informer::store::{NAMESPACE, Snapshot};
+use kube_informer::cache::{NAMESPACE, Snapshot};
 use kube_informer_wire::Key;
 use std::cmp::Reverse;
 
@@ -121,7 +121,7 @@ fn newest_first<T: Ord>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kube_informer::store::Store;
+    use kube_informer::cache::Store;
     use serde_json::json;
     use std::sync::Arc;
 

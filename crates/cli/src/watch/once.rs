@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::{
     Event,
-    store::{Entry, Snapshot},
+    cache::{Entry, Snapshot},
 };
 use std::{io, num::NonZero, panic::resume_unwind, thread, time::Duration};
 
@@ -118,7 +118,7 @@ fn age_of(object: &DynamicObject, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kube_informer::store::Store;
+    use kube_informer::cache::Store;
     use serde_json::json;
     use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use crate::follow::Followed;
 use crate::meter::{Tally, Usage};
 use kube_informer::{
     informer,
-    list_watch::Encoded,
     reflector::metrics::{BYTES, ERRORS, EVENTS, RELISTS},
+    source::Encoded,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,22 +1,22 @@
 //! What an informer is to be, checked before it is.
 
 use super::{
-    body::{Body, Feed, OnError, Plan},
     handle::Informer,
+    inner::{Body, Feed, OnError, Plan},
     origin::{Origin, Request, is_namespace, parse},
-    progress::Progress,
     start_error::StartError,
+    sync::Progress,
 };
 #[cfg(feature = "saved")]
 use super::{
     restore::restore,
-    saved::{Save, Target},
+    save::{Save, Target},
 };
 use crate::{
-    fifo::{self, DeltaFifo},
-    list_watch::{BoxError, Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
+    cache::{self, Store},
+    delta_fifo::{self, DeltaFifo},
     reflector::{self, Report},
-    store::{self, Store},
+    source::{BoxError, Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
     subscription::Hub,
 };
 use kube_client::Client;
@@ -36,8 +36,8 @@ pub struct Builder<K> {
     encoding: Option<Encoding>,
     pub(super) managed_fields: ManagedFields,
     max_object_size: Option<usize>,
-    pub(super) store: store::Builder<K>,
-    pub(super) fifo: fifo::Builder<K>,
+    pub(super) store: cache::Builder<K>,
+    pub(super) fifo: delta_fifo::Builder<K>,
     config: reflector::Config,
     resync: Duration,
     name: Option<String>,
@@ -177,7 +177,7 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     }
 
     /// Changes every object once, before anyone sees it; several run one after the other. See
-    /// [`fifo::Builder::transform`] for what happens when it fails.
+    /// [`delta_fifo::Builder::transform`] for what happens when it fails.
     pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         self.fifo = self.fifo.transform(transform);
         self

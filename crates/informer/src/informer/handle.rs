@@ -1,15 +1,15 @@
 //! The handle of an informer.
 
 use super::{
-    body::Body,
-    progress::Verdict,
+    inner::Body,
     status::{Status, StatusWatch},
+    sync::Verdict,
     sync_error::SyncError,
-    waiting::Synced,
+    wait_for_sync::Synced,
 };
 use crate::{
-    list_watch::BoxFuture,
-    store::Store,
+    cache::Store,
+    source::BoxFuture,
     subscription::{AddError, EventHandler, Registration, Subscribe, Subscription},
 };
 use futures_util::FutureExt;
@@ -132,7 +132,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
 
     /// Tells followers what did not happen, to see what a handler makes of it. The cache stays as it is.
     #[cfg(any(test, feature = "testing"))]
-    pub fn pretend(&self, events: impl IntoIterator<Item = crate::controller::Event<K>>) {
+    pub fn pretend(&self, events: impl IntoIterator<Item = crate::event::Event<K>>) {
         self.body.hub.pretend(events);
     }
 

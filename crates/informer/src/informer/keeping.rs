@@ -13,8 +13,8 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
     }
 
     /// Keeps the labels of objects that are kept [compact](Keep) beside them, so that
-    /// [`matching`](crate::store::Store::matching) decodes only what matches, and
-    /// [`matching_keys`](crate::store::Store::matching_keys) nothing. Objects of the same labels share them. Of objects that are kept whole,
+    /// [`matching`](crate::cache::Store::matching) decodes only what matches, and
+    /// [`matching_keys`](crate::cache::Store::matching_keys) nothing. Objects of the same labels share them. Of objects that are kept whole,
     /// labels are at hand anyway.
     pub fn keep_labels(mut self) -> Self {
         self.store = self.store.keep_labels();

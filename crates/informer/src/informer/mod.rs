@@ -3,12 +3,12 @@
 mod sync_error;
 mod start_error;
 mod origin;
-mod progress;
+mod sync;
 mod status;
-mod waiting;
+mod wait_for_sync;
 #[cfg(feature = "saved")]
-mod saved;
-mod body;
+mod save;
+mod inner;
 #[cfg(feature = "saved")]
 mod restore;
 mod handle;
@@ -25,8 +25,8 @@ pub use builder::Builder;
 pub use handle::Informer;
 pub use registry::Informers;
 #[cfg(feature = "saved")]
-pub use saved::{Save, cluster_uid};
+pub use save::{Save, cluster_uid};
 pub use start_error::StartError;
 pub use status::{FollowerStatus, Phase, Restored, Saving, Source, Status, StatusWatch, Times};
 pub use sync_error::SyncError;
-pub use waiting::{NotSynced, Synced, Why, synced_all};
+pub use wait_for_sync::{NotSynced, Synced, Why, synced_all};

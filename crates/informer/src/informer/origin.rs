@@ -1,7 +1,7 @@
 //! Where the objects of an informer come from, and how they are asked for.
 
 use super::start_error::StartError;
-use crate::list_watch::{BoxError, Encoding, ListerWatcher};
+use crate::source::{BoxError, Encoding, ListerWatcher};
 use kube_informer_wire::{FieldSelector, LabelSelector, ManagedFields};
 use std::sync::Arc;
 

@@ -4,9 +4,9 @@ use super::{
     builder::Builder,
     handle::Informer,
     start_error::StartError,
-    waiting::{NotSynced, Synced, synced_all},
+    wait_for_sync::{NotSynced, Synced, synced_all},
 };
-use crate::list_watch::BoxFuture;
+use crate::source::BoxFuture;
 use futures_util::{FutureExt, future::join_all};
 use kube_client::Client;
 use kube_core::Resource;
@@ -127,7 +127,7 @@ impl Informers {
     /// `ApiResource`.
     ///
     /// If there is one of the same type, resource, namespaces and selectors, that is returned as it is: whatever else
-    /// `configure` sets is not looked at. Indexes can be [added](crate::store::Store::add_index) to it.
+    /// `configure` sets is not looked at. Indexes can be [added](crate::cache::Store::add_index) to it.
     ///
     /// # Errors
     /// [`StartError`] if what `configure` made cannot be.

@@ -1,18 +1,18 @@
 //! Fills a cache with what an earlier process saved.
 
 use super::{
-    body::Feed,
-    progress::Progress,
-    saved::{Folders, Opened, Place, State, open},
+    inner::Feed,
+    save::{Folders, Opened, Place, State, open},
     start_error::StartError,
     status::Restored,
+    sync::Progress,
 };
 use crate::{
-    compact::Packed,
-    cores::each,
-    fifo,
+    cache::Writer,
+    codec::Packed,
+    delta_fifo,
     object::Object,
-    store::Writer,
+    parallel::each,
     tags::{Tagger, Tags},
 };
 use kube_core::Resource;
@@ -26,7 +26,7 @@ use std::iter::repeat_with;
 pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     place: Option<Place>,
     feeds: &mut [Feed<K>],
-    (fifo, tagger): (&fifo::Builder<K>, &Tagger<K>),
+    (fifo, tagger): (&delta_fifo::Builder<K>, &Tagger<K>),
     (writer, progress): (&mut Writer<K>, &Progress),
 ) -> Result<(Folders<K>, Option<Restored>), StartError> {
     let Some(place) = place else { return Ok((Folders::default(), None)) };

@@ -2,7 +2,7 @@
 
 use super::{
     builder::Builder,
-    saved::{Place, Save},
+    save::{Place, Save},
     start_error::StartError,
 };
 use kube_core::Resource;

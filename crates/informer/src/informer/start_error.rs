@@ -1,6 +1,6 @@
 //! Why an informer cannot be started.
 
-use crate::{list_watch::BoxError, store::IndexConflict};
+use crate::{cache::IndexConflict, source::BoxError};
 
 /// Why an informer cannot be started.
 #[derive(Debug, thiserror::Error)]

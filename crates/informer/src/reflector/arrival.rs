@@ -1,8 +1,8 @@
 //! What has arrived on a watch, taken and checked together.
 
 use crate::{
-    cores::Cores,
-    list_watch::{Error, Item, Wanted, Watch},
+    parallel::Cores,
+    source::{Error, Item, Wanted, Watch},
 };
 use futures_util::FutureExt;
 use kube_informer_wire::WatchEvent;
@@ -76,7 +76,7 @@ fn size<K>(event: &Arrived<K>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::list_watch::Decoder;
+    use crate::source::Decoder;
     use futures_util::{StreamExt, stream};
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube_informer_wire::{Format, ManagedFields, Raw};

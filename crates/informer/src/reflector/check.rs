@@ -6,7 +6,7 @@ use super::{
     report::{Activity, Cause, Outlook},
     sink::Sink,
 };
-use crate::list_watch::{ItemError, Listed, ListerWatcher, Pager};
+use crate::source::{ItemError, Listed, ListerWatcher, Pager};
 use kube_core::Resource;
 use std::time::Duration;
 use tokio::time::sleep;

@@ -1,6 +1,6 @@
 //! The initial state while it is being collected.
 
-use crate::listing::{Listing, Shown};
+use crate::object::listing::{Listing, Shown};
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 
 /// Objects of a list or of the beginning of a watch, in order of arrival.

@@ -32,7 +32,7 @@ pub enum Strategy {
     #[default]
     Stream,
     /// As the beginning of the watch, and in no other way: where that does not work, it is tried again, with waits that
-    /// grow. A source that [says](crate::list_watch::ListerWatcher::can_stream_lists) that it has no streams is listed.
+    /// grow. A source that [says](crate::source::ListerWatcher::can_stream_lists) that it has no streams is listed.
     StreamOnly,
     /// By a list.
     List,

@@ -9,7 +9,7 @@ use super::{
     patience::Patience,
     step::{Page, Reading, Seen, Step, Then},
 };
-use crate::list_watch::{Next, PAGE_SIZE, Paging};
+use crate::source::{Next, PAGE_SIZE, Paging};
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use std::{num::NonZeroU64, time::Duration};
 use tokio::time::Instant;

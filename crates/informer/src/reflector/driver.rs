@@ -17,7 +17,7 @@ use super::{
     speaker::{Speaker, Standing},
     step::{Page, Reading, Step, Then, Via},
 };
-use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
+use crate::source::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use std::{fmt, panic::Location, sync::Arc};

@@ -8,7 +8,7 @@ use super::{
     sink::{LeftOut, Presence, Sink},
     step::{Reading, Seen},
 };
-use crate::list_watch::{BoxError, Error, Item, ItemError, ListerWatcher};
+use crate::source::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
 use kube_informer_wire::{DecodeError, EventType, Key, ResourceVersion, WatchEvent};
 use tokio::{task::coop, time::Instant};

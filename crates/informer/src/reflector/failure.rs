@@ -1,6 +1,6 @@
 //! What kind of failure something is, as far as it decides what to do next.
 
-use crate::list_watch::Error;
+use crate::source::Error;
 use std::time::Duration;
 
 /// The kinds of failure that are treated differently.

@@ -1,7 +1,7 @@
 //! Objects of the initial state on their way into the sink's form, on as many cores as there are.
 
 use super::sink::{Collected, Collector, Presence};
-use crate::{cores::Cores, list_watch::Item};
+use crate::{parallel::Cores, source::Item};
 use std::{collections::VecDeque, future::pending, mem};
 use tokio::task::JoinHandle;
 

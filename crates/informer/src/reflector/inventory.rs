@@ -1,6 +1,6 @@
 //! What a state consists of, to hold one against another.
 
-use crate::listing::Listing;
+use crate::object::listing::Listing;
 use kube_core::Resource;
 use kube_informer_wire::{Key, ListOptions, ResourceVersion, VersionMatch};
 use std::{

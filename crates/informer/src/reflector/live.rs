@@ -1,6 +1,6 @@
 //! A watch that is open.
 
-use crate::list_watch::Watch;
+use crate::source::Watch;
 use metrics::Histogram;
 use tokio::time::Instant;
 use tracing::Span;

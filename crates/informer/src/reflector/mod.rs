@@ -1,11 +1,11 @@
 //! Follows a source for ever: the initial state, then every change, and back again after every failure.
 //!
-//! A [`Reflector`] reads a [source](crate::list_watch::ListerWatcher) and writes to a [`Sink`], such as a queue or a store:
+//! A [`Reflector`] reads a [source](crate::source::ListerWatcher) and writes to a [`Sink`], such as a queue or a store:
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
 //! use kube_devserver::DevServer;
-//! use kube_informer::{list_watch::ListWatch, reflector::Reflector, store::Store};
+//! use kube_informer::{source::ListWatch, reflector::Reflector, cache::Store};
 //! use tokio_util::sync::CancellationToken;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

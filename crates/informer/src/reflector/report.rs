@@ -4,7 +4,7 @@ use super::{
     inventory::Differences,
     step::{Reading, Then},
 };
-use crate::list_watch::{BoxError, Encoded, Error, KindError};
+use crate::source::{BoxError, Encoded, Error, KindError};
 use kube_informer_wire::{ObjectError, ResourceVersion};
 use std::{fmt, sync::Arc, time::Duration};
 

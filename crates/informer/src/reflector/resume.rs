@@ -6,7 +6,7 @@ use super::{
     report::{Activity, Cause},
     sink::Sink,
 };
-use crate::list_watch::ListerWatcher;
+use crate::source::ListerWatcher;
 use kube_core::Resource;
 use kube_informer_wire::{ListOptions, ResourceVersion};
 use tokio::time::Instant;

@@ -1,8 +1,8 @@
 //! The port that a reflector writes to.
 
 use crate::{
-    list_watch::{BoxError, Item, ItemError, Wanted},
-    listing::{Listing, Shown},
+    object::listing::{Listing, Shown},
+    source::{BoxError, Item, ItemError, Wanted},
 };
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -66,7 +66,7 @@ impl<K> fmt::Debug for Collector<K> {
 
 /// Takes what a reflector sees.
 ///
-/// [`DeltaFifo`](crate::fifo::DeltaFifo) is one, and a [`Writer`](crate::store::Writer) of a store is another. When a method
+/// [`DeltaFifo`](crate::delta_fifo::DeltaFifo) is one, and a [`Writer`](crate::cache::Writer) of a store is another. When a method
 /// returns an error, the reflector takes the cache for behind, backs off and begins again with the whole state.
 pub trait Sink<K>: Send {
     /// What gives the objects of a list the form in which [`replace`](Self::replace) takes them: transformed, under their

@@ -6,7 +6,7 @@ use super::{
     report::{Activity, Cause, ErrorHandler, Outlook, Phase, Progress, Report, Status},
     step::{Page, Reading, Step, Via},
 };
-use crate::list_watch::Encoded;
+use crate::source::Encoded;
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};

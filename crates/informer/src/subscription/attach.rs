@@ -12,7 +12,7 @@ use super::{
     stream::Subscription,
 };
 #[cfg(any(test, feature = "testing"))]
-use crate::controller::{Event, Tell};
+use crate::{cache::Tell, event::Event};
 use kube_core::Resource;
 use std::sync::Arc;
 use tokio::{runtime::Handle, time::Instant};

@@ -1,6 +1,6 @@
 //! The latest state of each key, for a follower that fell behind.
 
-use crate::controller::Event;
+use crate::event::Event;
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyMap};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Following an informer with a callback.
 
 use super::{follower::Follower, seat::Seat};
-use crate::{controller::Event, cores::Cores};
+use crate::{event::Event, parallel::Cores};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
 

@@ -10,7 +10,7 @@ use super::{
     tidings::{Tidings, Wants},
 };
 use crate::{
-    store::{Snapshot, Store, Writer},
+    cache::{Snapshot, Store, Writer},
     waiters::{self, Waiters, wake},
 };
 use kube_core::Resource;

@@ -1,8 +1,8 @@
 //! What happened, written once for everyone who follows, and read by each at its own pace.
 
 use crate::{
-    controller::Event,
-    store::{Entry, Snapshot},
+    cache::{Entry, Snapshot},
+    event::Event,
 };
 use std::{
     ops::Range,

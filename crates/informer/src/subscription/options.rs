@@ -1,7 +1,7 @@
 //! What a follower asks for.
 
 use super::policy::Policy;
-use crate::controller::Event;
+use crate::event::Event;
 use kube_core::Resource;
 use kube_informer_wire::LabelSelector;
 use std::{borrow::Cow, fmt, time::Duration};

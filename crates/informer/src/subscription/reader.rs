@@ -5,8 +5,8 @@ use super::{
     log::{Cursor, Log, Part, Reading, Stretch},
 };
 use crate::{
-    controller::Event,
-    store::{Entry, Snapshot},
+    cache::{Entry, Snapshot},
+    event::Event,
 };
 use kube_core::Resource;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Following an informer as a stream.
 
 use super::{follower::Follower, reader::Chunk, registration::Registration};
-use crate::controller::Event;
+use crate::event::Event;
 use futures_core::Stream;
 use std::{
     borrow::Cow,

@@ -2,9 +2,10 @@
 
 use super::{Hub, Policy, Subscribe, Subscription, metrics as names};
 use crate::{
-    controller::{Event, Extent, apply_within},
-    fifo::DeltaFifo,
-    store::Store,
+    cache::Store,
+    cache::{Extent, apply_within},
+    delta_fifo::DeltaFifo,
+    event::Event,
     testing::{Figures, PodBuilder, brief, now, pod, poll_once, rv, say, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;

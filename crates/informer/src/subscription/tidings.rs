@@ -1,10 +1,7 @@
 //! What a change did, on its way to the log.
 
 use super::log::Part;
-use crate::{
-    controller::{Event, Tell},
-    store::Entry,
-};
+use crate::{cache::Entry, cache::Tell, event::Event};
 use std::sync::Arc;
 
 /// Collects what a change did, apart by who wants to hear of it.

@@ -2,7 +2,7 @@
 
 mod figures;
 
-use crate::controller::Event;
+use crate::event::Event;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, Config};
 use kube_informer::{
     Informer,
-    list_watch::Encoding,
     reflector::{self, Backoff, Strategy},
+    source::Encoding,
 };
 use peak_alloc::PeakAlloc;
 use std::{

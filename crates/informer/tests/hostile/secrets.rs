@@ -7,7 +7,7 @@ use crate::{
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Client, Config, config::AuthInfo};
-use kube_informer::{Informer, list_watch::ListWatch, reflector::Strategy};
+use kube_informer::{Informer, reflector::Strategy, source::ListWatch};
 use std::{
     fmt::{Debug, Write},
     sync::{Arc, Mutex},

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube_devserver::DevServer;
-use kube_informer::{Event, list_watch::BoxError, wire::Key};
+use kube_informer::{Event, source::BoxError, wire::Key};
 use serde_json::json;
 use std::collections::BTreeMap;
 

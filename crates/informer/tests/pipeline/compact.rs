@@ -13,8 +13,8 @@ use kube::{
 use kube_devserver::{Churn, DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Keep,
-    list_watch::{Encoding, FromFns, Page, Watch},
     reflector::Strategy,
+    source::{Encoding, FromFns, Page, Watch},
     subscription::{Replay, Subscribe},
     wire::{Key, ResourceVersion},
 };

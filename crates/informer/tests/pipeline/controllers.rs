@@ -11,7 +11,7 @@ use kube_devserver::Fault;
 use kube_informer::{
     Event, Informer, Object,
     bridge::watcher_events,
-    reconcile::{Next, ReconcileError, Reconciler, controller_of, is_news_of_spec},
+    controller::{Next, ReconcileError, Reconciler, controller_of, is_news_of_spec},
     wire::Key,
 };
 use serde_json::json;

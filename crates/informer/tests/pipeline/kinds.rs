@@ -13,9 +13,9 @@ use kube::{
 };
 use kube_devserver::DevServer;
 use kube_informer::{
-    list_watch::ListWatch,
+    cache::Store,
     reflector::{Reflector, Status},
-    store::Store,
+    source::ListWatch,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use std::{

@@ -1,14 +1,14 @@
 //! Objects that are kept as they were sent are the ones that others decode.
 
 use crate::{
-    compact::{label, relist},
+    codec::{label, relist},
     restarts::Folder,
 };
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Resource, core::PartialObjectMeta};
 use kube_devserver::{Churn, DevServer};
 use kube_informer::{
-    Event, Informer, Keep, Lazy, informer::Builder, list_watch::Encoding, reflector::Strategy, wire::Key,
+    Event, Informer, Keep, Lazy, informer::Builder, reflector::Strategy, source::Encoding, wire::Key,
 };
 use std::collections::BTreeMap;
 

@@ -68,11 +68,11 @@ async fn pages_that_expire_lead_to_the_whole_list() {
     let fault = seed.server.faults().inject(Fault::expire_continue());
     let mut config = listing();
     config.page_size = NonZeroU64::new(10);
-    let source = kube_informer::list_watch::ListWatch::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(
+    let source = kube_informer::source::ListWatch::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(
         seed.server.client(),
         "default",
     );
-    let (store, writer) = kube_informer::store::Store::builder().build().unwrap();
+    let (store, writer) = kube_informer::cache::Store::builder().build().unwrap();
     let reflector = kube_informer::reflector::Reflector::with_config(source, writer, config);
     let mut status = reflector.status();
     let cancel = tokio_util::sync::CancellationToken::new();

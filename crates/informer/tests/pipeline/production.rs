@@ -3,8 +3,8 @@
 use crate::world::World;
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
-    list_watch::{BoxFuture, ListWatch, ListerWatcher},
     reflector::Config,
+    source::{BoxFuture, ListWatch, ListerWatcher},
     wire::{ListOptions, WatchOptions},
 };
 use std::{

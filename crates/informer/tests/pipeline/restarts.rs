@@ -7,8 +7,8 @@ use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Keep, Lazy,
     informer::{Builder, Save, StartError, SyncError},
-    list_watch::{Encoding, FromFns},
     reflector::Strategy,
+    source::{Encoding, FromFns},
     subscription::{Policy, Replay, Subscribe, Subscription},
 };
 use std::{

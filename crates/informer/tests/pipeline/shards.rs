@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, Versions, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::Versions as Restart;
 use kube_informer::{
-    Informer, informer::Builder, list_watch::ListWatch, reflector::Strategy, wire::ResourceVersion,
+    Informer, informer::Builder, reflector::Strategy, source::ListWatch, wire::ResourceVersion,
 };
 
 /// One that asks for a part, of a server that sends it alone or of one that does not know how.

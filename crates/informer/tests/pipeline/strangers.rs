@@ -10,9 +10,9 @@ use kube::{
 };
 use kube_informer::{
     Event, Informer, Lazy,
-    list_watch::{BoxFuture, Error, ListWatch, ListerWatcher, Pager},
+    cache::Store,
     reflector::{Phase, Reflector, Strategy},
-    store::Store,
+    source::{BoxFuture, Error, ListWatch, ListerWatcher, Pager},
     wire::ListOptions,
 };
 use serde::de::DeserializeOwned;

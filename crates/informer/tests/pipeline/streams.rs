@@ -48,11 +48,11 @@ async fn a_stream_that_is_cut_before_its_end_begins_anew() {
     seed.settled().await;
     let cut =
         seed.server.faults().inject(Fault::cut_after_events(3).on(Verb::Watch).of("configmaps").times(2));
-    let source = kube_informer::list_watch::ListWatch::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(
+    let source = kube_informer::source::ListWatch::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(
         seed.server.client(),
         "default",
     );
-    let (store, writer) = kube_informer::store::Store::builder().build().unwrap();
+    let (store, writer) = kube_informer::cache::Store::builder().build().unwrap();
     let reflector = kube_informer::reflector::Reflector::new(source, writer);
     let mut status = reflector.status();
     let cancel = tokio_util::sync::CancellationToken::new();

@@ -7,7 +7,7 @@ use kube_devserver::Fault;
 use kube_informer::{
     Informer,
     informer::{Phase, StartError, Synced, synced_all},
-    list_watch::{FromFns, ListWatch, Page},
+    source::{FromFns, ListWatch, Page},
     wire::LabelSelector,
 };
 use std::{error::Error, time::Duration};

@@ -6,11 +6,11 @@ use kube::{Client, api::Api};
 use kube_devserver::DevServer;
 use kube_informer::{
     Keep,
-    controller::apply,
-    fifo::DeltaFifo,
-    list_watch::ListWatch,
+    cache::Store,
+    delta_fifo::DeltaFifo,
+    delta_fifo::apply,
     reflector::{Config, Reflector, Status, Strategy},
-    store::Store,
+    source::ListWatch,
     wire::ResourceVersion,
 };
 use std::{

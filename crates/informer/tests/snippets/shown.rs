@@ -24,7 +24,7 @@ use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Informers, Lazy, Object,
     bridge::watcher_events,
-    reconcile::{Reconciler, controller_of, is_news_of_spec},
+    controller::{Reconciler, controller_of, is_news_of_spec},
 };
 use std::{pin::pin, sync::Arc, time::Duration};
 

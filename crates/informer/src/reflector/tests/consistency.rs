@@ -2,8 +2,8 @@
 
 use super::{Config, added, complete, failure, modified, start};
 use crate::{
-    list_watch::{Request, Scene, Script},
     reflector::{Consistency, Strategy},
+    source::{Request, Scene, Script},
     testing::{PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;

@@ -2,10 +2,10 @@
 
 use super::{Config, Recorder, Run, added, bookmark, expired, listing, modified, silence, start, start_into};
 use crate::{
-    fifo::DeltaFifo,
-    list_watch::{FromFns, Page, Scene, Script, Watch},
+    cache::Store,
+    delta_fifo::DeltaFifo,
     reflector::{Outlook, Phase, Reflector, RoundEnd},
-    store::Store,
+    source::{FromFns, Page, Scene, Script, Watch},
     testing::{PodBuilder, brief, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -230,10 +230,10 @@ async fn a_relist_shares_what_is_known() {
     let cancel = CancellationToken::new();
     let task = tokio::spawn(Reflector::with_config(script, fifo.clone(), listing()).run(cancel.clone()));
     let mut events = Vec::new();
-    crate::controller::apply(fifo.pop().await.unwrap(), &mut writer, &mut events).done();
+    crate::delta_fifo::apply(fifo.pop().await.unwrap(), &mut writer, &mut events).done();
     let before = store.get("a").unwrap();
     let batch = fifo.pop().await.unwrap();
-    let crate::fifo::Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
+    let crate::delta_fifo::Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
     let (key, shown) = &listing.objects[0];
     assert!(Arc::ptr_eq(&shown.object(key).arc(), &before));
     assert_eq!(transforms.load(Ordering::Relaxed), 3, "R52: once per object that is new");

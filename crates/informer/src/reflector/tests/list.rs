@@ -2,7 +2,7 @@
 
 use super::{Config, Recorder, expired, failure, listing, silence, start, start_into, too_large};
 use crate::{
-    list_watch::{Request, Scene, Script},
+    source::{Request, Scene, Script},
     testing::{PodBuilder, pod},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -160,7 +160,7 @@ async fn stopping_during_a_list_hands_on_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_says_how_long_to_wait_is_obeyed() {
     let mut busy = failure(503, "ServiceUnavailable", "later");
-    if let crate::list_watch::Error::Status { retry_after, .. } = &mut busy {
+    if let crate::source::Error::Status { retry_after, .. } = &mut busy {
         *retry_after = Some(std::time::Duration::from_secs(100));
     }
     let mut run = start(Script::new().list_fails(busy).list([], 1).watch(Scene::open([])), listing());

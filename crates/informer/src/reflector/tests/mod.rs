@@ -10,8 +10,8 @@ mod resume;
 
 use super::{Collector, Config, LeftOut, Reflector, Report, Sink, Status, Strategy};
 use crate::{
-    list_watch::{BoxError, Error, Item, Scene, Script},
-    listing::Listing,
+    object::listing::Listing,
+    source::{BoxError, Error, Item, Scene, Script},
     testing::{brief, rv},
 };
 use k8s_openapi::api::core::v1::Pod;

@@ -4,8 +4,8 @@ use super::{
     Config, Run, added, bookmark, complete, deleted, error, expired, listing, modified, silence, start,
 };
 use crate::{
-    list_watch::{Scene, Script},
     reflector::metrics as names,
+    source::{Scene, Script},
     testing::{Figures, PodBuilder, pod},
 };
 use k8s_openapi::api::core::v1::Pod;

@@ -4,7 +4,7 @@ use super::{
     Config, Recorder, Run, bookmark, expired, listing, modified, silence, start_with, throttled, too_large,
 };
 use crate::{
-    list_watch::{Scene, Script},
+    source::{Scene, Script},
     testing::{PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;

@@ -5,7 +5,7 @@ use super::{
     silence, start, throttled,
 };
 use crate::{
-    list_watch::{Request, Scene, Script},
+    source::{Request, Scene, Script},
     testing::{PodBuilder, pod},
 };
 use kube_informer_wire::VersionMatch;
@@ -168,7 +168,7 @@ async fn only_the_end_bookmark_gives_the_version() {
 // R40
 #[tokio::test(start_paused = true)]
 async fn streams_only_if_both_sides_can() {
-    use crate::list_watch::{FromFns, ListerWatcher, Page, Watch};
+    use crate::source::{FromFns, ListerWatcher, Page, Watch};
     use k8s_openapi::api::core::v1::Pod;
     let source = || {
         FromFns::new(

@@ -5,7 +5,7 @@ use super::{
     start, start_into, throttled,
 };
 use crate::{
-    list_watch::{Error, Request, Scene, Script},
+    source::{Error, Request, Scene, Script},
     testing::{PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;

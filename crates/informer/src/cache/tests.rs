@@ -1,0 +1,685 @@
+//! The store rule by rule, against a plain model, and read while it is written.
+
+use super::{Change, Entry, ExpiringStore, IndexConflict, NAMESPACE, Store, UnknownIndex, WaitError, Writer};
+use crate::{
+    object::Object,
+    object::listing::Listing,
+    testing::{PodBuilder, brief, pod, rv, version_of},
+};
+use k8s_openapi::{
+    NamespaceResourceScope, api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube_core::Resource;
+use kube_informer_wire::{Key, LabelSelector, ResourceVersion};
+use proptest::prelude::*;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+fn store() -> (Store<Pod>, Writer<Pod>) {
+    Store::builder().build().unwrap()
+}
+
+/// A store indexed by the comma-separated values of the label `users`.
+fn by_users() -> (Store<Pod>, Writer<Pod>) {
+    Store::builder().index("users", users).build().unwrap()
+}
+
+fn users(pod: &Pod) -> Vec<String> {
+    let users = pod.metadata.labels.as_ref().and_then(|labels| labels.get("users"));
+    users.map(|users| users.split(',').map(str::to_owned).collect()).unwrap_or_default()
+}
+
+fn put(writer: &mut Writer<Pod>, pod: Pod) -> Change<Pod> {
+    writer.edit().insert(Arc::new(pod)).unwrap()
+}
+
+fn replace(writer: &mut Writer<Pod>, pods: impl IntoIterator<Item = Pod>, version: u64) {
+    let listing = Listing::new(pods.into_iter().map(Arc::new), Some(rv(version))).unwrap();
+    writer.edit().replace(listing);
+}
+
+fn sorted(pods: impl IntoIterator<Item = Arc<Pod>>) -> Vec<String> {
+    let mut pods: Vec<_> = pods.into_iter().map(|pod| brief(&pod)).collect();
+    pods.sort();
+    pods
+}
+
+fn names(store: &Store<Pod>, index: &str, value: &str) -> Vec<String> {
+    let keys = store.snapshot().index_keys(index, value).unwrap();
+    let listed = sorted(store.by_index(index, value).unwrap());
+    assert_eq!(listed.len(), keys.len(), "keys and objects of an index value agree");
+    keys.iter().map(ToString::to_string).collect()
+}
+
+// R101
+#[test]
+fn holds_what_was_put_in() {
+    let (store, mut writer) = store();
+    assert!(matches!(put(&mut writer, pod("web/a").version(1)), Change::Added(_)));
+    let changed = put(&mut writer, pod("web/a").version(2));
+    assert!(
+        matches!(changed, Change::Updated { old, new } if version_of(&old) == 1 && version_of(&new) == 2)
+    );
+    put(&mut writer, pod("web/b").version(3));
+    assert_eq!(store.get("web/a").as_deref().map(version_of), Some(2));
+    assert_eq!(store.get(("web", "b")).as_deref().map(version_of), Some(3));
+    assert_eq!(store.get(&"web/c".parse::<Key>().unwrap()), None);
+    assert_eq!(store.len(), 2);
+    assert_eq!(writer.edit().remove("web/a").as_deref().map(version_of), Some(2));
+    assert_eq!(writer.edit().remove("web/a"), None);
+    assert_eq!(sorted(store.list()), ["web/b@3"]);
+    assert_eq!(store.keys(), ["web/b".parse().unwrap()]);
+    replace(&mut writer, [pod("web/c").version(5), pod("web/d").version(4)], 9);
+    assert_eq!(sorted(store.list()), ["web/c@5", "web/d@4"]);
+    replace(&mut writer, [], 10);
+    assert!(store.is_empty());
+}
+
+// R101
+#[test]
+fn refuses_an_object_without_a_name_and_changes_nothing() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("a").version(1));
+    assert!(writer.edit().insert(Arc::new(Pod::default().version(7))).is_err());
+    assert_eq!(store.version(), Some(rv(1)));
+    assert_eq!(store.len(), 1);
+}
+
+// R77
+#[test]
+fn a_list_that_shows_the_same_version_keeps_the_stored_object() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("same").version(1).uid("u"));
+    put(&mut writer, pod("reborn").version(2).uid("u"));
+    let before = [store.get("same").unwrap(), store.get("reborn").unwrap()];
+    replace(&mut writer, [pod("same").version(1).uid("u"), pod("reborn").version(2).uid("other")], 9);
+    assert!(Arc::ptr_eq(&before[0], &store.get("same").unwrap()));
+    assert!(!Arc::ptr_eq(&before[1], &store.get("reborn").unwrap()), "another uid is another object");
+}
+
+#[test]
+fn a_list_writes_only_what_it_changes() {
+    let (store, mut writer) = by_users();
+    let all =
+        || (0..100).map(|number| pod(&format!("p{number}")).version(1).uid("u").label("users", "ernie"));
+    replace(&mut writer, all(), 5);
+    let before = store.snapshot();
+    replace(&mut writer, all(), 9);
+    assert!(store.snapshot().objects.is_one_with(&before.objects), "nothing was touched");
+    replace(&mut writer, all().take(99), 10);
+    assert!(!store.snapshot().objects.is_one_with(&before.objects));
+    assert_eq!((before.len(), store.len(), names(&store, "users", "ernie").len()), (100, 99, 99));
+}
+
+#[test]
+fn what_a_list_names_but_could_not_read_is_kept() {
+    let (store, mut writer) = by_users();
+    put(&mut writer, pod("known").version(1).label("users", "ernie"));
+    put(&mut writer, pod("gone").version(2).label("users", "ernie"));
+    let mut listing = Listing::empty(Some(rv(5)));
+    listing.unreadable = vec!["known".parse().unwrap(), "never-seen".parse().unwrap()];
+    let removed = writer.edit().replace(listing).removed;
+    assert_eq!(sorted(removed.iter().map(Object::arc)), ["gone@2"]);
+    assert_eq!(sorted(store.list()), ["known@1"]);
+    assert_eq!(names(&store, "users", "ernie"), ["known"]);
+}
+
+#[test]
+fn of_two_with_one_key_in_a_list_the_last_stands() {
+    let (store, mut writer) = by_users();
+    let twice = [pod("a").version(1).label("users", "one"), pod("a").version(2).label("users", "two")];
+    replace(&mut writer, twice, 3);
+    assert_eq!(sorted(store.list()), ["a@2"]);
+    assert_eq!(*store.index_values("users").unwrap(), ["two".into()]);
+
+    // A first list is told in its order, and each object once.
+    let (_, mut writer) = by_users();
+    let mut listing = Listing::empty(Some(rv(5)));
+    for (name, version) in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3)] {
+        listing.objects.push((name.parse().unwrap(), Arc::new(pod(name).version(version)).into()));
+    }
+    let told: Vec<_> = writer.edit().fill(listing).iter().map(|entry| brief(&entry.object())).collect();
+    assert_eq!(told, ["b@1", "c@1", "a@3"]);
+}
+
+// R104
+#[test]
+fn an_object_stands_under_many_values() {
+    let (store, mut writer) = by_users();
+    for (name, users) in [("one", "ernie,bert"), ("two", "bert,oscar"), ("tre", "ernie,elmo")] {
+        put(&mut writer, pod(name).label("users", users));
+    }
+    assert_eq!(names(&store, "users", "ernie"), ["one", "tre"]);
+    assert_eq!(names(&store, "users", "bert"), ["one", "two"]);
+    assert_eq!(names(&store, "users", "elmo"), ["tre"]);
+    assert_eq!(names(&store, "users", "oscar"), ["two"]);
+    assert_eq!(names(&store, "users", "nobody"), [""; 0]);
+    writer.edit().remove("tre");
+    assert_eq!(names(&store, "users", "ernie"), ["one"]);
+    put(&mut writer, pod("two").label("users", "oscar"));
+    assert_eq!(names(&store, "users", "bert"), ["one"]);
+}
+
+// R105, R108
+#[test]
+fn a_value_under_which_nothing_stands_is_no_value() {
+    let (store, mut writer) = by_users();
+    put(&mut writer, pod("a").label("users", "ernie"));
+    put(&mut writer, pod("b").label("users", "ernie,bert"));
+    assert_eq!(*store.index_values("users").unwrap(), ["bert".into(), "ernie".into()]);
+    writer.edit().remove("b");
+    assert_eq!(*store.index_values("users").unwrap(), ["ernie".into()]);
+    put(&mut writer, pod("a"));
+    assert!(store.index_values("users").unwrap().is_empty());
+}
+
+// R106
+#[test]
+fn an_index_follows_every_update() {
+    let (store, mut writer) = by_users();
+    put(&mut writer, pod("other").label("users", "foo"));
+    let walk = ["foo", "bar", "foo,bar", "foo,baz", "baz", "bar,baz", "foo,bar,baz", "foo", "foo,foo"];
+    for users in walk {
+        put(&mut writer, pod("key").label("users", users));
+        for value in ["foo", "bar", "baz"] {
+            let mut expected = BTreeSet::new();
+            expected.extend((value == "foo").then_some("other"));
+            expected.extend(users.split(',').any(|user| user == value).then_some("key"));
+            assert_eq!(names(&store, "users", value), Vec::from_iter(expected), "{value} after {users}");
+        }
+    }
+}
+
+// R107
+#[test]
+fn an_index_can_be_added_while_running() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("a").label("users", "ernie"));
+    let missing = store.by_index("users", "ernie").unwrap_err();
+    assert_eq!(missing, UnknownIndex { name: "users".into(), known: vec![NAMESPACE.into()] });
+    assert_eq!(missing.to_string(), r#"index with name "users" does not exist; there are: namespace"#);
+    store.add_index("users", users).unwrap();
+    assert_eq!(names(&store, "users", "ernie"), ["a"]);
+    put(&mut writer, pod("b").label("users", "ernie"));
+    assert_eq!(names(&store, "users", "ernie"), ["a", "b"]);
+    let conflict = IndexConflict { name: "users".into() };
+    assert_eq!(store.add_index("users", users), Err(conflict.clone()));
+    assert_eq!(store.add_index(NAMESPACE, users).unwrap_err().name, NAMESPACE);
+    assert_eq!(Store::builder().index("users", users).index("users", users).build().unwrap_err(), conflict);
+}
+
+#[test]
+fn whoever_writes_does_not_wait_for_the_index_of_what_was_there() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("a").label("users", "anna"));
+    let (at_work, begun) = mpsc::channel();
+    let (go_on, gate) = mpsc::channel::<()>();
+    let (at_work, gate) = (Mutex::new(Some(at_work)), Mutex::new(gate));
+    let other = store.clone();
+    let adding = std::thread::spawn(move || {
+        let slow = move |pod: &Pod| {
+            if let Some(at_work) = at_work.lock().unwrap().take() {
+                at_work.send(()).unwrap();
+                gate.lock().unwrap().recv().unwrap();
+            }
+            users(pod)
+        };
+        other.add_index("users", slow).unwrap();
+    });
+    begun.recv().unwrap();
+    let (wrote, written) = mpsc::channel();
+    let writing = std::thread::spawn(move || {
+        put(&mut writer, pod("a").version(2).label("users", "otto"));
+        put(&mut writer, pod("b").label("users", "anna,otto"));
+        wrote.send(()).unwrap();
+        writer
+    });
+    let is_written = written.recv_timeout(Duration::from_secs(20));
+    go_on.send(()).unwrap();
+    adding.join().unwrap();
+    is_written.unwrap();
+    let _writer = writing.join().unwrap();
+    let names = |user| {
+        let mut names: Vec<_> = store.by_index("users", user).unwrap().iter().map(|pod| brief(pod)).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        (names("anna"), names("otto")),
+        (vec!["b@0".to_owned()], vec!["a@2".to_owned(), "b@0".to_owned()])
+    );
+}
+
+#[test]
+fn a_panic_in_an_index_function_leaves_the_object_out_of_that_index_alone() {
+    /// Gives a value and only then, for a pod without a node, panics.
+    fn fragile(pod: &Pod) -> impl Iterator<Item = String> + use<> {
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        std::iter::once("any".to_owned()).chain(std::iter::once_with(|| node.expect("a node")))
+    }
+    let (store, mut writer) =
+        Store::builder().index("fragile", fragile).index("users", users).build().unwrap();
+    put(&mut writer, pod("good").node("n").label("users", "ernie"));
+    put(&mut writer, pod("bad").label("users", "ernie"));
+    assert_eq!(store.index_panics(), 1);
+    assert_eq!(names(&store, "fragile", "n"), ["good"]);
+    assert_eq!(names(&store, "fragile", "any"), ["good"], "what came before the panic does not count");
+    assert_eq!(names(&store, "users", "ernie"), ["bad", "good"]);
+    put(&mut writer, pod("good").label("users", "ernie"));
+    assert_eq!(names(&store, "fragile", "n"), [""; 0], "what it was does not outlive what it is");
+    assert_eq!(store.len(), 2);
+}
+
+// R109
+#[test]
+fn the_version_follows_what_was_written_last() {
+    let (store, mut writer) = store();
+    let mut after = |write: &dyn Fn(&mut Writer<Pod>)| {
+        write(&mut writer);
+        store.version().map_or_else(String::new, |version| version.to_string())
+    };
+    assert_eq!(after(&|_| {}), "");
+    assert_eq!(after(&|writer| drop(put(writer, pod("a").version(10)))), "10");
+    assert_eq!(after(&|writer| drop(put(writer, pod("b").version(20)))), "20");
+    assert_eq!(after(&|writer| drop(put(writer, pod("c")))), "20");
+    assert_eq!(after(&|writer| drop(put(writer, pod("d").version(40)))), "40");
+    assert_eq!(after(&|writer| drop(writer.edit().remove("d"))), "40");
+    let run = |writer: &mut Writer<Pod>| {
+        let mut edit = writer.edit();
+        for version in [40, 30, 50] {
+            edit.insert(Arc::new(pod("e").version(version))).unwrap();
+        }
+    };
+    assert_eq!(after(&run), "50");
+    assert_eq!(after(&|writer| replace(writer, [pod("a").version(1)], 60)), "60");
+    assert_eq!(after(&|writer| writer.edit().set_version(rv(70))), "70");
+}
+
+// R112
+#[tokio::test(start_paused = true)]
+async fn an_expiring_store_forgets_what_is_older_than_its_time() {
+    let mut store = ExpiringStore::new(Duration::from_secs(10));
+    let key: Key = "a".parse().unwrap();
+    store.insert(Arc::new(pod("a").version(1))).unwrap();
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert!(store.get(&key).is_some(), "exactly as old as its time is alive");
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(store.get(&key).is_none());
+    store.insert(Arc::new(pod("a").version(2))).unwrap();
+    assert_eq!(sorted(store.list()), ["a@2"], "put in again it is young again");
+    tokio::time::advance(Duration::from_secs(11)).await;
+    let old = Arc::new(pod("b").version(9));
+    store.insert(Arc::clone(&old)).unwrap();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    assert!(store.list().is_empty());
+    assert_eq!(Arc::strong_count(&old), 1, "a list lets go of what is too old");
+    store.insert(Arc::new(pod("a").version(3))).unwrap();
+    assert!(store.remove(&key).is_some());
+    assert!(store.get(&key).is_none());
+}
+
+// R112
+#[tokio::test(start_paused = true)]
+async fn an_expiring_store_without_a_time_never_forgets() {
+    let mut store = ExpiringStore::new(Duration::ZERO);
+    store.insert(Arc::new(pod("a").version(1))).unwrap();
+    tokio::time::advance(Duration::from_secs(1_000_000)).await;
+    assert_eq!(sorted(store.list()), ["a@1"]);
+}
+
+/// A resource that counts how often its metadata is read.
+#[derive(Debug)]
+struct Watched {
+    meta: ObjectMeta,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Resource for Watched {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "Watched".into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        "test".into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        "watched".into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        &self.meta
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
+    }
+}
+
+// R149
+#[test]
+fn a_selector_reads_no_more_labels_than_it_must() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let (store, mut writer) = Store::<Watched>::builder().build().unwrap();
+    let mut edit = writer.edit();
+    for number in 0..1000 {
+        let mut meta = pod(&format!("ns/{number}")).metadata;
+        meta.labels = (number % 10 == 0).then(|| BTreeMap::from([("a".into(), "b".into())]));
+        edit.insert(Arc::new(Watched { meta, reads: Arc::clone(&reads) })).unwrap();
+    }
+    drop(edit);
+    let cost = |selector: &LabelSelector, namespace: &str| {
+        reads.store(0, Ordering::Relaxed);
+        let found = store.lister().namespace(namespace).list(selector).len();
+        (found, reads.load(Ordering::Relaxed))
+    };
+    for namespace in ["", "ns"] {
+        assert_eq!(cost(&LabelSelector::nothing(), namespace), (0, 0));
+        assert_eq!(cost(&LabelSelector::everything(), namespace), (1000, 0));
+        assert_eq!(cost(&"a=b".parse().unwrap(), namespace), (100, 1000));
+    }
+    assert_eq!(cost(&"a=b".parse().unwrap(), "other"), (0, 0), "other namespaces are not looked at");
+}
+
+// R150
+#[test]
+fn a_lister_reads_one_namespace_or_all() {
+    let (store, mut writer) = Store::builder().resource("pods").build().unwrap();
+    for key in ["web/a", "web/b", "db/a", "cluster-wide"] {
+        put(&mut writer, pod(key).label("app", key.rsplit('/').next().unwrap()));
+    }
+    let all = LabelSelector::everything();
+    assert_eq!(sorted(store.lister().namespace("web").list(&all)), ["web/a@0", "web/b@0"]);
+    assert_eq!(sorted(store.in_namespace("db")), ["db/a@0"]);
+    assert_eq!(store.lister().namespace("").list(&all).len(), 4);
+    assert_eq!(store.lister().list(&"app=a".parse().unwrap()).len(), 2);
+    assert_eq!(sorted(store.matching(&"app=b".parse().unwrap())), ["web/b@0"]);
+    assert_eq!(*store.index_values(NAMESPACE).unwrap(), ["db".into(), "web".into()]);
+    assert!(store.lister().namespace("web").get("a").is_ok());
+    assert!(store.lister().get("cluster-wide").is_ok());
+    let missing = store.lister().namespace("web").get("c").unwrap_err();
+    assert_eq!(missing.to_string(), r#"pods "web/c" not found"#);
+    assert_eq!(store.lister().get("web/c").unwrap_err(), missing);
+}
+
+#[test]
+fn an_edit_shows_all_or_nothing() {
+    let (store, mut writer) = store();
+    let mut edit = writer.edit();
+    edit.insert(Arc::new(pod("a").version(1))).unwrap();
+    assert!(edit.get("a").is_some() && store.is_empty());
+    drop(edit);
+    assert_eq!(store.len(), 1);
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut edit = writer.edit();
+        edit.insert(Arc::new(pod("b").version(2))).unwrap();
+        panic!("in the middle");
+    }));
+    assert!(unwound.is_err());
+    put(&mut writer, pod("c").version(3));
+    assert_eq!(sorted(store.list()), ["a@1", "c@3"]);
+}
+
+#[test]
+fn a_snapshot_stays_as_it_was() {
+    let (store, mut writer) = by_users();
+    put(&mut writer, pod("a").version(1).label("users", "ernie"));
+    let then = store.snapshot();
+    put(&mut writer, pod("a").version(2).label("users", "bert"));
+    put(&mut writer, pod("b").version(3));
+    assert_eq!(sorted(then.list()), ["a@1"]);
+    assert_eq!(then.version(), Some(&rv(1)));
+    assert_eq!(then.by_index("users", "ernie").unwrap().len(), 1);
+    assert!(then.by_index("users", "bert").unwrap().is_empty());
+    assert_eq!(sorted(store.list()), ["a@2", "b@3"]);
+}
+
+#[tokio::test]
+async fn waits_until_a_version_has_come() {
+    let (store, mut writer) = store();
+    let waiting = tokio::spawn({
+        let store = store.clone();
+        async move {
+            store.wait_for(&rv(5)).await.unwrap();
+            store.get("a").as_deref().map(version_of)
+        }
+    });
+    tokio::task::yield_now().await;
+    put(&mut writer, pod("a").version(4));
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    put(&mut writer, pod("a").version(6));
+    assert_eq!(waiting.await.unwrap(), Some(6));
+    store.wait_for(&rv(6)).await.unwrap();
+}
+
+#[tokio::test]
+async fn waiting_ends_with_a_reason_when_the_version_cannot_come() {
+    let (store, mut writer) = Store::<Pod>::builder().resource("pods").build().unwrap();
+    put(&mut writer, pod("a").version(4));
+    let opaque: ResourceVersion = "opaque".parse().unwrap();
+    let incomparable = WaitError::Incomparable { wanted: opaque.clone(), held: rv(4) };
+    assert_eq!(store.wait_for(&opaque).await, Err(incomparable));
+    let waiting = tokio::spawn({
+        let store = store.clone();
+        async move { store.wait_for(&rv(5)).await }
+    });
+    tokio::task::yield_now().await;
+    drop(writer);
+    let closed = waiting.await.unwrap().unwrap_err();
+    assert_eq!(closed.to_string(), "store of pods closed before version 5 came");
+    assert_eq!(store.wait_for(&rv(4)).await, Ok(()), "what came before the close is there");
+}
+
+/// Readers on threads of their own never see half a relist, nor objects and indexes that disagree.
+#[test]
+fn readers_see_one_moment_while_the_writer_goes_on() {
+    let (store, mut writer) = Store::builder()
+        .index("generation", |pod: &Pod| {
+            pod.metadata.labels.as_ref().and_then(|labels| labels.get("g").cloned())
+        })
+        .build()
+        .unwrap();
+    let generation = |number: u64| {
+        (0..50).map(move |pod_number| {
+            pod(&format!("ns/{pod_number}")).version(number).label("g", &number.to_string())
+        })
+    };
+    replace(&mut writer, generation(1), 1);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut last = 0;
+                    let mut is_last = false;
+                    while !is_last {
+                        is_last = stop.load(Ordering::Relaxed);
+                        let snapshot = store.snapshot();
+                        let versions: BTreeSet<_> =
+                            snapshot.iter().map(|entry| version_of(&entry.object())).collect();
+                        let version = snapshot.version().and_then(ResourceVersion::to_number).unwrap();
+                        assert_eq!(versions, BTreeSet::from([version]), "half a relist");
+                        assert_eq!(snapshot.by_index("generation", &version.to_string()).unwrap().len(), 50);
+                        assert!(last <= version, "went back in time");
+                        last = version;
+                    }
+                    last
+                })
+            })
+            .collect();
+        for number in 2..500 {
+            replace(&mut writer, generation(number), number);
+        }
+        stop.store(true, Ordering::Relaxed);
+        for reader in readers {
+            assert!(reader.join().unwrap() >= 1);
+        }
+    });
+}
+
+// R107
+#[test]
+fn an_index_added_beside_the_writer_answers_for_everything() {
+    let (store, mut writer) = store();
+    std::thread::scope(|scope| {
+        let adder = scope.spawn(|| {
+            while store.len() < 200 {
+                std::thread::yield_now();
+            }
+            store.add_index("users", users).unwrap();
+            let seen = store.snapshot();
+            (seen.len(), seen.by_index("users", "ernie").unwrap().len())
+        });
+        for number in 0..2000 {
+            put(&mut writer, pod(&number.to_string()).label("users", "ernie"));
+        }
+        let (objects, indexed) = adder.join().unwrap();
+        assert_eq!(objects, indexed);
+    });
+    assert_eq!(store.by_index("users", "ernie").unwrap().len(), 2000);
+}
+
+#[test]
+fn many_values_of_one_object_cost_in_proportion() {
+    let (store, mut writer) = by_users();
+    let many = |from: u32| (from..from + 20_000).map(|user| user.to_string()).collect::<Vec<_>>().join(",");
+    put(&mut writer, pod("a").label("users", &many(0)));
+    put(&mut writer, pod("a").label("users", &many(1)));
+    assert!(store.by_index("users", "0").unwrap().is_empty());
+    assert_eq!(store.by_index("users", "20000").unwrap().len(), 1);
+    assert_eq!(store.index_values("users").unwrap().len(), 20_000);
+}
+
+#[test]
+fn what_is_kept_is_not_printed() {
+    let (store, mut writer) = store();
+    put(&mut writer, pod("a").label("password", "hunter2"));
+    let printed = format!("{store:?} {:?} {:?} {writer:?}", store.snapshot(), store.lister());
+    assert!(printed.contains("len: 1") && !printed.contains("hunter2"), "{printed}");
+}
+
+#[test]
+fn is_named_for_its_kind_unless_told_otherwise() {
+    use kube_core::metadata::PartialObjectMeta;
+    let (pods, _writer) = store();
+    assert_eq!(pods.lister().get("a").unwrap_err().resource, "Pod");
+    let (partial, _writer) = Store::<PartialObjectMeta<Pod>>::builder().build().unwrap();
+    assert_eq!(partial.lister().get("a").unwrap_err().resource, "Pod");
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u8, u8),
+    Remove(u8),
+    Replace(BTreeMap<u8, u8>),
+    AddIndex,
+    Snapshot,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        // Many keys, so that the tries branch, split and merge again.
+        20 => (any::<u8>(), any::<u8>()).prop_map(|(key, users)| Op::Insert(key, users)),
+        18 => any::<u8>().prop_map(Op::Remove),
+        1 => proptest::collection::btree_map(any::<u8>(), any::<u8>(), 0..120).prop_map(Op::Replace),
+        1 => Just(Op::AddIndex),
+        1 => Just(Op::Snapshot),
+    ];
+    proptest::collection::vec(op, 0..600)
+}
+
+fn key_of(number: u8) -> String {
+    format!("ns{}/{number}", number % 3)
+}
+
+/// Three bits choose among three users.
+fn users_of(bits: u8) -> Vec<String> {
+    (0..3).filter(|bit| bits >> bit & 1 == 1).map(|bit| format!("user{bit}")).collect()
+}
+
+fn model_pod(key: u8, bits: u8, version: u64) -> Pod {
+    let pod = pod(&key_of(key)).version(version);
+    if bits & 7 == 0 { pod } else { pod.label("users", &users_of(bits).join(",")) }
+}
+
+type Model = BTreeMap<u8, (u8, u64)>;
+
+fn check(model: &Model, store: &super::Snapshot<Pod>, index: Option<&str>) -> Result<(), TestCaseError> {
+    let brief_of = |(key, (_, version)): (&u8, &(u8, u64))| format!("{}@{version}", key_of(*key));
+    let mut expected: Vec<_> = model.iter().map(brief_of).collect();
+    expected.sort();
+    prop_assert_eq!(sorted(store.iter().map(Entry::object)), expected);
+    prop_assert_eq!(store.len(), model.len());
+    for key in 0..=u8::MAX {
+        let found = store.get(key_of(key).as_str()).as_deref().map(version_of);
+        prop_assert_eq!(found, model.get(&key).map(|(_, version)| *version));
+    }
+    let mut indexes: BTreeMap<(&str, String), BTreeSet<String>> = BTreeMap::new();
+    for (key, (bits, _)) in model {
+        indexes.entry((NAMESPACE, format!("ns{}", key % 3))).or_default().insert(key_of(*key));
+        for user in index.iter().flat_map(|_| users_of(*bits)) {
+            indexes.entry(("users", user)).or_default().insert(key_of(*key));
+        }
+    }
+    for name in [Some(NAMESPACE), index].into_iter().flatten() {
+        let values: Vec<_> =
+            indexes.keys().filter(|(index, _)| *index == name).map(|(_, value)| value).collect();
+        let held = store.index_values(name).unwrap();
+        prop_assert_eq!(held.iter().map(|value| &**value).collect::<Vec<_>>(), values);
+    }
+    for ((name, value), keys) in indexes {
+        let held: BTreeSet<_> =
+            store.index_keys(name, &value).unwrap().iter().map(ToString::to_string).collect();
+        prop_assert_eq!(held, keys);
+    }
+    Ok(())
+}
+
+proptest! {
+    // R101, R104, R105, R106, R107, R108
+    #[test]
+    fn agrees_with_the_plain_model(ops in ops()) {
+        let (store, mut writer) = store();
+        let (mut model, mut index, mut clock) = (Model::new(), None, 0);
+        let mut kept = Vec::new();
+        for op in ops {
+            clock += 1;
+            match op {
+                Op::Insert(key, bits) => {
+                    put(&mut writer, model_pod(key, bits, clock));
+                    model.insert(key, (bits, clock));
+                }
+                Op::Remove(key) => {
+                    let removed = writer.edit().remove(key_of(key).as_str()).as_deref().map(version_of);
+                    prop_assert_eq!(removed, model.remove(&key).map(|(_, version)| version));
+                }
+                Op::Replace(objects) => {
+                    let pods = objects.iter().map(|(key, bits)| model_pod(*key, *bits, clock));
+                    replace(&mut writer, pods, clock);
+                    model = objects.iter().map(|(key, bits)| (*key, (*bits, clock))).collect();
+                }
+                Op::AddIndex => {
+                    prop_assert_eq!(store.add_index("users", users).is_ok(), index.is_none());
+                    index = Some("users");
+                }
+                Op::Snapshot => kept.push((model.clone(), store.snapshot(), index)),
+            }
+        }
+        kept.push((model, store.snapshot(), index));
+        for (model, snapshot, index) in kept {
+            check(&model, &snapshot, index)?;
+        }
+    }
+}

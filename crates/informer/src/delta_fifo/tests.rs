@@ -1,0 +1,649 @@
+//! The queue rule by rule, and against a plain model.
+
+use super::{Delta, DeltaFifo, Deltas, Entry, Rejected};
+use crate::testing::{PodBuilder, now, pod, poll_once, rv, version_of};
+use k8s_openapi::api::core::v1::Pod;
+use proptest::prelude::*;
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    pin::pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+fn fifo() -> DeltaFifo<Pod> {
+    DeltaFifo::builder().build()
+}
+
+fn add(fifo: &DeltaFifo<Pod>, key: &str, version: u64) {
+    now(fifo.add(pod(key).version(version))).unwrap();
+}
+
+/// Pops one entry and says it in short: `foo[+10 ~12 -15]`, `list 3[a@1]`, `resync`, `bookmark`.
+fn pop(fifo: &DeltaFifo<Pod>) -> String {
+    now(fifo.pop()).map_or_else(|| "closed".into(), |batch| say(&batch.entries[0]))
+}
+
+fn say(entry: &Entry<Pod>) -> String {
+    match entry {
+        Entry::Deltas(deltas) => {
+            let said: Vec<_> = deltas.iter().map(say_delta).collect();
+            format!("{}[{}]", deltas.key(), said.join(" "))
+        }
+        Entry::Replaced { listing, initial } => {
+            let names: Vec<_> = listing.objects.iter().map(|(key, _)| key.as_str()).collect();
+            format!("{}list[{}]", if *initial { "first " } else { "" }, names.join(" "))
+        }
+        Entry::Resync => "resync".into(),
+        Entry::Bookmark => "bookmark".into(),
+        Entry::Resumed => "resumed".into(),
+    }
+}
+
+fn say_delta(delta: &Delta<Pod>) -> String {
+    match delta {
+        Delta::Added(pod) => format!("+{}", version_of(pod)),
+        Delta::Updated(pod) => format!("~{}", version_of(pod)),
+        Delta::Deleted(Some(pod)) => format!("-{}", version_of(pod)),
+        Delta::Deleted(None) => "-?".into(),
+    }
+}
+
+// R71
+#[test]
+fn pops_what_happened_to_a_key_together_and_in_order() {
+    let fifo = fifo();
+    now(fifo.add(pod("foo").version(10))).unwrap();
+    now(fifo.update(pod("foo").version(12))).unwrap();
+    now(fifo.delete(pod("foo").version(15))).unwrap();
+    assert_eq!(pop(&fifo), "foo[+10 ~12 -15]");
+    assert!(fifo.is_empty());
+}
+
+// R72
+#[test]
+fn keeps_keys_in_the_order_of_first_appearance() {
+    let fifo = fifo();
+    for (key, version) in [("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)] {
+        add(&fifo, key, version);
+    }
+    assert_eq!(pop(&fifo), "foo[+10 +11 +13]");
+    add(&fifo, "foo", 14);
+    assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["bar[+1]", "zab[+30]", "foo[+14]"]);
+}
+
+// R73
+#[test]
+fn merges_deletions_and_keeps_the_final_state_that_was_seen() {
+    let fifo = fifo();
+    now(fifo.delete(pod("seen").version(1))).unwrap();
+    now(fifo.delete_unseen("seen".parse().unwrap())).unwrap();
+    now(fifo.delete(pod("seen").version(2))).unwrap();
+    now(fifo.delete_unseen("unseen".parse().unwrap())).unwrap();
+    now(fifo.delete_unseen("unseen".parse().unwrap())).unwrap();
+    now(fifo.delete_unseen("later".parse().unwrap())).unwrap();
+    now(fifo.delete(pod("later").version(3))).unwrap();
+    assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["seen[-1]", "unseen[-?]", "later[-3]"]);
+}
+
+// R74
+#[test]
+fn no_group_crosses_a_list() {
+    let fifo = fifo();
+    add(&fifo, "foo", 1);
+    now(fifo.replace([pod("foo").version(2)], Some(rv(2)))).unwrap();
+    add(&fifo, "foo", 3);
+    add(&fifo, "bar", 4);
+    add(&fifo, "foo", 5);
+    let popped = [pop(&fifo), pop(&fifo), pop(&fifo), pop(&fifo)];
+    assert_eq!(popped, ["foo[+1]", "first list[foo]", "foo[+3 +5]", "bar[+4]"]);
+}
+
+// R74
+#[test]
+fn no_group_crosses_a_resync() {
+    let fifo = fifo();
+    add(&fifo, "foo", 1);
+    now(fifo.resync()).unwrap();
+    add(&fifo, "foo", 2);
+    assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["foo[+1]", "resync", "foo[+2]"]);
+}
+
+// R75
+#[test]
+fn several_lists_stay_several() {
+    let fifo = fifo();
+    now(fifo.replace([pod("a")], Some(rv(1)))).unwrap();
+    now(fifo.replace([], Some(rv(2)))).unwrap();
+    now(fifo.replace([pod("b")], Some(rv(3)))).unwrap();
+    assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["first list[a]", "list[]", "list[b]"]);
+}
+
+// R75
+#[test]
+fn a_resync_behind_a_resync_adds_nothing() {
+    let fifo = fifo();
+    now(fifo.resync()).unwrap();
+    now(fifo.resync()).unwrap();
+    add(&fifo, "a", 1);
+    now(fifo.resync()).unwrap();
+    assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["resync", "a[+1]", "resync"]);
+    assert!(fifo.is_empty());
+}
+
+/// The versions after each single pop.
+fn versions(fifo: &DeltaFifo<Pod>) -> Vec<Option<u64>> {
+    let pop = || match poll_once(fifo.pop()) {
+        Poll::Ready(batch) => batch.map(|batch| batch.version.and_then(|version| version.to_number())),
+        Poll::Pending => None,
+    };
+    std::iter::from_fn(pop).collect()
+}
+
+// R76
+#[test]
+fn a_bookmark_moves_the_version_in_its_turn() {
+    let fifo = fifo();
+    add(&fifo, "a", 1);
+    now(fifo.bookmark(rv(5))).unwrap();
+    add(&fifo, "b", 6);
+    assert_eq!(versions(&fifo), [Some(1), Some(5), Some(6)]);
+    now(fifo.bookmark(rv(7))).unwrap();
+    now(fifo.bookmark(rv(8))).unwrap();
+    assert_eq!(versions(&fifo), [Some(8)]);
+}
+
+// R76
+#[test]
+fn a_version_is_claimed_only_when_all_before_it_is_out() {
+    let fifo = fifo();
+    add(&fifo, "foo", 10);
+    add(&fifo, "bar", 11);
+    add(&fifo, "foo", 12);
+    add(&fifo, "zab", 13);
+    // Popping foo takes 10 and 12 out, but 11 is still queued.
+    assert_eq!(versions(&fifo), [Some(10), Some(12), Some(13)]);
+}
+
+// R80
+#[test]
+fn transforms_each_object_once_before_the_queue() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&calls);
+    let fifo = DeltaFifo::builder()
+        .transform(move |pod: Pod| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            Ok(pod.label("first", "yes"))
+        })
+        .transform(
+            |pod| if pod.metadata.labels.is_some() { Ok(pod.node("n")) } else { Err("no label".into()) },
+        )
+        .build();
+    now(fifo.add(pod("a"))).unwrap();
+    now(fifo.update(pod("a"))).unwrap();
+    now(fifo.delete(pod("a"))).unwrap();
+    now(fifo.replace([pod("b"), pod("c")], None)).unwrap();
+    now(fifo.resync()).unwrap();
+    let batch = now(fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 5);
+    let Entry::Deltas(deltas) = &batch.entries[0] else { panic!("{batch:?}") };
+    let Delta::Added(added) = deltas.iter().next().unwrap() else { panic!("{deltas:?}") };
+    assert_eq!(added.spec.as_ref().unwrap().node_name.as_deref(), Some("n"));
+}
+
+// R80
+#[test]
+fn a_failing_transform_drops_that_object_alone_and_is_reported() {
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&reports);
+    let fifo = DeltaFifo::builder()
+        .transform(|pod: Pod| if pod.metadata.uid.is_some() { Err("has a uid".into()) } else { Ok(pod) })
+        .on_rejected(move |rejected| {
+            let Rejected::Transform { key, cause } = rejected else { panic!("{rejected}") };
+            heard.lock().unwrap().push(format!("{key}: {cause}"));
+        })
+        .build();
+    now(fifo.add(pod("bad").uid("u"))).unwrap();
+    now(fifo.replace([pod("good"), pod("bad").uid("u")], None)).unwrap();
+    now(fifo.add(pod("good"))).unwrap();
+    // A deletion is never lost: it goes on without its final state.
+    now(fifo.delete(pod("bad").uid("u"))).unwrap();
+    let batch = now(fifo.pop()).unwrap();
+    let Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
+    assert_eq!(listing.unreadable, ["bad".parse().unwrap()]);
+    assert_eq!([say(&batch.entries[0]), pop(&fifo), pop(&fifo)], ["first list[good]", "good[+0]", "bad[-?]"]);
+    assert_eq!(*reports.lock().unwrap(), ["bad: has a uid"; 3]);
+    assert_eq!(fifo.rejected(), 3);
+}
+
+#[test]
+fn an_object_without_a_key_is_reported_and_left_out() {
+    let fifo = fifo();
+    let nameless = Pod::default;
+    now(fifo.add(nameless())).unwrap();
+    now(fifo.delete(nameless())).unwrap();
+    now(fifo.replace([nameless()], None)).unwrap();
+    assert_eq!(fifo.rejected(), 3);
+    assert_eq!(pop(&fifo), "first list[]");
+    assert!(fifo.is_empty());
+}
+
+// R81
+#[test]
+fn has_synced_when_the_first_list_has_been_applied() {
+    for objects in [vec![], vec![pod("a")]] {
+        let fifo = fifo();
+        add(&fifo, "early", 1);
+        now(fifo.pop()).unwrap().applied.done();
+        assert!(!fifo.has_synced(), "a delta is no list");
+        now(fifo.replace(objects, None)).unwrap();
+        assert!(!fifo.has_synced(), "only queued");
+        let batch = now(fifo.pop()).unwrap();
+        assert!(!fifo.has_synced(), "only popped");
+        batch.applied.done();
+        assert!(fifo.has_synced());
+    }
+}
+
+// R82
+#[tokio::test]
+async fn close_wakes_every_pop_that_waits() {
+    let fifo = fifo();
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let fifo = fifo.clone();
+            tokio::spawn(async move { fifo.pop().await.is_none() })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    fifo.close();
+    for pop in waiting {
+        assert!(pop.await.unwrap());
+    }
+}
+
+// R82
+#[test]
+fn what_is_queued_outlives_the_close() {
+    let fifo = fifo();
+    add(&fifo, "a", 1);
+    fifo.close();
+    assert_eq!(now(fifo.add(pod("b"))), Err(super::Closed));
+    assert_eq!([pop(&fifo), pop(&fifo)], ["a[+1]", "closed"]);
+}
+
+// R83
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_producers_each_keep_their_order() {
+    let fifo = fifo();
+    let producers = ["x", "y"].map(|name| {
+        let fifo = fifo.clone();
+        tokio::spawn(async move {
+            for version in 0..500 {
+                fifo.add(pod(&format!("{name}/{}", version % 50)).version(version)).await.unwrap();
+            }
+        })
+    });
+    let mut seen: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut total = 0;
+    while total < 1000 {
+        for entry in fifo.pop().await.unwrap().entries {
+            let Entry::Deltas(deltas) = entry else { panic!("only deltas were queued") };
+            let (key, deltas) = deltas.into_parts();
+            for delta in deltas {
+                let Delta::Added(pod) = delta else { panic!("only additions were queued") };
+                seen.entry(key.to_string()).or_default().push(version_of(&pod));
+                total += 1;
+            }
+        }
+    }
+    for producer in producers {
+        producer.await.unwrap();
+    }
+    assert_eq!(seen.len(), 100);
+    assert!(seen.values().all(|versions| versions.is_sorted()), "{seen:?}");
+}
+
+// R84
+#[test]
+fn a_batch_is_the_queue_in_order() {
+    let fifo = fifo();
+    add(&fifo, "a", 1);
+    add(&fifo, "b", 2);
+    now(fifo.resync()).unwrap();
+    add(&fifo, "a", 3);
+    let two = now(fifo.pop_batch(NonZeroUsize::new(2).unwrap())).unwrap();
+    assert_eq!(two.entries.iter().map(say).collect::<Vec<_>>(), ["a[+1]", "b[+2]"]);
+    assert_eq!(two.version, Some(rv(2)));
+    let rest = now(fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
+    assert_eq!(rest.entries.iter().map(say).collect::<Vec<_>>(), ["resync", "a[+3]"]);
+    assert_eq!(rest.version, Some(rv(3)));
+}
+
+// R85
+#[tokio::test]
+async fn a_full_queue_makes_the_producer_wait() {
+    let fifo = DeltaFifo::builder().capacity(NonZeroUsize::new(2).unwrap()).build();
+    fifo.add(pod("a").version(1)).await.unwrap();
+    fifo.add(pod("a").version(2)).await.unwrap();
+    let mut third = pin!(fifo.add(pod("b").version(3)));
+    assert!(poll_once(third.as_mut()).is_pending());
+    assert!(poll_once(fifo.resync()).is_pending());
+    assert_eq!(pop(&fifo), "a[+1 +2]");
+    third.await.unwrap();
+    assert_eq!(pop(&fifo), "b[+3]");
+    assert!(fifo.is_empty(), "what was dropped while waiting is not queued");
+}
+
+// R85
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stays_under_its_bound_while_a_slow_consumer_lags() {
+    let fifo = DeltaFifo::builder().capacity(NonZeroUsize::new(8).unwrap()).build();
+    let producer = tokio::spawn({
+        let fifo = fifo.clone();
+        async move {
+            for version in 0..2000 {
+                fifo.add(pod(&format!("k{}", version % 50)).version(version)).await.unwrap();
+            }
+            fifo.close();
+        }
+    });
+    let mut newest = 0;
+    while let Some(batch) = fifo.pop().await {
+        assert!(fifo.load() <= 8);
+        newest = newest.max(batch.version.and_then(|version| version.to_number()).unwrap());
+        tokio::task::yield_now().await;
+    }
+    producer.await.unwrap();
+    assert_eq!(newest, 1999);
+}
+
+#[tokio::test]
+async fn closing_releases_a_producer_that_waits() {
+    let fifo = DeltaFifo::builder().capacity(NonZeroUsize::MIN).build();
+    fifo.add(pod("a")).await.unwrap();
+    let mut waiting = pin!(fifo.add(pod("b")));
+    assert!(poll_once(waiting.as_mut()).is_pending());
+    fifo.close();
+    assert_eq!(waiting.await, Err(super::Closed));
+}
+
+#[test]
+fn whoever_stops_waiting_leaves_nothing_behind() {
+    struct Own;
+    impl Wake for Own {
+        fn wake(self: Arc<Self>) {}
+    }
+    let fifo = DeltaFifo::<Pod>::builder().capacity(NonZeroUsize::MIN).build();
+    let own = Arc::new(Own);
+    let waker = Waker::from(Arc::clone(&own));
+    let mut context = Context::from_waker(&waker);
+    for _ in 0..10 {
+        assert!(pin!(fifo.pop()).poll(&mut context).is_pending());
+    }
+    now(fifo.add(pod("a"))).unwrap();
+    for _ in 0..10 {
+        assert!(pin!(fifo.add(pod("b"))).poll(&mut context).is_pending());
+    }
+    drop(waker);
+    assert_eq!(Arc::strong_count(&own), 1, "a waker is kept");
+}
+
+#[test]
+fn a_burst_does_not_keep_its_memory() {
+    let fifo = fifo();
+    for number in 0..5000 {
+        add(&fifo, &number.to_string(), 1);
+    }
+    let before = fifo.capacity();
+    drop(now(fifo.pop_batch(NonZeroUsize::MAX)));
+    assert!(before >= 5000 && fifo.capacity() < 1024, "{before} {}", fifo.capacity());
+    add(&fifo, "1", 2);
+    assert_eq!(pop(&fifo), "1[+2]");
+}
+
+#[test]
+fn what_is_queued_is_not_printed() {
+    let fifo = fifo();
+    now(fifo.add(pod("a").label("password", "hunter2"))).unwrap();
+    assert!(!format!("{fifo:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_hot_key_costs_no_more_than_the_limit() {
+    let fifo = fifo();
+    for version in 0..10_000 {
+        now(fifo.update(pod("hot").version(version))).unwrap();
+    }
+    let Entry::Deltas(deltas) = now(fifo.pop()).unwrap().entries.remove(0) else { panic!("only deltas") };
+    assert_eq!(deltas.len(), Deltas::<Pod>::LIMIT);
+    assert_eq!(say_delta(deltas.newest()), "~9999");
+}
+
+/// What is known of a key: its version, if it exists.
+type Known = Option<u64>;
+
+/// Folds deltas over what was known, as handlers do, and counts deletions of something known.
+fn fold(known: Known, deltas: &Deltas<Pod>) -> Known {
+    deltas.iter().fold(known, |_, delta| match delta {
+        Delta::Added(pod) | Delta::Updated(pod) => Some(version_of(pod)),
+        Delta::Deleted(_) => None,
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Add(u8),
+    Update(u8),
+    Delete(u8),
+    Replace(Vec<u8>),
+    Resync,
+    Bookmark,
+    Pop(u8),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let key = 0..4_u8;
+    let op = prop_oneof![
+        4 => key.clone().prop_map(Op::Add),
+        6 => key.clone().prop_map(Op::Update),
+        3 => key.clone().prop_map(Op::Delete),
+        1 => proptest::collection::btree_set(key, 0..4).prop_map(|keys| Op::Replace(keys.into_iter().collect())),
+        1 => Just(Op::Resync),
+        1 => Just(Op::Bookmark),
+        3 => (1..5_u8).prop_map(Op::Pop),
+    ];
+    proptest::collection::vec(op, 0..400)
+}
+
+/// The plain model: everything that was pushed and not popped, ungrouped, in order of arrival.
+#[derive(Debug, Clone, PartialEq)]
+enum Arrival {
+    Delta(u8, char, u64),
+    Barrier(&'static str),
+    Bookmark,
+}
+
+/// Takes from the model what one pop of the queue is to return: the front, and with a delta all of its key before
+/// the next barrier.
+fn model_pop(model: &mut Vec<(Arrival, u64)>) -> Vec<Arrival> {
+    let (front, _) = model.remove(0);
+    let mut popped = vec![front.clone()];
+    match front {
+        Arrival::Barrier(_) => {}
+        Arrival::Bookmark => {
+            while matches!(model.first(), Some((Arrival::Bookmark, _))) {
+                model.remove(0);
+            }
+        }
+        Arrival::Delta(key, ..) => {
+            let until = model.iter().position(|(arrival, _)| matches!(arrival, Arrival::Barrier(_)));
+            let mut place = 0;
+            let mut left = until.unwrap_or(model.len());
+            while left > 0 {
+                if matches!(model[place].0, Arrival::Delta(other, ..) if other == key) {
+                    popped.push(model.remove(place).0);
+                } else {
+                    place += 1;
+                }
+                left -= 1;
+            }
+        }
+    }
+    popped
+}
+
+proptest! {
+    // R71, R72, R73, R74, R75, R76, R84
+    #[test]
+    fn agrees_with_the_plain_model(ops in ops()) {
+        let fifo = fifo();
+        let mut model: Vec<(Arrival, u64)> = Vec::new();
+        let mut clock = 0;
+        // When something arrived that has a version, which is the time of its arrival.
+        let mut versions = Vec::new();
+        for op in ops {
+            clock += 1;
+            if !matches!(op, Op::Resync | Op::Pop(_)) {
+                versions.push(clock);
+            }
+            match op {
+                Op::Add(key) => {
+                    add(&fifo, &key.to_string(), clock);
+                    model.push((Arrival::Delta(key, '+', clock), clock));
+                }
+                Op::Update(key) => {
+                    now(fifo.update(pod(&key.to_string()).version(clock))).unwrap();
+                    model.push((Arrival::Delta(key, '~', clock), clock));
+                }
+                Op::Delete(key) => {
+                    now(fifo.delete(pod(&key.to_string()).version(clock))).unwrap();
+                    model.push((Arrival::Delta(key, '-', clock), clock));
+                }
+                Op::Replace(keys) => {
+                    let pods = keys.iter().map(|key| pod(&key.to_string()));
+                    now(fifo.replace(pods, Some(rv(clock)))).unwrap();
+                    model.push((Arrival::Barrier("list"), clock));
+                }
+                Op::Resync => {
+                    now(fifo.resync()).unwrap();
+                    if !matches!(model.last(), Some((Arrival::Barrier("resync"), _))) {
+                        model.push((Arrival::Barrier("resync"), clock));
+                    }
+                }
+                Op::Bookmark => {
+                    now(fifo.bookmark(rv(clock))).unwrap();
+                    model.push((Arrival::Bookmark, clock));
+                }
+                Op::Pop(count) => {
+                    for _ in 0..count {
+                        check_pop(&fifo, &mut model, &versions)?;
+                    }
+                }
+            }
+        }
+        while !model.is_empty() {
+            check_pop(&fifo, &mut model, &versions)?;
+        }
+        prop_assert!(fifo.is_empty());
+    }
+
+    #[test]
+    fn folding_keeps_the_last_state_and_the_bound(deletes in proptest::collection::vec(any::<bool>(), 1..400)) {
+        let fifo = fifo();
+        let mut last = None;
+        for (version, is_delete) in (1_u64..).zip(&deletes) {
+            let pod = pod("k").version(version);
+            if *is_delete {
+                now(fifo.delete(pod)).unwrap();
+            } else {
+                now(fifo.update(pod)).unwrap();
+            }
+            last = (!is_delete).then_some(version);
+        }
+        let Entry::Deltas(deltas) = now(fifo.pop()).unwrap().entries.remove(0) else { panic!("only deltas") };
+        prop_assert!(deltas.len() <= Deltas::<Pod>::LIMIT + 1);
+        prop_assert_eq!(fold(Some(0), &deltas), last);
+        // Whoever knew the object before hears of its deletion, if there was one.
+        let tells = deltas.iter().any(|delta| matches!(delta, Delta::Deleted(_)));
+        prop_assert_eq!(tells, deletes.contains(&true));
+    }
+}
+
+fn check_pop(
+    fifo: &DeltaFifo<Pod>,
+    model: &mut Vec<(Arrival, u64)>,
+    versions: &[u64],
+) -> Result<(), TestCaseError> {
+    if model.is_empty() {
+        prop_assert!(poll_once(fifo.pop()).is_pending());
+        return Ok(());
+    }
+    let mut expected = model_pop(model);
+    expected
+        .dedup_by(|new, old| matches!((old, new), (Arrival::Delta(_, '-', _), Arrival::Delta(_, '-', _))));
+    let batch = now(fifo.pop()).unwrap();
+    let popped = match &batch.entries[0] {
+        Entry::Deltas(deltas) => {
+            let key: u8 = deltas.key().as_str().parse().unwrap();
+            let said = deltas.iter().map(say_delta);
+            said.map(|said| Arrival::Delta(key, said.chars().next().unwrap(), said[1..].parse().unwrap()))
+                .collect()
+        }
+        Entry::Replaced { .. } => vec![Arrival::Barrier("list")],
+        Entry::Resync => vec![Arrival::Barrier("resync")],
+        Entry::Bookmark => vec![Arrival::Bookmark],
+        Entry::Resumed => Vec::new(),
+    };
+    if popped.len() < Deltas::<Pod>::LIMIT {
+        prop_assert_eq!(popped, expected);
+    }
+    // The claim is the newest version older than all that is left.
+    let oldest_left = model.first().map_or(u64::MAX, |(_, arrived)| *arrived);
+    let claim = versions.iter().rev().find(|version| **version < oldest_left);
+    prop_assert_eq!(batch.version.and_then(|version| version.to_number()), claim.copied());
+    Ok(())
+}
+
+/// What is to be packed, and of no type of its own, is looked through when it comes and decoded when it is looked at.
+#[cfg(feature = "compact")]
+#[test]
+fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
+    use crate::source::{Decoder, Item, Wanted};
+    use crate::{Keep, reflector::Sink};
+    use kube_informer_wire::{Format, ManagedFields, Raw};
+
+    let (decoded, probed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (decoding, probing) = (Arc::clone(&decoded), Arc::clone(&probed));
+    let decoder = Decoder::new(move |raw: &Raw| {
+        decoding.fetch_add(1, Ordering::Relaxed);
+        Ok(raw.decode::<Pod>(ManagedFields::Keep)?)
+    });
+    let decoder = decoder.looks_through(true).probe(move |raw, see| {
+        probing.fetch_add(1, Ordering::Relaxed);
+        see(raw.look_through()?.metadata.labels.as_ref());
+        Ok(())
+    });
+    let seen = || [&decoded, &probed].map(|count| count.load(Ordering::Relaxed));
+    let item = |text: &str| Item::of_wire(Raw::new(Format::Json, text.to_owned().into()), decoder.clone());
+    let mut fifo = DeltaFifo::<Pod>::builder().keep(Keep::Compact).build();
+    assert_eq!(Sink::wants(&fifo), Wanted::Bytes);
+    let event =
+        item(r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#).checked(Sink::wants(&fifo)).unwrap();
+    now(Sink::update(&mut fifo, event)).unwrap();
+    let batch = now(fifo.pop()).unwrap();
+    assert_eq!(seen(), [0, 1]);
+    assert_eq!(say(&batch.entries[0]), "a[~7]");
+    assert_eq!(seen(), [1, 1]);
+    assert!(item(r#"{"metadata":{"name":7}}"#).checked(Wanted::Bytes).is_err());
+
+    let whole = DeltaFifo::<Pod>::builder().build();
+    let changed = DeltaFifo::<Pod>::builder().keep(Keep::Compact).transform(Ok).build();
+    assert_eq!([Sink::wants(&whole), Sink::wants(&changed)], [Wanted::Object; 2]);
+    let decoded = item(r#"{"metadata":{"name":"a"}}"#).checked(Wanted::Object).unwrap();
+    assert!(decoded.object().is_some());
+}

@@ -1,0 +1,114 @@
+//! Objects of another kind than the one asked for.
+
+use kube_core::{DynamicObject, Resource, TypeMeta};
+use kube_informer_wire::{Key, Lazy, ObjectError, Raw, ResourceVersion};
+use std::any::Any;
+
+/// An object of another kind than the one asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("object {} is a {found}, not a {expected}", key.as_ref().map_or("without a name", Key::as_str))]
+#[non_exhaustive]
+pub struct KindError {
+    /// Its key, if it has one.
+    pub key: Option<Key>,
+    /// What it is, such as `v1 Service`.
+    pub found: String,
+    /// What it should be, such as `v1 Pod`.
+    pub expected: String,
+}
+
+/// Why an item of a list is left out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ItemError {
+    /// It cannot be decoded.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// It is something else.
+    #[error(transparent)]
+    Kind(#[from] KindError),
+}
+
+impl ItemError {
+    /// The key of the item, if it could be read.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Object(error) => error.key(),
+            Self::Kind(error) => error.key.as_ref(),
+        }
+    }
+
+    /// Whether the item is not even well-formed.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        match self {
+            Self::Object(error) => error.is_malformed(),
+            Self::Kind(_) => false,
+        }
+    }
+
+    /// The version of the item, if it could be read.
+    #[must_use]
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        match self {
+            Self::Object(error) => error.version(),
+            Self::Kind(_) => None,
+        }
+    }
+}
+
+/// As what the metadata of every kind comes.
+const METADATA: &str = "PartialObjectMetadata";
+
+/// The kind of the objects of a resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    api_version: String,
+    kind: String,
+}
+
+impl Expected {
+    pub(crate) fn of<K: Resource>(kind: &K::DynamicType) -> Self {
+        Self { api_version: K::api_version(kind).into_owned(), kind: K::kind(kind).into_owned() }
+    }
+
+    /// `apps/v1 Deployment`.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} {}", self.api_version, self.kind)
+    }
+
+    /// Lets an object pass unless it says that it is something else.
+    ///
+    /// Only objects that could be anything are asked: others are of their kind by having been decoded.
+    pub(crate) fn check<K: Resource + 'static>(&self, object: K) -> Result<K, KindError> {
+        let any: &dyn Any = &object;
+        let types = match (any.downcast_ref::<DynamicObject>(), any.downcast_ref::<Lazy<DynamicObject>>()) {
+            (Some(dynamic), _) => dynamic.types.clone(),
+            (None, Some(lazy)) => lazy.read::<TypeMeta>("").ok().flatten(),
+            (None, None) => None,
+        };
+        match types.filter(|types| self.is_other(types)) {
+            Some(types) => Err(self.error(&types, Key::of(&object).ok())),
+            None => Ok(object),
+        }
+    }
+
+    /// Why an object cannot be decoded: because it is something else, if it says so.
+    pub(crate) fn cause(&self, raw: &Raw, error: ObjectError) -> ItemError {
+        let types = raw.read::<TypeMeta>("").ok().flatten();
+        match types.filter(|types| self.is_other(types) && types.kind != METADATA) {
+            Some(types) => self.error(&types, error.key().cloned()).into(),
+            None => error.into(),
+        }
+    }
+
+    fn is_other(&self, types: &TypeMeta) -> bool {
+        types.kind != self.kind || types.api_version != self.api_version
+    }
+
+    fn error(&self, types: &TypeMeta, key: Option<Key>) -> KindError {
+        let found = format!("{} {}", types.api_version, types.kind);
+        KindError { key, found, expected: self.describe() }
+    }
+}

@@ -1,0 +1,30 @@
+//! Where objects come from: one page of a list at a time, and a watch.
+
+mod error;
+mod content_type;
+mod lister_watcher;
+mod functions;
+mod paging;
+mod pager;
+mod list_watch;
+mod shard;
+#[cfg(any(test, feature = "testing"))]
+mod script;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::boxed::{BoxError, BoxFuture};
+pub use crate::object::{Decoder, Item, ItemError, KindError, Wanted};
+#[cfg(feature = "compact")]
+pub(crate) use crate::object::{Labels, See, Wire};
+pub use content_type::{Encoded, Encoding};
+pub use error::Error;
+pub use functions::{FromFns, Page};
+pub use list_watch::{ListWatch, MAX_OBJECT_SIZE};
+pub use lister_watcher::{Each, ListerWatcher, Watch};
+pub use pager::{Listed, PAGE_SIZE, Pager};
+pub(crate) use paging::{Next, Paging};
+#[cfg(any(test, feature = "testing"))]
+pub use script::{Request, Scene, Script};
+pub use shard::Sharded;
