@@ -1,6 +1,7 @@
 //! Deltas meet the store: what handlers are told, rule by rule.
 
-use super::{Controller, Event, apply};
+use super::{Controller, apply};
+use crate::event::Event;
 use crate::{
     cache::{Store, Writer},
     delta_fifo::{Batch, DeltaFifo},

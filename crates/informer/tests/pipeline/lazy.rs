@@ -1,7 +1,7 @@
 //! Objects that are kept as they were sent are the ones that others decode.
 
 use crate::{
-    codec::{label, relist},
+    compact::{label, relist},
     restarts::Folder,
 };
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
