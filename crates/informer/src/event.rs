@@ -1,80 +1,130 @@
-//! What a handler is told.
+//! The events that subscribers receive.
 
 use crate::object::Object;
 use kube_core::Resource;
+use kube_informer_wire::{Key, KeyError};
+use std::sync::Arc;
 
-/// A change of the cache, as a handler sees it.
-///
-/// Its objects read like the `K` they stand for; see [`Object`] for where they are decoded by that.
+/// A change of the cache.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use kube_informer::Event;
+/// use kube_informer::event::{Deletion, Event, Phase, UpdateCause};
 ///
-/// fn told(event: &Event<Pod>) -> String {
-///     let name = event.object().metadata.name.as_deref().unwrap_or_default();
+/// fn describe(event: &Event<Pod>) -> String {
+///     let key = event.key();
 ///     match event {
-///         Event::Added { initial: true, .. } => format!("{name} was there"),
-///         Event::Added { .. } => format!("{name} is new"),
-///         Event::Updated { .. } if event.is_sync() => format!("{name} is as it was"),
-///         Event::Updated { old, new } if old.spec != new.spec => format!("{name} is to be something else"),
-///         Event::Updated { .. } => format!("{name} fares differently"),
-///         Event::Deleted { observed: false, .. } => format!("{name} is gone, and nobody saw it go"),
-///         Event::Deleted { .. } => format!("{name} is gone"),
+///         Event::Added { phase: Phase::Initial, .. } => format!("{key} existed before"),
+///         Event::Added { .. } => format!("{key} was created"),
+///         Event::Updated { cause: UpdateCause::Resync, .. } => format!("{key} is unchanged"),
+///         Event::Updated { old, new, .. } if old.get().spec != new.get().spec => format!("the spec of {key} changed"),
+///         Event::Updated { .. } => format!("the status or metadata of {key} changed"),
+///         Event::Deleted { deletion: Deletion::Inferred, .. } => format!("{key} was missing in a list"),
+///         Event::Deleted { .. } => format!("{key} was deleted"),
+///         _ => format!("{key}: unknown event"),
 ///     }
 /// }
 ///
 /// let mut pod = Pod::default();
 /// pod.metadata.name = Some("front".into());
-/// pod.metadata.resource_version = Some("7".into());
-/// assert_eq!(told(&Event::sync(std::sync::Arc::new(pod))), "front is as it was");
+/// assert_eq!(describe(&Event::resync(pod)?), "front is unchanged");
+/// # Ok::<(), kube_informer::wire::KeyError>(())
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Event<K> {
-    /// An object came to be.
+    /// An object was added to the cache.
+    #[non_exhaustive]
     Added {
+        /// The key of the object.
+        key: Key,
         /// The object.
         object: Object<K>,
-        /// Whether it was there from the start: part of the first list, not of a change.
-        initial: bool,
+        /// Whether the object existed before the subscription.
+        phase: Phase,
     },
-    /// An object changed, or is told again (see [`Event::is_sync`]).
+    /// An object changed, or is delivered again by a resync.
+    #[non_exhaustive]
     Updated {
-        /// The state that handlers knew.
+        /// The key of the object.
+        key: Key,
+        /// The previous state.
         old: Object<K>,
-        /// The state there is now.
+        /// The current state.
         new: Object<K>,
+        /// Whether the object changed.
+        cause: UpdateCause,
     },
-    /// An object went away.
+    /// An object was removed from the cache.
+    #[non_exhaustive]
     Deleted {
-        /// The state that handlers knew.
+        /// The key of the object.
+        key: Key,
+        /// The state that the cache had.
         old: Object<K>,
-        /// Its last state that is known; newer than what handlers knew, if its final state was seen.
+        /// The last known state: the final one if the deletion was observed, otherwise the same as `old`.
         last_known: Object<K>,
-        /// Whether the deletion was seen, so that `last_known` is the final state. Otherwise the object was missing
-        /// from a later list, and may have changed before it went: client-go's `DeletedFinalStateUnknown`.
-        observed: bool,
+        /// How the deletion became known.
+        deletion: Deletion,
     },
 }
 
+/// When an object was added, from the point of view of a subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Part of the initial list: it existed before the informer started, or before the subscription.
+    Initial,
+    /// Added since.
+    Live,
+}
+
+/// Why an update is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateCause {
+    /// The object changed.
+    Changed,
+    /// The object is delivered again, unchanged: by a resync, or by a relist that returned the same version.
+    Resync,
+}
+
+/// How a deletion became known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// The server reported it, with the final state of the object.
+    Observed,
+    /// The object was missing in a relist. It may have changed before it was deleted: client-go's
+    /// `DeletedFinalStateUnknown`.
+    Inferred,
+}
+
 impl<K> Event<K> {
-    /// An update that only tells again what is known: from a resync, or a relist that found the same version.
-    #[must_use]
-    pub fn sync(object: impl Into<Object<K>>) -> Self {
-        let object = object.into();
-        Self::Updated { old: object.clone(), new: object }
+    pub(crate) fn added(key: Key, object: Object<K>, phase: Phase) -> Self {
+        Self::Added { key, object, phase }
     }
 
-    /// Whether this only tells again what is known: old and new are one state, by uid and version.
-    #[must_use]
-    pub fn is_sync(&self) -> bool
-    where
-        K: Resource,
-    {
-        matches!(self, Self::Updated { old, new } if old.ptr_eq(new) || old.is_same_state(new))
+    pub(crate) fn updated(key: Key, old: Object<K>, new: Object<K>, cause: UpdateCause) -> Self {
+        Self::Updated { key, old, new, cause }
     }
 
-    /// The object this is about, in its newest known state.
+    /// An object of the cache, delivered again.
+    pub(crate) fn resynced(key: Key, object: Object<K>) -> Self {
+        Self::Updated { key, old: object.clone(), new: object, cause: UpdateCause::Resync }
+    }
+
+    /// An object that was missing in a list.
+    pub(crate) fn vanished(key: Key, old: Object<K>) -> Self {
+        Self::Deleted { key, last_known: old.clone(), old, deletion: Deletion::Inferred }
+    }
+
+    /// The key of the object.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Added { key, .. } | Self::Updated { key, .. } | Self::Deleted { key, .. } => key,
+        }
+    }
+
+    /// The object in its newest known state.
     #[must_use]
     pub fn object(&self) -> &Object<K> {
         match self {
@@ -84,34 +134,88 @@ impl<K> Event<K> {
         }
     }
 
-    /// The event as someone sees it for whom only those objects exist that pass.
+    /// Whether the object is delivered again without a change.
+    #[must_use]
+    pub fn is_resync(&self) -> bool {
+        matches!(self, Self::Updated { cause: UpdateCause::Resync, .. })
+    }
+
+    /// Returns the event as it appears to a subscriber for which only the objects exist that pass.
     ///
-    /// An update that crosses the line becomes an addition or a deletion.
+    /// If an update changes whether the object passes, it becomes an addition or a deletion.
     #[must_use]
     pub fn filtered(self, passes: impl Fn(&K) -> bool) -> Option<Self> {
         match self {
-            Self::Added { ref object, .. } => passes(object).then_some(self),
-            // Who was told of the object is to be told of its end, whatever became of it in between.
-            Self::Deleted { ref old, .. } => passes(old).then_some(self),
-            Self::Updated { old, new } => match (passes(&old), passes(&new)) {
-                (true, true) => Some(Self::Updated { old, new }),
-                (false, true) => Some(Self::Added { object: new, initial: false }),
-                (true, false) => Some(Self::Deleted { last_known: old.clone(), old, observed: true }),
+            Self::Added { ref object, .. } => passes(object.get()).then_some(self),
+            // A subscriber that has the object must receive its deletion, whatever its final state is.
+            Self::Deleted { ref old, .. } => passes(old.get()).then_some(self),
+            Self::Updated { key, old, new, cause } => match (passes(old.get()), passes(new.get())) {
+                (true, true) => Some(Self::Updated { key, old, new, cause }),
+                (false, true) => Some(Self::Added { key, object: new, phase: Phase::Live }),
+                (true, false) => {
+                    let deletion = Deletion::Observed;
+                    Some(Self::Deleted { key, last_known: old.clone(), old, deletion })
+                }
                 (false, false) => None,
             },
         }
     }
 }
 
+/// Events for tests of handlers.
+impl<K: Resource> Event<K> {
+    /// Creates the event of a new object.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn create(object: impl Into<Arc<K>>) -> Result<Self, KeyError> {
+        let object = object.into();
+        Ok(Self::added(Key::of(&*object)?, object.into(), Phase::Live))
+    }
+
+    /// Creates the event of a changed object.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn update(old: impl Into<Arc<K>>, new: impl Into<Arc<K>>) -> Result<Self, KeyError> {
+        let new = new.into();
+        Ok(Self::updated(Key::of(&*new)?, old.into().into(), new.into(), UpdateCause::Changed))
+    }
+
+    /// Creates the event of an unchanged object that is delivered again.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn resync(object: impl Into<Arc<K>>) -> Result<Self, KeyError> {
+        let object = object.into();
+        Ok(Self::resynced(Key::of(&*object)?, object.into()))
+    }
+
+    /// Creates the event of an object that was deleted in this state.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn delete(last_known: impl Into<Arc<K>>, deletion: Deletion) -> Result<Self, KeyError> {
+        let object: Object<K> = Object::from(last_known.into());
+        Ok(Self::Deleted { key: Key::of(object.get())?, old: object.clone(), last_known: object, deletion })
+    }
+}
+
 impl<K> Clone for Event<K> {
     fn clone(&self) -> Self {
         match self {
-            Self::Added { object, initial } => Self::Added { object: object.clone(), initial: *initial },
-            Self::Updated { old, new } => Self::Updated { old: old.clone(), new: new.clone() },
-            Self::Deleted { old, last_known, observed } => {
-                let (old, last_known) = (old.clone(), last_known.clone());
-                Self::Deleted { old, last_known, observed: *observed }
+            Self::Added { key, object, phase } => {
+                Self::Added { key: key.clone(), object: object.clone(), phase: *phase }
             }
+            Self::Updated { key, old, new, cause } => {
+                Self::Updated { key: key.clone(), old: old.clone(), new: new.clone(), cause: *cause }
+            }
+            Self::Deleted { key, old, last_known, deletion } => Self::Deleted {
+                key: key.clone(),
+                old: old.clone(),
+                last_known: last_known.clone(),
+                deletion: *deletion,
+            },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Labels of objects, kept beside those that are not kept decoded.
 
-use crate::tags::Tag;
+use crate::object::IndexValue;
 use kube_core::Resource;
 use kube_informer_wire::{LabelSelector, chance::HashSeed};
 use std::{
@@ -48,7 +48,7 @@ impl<K: Resource> LabelKeeper<K> {
 impl<K> LabelKeeper<K> {
     /// What is kept of an object's labels. Nothing where they are not what a server takes for labels: such an object is looked
     /// at to know them.
-    pub(crate) fn tag(&self, labels: Option<&BTreeMap<String, String>>) -> Option<Tag> {
+    pub(crate) fn value(&self, labels: Option<&BTreeMap<String, String>>) -> Option<IndexValue> {
         let mut text = String::new();
         for (name, value) in labels.into_iter().flatten().filter(|(name, _)| self.keeps(name)) {
             if name.contains(END) || value.contains(END) {
@@ -60,16 +60,16 @@ impl<K> LabelKeeper<K> {
             });
         }
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Tag { index: Tag::LABELS, value: sets.shared(text) })
+        Some(IndexValue { index: IndexValue::LABELS, value: sets.shared(text) })
     }
 
     /// What is kept of the labels of `object`.
-    pub(crate) fn tag_of(&self, object: &K) -> Option<Tag> {
-        self.tag((self.labels)(object))
+    pub(crate) fn value_of(&self, object: &K) -> Option<IndexValue> {
+        self.value((self.labels)(object))
     }
 
     /// Whether an object of which these labels are kept is meant; nothing if others have to be known for that.
-    pub(crate) fn verdict(&self, labels: &Tag, selector: &LabelSelector) -> Option<bool> {
+    pub(crate) fn verdict(&self, labels: &IndexValue, selector: &LabelSelector) -> Option<bool> {
         if selector.is_nothing() {
             return Some(false);
         }
@@ -77,7 +77,7 @@ impl<K> LabelKeeper<K> {
         for requirement in selector.requirements() {
             if !self.keeps(requirement.key()) {
                 is_certain = false;
-            } else if !requirement.matches(value(&labels.value, requirement.key())) {
+            } else if !requirement.matches(label(&labels.value, requirement.key())) {
                 return Some(false);
             }
         }
@@ -91,7 +91,7 @@ impl<K> LabelKeeper<K> {
 }
 
 /// The value of a label in a set of them.
-fn value<'s>(set: &'s str, name: &str) -> Option<&'s str> {
+fn label<'s>(set: &'s str, name: &str) -> Option<&'s str> {
     let mut parts = set.split_terminator(END);
     while let (Some(found), Some(value)) = (parts.next(), parts.next()) {
         if found >= name {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn equal_sets_are_one_and_those_that_nobody_has_are_dropped() {
         let keeper = keeper(None);
-        let of = |number: usize| keeper.tag(Some(&labels(&[("a", &number.to_string())]))).unwrap();
+        let of = |number: usize| keeper.value(Some(&labels(&[("a", &number.to_string())]))).unwrap();
         let stays = of(0);
         assert!(Arc::ptr_eq(&stays.value, &of(0).value));
         for number in 1..100_000 {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn what_is_not_kept_is_left_open() {
         let keeper = keeper(Some(&["b", "a"]));
-        let tag = keeper.tag(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
+        let tag = keeper.value(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
         let verdict = |selector: &str| keeper.verdict(&tag, &selector.parse().unwrap());
         assert_eq!(verdict("a=1,!b"), Some(true));
         assert_eq!(verdict("a=2"), Some(false));
@@ -168,11 +168,11 @@ mod tests {
     #[test]
     fn labels_that_no_server_takes_are_left_open() {
         for odd in [labels(&[("a\0b", "1")]), labels(&[("a", "\0")])] {
-            assert!(keeper(None).tag(Some(&odd)).is_none());
+            assert!(keeper(None).value(Some(&odd)).is_none());
         }
-        let empty = keeper(None).tag(None).unwrap();
+        let empty = keeper(None).value(None).unwrap();
         assert_eq!(keeper(None).verdict(&empty, &"!a".parse().unwrap()), Some(true));
-        let blank = keeper(None).tag(Some(&labels(&[("a", ""), ("b", "x")]))).unwrap();
+        let blank = keeper(None).value(Some(&labels(&[("a", ""), ("b", "x")]))).unwrap();
         assert_eq!(keeper(None).verdict(&blank, &"a=,b=x".parse().unwrap()), Some(true));
     }
 }

@@ -5,11 +5,14 @@ use super::{
     index::{IndexConflict, IndexFn, Indexes, Panics, calling_back},
     snapshot::Snapshot,
 };
-#[cfg(feature = "compact")]
-use crate::tags::{OfLabels, Tagger, Tags};
-use crate::{labels::LabelKeeper, object::Object, tags::Tag};
+use crate::{
+    ingest::KnownObjects,
+    labels::LabelKeeper,
+    object::{IndexValue, IndexValues, Labels, ListedObject, Object},
+};
 use arc_swap::ArcSwap;
-use kube_informer_wire::Key;
+use kube_core::Resource;
+use kube_informer_wire::{Identity, Key};
 use std::{
     collections::HashMap,
     fmt,
@@ -120,62 +123,65 @@ fn worked_out<K>(
     indexes.add(name, function)?;
     let newest = indexes.count() - 1..indexes.count();
     let values = |entry: &Arc<Entry<K>>| {
-        let tags = indexes.tags_of(newest.clone(), (entry.key(), &entry.object()), panics);
-        (place(entry), tags.into_iter().map(|tag| tag.value).collect())
+        let values = indexes.values_of(newest.clone(), entry.key(), &entry.object(), panics);
+        (place(entry), values.into_iter().map(|value| value.value).collect())
     };
     Ok(known.objects.iter().map(values).collect())
 }
 
-#[cfg(feature = "compact")]
-impl<K: Send + Sync + 'static> Cell<K> {
-    /// What works out the tags of an object before it is written.
-    pub(super) fn tagger(self: &Arc<Self>) -> Tagger<K> {
-        let (looks, cell, labelled) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
-        let labels = self.peek().labels.clone().map(|keeper| -> Box<OfLabels> {
-            Box::new(move |labels| {
-                let tags = keeper.tag(labels).into_iter().collect();
-                let indexes = &labelled.peek().indexes;
-                // An index that was added since it was asked whether any looks at objects has yet to look at this one.
-                Tags { indexes: if indexes.have_functions() { Tags::OF_NONE } else { indexes.count() }, tags }
-            })
-        });
-        Tagger {
-            looks: Box::new(move || looks.peek().indexes.have_functions()),
-            tags: Box::new(move |key, object| {
-                let Snapshot { indexes, labels, .. } = &**cell.peek();
-                let mut tags = indexes.tags_of(0..indexes.count(), (key, object), &cell.panics);
-                tags.extend(labels.as_ref().and_then(|keeper| keeper.tag_of(object)));
-                Tags { indexes: indexes.count(), tags }
-            }),
-            labels,
-        }
+impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
+    fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
+        self.peek().find_same(identity)
+    }
+
+    fn has_index_functions(&self) -> bool {
+        self.peek().indexes.have_functions()
+    }
+
+    fn caches_labels(&self) -> bool {
+        self.peek().labels.is_some()
+    }
+
+    fn index_values(&self, key: &Key, object: &K) -> IndexValues {
+        let Snapshot { indexes, labels, .. } = &**self.peek();
+        let mut values = indexes.values_of(0..indexes.count(), key, object, &self.panics);
+        values.extend(labels.as_ref().and_then(|cached| cached.value_of(object)));
+        IndexValues { indexes: indexes.count(), values }
+    }
+
+    fn label_values(&self, labels: Labels<'_>) -> IndexValues {
+        let Snapshot { indexes, labels: cached, .. } = &**self.peek();
+        let values = cached.as_ref().and_then(|cached| cached.value(labels)).into_iter().collect();
+        // An index that was added in the meantime needs the decoded object.
+        let is_outdated = indexes.have_functions();
+        IndexValues { indexes: if is_outdated { IndexValues::OUTDATED } else { indexes.count() }, values }
     }
 }
 
 impl<K> Draft<'_, K> {
-    /// Writes an object into the objects and the indexes, in the place of what was known under its key.
-    pub(super) fn enter(
+    /// Writes an object to the objects and indexes, in place of the known entry.
+    pub(super) fn insert(
         &mut self,
         known: Option<&Arc<Entry<K>>>,
         key: Key,
         object: Object<K>,
     ) -> Arc<Entry<K>> {
         let Snapshot { objects, indexes, labels, .. } = &mut *self.state;
-        // What is kept decoded has its labels at hand.
-        let labels = labels.as_ref().filter(|_| object.is_packed());
-        let tags = match object.tags().filter(|tags| tags.indexes == indexes.count()) {
+        // The labels of a decoded object need no cache.
+        let labels = labels.as_ref().filter(|_| object.is_stored_encoded());
+        let values = match object.index_values().filter(|values| values.indexes == indexes.count()) {
             _ if !indexes.have_functions() && labels.is_none() => Vec::new(),
-            Some(tags) => indexes.shared(&tags.tags),
+            Some(values) => indexes.shared(&values.values),
             None => object.with(|object| {
-                let mut tags = indexes.tags_of(0..indexes.count(), (&key, object), &self.cell.panics);
-                tags.extend(labels.and_then(|keeper| keeper.tag_of(object)));
-                tags
+                let mut values = indexes.values_of(0..indexes.count(), &key, object, &self.cell.panics);
+                values.extend(labels.and_then(|cached| cached.value_of(object)));
+                values
             }),
         };
-        let kept = object.kept();
-        // What an object travels in is as large as an entry, which so takes its place in memory.
+        let stored = object.to_stored();
+        // Freed before the entry is allocated: both have about the same size, so that the memory is used again.
         drop(object);
-        let entry = Arc::new(Entry::new(key, kept, tags));
+        let entry = Arc::new(Entry::new(key, stored, values));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
         objects.insert(Arc::clone(&entry));
         entry
@@ -188,17 +194,17 @@ impl<K> Draft<'_, K> {
         for entry in objects.clone().iter() {
             let more = match worked_out.get(&place(entry)) {
                 Some(values) => {
-                    let tags = values.iter().map(|value| Tag { index: newest, value: Arc::clone(value) });
-                    indexes.shared(&tags.collect::<Vec<_>>())
+                    let values = values.iter().map(|value| IndexValue { index: newest, value: Arc::clone(value) });
+                    indexes.shared(&values.collect::<Vec<_>>())
                 }
                 None => {
                     let object = entry.object();
-                    indexes.tags_of(newest..newest + 1, (entry.key(), &object), &self.cell.panics)
+                    indexes.values_of(newest..newest + 1, entry.key(), &object, &self.cell.panics)
                 }
             };
-            let tagged = Arc::new(entry.tagged(more));
-            indexes.update(entry.key(), Some(entry), Some(&tagged));
-            objects.insert(tagged);
+            let indexed = Arc::new(entry.with_more_values(more));
+            indexes.update(entry.key(), Some(entry), Some(&indexed));
+            objects.insert(indexed);
         }
     }
 }

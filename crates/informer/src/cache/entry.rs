@@ -1,7 +1,7 @@
-//! One object as the store keeps it: its key, itself, and the index values under which it stands.
+//! One object in a store: its key, its stored form, and its index values.
 
 use super::trie::Hashed;
-use crate::{object::Object, object::stored::Kept, tags::Tag};
+use crate::object::{IndexValue, Object, StoredObject};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::sync::Arc;
@@ -10,78 +10,77 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Entry<K> {
     key: Key,
-    object: Kept<K>,
-    /// In order, and each once; the labels, where they are kept, come last.
-    tags: Box<[Tag]>,
+    object: StoredObject<K>,
+    /// Sorted, without duplicates; cached labels come last.
+    values: Box<[IndexValue]>,
 }
 
 impl<K> Entry<K> {
-    pub(crate) fn new(key: Key, object: Kept<K>, tags: Vec<Tag>) -> Self {
-        Self { key, object, tags: tags.into_boxed_slice() }
+    pub(crate) fn new(key: Key, object: StoredObject<K>, values: Vec<IndexValue>) -> Self {
+        Self { key, object, values: values.into_boxed_slice() }
     }
 
-    /// The same object, under more index values, of newer indexes.
-    pub(crate) fn tagged(&self, more: Vec<Tag>) -> Self {
-        let tags = self.tags().iter().cloned().chain(more).chain(self.labels().cloned());
-        Self::new(self.key.clone(), self.object.clone(), tags.collect())
+    /// Returns the same object with the values of a new index.
+    pub(crate) fn with_more_values(&self, more: Vec<IndexValue>) -> Self {
+        let values = self.index_values().iter().cloned().chain(more).chain(self.labels().cloned());
+        Self::new(self.key.clone(), self.object.clone(), values.collect())
     }
 
-    /// The same object, kept as this.
-    pub(crate) fn kept_as(&self, object: Kept<K>) -> Self {
-        Self { key: self.key.clone(), object, tags: self.tags.clone() }
+    /// Returns the same object in another stored form.
+    pub(crate) fn with_stored(&self, object: StoredObject<K>) -> Self {
+        Self { key: self.key.clone(), object, values: self.values.clone() }
     }
 
-    /// The object's key.
+    /// The key of the object.
     #[must_use]
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// The object. Where objects are kept [compact](crate::Keep), it is decoded for this call, and so can be dropped before
-    /// the next one is looked at.
+    /// The object. If it is stored [encoded](crate::Storage), it is decoded for this call.
     #[must_use]
     pub fn object(&self) -> Arc<K> {
         self.object.object()
     }
 
-    /// The object, which is likely to be asked for again.
-    pub(crate) fn object_again(&self) -> Arc<K> {
-        self.object.object_again(&self.key)
+    /// The object, from the recently decoded ones if it is there.
+    pub(crate) fn object_cached(&self) -> Arc<K> {
+        self.object.object_cached(&self.key)
     }
 
-    /// The object, to be handed on.
+    /// The object as subscribers receive it.
     pub(crate) fn shared(&self) -> Object<K> {
-        self.object.share(&self.key)
+        self.object.share()
     }
 
-    pub(crate) fn kept(&self) -> &Kept<K> {
+    pub(crate) fn stored(&self) -> &StoredObject<K> {
         &self.object
     }
 
-    /// The index values under which it stands.
-    pub(crate) fn tags(&self) -> &[Tag] {
-        &self.tags[..self.tags.len() - usize::from(self.labels().is_some())]
+    /// The values of the object in all indexes.
+    pub(crate) fn index_values(&self) -> &[IndexValue] {
+        &self.values[..self.values.len() - usize::from(self.labels().is_some())]
     }
 
-    /// Its labels, where they are kept.
-    pub(crate) fn labels(&self) -> Option<&Tag> {
-        self.tags.last().filter(|tag| tag.index == Tag::LABELS)
+    /// The cached labels.
+    pub(crate) fn labels(&self) -> Option<&IndexValue> {
+        self.values.last().filter(|value| value.index == IndexValue::LABELS)
     }
 }
 
 impl<K: Resource> Entry<K> {
-    /// The version of the object, where it has one. Nothing is decoded for it.
+    /// The resource version of the object. Nothing is decoded.
     #[must_use]
     pub fn version(&self) -> Option<ResourceVersion> {
         self.object.version()
     }
 
-    /// Whether `other` is this very state of this very object, by uid and version.
-    pub(crate) fn is_unchanged(&self, other: &Object<K>) -> bool {
+    /// Whether `other` has the same uid and version.
+    pub(crate) fn is_same_state(&self, other: &Object<K>) -> bool {
         self.object.is_same_state(other)
     }
 
-    /// Whether this is the state that is meant.
+    /// Whether the object has this uid and version.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         self.object.is_state(identity)
     }

@@ -4,7 +4,7 @@ use super::{
     entry::Entry,
     trie::{Hashed, Trie},
 };
-use crate::tags::Tag;
+use crate::object::IndexValue;
 use kube_informer_wire::{Key, chance::HashSeed};
 use std::{
     fmt,
@@ -118,48 +118,49 @@ impl<K> Indexes<K> {
 
     /// Works out under which values of these indexes `object` stands, in order and each once. An index whose function
     /// panics has none.
-    pub(crate) fn tags_of(
+    pub(crate) fn values_of(
         &self,
         numbers: Range<usize>,
-        (key, object): (&Key, &K),
+        key: &Key,
+        object: &K,
         panics: &Panics,
-    ) -> Vec<Tag> {
-        let mut tags = Vec::new();
+    ) -> Vec<IndexValue> {
+        let mut values = Vec::new();
         for number in numbers {
             let index = &self.0[number];
             let Source::Function(function) = &index.source else { continue };
-            let before = tags.len();
+            let before = values.len();
             let mut emit = |value: &str| {
                 let value =
                     index.bucket(value).map_or_else(|| value.into(), |bucket| Arc::clone(&bucket.value));
-                tags.push(Tag { index: number, value });
+                values.push(IndexValue { index: number, value });
             };
             // What a function leaves behind when it panics is its own: it is only given a shared reference.
             if catch_unwind(AssertUnwindSafe(|| function(object, &mut emit))).is_err() {
-                tags.truncate(before);
+                values.truncate(before);
                 panics.0.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(index = %index.name, %key, "index function panicked; object left out of the index");
             }
-            tags[before..].sort_unstable();
+            values[before..].sort_unstable();
         }
-        tags.dedup();
-        tags
+        values.dedup();
+        values
     }
 
-    /// The same tags, of values that are shared with what stands under them.
-    pub(crate) fn shared(&self, tags: &[Tag]) -> Vec<Tag> {
-        let share = |tag: &Tag| {
+    /// The same values, of values that are shared with what stands under them.
+    pub(crate) fn shared(&self, values: &[IndexValue]) -> Vec<IndexValue> {
+        let share = |value: &IndexValue| {
             // Labels are no index, and shared already.
-            let bucket = self.0.get(tag.index).and_then(|index| index.bucket(&tag.value));
-            Tag { index: tag.index, value: Arc::clone(bucket.map_or(&tag.value, |bucket| &bucket.value)) }
+            let bucket = self.0.get(value.index).and_then(|index| index.bucket(&value.value));
+            IndexValue { index: value.index, value: Arc::clone(bucket.map_or(&value.value, |bucket| &bucket.value)) }
         };
-        tags.iter().map(share).collect()
+        values.iter().map(share).collect()
     }
 
     /// Moves `key` from where the old entry stood to where the new one stands.
     pub(crate) fn update(&mut self, key: &Key, old: Option<&Entry<K>>, new: Option<&Entry<K>>) {
         let is_known = [old.is_some(), new.is_some()];
-        let (mut old, mut new) = (old.map_or(&[][..], Entry::tags), new.map_or(&[][..], Entry::tags));
+        let (mut old, mut new) = (old.map_or(&[][..], Entry::index_values), new.map_or(&[][..], Entry::index_values));
         if is_known == [true, true] && old == new {
             return;
         }

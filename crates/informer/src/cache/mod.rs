@@ -22,19 +22,16 @@ mod writer;
 mod bulk;
 mod lister;
 mod store;
-mod sink;
 mod expiring;
-mod apply;
 
 #[cfg(test)]
 mod tests;
 
-pub use apply::apply;
-pub(crate) use apply::{Extent, Tell, apply_within};
 pub use entry::Entry;
 pub use expiring::ExpiringStore;
 pub use index::{IndexConflict, NAMESPACE, UnknownIndex};
 pub use lister::{Lister, NotFound};
 pub use snapshot::Snapshot;
 pub use store::{Builder, Store, WaitError};
-pub use writer::{Change, Edit, Replacement, Writer};
+pub use writer::{Edit, Writer};
+pub(crate) use writer::{EventSink, Scope};

@@ -5,7 +5,7 @@ use super::{
     index::{Indexes, NAMESPACE, UnknownIndex},
     trie::Trie,
 };
-use crate::{labels::LabelKeeper, object::listing::Shown};
+use crate::{labels::LabelKeeper, object::ListedObject};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -25,7 +25,7 @@ pub struct Snapshot<K> {
 impl<K> Snapshot<K> {
     /// The object with this key.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
-        self.entry(key).map(Entry::object_again)
+        self.entry(key).map(Entry::object_cached)
     }
 
     /// Whether there is an object with this key.
@@ -101,7 +101,7 @@ impl<K> Snapshot<K> {
     /// one by one.
     #[must_use]
     pub fn compact_bytes(&self) -> usize {
-        self.iter().filter_map(|entry| entry.kept().size()).sum()
+        self.iter().filter_map(|entry| entry.stored().encoded_size()).sum()
     }
 
     /// Up to which version the server's changes are in here; nothing before the first.
@@ -130,9 +130,9 @@ impl<K> Snapshot<K> {
 
 impl<K: Resource> Snapshot<K> {
     /// The object that is meant and its key, if it is here in this very state, by uid and version.
-    pub(super) fn same(&self, identity: &Identity<'_>) -> Option<(Key, Shown<K>)> {
+    pub(super) fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
         let entry = self.entry((&*identity.namespace, &*identity.name))?;
-        entry.is_state(identity).then(|| (entry.key().clone(), Shown::known(entry.key(), entry.kept())))
+        entry.is_state(identity).then(|| (entry.key().clone(), ListedObject::known(entry.stored())))
     }
 
     /// The objects whose labels match.

@@ -8,11 +8,9 @@ use super::{
     snapshot::Snapshot,
     writer::Writer,
 };
-#[cfg(feature = "compact")]
-use crate::tags::Tagger;
-use crate::{labels::LabelKeeper, object::listing::Shown};
+use crate::{ingest::KnownObjects, labels::LabelKeeper};
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
+use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
 
 /// A local, indexed copy of a resource. Cheap to clone; reads take no lock and hold up nobody.
@@ -214,15 +212,6 @@ impl<K> Store<K> {
         self.cell.add_index(name, function)
     }
 
-    /// What works out the tags of an object before it is written.
-    #[cfg(feature = "compact")]
-    pub(crate) fn tagger(&self) -> Tagger<K>
-    where
-        K: Send + Sync + 'static,
-    {
-        self.cell.tagger()
-    }
-
     /// How often an index function panicked.
     #[must_use]
     pub fn index_panics(&self) -> u64 {
@@ -266,12 +255,6 @@ impl<K> Store<K> {
 }
 
 impl<K: Resource> Store<K> {
-    /// The object that is meant and its key, if it is here in this very state, by uid and version. Nothing is decoded for it.
-    #[must_use]
-    pub fn same(&self, identity: &Identity<'_>) -> Option<(Key, Shown<K>)> {
-        self.cell.peek().same(identity)
-    }
-
     /// The objects whose labels match. See [`Snapshot::matching`] for what is decoded.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
@@ -283,6 +266,13 @@ impl<K: Resource> Store<K> {
     #[must_use]
     pub fn matching_keys(&self, labels: &LabelSelector) -> Vec<Key> {
         self.snapshot().matching_entries(labels).map(|entry| entry.key().clone()).collect()
+    }
+}
+
+impl<K: Resource + Send + Sync + 'static> Store<K> {
+    /// The objects of this store, for an ingest stage that reuses them.
+    pub(crate) fn known_objects(&self) -> Arc<dyn KnownObjects<K>> {
+        Arc::clone(&self.cell) as _
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one hand that changes a store.
+//! The writer of a store.
 
 use super::{
     cell::{Cell, Draft},
@@ -6,21 +6,27 @@ use super::{
     snapshot::Snapshot,
 };
 use crate::{
-    object::Object,
-    object::listing::{Listing, Shown},
+    boxed::BoxError,
+    delta::{Delta, DeltaBatch},
+    event::{Deletion, Event, Phase, UpdateCause},
+    ingest::{Ingest, KnownObjects},
+    object::{ListedObject, Listing, Object},
+    reflector::Sink,
 };
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyError, KeyHasher, KeyRef, ResourceVersion};
+use kube_informer_wire::{Key, KeyError, KeyHasher, KeyRef, ResourceVersion};
 use std::{collections::HashSet, fmt, hash::BuildHasherDefault, sync::Arc};
 
-/// Changes a [`Store`](super::Store). There is one per store, and dropping it closes the store to [`wait_for`].
+/// Changes a [`Store`](super::Store). Each store has one; dropping it ends [`wait_for`].
+///
+/// As a [`Sink`] of a reflector it fills a store without subscribers (client-go's `NewNamespaceKeyedIndexerAndReflector`).
 ///
 /// [`wait_for`]: super::Store::wait_for
 pub struct Writer<K> {
     cell: Arc<Cell<K>>,
 }
 
-/// A run of changes that readers see all at once, when this is dropped.
+/// Changes that readers see together, when this is dropped.
 ///
 /// If a panic unwinds through it, readers see none of them.
 #[must_use = "the changes are published when this is dropped"]
@@ -28,37 +34,38 @@ pub struct Edit<'w, K> {
     pub(super) draft: Draft<'w, K>,
 }
 
-/// What putting an object in did.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Change<K> {
-    /// The key was not there.
-    Added(Object<K>),
-    /// Another state was there.
-    Updated {
-        /// The state that was there.
-        old: Object<K>,
-        /// The state that took its place.
-        new: Object<K>,
-    },
-    /// A list showed the very state that was there, by uid and version; the stored object stays.
-    Unchanged(Object<K>),
+/// The part of a resource that a list covers. Objects outside of it are not deleted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'s> {
+    All,
+    Namespace(&'s str),
 }
 
-/// What replacing everything did.
-#[derive(Debug)]
-pub struct Replacement<K> {
-    /// What was there and is not in the list.
-    pub removed: Vec<Object<K>>,
-    /// What became of each object of the list, in its order.
-    pub changes: Vec<Change<K>>,
+/// Receives the events of an edit, in order.
+pub(crate) trait EventSink<K> {
+    /// An object changed.
+    fn changed(&mut self, event: Event<K>);
+
+    /// An object is delivered again, unchanged.
+    fn resynced(&mut self, event: Event<K>);
+
+    /// These objects are the initial list.
+    fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>);
 }
 
-/// One step of a replacement: first all that vanished, then each object of the list, in its order.
-pub(crate) enum Step<K> {
-    /// It was there and is not in the list.
-    Removed(Object<K>),
-    /// What became of an object of the list.
-    Changed(Change<K>),
+impl<K> EventSink<K> for Vec<Event<K>> {
+    fn changed(&mut self, event: Event<K>) {
+        self.push(event);
+    }
+
+    fn resynced(&mut self, event: Event<K>) {
+        self.push(event);
+    }
+
+    fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>) {
+        let added = |entry: &Arc<Entry<K>>| Event::added(entry.key().clone(), entry.shared(), Phase::Initial);
+        self.extend(entries.iter().map(added));
+    }
 }
 
 impl<K> Writer<K> {
@@ -66,17 +73,247 @@ impl<K> Writer<K> {
         Self { cell }
     }
 
-    /// Begins a run of changes.
+    /// The objects of the store, for an ingest stage that reuses them.
+    pub(crate) fn known_objects(&self) -> Arc<dyn KnownObjects<K>>
+    where
+        K: Resource + Send + Sync + 'static,
+    {
+        Arc::clone(&self.cell) as _
+    }
+
+    /// Starts a change.
     pub fn edit(&mut self) -> Edit<'_, K> {
         Edit { draft: self.cell.draft() }
     }
 }
 
-impl<K: Resource> Writer<K> {
-    /// What finds the stored object and its key, if it is the very state that is meant.
-    pub(super) fn known(&self) -> impl Fn(&Identity<'_>) -> Option<(Key, Shown<K>)> + use<K> {
-        let cell = Arc::clone(&self.cell);
-        move |identity| cell.peek().same(identity)
+impl<K> Edit<'_, K> {
+    /// Returns the object with this key, with the changes of this edit.
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
+        self.draft.state.get(key)
+    }
+
+    /// Returns all objects, with the changes of this edit.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<K>> {
+        self.draft.state.list()
+    }
+
+    /// Removes the object with this key. The version of the store does not change.
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
+        let key = key.into();
+        let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
+        let old = objects.remove(key.digest(), |entry| key.is(entry.key()))?;
+        indexes.update(old.key(), Some(&old), None);
+        Some(old.shared())
+    }
+
+    /// Sets the version up to which the store has the changes of the server.
+    pub fn set_version(&mut self, version: ResourceVersion) {
+        self.draft.state.version = Some(version);
+    }
+
+    /// Delivers all objects again.
+    pub(crate) fn resync(&self, events: &mut (impl EventSink<K> + ?Sized)) {
+        for entry in self.draft.state.iter() {
+            events.resynced(Event::resynced(entry.key().clone(), entry.shared()));
+        }
+    }
+
+    fn is_empty(&self, scope: Scope<'_>) -> bool {
+        match scope {
+            Scope::All => self.draft.state.is_empty(),
+            Scope::Namespace(namespace) => self.draft.state.in_namespace(namespace).next().is_none(),
+        }
+    }
+
+    fn find(&self, key: &Key) -> Option<Arc<Entry<K>>> {
+        self.draft.state.objects.find(key.digest(), |entry| entry.key() == key).cloned()
+    }
+}
+
+impl<K: Resource> Edit<'_, K> {
+    /// Adds or updates an object; the version of the store becomes the object's, if it has one.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name; nothing is changed.
+    pub fn insert(&mut self, object: Arc<K>) -> Result<Event<K>, KeyError> {
+        let key = Key::of(&*object)?;
+        let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
+        let event = self.put(key, object.into());
+        if let Some(version) = version {
+            self.set_version(version);
+        }
+        Ok(event)
+    }
+
+    /// Replaces all objects by those of a full list, and returns the events in order: deletions, then additions and updates in the
+    /// order of the list.
+    ///
+    /// Objects in [`Listing::skipped`] are kept. An object that is stored with the same uid and version is not replaced, so that a
+    /// relist without changes leaves every `Arc` as it is.
+    pub fn replace(&mut self, listing: Listing<K>) -> Vec<Event<K>> {
+        let mut events = Vec::new();
+        self.replace_scope(Scope::All, listing, Phase::Live, &mut events);
+        events
+    }
+
+    /// Replaces the objects of one namespace; otherwise as [`replace`](Self::replace). The version of the store does not change.
+    pub fn replace_namespace(&mut self, namespace: &str, listing: Listing<K>) -> Vec<Event<K>> {
+        let mut events = Vec::new();
+        self.replace_scope(Scope::Namespace(namespace), listing, Phase::Live, &mut events);
+        events
+    }
+
+    /// Applies a change, and returns the event if there is one. The version of the store does not change.
+    pub fn apply(&mut self, delta: Delta<K>) -> Option<Event<K>> {
+        match delta {
+            // Whether the object is new is decided by what is stored, not by what the source reports.
+            Delta::Added(key, object) | Delta::Updated(key, object) => Some(self.put(key, object)),
+            Delta::Deleted(key, final_state) => {
+                let old = self.remove(&key)?;
+                let deletion = if final_state.is_some() { Deletion::Observed } else { Deletion::Inferred };
+                let last_known = final_state.unwrap_or_else(|| old.clone());
+                Some(Event::Deleted { key, old, last_known, deletion })
+            }
+            Delta::Skipped(_) => None,
+        }
+    }
+
+    /// Applies a change, and passes the event on.
+    pub(crate) fn apply_to(&mut self, delta: Delta<K>, events: &mut (impl EventSink<K> + ?Sized)) {
+        match self.apply(delta) {
+            Some(event) if event.is_resync() => events.resynced(event),
+            Some(event) => events.changed(event),
+            None => {}
+        }
+    }
+
+    /// Replaces the objects of a scope by those of a full list. Objects that are unchanged are not written again.
+    pub(crate) fn replace_scope(
+        &mut self,
+        scope: Scope<'_>,
+        listing: Listing<K>,
+        phase: Phase,
+        events: &mut (impl EventSink<K> + ?Sized),
+    ) {
+        let version = listing.version.clone();
+        if phase == Phase::Initial && self.is_empty(scope) {
+            events.initial_list(self.fill(listing));
+        } else {
+            for key in self.vanished(scope, &listing) {
+                if let Some(old) = self.remove(&key) {
+                    events.changed(Event::vanished(key, old));
+                }
+            }
+            for (key, object) in listing.objects {
+                match self.put_listed(key, object, phase) {
+                    event if event.is_resync() => events.resynced(event),
+                    event => events.changed(event),
+                }
+            }
+        }
+        if let (Scope::All, Some(version)) = (scope, version) {
+            self.set_version(version);
+        }
+    }
+
+    /// Returns the keys of stored objects that the list does not have.
+    fn vanished(&self, scope: Scope<'_>, listing: &Listing<K>) -> Vec<Key> {
+        let listed = listing.objects.iter().map(|(key, _)| key).chain(&listing.skipped);
+        let listed: HashSet<&Key, BuildHasherDefault<KeyHasher>> = listed.collect();
+        let is_missing = |entry: &&Entry<K>| !listed.contains(entry.key());
+        let key = |entry: &Entry<K>| entry.key().clone();
+        match scope {
+            Scope::All => self.draft.state.iter().filter(is_missing).map(key).collect(),
+            Scope::Namespace(namespace) => {
+                self.draft.state.in_namespace(namespace).filter(is_missing).map(key).collect()
+            }
+        }
+    }
+
+    /// Adds or updates an object of a list.
+    fn put_listed(&mut self, key: Key, listed: ListedObject<K>, phase: Phase) -> Event<K> {
+        let known = self.find(&key);
+        if let Some(known) = known.as_ref().filter(|known| listed.is(known.stored())) {
+            return Event::resynced(known.key().clone(), known.shared());
+        }
+        let object = listed.into_object();
+        match known {
+            Some(known) if known.is_same_state(&object) => {
+                if known.stored().is_larger_than(&object) {
+                    let smaller = Arc::new(known.with_stored(object.to_stored()));
+                    self.draft.state.objects.insert(smaller);
+                }
+                Event::resynced(known.key().clone(), known.shared())
+            }
+            Some(known) => self.update(&known, object),
+            None => self.add(key, object, phase),
+        }
+    }
+
+    /// Adds the objects of a first list to an empty scope, and returns the entries in the order of the list.
+    fn fill(&mut self, listing: Listing<K>) -> Vec<Arc<Entry<K>>> {
+        let mut entries = Vec::with_capacity(listing.objects.len());
+        let mut replaced = HashSet::new();
+        for (key, listed) in listing.objects {
+            let duplicate = self.find(&key);
+            replaced.extend(duplicate.as_ref().map(|entry| Arc::as_ptr(entry).addr()));
+            entries.push(self.draft.insert(duplicate.as_ref(), key, listed.into_object()));
+        }
+        if !replaced.is_empty() {
+            entries.retain(|entry| !replaced.contains(&Arc::as_ptr(entry).addr()));
+        }
+        entries
+    }
+
+    /// Adds or updates an object. The version of the store does not change.
+    pub(crate) fn put(&mut self, key: Key, object: Object<K>) -> Event<K> {
+        match self.find(&key) {
+            Some(known) => self.update(&known, object),
+            None => self.add(key, object, Phase::Live),
+        }
+    }
+
+    fn add(&mut self, key: Key, object: Object<K>, phase: Phase) -> Event<K> {
+        self.draft.insert(None, key.clone(), object.clone());
+        Event::added(key, object, phase)
+    }
+
+    fn update(&mut self, known: &Arc<Entry<K>>, object: Object<K>) -> Event<K> {
+        // The stored key rather than its equal: the store, its indexes and events then share one allocation.
+        let key = known.key().clone();
+        let is_same = known.is_same_state(&object);
+        let cause = if is_same { UpdateCause::Resync } else { UpdateCause::Changed };
+        self.draft.insert(Some(known), key.clone(), object.clone());
+        Event::updated(key, known.shared(), object, cause)
+    }
+}
+
+/// There are no subscribers, so a resync does nothing.
+impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
+    fn ingest(&self) -> Ingest<K> {
+        Ingest::new().known_objects(self.known_objects())
+    }
+
+    async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {
+        self.edit().replace(listing);
+        Ok(())
+    }
+
+    async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
+        let mut edit = self.edit();
+        for delta in batch.deltas {
+            edit.apply(delta);
+        }
+        if let Some(version) = batch.version {
+            edit.set_version(version);
+        }
+        Ok(())
+    }
+
+    async fn resync(&mut self) -> Result<(), BoxError> {
+        Ok(())
     }
 }
 
@@ -95,170 +332,5 @@ impl<K> fmt::Debug for Edit<'_, K> {
 impl<K> Drop for Writer<K> {
     fn drop(&mut self) {
         self.cell.close();
-    }
-}
-
-impl<K> Edit<'_, K> {
-    /// The object with this key, as the changes so far leave it.
-    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
-        self.draft.state.get(key)
-    }
-
-    /// Everything, as the changes so far leave it.
-    #[must_use]
-    pub fn list(&self) -> Vec<Arc<K>> {
-        self.draft.state.list()
-    }
-
-    /// Everything, as the changes so far leave it, and nothing of it decoded.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = Object<K>> {
-        self.draft.state.iter().map(Entry::shared)
-    }
-
-    /// Whether nothing is there, as the changes so far leave it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.draft.state.is_empty()
-    }
-
-    /// Whether nothing is there in this namespace, as the changes so far leave it.
-    pub(crate) fn is_empty_in(&self, namespace: &str) -> bool {
-        self.draft.state.in_namespace(namespace).next().is_none()
-    }
-
-    /// Takes out the object with this key. The version stays as it is.
-    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
-        let key = key.into();
-        let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
-        let old = objects.remove(key.digest(), |entry| key.is(entry.key()))?;
-        indexes.update(old.key(), Some(&old), None);
-        Some(old.shared())
-    }
-
-    /// Says up to which version the server's changes are in.
-    pub fn set_version(&mut self, version: ResourceVersion) {
-        self.draft.state.version = Some(version);
-    }
-}
-
-impl<K: Resource> Edit<'_, K> {
-    /// Puts an object in; the store's version becomes the object's, where it has one.
-    ///
-    /// # Errors
-    /// [`KeyError`] if the object has no key; nothing is changed.
-    pub fn insert(&mut self, object: Arc<K>) -> Result<Change<K>, KeyError> {
-        let key = Key::of(&*object)?;
-        let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
-        let change = self.put(key, object.into());
-        if let Some(version) = version {
-            self.set_version(version);
-        }
-        Ok(change)
-    }
-
-    /// Makes the list all that there is, keeping what it names but could not read.
-    ///
-    /// An object that is stored in the very state that the list shows is kept, so a relist of an unchanged cluster
-    /// leaves every `Arc` as it was.
-    pub fn replace(&mut self, listing: Listing<K>) -> Replacement<K> {
-        self.replacement(None, listing)
-    }
-
-    /// Makes the list all that there is in one namespace, and leaves every other namespace as it is; otherwise as
-    /// [`replace`](Self::replace). The version stays as it is: it is that of a part.
-    pub fn replace_namespace(&mut self, namespace: &str, listing: Listing<K>) -> Replacement<K> {
-        self.replacement(Some(namespace), listing)
-    }
-
-    fn replacement(&mut self, namespace: Option<&str>, listing: Listing<K>) -> Replacement<K> {
-        let mut done =
-            Replacement { removed: Vec::new(), changes: Vec::with_capacity(listing.objects.len()) };
-        self.replace_within(namespace, listing, |step| match step {
-            Step::Removed(object) => done.removed.push(object),
-            Step::Changed(change) => done.changes.push(change),
-        });
-        done
-    }
-
-    /// Makes the list all that there is, or all that there is in one namespace, and tells step by step what that does.
-    ///
-    /// What is as it was is not touched, so that a list costs what it changes.
-    pub(crate) fn replace_within(
-        &mut self,
-        namespace: Option<&str>,
-        listing: Listing<K>,
-        mut tell: impl FnMut(Step<K>),
-    ) {
-        for key in self.vanished(namespace, &listing) {
-            self.remove(&key).into_iter().for_each(|object| tell(Step::Removed(object)));
-        }
-        for (key, shown) in listing.objects {
-            tell(Step::Changed(self.show(key, shown)));
-        }
-        if namespace.is_none() {
-            self.draft.state.version = listing.version.or(self.draft.state.version.take());
-        }
-    }
-
-    /// The keys of what is there and is not in the list.
-    fn vanished(&self, namespace: Option<&str>, listing: &Listing<K>) -> Vec<Key> {
-        let named = listing.objects.iter().map(|(key, _)| key).chain(&listing.unreadable);
-        let named: HashSet<&Key, BuildHasherDefault<KeyHasher>> = named.collect();
-        let is_gone = |entry: &&Entry<K>| !named.contains(entry.key());
-        let key = |entry: &Entry<K>| entry.key().clone();
-        match namespace {
-            None => self.draft.state.iter().filter(is_gone).map(key).collect(),
-            Some(namespace) => self.draft.state.in_namespace(namespace).filter(is_gone).map(key).collect(),
-        }
-    }
-
-    /// Takes in an object that a list shows.
-    fn show(&mut self, key: Key, shown: Shown<K>) -> Change<K> {
-        let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
-        if let Some(known) = known.as_ref().filter(|known| shown.is(known.kept())) {
-            return Change::Unchanged(known.shared());
-        }
-        let object = shown.into_object(&key);
-        match known {
-            Some(known) if known.is_unchanged(&object) => {
-                if known.kept().is_looser_than(&object) {
-                    let smaller = Arc::new(known.kept_as(object.kept()));
-                    self.draft.state.objects.insert(smaller);
-                }
-                Change::Unchanged(known.shared())
-            }
-            known => self.settle(key, object, known.as_ref()),
-        }
-    }
-
-    /// Puts in all that a first list of everything, or of one namespace, shows, and gives the entries, in its order. Nothing
-    /// of it may be there yet.
-    pub(crate) fn fill(&mut self, listing: Listing<K>) -> Vec<Arc<Entry<K>>> {
-        let (mut entries, mut outdated) = (Vec::with_capacity(listing.objects.len()), HashSet::new());
-        for (key, object) in listing.objects {
-            let twice = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
-            outdated.extend(twice.as_ref().map(|twice| Arc::as_ptr(twice).addr()));
-            let object = object.into_object(&key);
-            entries.push(self.draft.enter(twice.as_ref(), key, object));
-        }
-        if !outdated.is_empty() {
-            entries.retain(|entry| !outdated.contains(&Arc::as_ptr(entry).addr()));
-        }
-        entries
-    }
-
-    /// Puts an object in under a key that is known already. The version stays as it is.
-    pub(crate) fn put(&mut self, key: Key, object: Object<K>) -> Change<K> {
-        let known = self.draft.state.objects.find(key.digest(), |entry| *entry.key() == key).cloned();
-        self.settle(key, object, known.as_ref())
-    }
-
-    fn settle(&mut self, key: Key, object: Object<K>, known: Option<&Arc<Entry<K>>>) -> Change<K> {
-        // The stored key rather than its equal: queue, store and indexes then share one text.
-        let key = known.map_or(key, |known| known.key().clone());
-        self.draft.enter(known, key, object.clone());
-        match known {
-            Some(known) => Change::Updated { old: known.shared(), new: object },
-            None => Change::Added(object),
-        }
     }
 }

@@ -1,56 +1,110 @@
-//! The queue between whoever watches and whoever applies, with waiting at both ends.
+//! A queue of deltas with waiting producers and consumers.
 
-use super::{
-    batch::{Applied, Batch},
-    delta::Delta,
-    queue::{Entry, Queue},
-    transform::{Gate, Look},
-};
+use super::queue::{Entry, Queue};
 use crate::{
-    object::Object,
-    object::listing::Listing,
-    reflector::Collected,
-    source::Item,
+    boxed::BoxError,
+    cache::Store,
+    delta::{Delta, DeltaBatch},
+    ingest::{Ingest, RejectedError},
+    object::{Listing, RawObject, Storage},
+    reflector::Sink,
     sync::{Mutex, MutexGuard},
     waiters::{Ticket, Waiters, wake},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, ResourceVersion};
+use serde::Serialize;
 use std::{
     fmt,
     future::poll_fn,
     num::NonZeroUsize,
     sync::{
         Arc, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll},
 };
 
-/// What happened to which key, in order, until somebody pops it.
+/// A queue that groups changes by key: client-go's `DeltaFIFO`.
 ///
-/// Deltas of one key are grouped, keys stand in the order in which they first appeared, and a relist or a resync is
-/// a barrier that no group crosses. The handle is cheap to clone, and any number of producers and consumers may share
-/// it. But order means little with more than one consumer, and the version that a [`Batch`] claims is true for one
-/// producer: what comes from several has no common order.
+/// The deltas of one key are popped together, keys are in the order in which they first appeared, and no group crosses a relist or a
+/// resync. The handle is cheap to clone. Several producers and consumers may share it, but only with one consumer is the order
+/// meaningful, and the version of a [`Batch`] is exact with one producer only.
 ///
-/// # What it can cost
+/// An [`Informer`](crate::Informer) does not use it: it delivers changes in the order of the watch.
 ///
-/// Without a capacity the queue grows with the number of keys, never with the number of changes to one key (see
-/// [`Deltas`](super::Deltas)). With [`Builder::capacity`](super::Builder::capacity), a producer waits while that many deltas are queued. A list
-/// counts as one, because its objects become the cache.
+/// # Memory
+///
+/// Without a capacity the queue grows with the number of keys, but not with the number of changes of one key (see
+/// [`Deltas`](super::Deltas)). With [`DeltaFifoBuilder::capacity`], producers wait while that many deltas are queued. A list counts as
+/// one.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_informer::delta_fifo::{DeltaFifo, Entry};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let fifo = DeltaFifo::<ConfigMap>::builder().build();
+/// let mut map = ConfigMap::default();
+/// map.metadata.name = Some("settings".into());
+/// fifo.add(map.clone()).await?;
+/// fifo.update(map).await?;
+/// let batch = fifo.pop().await.expect("the queue is open");
+/// assert!(matches!(&batch.entries[..], [Entry::Deltas(deltas)] if deltas.len() == 2));
+/// # Ok(()) }
+/// ```
 pub struct DeltaFifo<K> {
     shared: Arc<Shared<K>>,
 }
 
-/// The queue is closed and takes nothing more.
+/// The queue is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("queue is closed")]
-pub struct Closed;
+pub struct ClosedError;
+
+/// Entries that were popped together.
+#[derive(Debug)]
+pub struct Batch<K> {
+    /// The entries, in order.
+    pub entries: Vec<Entry<K>>,
+    /// The version up to which everything is in this batch or an earlier one.
+    pub version: Option<ResourceVersion>,
+    /// To be called when the entries have been applied.
+    pub applied: Applied,
+}
+
+/// Marks a batch as applied; see [`DeltaFifo::has_synced`].
+#[derive(Debug)]
+#[must_use = "the queue has not synced until `done` is called"]
+pub struct Applied(Option<Arc<AtomicBool>>);
+
+impl Applied {
+    /// Marks the batch as applied. A batch that is dropped before never counts.
+    pub fn done(self) {
+        if let Some(has_synced) = self.0 {
+            has_synced.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Configures a [`DeltaFifo`].
+#[derive(Debug)]
+#[must_use]
+pub struct DeltaFifoBuilder<K> {
+    capacity: usize,
+    ingest: Ingest<K>,
+    on_rejected: OnRejected,
+}
+
+/// Called for every object that is skipped.
+#[derive(Clone)]
+struct OnRejected(Arc<dyn Fn(RejectedError) + Send + Sync>);
 
 struct Shared<K> {
     state: Mutex<State<K>>,
-    gate: Gate<K>,
+    ingest: Ingest<K>,
+    on_rejected: OnRejected,
+    rejected: AtomicU64,
     capacity: usize,
     has_synced: Arc<AtomicBool>,
 }
@@ -62,251 +116,257 @@ struct State<K> {
     producers: Waiters,
 }
 
-impl<K: Resource> DeltaFifo<K> {
-    /// Queues that an object came to be. Waits while the queue is full.
-    ///
-    /// # Errors
-    /// [`Closed`].
-    ///
-    /// # Cancel safety
-    /// Dropped while it waits, it has queued nothing.
-    pub fn add(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        self.present(object.into(), Delta::Added)
+impl<K> DeltaFifoBuilder<K> {
+    /// Makes producers wait while this many deltas are queued. The default is no limit.
+    pub fn capacity(mut self, deltas: NonZeroUsize) -> Self {
+        self.capacity = deltas.get();
+        self
     }
 
-    /// Queues that an object changed; otherwise as [`add`](Self::add).
-    ///
-    /// # Errors
-    /// [`Closed`].
-    pub fn update(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        self.present(object.into(), Delta::Updated)
-    }
-
-    /// Queues that an object went away, with its final state; otherwise as [`add`](Self::add).
-    ///
-    /// # Errors
-    /// [`Closed`].
-    pub fn delete(&self, object: K) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        self.present_gone(object.into())
-    }
-
-    /// Queues all there is, as a list found it.
-    ///
-    /// # Errors
-    /// [`Closed`].
-    pub fn replace<I>(
-        &self,
-        objects: I,
-        version: Option<ResourceVersion>,
-    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K, I>
+    /// Adds a function that changes every object before it is queued; see [`Ingest::transform`].
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
     where
-        I: IntoIterator<Item = K>,
+        K: Serialize + 'static,
     {
-        let mut listing = Listing::empty(version);
-        for collected in self.collect(objects.into_iter().map(Item::from).collect()) {
-            match collected {
-                Ok(object) => listing.objects.push(object),
-                Err(left_out) => listing.unreadable.extend(self.shared.gate.report(left_out)),
-            }
-        }
-        self.replace_with(listing)
+        self.ingest = self.ingest.transform(transform);
+        self
     }
 
-    /// What lets objects in.
-    pub(super) fn gate(&self) -> &Gate<K> {
-        &self.shared.gate
+    /// Reuses the objects of `store` for lists that contain the same version: these are neither decoded nor transformed
+    /// (client-go's `KnownObjects`).
+    pub fn known_objects(mut self, store: &Store<K>) -> Self
+    where
+        K: Resource + Send + Sync + 'static,
+    {
+        self.ingest = self.ingest.known_objects(store.known_objects());
+        self
     }
 
-    /// Transforms objects of a list, or finds the known ones that are the same.
-    pub(super) fn collect(&self, items: Vec<Item<K>>) -> Vec<Collected<K>> {
-        self.shared.gate.admit_listed(items)
+    /// Sets how objects are stored. The default is [`Storage::Decoded`].
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.ingest = self.ingest.storage(storage);
+        self
     }
 
-    /// Queues all there is, of objects that were collected before.
-    pub(super) fn replace_with(
-        &self,
-        mut listing: Listing<K>,
-    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        self.shared.gate.settle(&mut listing);
-        self.push(|queue| queue.replace(listing))
+    /// Sets the function that is called for every object that is passed to the queue and skipped. The default logs a warning. What
+    /// a reflector reads is reported by the reflector.
+    pub fn on_rejected(mut self, report: impl Fn(RejectedError) + Send + Sync + 'static) -> Self {
+        self.on_rejected = OnRejected(Arc::new(report));
+        self
     }
 
-    /// Queues that an object came to be or changed.
-    pub(super) fn present(
-        &self,
-        item: Item<K>,
-        delta: fn(Object<K>) -> Delta<K>,
-    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        let (version, admitted) = self.admit(item);
-        async move {
-            match admitted {
-                Ok((key, object)) => self.push(|queue| queue.delta(key, delta(object), version)).await,
-                Err(key) => self.pass_over(key, version).await,
-            }
-        }
-    }
-
-    /// Queues that an object went away.
-    pub(super) fn present_gone(
-        &self,
-        item: Item<K>,
-    ) -> impl Future<Output = Result<(), Closed>> + use<'_, K> {
-        let (version, admitted) = self.admit(item);
-        let gone = match admitted {
-            Ok((key, object)) => Some((key, Some(object))),
-            Err(key) => key.map(|key| (key, None)),
-        };
-        async move {
-            match gone {
-                Some((key, object)) => {
-                    self.push(|queue| queue.delta(key, Delta::Deleted(object), version)).await
-                }
-                None => Ok(()),
-            }
-        }
-    }
-
-    /// Lets an object in, or tells the key of one that is not, if it has one; and the version of either.
-    fn admit(&self, item: Item<K>) -> (Option<ResourceVersion>, Admitted<K>) {
-        let version = item.identity().and_then(|identity| identity.version());
-        // A queue that is long has more that is about to be looked at than should be decoded at once.
-        let look = if self.load() < DECODED { Look::Soon } else { Look::Later };
-        (version, self.shared.gate.admit(item, look).map_err(|left_out| self.shared.gate.report(left_out)))
-    }
-}
-
-type Admitted<K> = Result<(Key, Object<K>), Option<Key>>;
-
-/// So many objects that are kept in the small stand decoded in a queue, about.
-const DECODED: usize = 64;
-
-impl<K> DeltaFifo<K> {
-    /// An empty queue that lets things in by this gate, up to this many deltas.
-    pub(super) fn new(gate: Gate<K>, capacity: Option<NonZeroUsize>) -> Self {
+    /// Creates the queue.
+    pub fn build(self) -> DeltaFifo<K> {
         let state = State {
             queue: Queue::default(),
             is_closed: false,
             consumers: Waiters::default(),
             producers: Waiters::default(),
         };
-        let capacity = capacity.map_or(usize::MAX, NonZeroUsize::get);
-        let has_synced = Arc::new(AtomicBool::new(false));
-        Self { shared: Arc::new(Shared { state: Mutex::new(state), gate, capacity, has_synced }) }
+        let shared = Shared {
+            state: Mutex::new(state),
+            ingest: self.ingest,
+            on_rejected: self.on_rejected,
+            rejected: AtomicU64::new(0),
+            capacity: self.capacity,
+            has_synced: Arc::default(),
+        };
+        DeltaFifo { shared: Arc::new(shared) }
     }
+}
 
-    /// Queues that the object with this key went away unseen.
+impl<K: Resource> DeltaFifo<K> {
+    /// Queues a new object. Waits while the queue is full.
     ///
     /// # Errors
-    /// [`Closed`].
-    pub async fn delete_unseen(&self, key: Key) -> Result<(), Closed> {
-        self.push(|queue| queue.delta(key, Delta::Deleted(None), None)).await
+    /// [`ClosedError`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it completes, nothing was queued.
+    pub async fn add(&self, object: K) -> Result<(), ClosedError> {
+        self.queue_object(object, Delta::Added, Delta::Skipped).await
     }
 
-    /// Queues that everything known is to be told again, unless that is the newest thing queued.
+    /// Queues a changed object; otherwise as [`add`](Self::add).
     ///
     /// # Errors
-    /// [`Closed`].
-    pub async fn resync(&self) -> Result<(), Closed> {
+    /// [`ClosedError`].
+    pub async fn update(&self, object: K) -> Result<(), ClosedError> {
+        self.queue_object(object, Delta::Updated, Delta::Skipped).await
+    }
+
+    /// Queues the final state of a deleted object; otherwise as [`add`](Self::add).
+    ///
+    /// # Errors
+    /// [`ClosedError`].
+    pub async fn delete(&self, object: K) -> Result<(), ClosedError> {
+        let deleted = |key, object| Delta::Deleted(key, Some(object));
+        self.queue_object(object, deleted, |key| Delta::Deleted(key, None)).await
+    }
+
+    /// Queues a full list.
+    ///
+    /// # Errors
+    /// [`ClosedError`].
+    pub async fn replace(
+        &self,
+        objects: impl IntoIterator<Item = K>,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), ClosedError> {
+        let mut listing = Listing::empty(version);
+        let objects = objects.into_iter().map(RawObject::from).collect();
+        for result in self.shared.ingest.listed(objects) {
+            match result {
+                Ok(object) => listing.objects.push(object),
+                Err(error) => listing.skipped.extend(self.reject(error)),
+            }
+        }
+        self.push(|queue| queue.replace(listing)).await
+    }
+
+    async fn queue_object(
+        &self,
+        object: K,
+        accepted: fn(Key, crate::object::Object<K>) -> Delta<K>,
+        rejected: fn(Key) -> Delta<K>,
+    ) -> Result<(), ClosedError> {
+        let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
+        let delta = match self.shared.ingest.watched(object.into()) {
+            Ok((key, object)) => Some(accepted(key, object)),
+            Err(error) => self.reject(error).map(rejected),
+        };
+        self.push(|queue| queue_delta(queue, delta, version)).await
+    }
+
+    /// Reports a skipped object, and returns its key.
+    fn reject(&self, error: RejectedError) -> Option<Key> {
+        let key = error.key().cloned();
+        self.shared.rejected.fetch_add(1, Ordering::Relaxed);
+        (self.shared.on_rejected.0)(error);
+        key
+    }
+}
+
+/// Queues a change. The version of a skipped object counts, or consumers would wait for it forever.
+fn queue_delta<K>(queue: &mut Queue<K>, delta: Option<Delta<K>>, version: Option<ResourceVersion>) {
+    match delta {
+        Some(delta @ (Delta::Added(..) | Delta::Updated(..) | Delta::Deleted(..))) => queue.delta(delta, version),
+        Some(Delta::Skipped(_)) | None => {
+            if let Some(version) = version {
+                queue.bookmark(version);
+            }
+        }
+    }
+}
+
+impl<K> DeltaFifo<K> {
+    /// Returns a builder.
+    pub fn builder() -> DeltaFifoBuilder<K> {
+        DeltaFifoBuilder { capacity: usize::MAX, ingest: Ingest::new(), on_rejected: OnRejected::default() }
+    }
+
+    /// Queues the deletion of an object whose final state is unknown.
+    ///
+    /// # Errors
+    /// [`ClosedError`].
+    pub async fn delete_unobserved(&self, key: Key) -> Result<(), ClosedError> {
+        self.push(|queue| queue.delta(Delta::Deleted(key, None), None)).await
+    }
+
+    /// Queues a resync, unless it is the newest entry already.
+    ///
+    /// # Errors
+    /// [`ClosedError`].
+    pub async fn resync(&self) -> Result<(), ClosedError> {
         self.push(Queue::resync).await
     }
 
-    /// Queues that nothing happened up to this version.
+    /// Queues a newer version without changes.
     ///
     /// # Errors
-    /// [`Closed`].
-    pub async fn bookmark(&self, version: ResourceVersion) -> Result<(), Closed> {
+    /// [`ClosedError`].
+    pub async fn bookmark(&self, version: ResourceVersion) -> Result<(), ClosedError> {
         self.push(|queue| queue.bookmark(version)).await
     }
 
-    /// Queues that what was [restored](Self::restored) has been caught up with.
+    /// Queues that the [restored](Self::restored) state has caught up with the source.
     ///
     /// # Errors
-    /// [`Closed`].
-    pub async fn resumed(&self) -> Result<(), Closed> {
+    /// [`ClosedError`].
+    pub async fn resumed(&self) -> Result<(), ClosedError> {
         self.push(Queue::resumed).await
     }
 
-    /// Says that whoever pops has a state already, at this version: the next list is then not the first that is known of.
+    /// Declares that the consumer has a state of this version: the next list is then not the initial one.
     pub fn restored(&self, version: Option<ResourceVersion>) {
         self.lock().queue.restored(version);
     }
 
-    /// Notes that something was left out, and lets its version pass, or whoever waits for it would wait for ever.
-    pub(super) async fn pass_over(
-        &self,
-        key: Option<Key>,
-        version: Option<ResourceVersion>,
-    ) -> Result<(), Closed> {
-        self.push(|queue| {
-            key.into_iter().for_each(|key| queue.left_out(key));
-            version.into_iter().for_each(|version| queue.bookmark(version));
-        })
-        .await
-    }
-
-    /// Takes the oldest entry; nothing once the queue is closed and empty. Waits while it is empty.
+    /// Takes the oldest entry; `None` if the queue is closed and empty. Waits while it is empty.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it has taken nothing.
+    /// If the future is dropped before it completes, no entry is lost.
     pub async fn pop(&self) -> Option<Batch<K>> {
         self.pop_batch(NonZeroUsize::MIN).await
     }
 
-    /// Takes up to `max` of the oldest entries, but never waits for more than one.
+    /// Takes up to `max` of the oldest entries. Waits only for the first.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it has taken nothing.
+    /// If the future is dropped before it completes, no entry is lost.
     pub async fn pop_batch(&self, max: NonZeroUsize) -> Option<Batch<K>> {
         let mut wait = Wait { fifo: self, side: |state| &mut state.consumers, ticket: Ticket::default() };
         poll_fn(|context| self.poll_pop(context, max, &mut wait.ticket)).await
     }
 
-    /// Takes nothing more in, wakes everybody. What is queued can still be popped.
+    /// Closes the queue and wakes everyone who waits. Queued entries can still be popped.
     pub fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
-        let woken = [state.consumers.take(), state.producers.take()];
+        let consumers = state.consumers.take();
+        let producers = state.producers.take();
         drop(state);
-        woken.into_iter().for_each(wake);
+        wake(consumers);
+        wake(producers);
     }
 
-    /// How many keys and barriers are queued.
+    /// The number of keys and barriers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().queue.len()
     }
 
-    /// How many deltas and barriers are queued: what a [capacity](super::Builder::capacity) bounds.
+    /// The number of deltas and barriers, which a [capacity](DeltaFifoBuilder::capacity) limits.
     #[must_use]
     pub fn load(&self) -> usize {
         self.lock().queue.load()
     }
 
-    /// Whether nothing is queued.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the first list has been applied, or what was restored has been caught up with: popped, and the [`Applied`] of its batch done.
+    /// Whether the first list was popped and its [`Applied`] is done, or a restored state has caught up.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.shared.has_synced.load(Ordering::Acquire)
     }
 
-    /// How many objects were left out.
+    /// The number of objects that were passed to the queue and skipped.
     #[must_use]
     pub fn rejected(&self) -> u64 {
-        self.shared.gate.rejected()
+        self.shared.rejected.load(Ordering::Relaxed)
     }
 
-    pub(super) fn push(&self, put: impl FnOnce(&mut Queue<K>)) -> impl Future<Output = Result<(), Closed>> {
+    async fn push(&self, put: impl FnOnce(&mut Queue<K>)) -> Result<(), ClosedError> {
         let mut put = Some(put);
         let mut wait = Wait { fifo: self, side: |state| &mut state.producers, ticket: Ticket::default() };
-        poll_fn(move |context| {
+        poll_fn(|context| {
             let mut state = self.lock();
             if state.is_closed {
-                return Poll::Ready(Err(Closed));
+                return Poll::Ready(Err(ClosedError));
             }
             if state.queue.load() >= self.shared.capacity {
                 state.producers.register(&mut wait.ticket, context.waker());
@@ -314,11 +374,12 @@ impl<K> DeltaFifo<K> {
             }
             let put = put.take().expect("not polled again once ready");
             put(&mut state.queue);
-            let woken = state.consumers.take();
+            let consumers = state.consumers.take();
             drop(state);
-            wake(woken);
+            wake(consumers);
             Poll::Ready(Ok(()))
         })
+        .await
     }
 
     fn poll_pop(
@@ -336,16 +397,14 @@ impl<K> DeltaFifo<K> {
             state.consumers.register(ticket, context.waker());
             return Poll::Pending;
         }
-        let received = state.queue.oldest();
         let entries: Vec<_> = (0..count).map_while(|_| state.queue.pop()).collect();
-        let (version, is_complete) = (state.queue.version().cloned(), state.queue.len() == 0);
-        let has_gaps = state.queue.has_gaps();
-        let woken = state.producers.take();
+        let version = state.queue.version().cloned();
+        let producers = state.producers.take();
         drop(state);
-        wake(woken);
-        let is_whole = |entry: &Entry<K>| matches!(entry, Entry::Replaced { .. } | Entry::Resumed);
-        let mark = entries.iter().any(is_whole).then(|| Arc::clone(&self.shared.has_synced));
-        Poll::Ready(Some(Batch { entries, version, is_complete, has_gaps, received, applied: Applied(mark) }))
+        wake(producers);
+        let completes = |entry: &Entry<K>| matches!(entry, Entry::Replaced { .. } | Entry::Resumed);
+        let has_synced = entries.iter().any(completes).then(|| Arc::clone(&self.shared.has_synced));
+        Poll::Ready(Some(Batch { entries, version, applied: Applied(has_synced) }))
     }
 
     #[cfg(test)]
@@ -358,7 +417,39 @@ impl<K> DeltaFifo<K> {
     }
 }
 
-/// Leaves the waiting when dropped.
+/// Fails only after the queue was closed.
+impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
+    fn ingest(&self) -> Ingest<K> {
+        self.shared.ingest.clone()
+    }
+
+    async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {
+        Ok(self.push(|queue| queue.replace(listing)).await?)
+    }
+
+    async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
+        let mut deltas = batch.deltas.into_iter().peekable();
+        while let Some(delta) = deltas.next() {
+            // The version of the batch counts with its last change.
+            let version = if deltas.peek().is_none() { batch.version.clone() } else { None };
+            self.push(|queue| queue_delta(queue, Some(delta), version)).await?;
+        }
+        if let Some(version) = batch.version.filter(|version| self.lock().queue.lacks_version(version)) {
+            self.push(|queue| queue.bookmark(version)).await?;
+        }
+        Ok(())
+    }
+
+    async fn resumed(&mut self) -> Result<(), BoxError> {
+        Ok(Self::resumed(self).await?)
+    }
+
+    async fn resync(&mut self) -> Result<(), BoxError> {
+        Ok(Self::resync(self).await?)
+    }
+}
+
+/// Unregisters a waiter when dropped.
 struct Wait<'f, K> {
     fifo: &'f DeltaFifo<K>,
     side: fn(&mut State<K>) -> &mut Waiters,
@@ -373,12 +464,27 @@ impl<K> Drop for Wait<'_, K> {
     }
 }
 
-/// Says how much is queued, not what: objects may hold secrets.
+impl Default for OnRejected {
+    fn default() -> Self {
+        Self(Arc::new(|rejected: RejectedError| {
+            let cause = std::error::Error::source(&rejected).map(ToString::to_string);
+            tracing::warn!(%rejected, cause, "object skipped");
+        }))
+    }
+}
+
+impl fmt::Debug for OnRejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnRejected")
+    }
+}
+
+/// Prints no contents: objects may hold secrets.
 impl<K> fmt::Debug for DeltaFifo<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeltaFifo")
             .field("len", &self.len())
-            .field("gate", &self.shared.gate)
+            .field("ingest", &self.shared.ingest)
             .finish_non_exhaustive()
     }
 }
@@ -386,5 +492,11 @@ impl<K> fmt::Debug for DeltaFifo<K> {
 impl<K> Clone for DeltaFifo<K> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<K> Clone for DeltaFifoBuilder<K> {
+    fn clone(&self) -> Self {
+        Self { capacity: self.capacity, ingest: self.ingest.clone(), on_rejected: self.on_rejected.clone() }
     }
 }

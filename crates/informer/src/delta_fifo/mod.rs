@@ -1,28 +1,24 @@
-//! What happened to which key, in order: the queue between the reflector and the controller.
+//! client-go's `DeltaFIFO` and the process loop over it (`cache.Controller`), for programs that assemble a cache by hand.
+//!
+//! [`DeltaFifo`] groups changes by key. [`ProcessLoop`] runs a reflector into it and passes what is popped to a function; [`apply`] is
+//! the function that keeps a store up to date.
 
-mod delta;
+mod deltas;
 mod queue;
-mod rejected;
-mod transform;
-mod batch;
 mod fifo;
-mod builder;
-mod sink;
+mod apply;
 mod process_loop;
 
 #[cfg(test)]
 mod apply_tests;
 #[cfg(test)]
-#[cfg(feature = "compact")]
+#[cfg(feature = "compressed")]
 mod compressed_tests;
 #[cfg(test)]
 mod tests;
 
-pub use crate::cache::apply;
-pub use batch::{Applied, Batch};
-pub use builder::Builder;
-pub use delta::{Delta, Deltas};
-pub use fifo::{Closed, DeltaFifo};
-pub use process_loop::{Controller, Process};
+pub use apply::apply;
+pub use deltas::Deltas;
+pub use fifo::{Applied, Batch, ClosedError, DeltaFifo, DeltaFifoBuilder};
+pub use process_loop::{Process, ProcessLoop};
 pub use queue::Entry;
-pub use rejected::Rejected;

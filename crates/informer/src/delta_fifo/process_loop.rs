@@ -1,9 +1,10 @@
-//! A reflector, its queue, and the loop that hands on what is queued.
+//! A reflector, its queue, and the loop that processes what is queued.
 
+use super::fifo::{Batch, DeltaFifo};
 use crate::{
-    delta_fifo::{Batch, DeltaFifo},
-    reflector::{Config, Reflector, Report, Status},
-    source::{BoxError, ListerWatcher},
+    boxed::BoxError,
+    reflector::{Config, Reflector, ReflectorStatus, Report},
+    source::ListerWatcher,
 };
 use kube_core::Resource;
 use kube_informer_wire::ResourceVersion;
@@ -11,14 +12,14 @@ use std::{fmt, num::NonZeroUsize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What is done with each batch that a [`Controller`] pops.
+/// Processes the batches that a [`ProcessLoop`] pops.
 ///
-/// A closure `FnMut(Batch<K>) -> Result<(), BoxError>` is one.
+/// Implemented by closures `FnMut(Batch<K>) -> Result<(), BoxError>`.
 pub trait Process<K>: Send {
-    /// Takes a batch. Nothing is popped before it is done, so waiting here makes the source wait once the queue is full.
+    /// Processes a batch. The next one is popped when this returns, so that waiting here makes the source wait once the queue is full.
     ///
     /// # Errors
-    /// Whatever keeps it from going on: the controller ends with it.
+    /// Any error ends the loop.
     fn process(&mut self, batch: Batch<K>) -> impl Future<Output = Result<(), BoxError>> + Send;
 }
 
@@ -31,15 +32,14 @@ where
     }
 }
 
-/// Follows a source into a queue, and hands what is queued to a function: client-go's `Controller`.
+/// Runs a reflector into a queue, and passes what is queued to a function: client-go's `cache.Controller`.
 ///
-/// [`Informer`](crate::informer::Informer) is the one that keeps a store and tells handlers. This is for those who keep
-/// something of their own:
+/// [`Informer`](crate::Informer) keeps a store and delivers events. This is for programs that keep something of their own:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube_devserver::DevServer;
-/// use kube_informer::{delta_fifo::{Controller, apply}, delta_fifo::DeltaFifo, source::ListWatch, cache::Store};
+/// use kube_informer::{cache::Store, delta_fifo::{DeltaFifo, ProcessLoop, apply}, source::ListWatch};
 /// use tokio_util::sync::CancellationToken;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -50,51 +50,50 @@ where
 /// let process = move |batch| {
 ///     let mut events = Vec::new();
 ///     apply(batch, &mut writer, &mut events).done();
-///     done.cancel(); // The first list is in, which is enough for an example.
+///     done.cancel(); // The first list is enough for an example.
 ///     Ok(())
 /// };
 /// let source = ListWatch::all(server.client());
-/// Controller::new(source, DeltaFifo::builder().build(), Default::default(), process).run(cancel).await?;
+/// ProcessLoop::new(source, DeltaFifo::builder().build(), Default::default(), process).run(cancel).await?;
 /// assert!(store.version().is_some());
 /// # Ok(()) }
 /// ```
-pub struct Controller<K, L, P> {
+pub struct ProcessLoop<K, L, P> {
     reflector: Reflector<K, L, DeltaFifo<K>>,
     fifo: DeltaFifo<K>,
     process: P,
 }
 
-/// So many entries are popped together at most, so that one batch holds the store for a moment only.
-const BATCH: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
+/// The maximum number of entries in a batch, so that one batch locks the store for a moment only.
+const BATCH: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
 
-impl<K, L, P> Controller<K, L, P>
+impl<K, L, P> ProcessLoop<K, L, P>
 where
     K: Resource + Send + Sync + 'static,
     L: ListerWatcher<K>,
     P: Process<K>,
 {
-    /// Follows `source` into `fifo`, and hands what is popped from it to `process`.
+    /// Creates a loop that reflects `source` into `fifo` and passes what is popped to `process`.
     #[track_caller]
     pub fn new(source: L, fifo: DeltaFifo<K>, config: Config, process: P) -> Self {
         Self { reflector: Reflector::with_config(source, fifo.clone(), config), fifo, process }
     }
 
-    /// Names the reflector, for logs and reports.
+    /// Sets the name for logs, metrics and reports.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.reflector = self.reflector.named(name);
         self
     }
 
-    /// Hears of every failure that costs a wait or an object. The default is to log it. A watch that merely breaks is opened again
-    /// without a word.
+    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it.
     #[must_use]
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.reflector = self.reflector.on_error(report);
         self
     }
 
-    /// Begins with a watch from this version, for a process that has the state of it; see [`Reflector::resume_from`].
+    /// Starts with a watch from this version, for a function that has the state of it; see [`Reflector::resume_from`].
     #[must_use]
     pub fn resume_from(mut self, version: ResourceVersion) -> Self {
         self.fifo.restored(Some(version.clone()));
@@ -102,36 +101,23 @@ where
         self
     }
 
-    /// Begins with the whole state, as it is from this version on, for a process that has something of it.
-    pub(crate) fn list_from(mut self, version: ResourceVersion) -> Self {
-        self.fifo.restored(Some(version.clone()));
-        self.reflector.list_from(version);
-        self
-    }
-
-    /// Begins with the whole state after all.
-    #[cfg(feature = "saved")]
-    pub(crate) fn start_over(mut self) -> Self {
-        self.reflector.start_over();
-        self
-    }
-
-    /// Where the reflector stands, now and as it changes.
+    /// Returns a receiver of the status of the reflector.
     #[must_use]
-    pub fn status(&self) -> watch::Receiver<Status> {
+    pub fn status(&self) -> watch::Receiver<ReflectorStatus> {
         self.reflector.status()
     }
 
-    /// Follows until cancelled, or until a batch cannot be processed. The queue is closed when this ends.
+    /// Runs until canceled, or until a batch cannot be processed. The queue is closed when this returns.
     ///
     /// # Errors
-    /// What [`Process::process`] said.
+    /// The error of [`Process::process`].
     pub async fn run(self, cancel: CancellationToken) -> Result<(), BoxError> {
         let Self { reflector, fifo, mut process } = self;
-        let ends = cancel.child_token();
-        // Whatever ends this, also a panic or being dropped, ends the reflector and whoever waits at the queue.
-        let (_ends, _closes) = (ends.clone().drop_guard(), Closes(fifo.clone()));
-        let pump = async {
+        let stop = cancel.child_token();
+        // However this ends, also by a panic or by being dropped, the reflector and the producers end with it.
+        let _stop = stop.clone().drop_guard();
+        let _close = CloseOnDrop(fifo.clone());
+        let process_all = async {
             while let Some(batch) = fifo.pop_batch(BATCH).await {
                 process.process(batch).await?;
             }
@@ -139,23 +125,23 @@ where
         };
         tokio::select! {
             biased;
-            () = reflector.run(ends) => Ok(()),
-            outcome = pump => outcome,
+            () = reflector.run(stop) => Ok(()),
+            result = process_all => result,
         }
     }
 }
 
 /// Closes the queue when dropped.
-struct Closes<K>(DeltaFifo<K>);
+struct CloseOnDrop<K>(DeltaFifo<K>);
 
-impl<K> Drop for Closes<K> {
+impl<K> Drop for CloseOnDrop<K> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl<K, L, P> fmt::Debug for Controller<K, L, P> {
+impl<K, L, P> fmt::Debug for ProcessLoop<K, L, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("reflector", &self.reflector).finish_non_exhaustive()
+        f.debug_struct("ProcessLoop").field("reflector", &self.reflector).finish_non_exhaustive()
     }
 }

@@ -1,85 +1,125 @@
-//! What an informer is to be, checked before it is.
+//! Configures an informer, and checks the configuration.
 
 use super::{
     handle::Informer,
-    inner::{Body, Feed, OnError, Plan},
-    origin::{Origin, Request, is_namespace, parse},
+    inner::{Inner, InformerSpec, OnError, SourceSpec},
     start_error::StartError,
-    sync::Progress,
+    sync::SyncState,
 };
 #[cfg(feature = "saved")]
 use super::{
-    restore::restore,
-    save::{Save, Target},
+    restore::{RestoredCache, restore},
+    save::{FormatId, Save, SaveConfig, SaveRequest, SaveTarget},
 };
 use crate::{
-    cache::{self, Store},
-    delta_fifo::{self, DeltaFifo},
-    reflector::{self, Report},
-    source::{BoxError, Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
-    subscription::Hub,
+    boxed::BoxError,
+    cache::{Store, StoreBuilder},
+    ingest::Ingest,
+    object::Storage,
+    reflector::{Backoff, Config, Report, Strategy},
+    source::{Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
+    subscription::Broadcaster,
 };
 use kube_client::Client;
-use kube_core::{ClusterResourceScope, Resource};
-use kube_informer_wire::{ManagedFields, ShardField, ShardSelector};
-use serde::de::DeserializeOwned;
-use std::{any::TypeId, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
+use kube_core::Resource;
+use kube_informer_wire::{FieldSelector, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector};
+use serde::{Serialize, de::DeserializeOwned};
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
-/// Makes an [`Informer`]. Nothing is asked of a server before [`start`](Self::start).
+/// Configures an [`Informer`]. No request is sent before [`start`](Self::start).
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, Storage};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let pods = Informer::<Pod>::builder(server.client())
+///     .namespaces(["web", "batch"])
+///     .labels("tier=front")
+///     .index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
+///     .storage(Storage::Encoded)
+///     .start()?;
+/// pods.synced().await?;
+/// # Ok(()) }
+/// ```
 #[must_use]
-pub struct Builder<K> {
-    pub(super) origin: Origin<K>,
+pub struct InformerBuilder<K: Resource> {
+    origin: Origin<K>,
     namespaces: Option<Vec<String>>,
-    pub(super) labels: Option<String>,
-    pub(super) fields: Option<String>,
-    pub(super) shard: Option<(u32, u32)>,
+    labels: Option<String>,
+    fields: Option<String>,
+    shard: Option<Shard>,
     encoding: Option<Encoding>,
-    pub(super) managed_fields: ManagedFields,
+    managed_fields: ManagedFields,
     max_object_size: Option<usize>,
-    pub(super) store: cache::Builder<K>,
-    pub(super) fifo: delta_fifo::Builder<K>,
-    config: reflector::Config,
+    store: StoreBuilder<K>,
+    ingest: Ingest<K>,
+    config: Config,
     resync: Duration,
     name: Option<String>,
     on_error: Option<Arc<OnError>>,
     #[cfg(feature = "saved")]
-    pub(super) save: Option<Save>,
-    /// Whose state it is that may be saved.
+    save: Option<Save>,
+    /// The resource that is saved. `None` for a custom source.
     #[cfg(feature = "saved")]
-    pub(super) target: Option<Target>,
+    save_target: Option<SaveTarget>,
+    /// A function of `K` that was set before [`lazy`](Self::lazy), and would be lost.
+    discarded: Option<&'static str>,
 }
 
-/// So many deltas wait to be applied at most.
-const QUEUE: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
+/// Where the objects come from.
+enum Origin<K: Resource> {
+    Server(Server<K>),
+    Source(Arc<dyn ListerWatcher<K>>),
+}
+
+/// A resource of an API server.
+struct Server<K: Resource> {
+    client: Client,
+    kind: Arc<K::DynamicType>,
+    list_watch: NewListWatch<K>,
+}
+
+/// Creates the [`ListWatch`] of one namespace or all, with the decoder of its type.
+type NewListWatch<K> = fn(Client, Option<&str>, &<K as Resource>::DynamicType) -> ListWatch<K>;
+
+/// One of several equal parts of a resource.
+#[derive(Clone, Copy, Debug)]
+struct Shard {
+    index: u32,
+    of: u32,
+}
 
 impl<K: Resource + Send + Sync + 'static> Informer<K> {
-    /// Begins an informer of a kind that Rust knows: a k8s-openapi type, a struct for a custom resource, or
-    /// `PartialObjectMeta<K>` for metadata alone.
-    #[expect(clippy::new_ret_no_self, reason = "an informer begins with what it is to be")]
-    pub fn new(client: Client) -> Builder<K>
+    /// Returns a builder of an informer for a type that is known at compile time: a k8s-openapi type, a struct for a custom
+    /// resource, or `PartialObjectMeta<K>` for metadata only.
+    pub fn builder(client: Client) -> InformerBuilder<K>
     where
         K: DeserializeOwned,
         K::DynamicType: Default + Send + Sync + 'static,
     {
-        Builder::of_server(client, K::DynamicType::default())
+        Self::builder_for(client, K::DynamicType::default())
     }
 
-    /// Begins an informer of a kind that is named while the program runs: `Informer::<DynamicObject>::dynamic(..)`.
-    pub fn dynamic(client: Client, kind: K::DynamicType) -> Builder<K>
+    /// Returns a builder of an informer for a kind that is known at run time:
+    /// `Informer::<DynamicObject>::builder_for(client, api_resource)`.
+    pub fn builder_for(client: Client, kind: K::DynamicType) -> InformerBuilder<K>
     where
         K: DeserializeOwned,
         K::DynamicType: Send + Sync + 'static,
     {
-        Builder::of_server(client, kind)
+        InformerBuilder::for_server(Server { client, kind: Arc::new(kind), list_watch: ListWatch::dynamic })
     }
 
-    /// Begins an informer of any source that can be listed and watched.
-    pub fn of(source: impl ListerWatcher<K> + 'static) -> Builder<K> {
-        Builder::new(Origin::Source(Arc::new(source)))
+    /// Returns a builder of an informer for any source that can be listed and watched.
+    pub fn from_source(source: impl ListerWatcher<K> + 'static) -> InformerBuilder<K> {
+        InformerBuilder::new(Origin::Source(Arc::new(source)))
     }
 }
 
-impl<K: Resource + Send + Sync + 'static> Builder<K> {
+impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     fn new(origin: Origin<K>) -> Self {
         Self {
             origin,
@@ -88,50 +128,39 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             fields: None,
             shard: None,
             encoding: None,
-            managed_fields: ManagedFields::Keep,
+            managed_fields: ManagedFields::Drop,
             max_object_size: None,
             store: Store::builder(),
-            fifo: DeltaFifo::builder().capacity(QUEUE),
-            config: reflector::Config::default(),
+            ingest: Ingest::new(),
+            config: Config::default(),
             resync: Duration::ZERO,
             name: None,
             on_error: None,
             #[cfg(feature = "saved")]
             save: None,
             #[cfg(feature = "saved")]
-            target: None,
+            save_target: None,
+            discarded: None,
         }
     }
 
-    fn of_server(client: Client, kind: K::DynamicType) -> Self
+    fn for_server(server: Server<K>) -> Self
     where
         K: DeserializeOwned,
-        K::DynamicType: Send + Sync + 'static,
     {
-        #[cfg(feature = "saved")]
-        let target = Some(Target::of::<K>(&client, &kind));
-        let origin = Origin::Server(Arc::new(move |namespace: Option<&str>, request: Request| {
-            let source = ListWatch::<K>::dynamic(client.clone(), namespace, &kind);
-            let source = source.labels(request.labels).fields(request.fields).encoding(request.encoding);
-            let source = source.max_object_size(request.max_object_size);
-            Arc::new(match request.managed_fields {
-                ManagedFields::Keep => source,
-                ManagedFields::Drop => source.without_managed_fields(),
-            }) as Arc<dyn ListerWatcher<K>>
-        }));
         Self {
             #[cfg(feature = "saved")]
-            target,
-            ..Self::new(origin)
+            save_target: Some(SaveTarget::new::<K>(&server.client, &server.kind)),
+            ..Self::new(Origin::Server(server))
         }
     }
 
-    /// Only objects of this namespace.
+    /// Restricts the informer to one namespace.
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         self.namespaces([namespace])
     }
 
-    /// Only objects of these namespaces: one watch each, one cache. The default is all namespaces, with one watch.
+    /// Restricts the informer to these namespaces: one watch each, one cache. The default is one watch of all namespaces.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let given = self.namespaces.get_or_insert_default();
         for namespace in namespaces.into_iter().map(Into::into) {
@@ -142,29 +171,30 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
-    /// Only objects with these labels, such as `tier=front,env in (a, b)`. What ceases to match is deleted.
+    /// Restricts the informer to objects with these labels, such as `tier=front,env in (a, b)`. An object that no longer matches is
+    /// deleted from the cache.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.labels = Some(selector.into());
         self
     }
 
-    /// Only objects with these fields, such as `spec.nodeName=node-17`. The server says which fields it knows.
+    /// Restricts the informer to objects with these fields, such as `spec.nodeName=node-17`. The server decides which fields it
+    /// supports.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.fields = Some(selector.into());
         self
     }
 
-    /// Only part number `index`, counted from 0, of `of` parts of about equal size, by the hash of the uid: so `of` replicas
-    /// share the work.
+    /// Restricts the informer to shard `index`, counted from 0, of `of` shards of about equal size, by the hash of the uid.
     ///
-    /// A server that can (`ShardedListAndWatch`, Kubernetes 1.36 and up) sends that part alone; of another, the rest is left
-    /// out here. Every object is in exactly one part.
+    /// A server with the feature `ShardedListAndWatch` (Kubernetes 1.36, alpha) sends that shard alone. The client filters as well, so
+    /// that every object is in exactly one shard with any server.
     pub fn shard(mut self, index: u32, of: u32) -> Self {
-        self.shard = Some((index, of));
+        self.shard = Some(Shard { index, of });
         self
     }
 
-    /// Adds a named index: `function` says under which values an object stands. A running informer takes more
+    /// Adds a named index: `function` returns the values of an object. More can be added while the informer runs
     /// ([`Store::add_index`]).
     pub fn index<F, I, V>(mut self, name: &str, function: F) -> Self
     where
@@ -176,80 +206,105 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self
     }
 
-    /// Changes every object once, before anyone sees it; several run one after the other. See
-    /// [`delta_fifo::Builder::transform`] for what happens when it fails.
-    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
-        self.fifo = self.fifo.transform(transform);
+    /// Adds a function that changes every object before it is stored. Several run one after the other.
+    ///
+    /// It runs once per object, with every [`Storage`]. [`Ingest::transform`] describes what happens when it fails.
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
+    where
+        K: Serialize,
+    {
+        self.ingest = self.ingest.transform(transform);
         self
     }
 
-    /// How many deltas wait to be applied at most: to see in a test what happens when they are too many.
-    #[cfg(any(test, feature = "testing"))]
-    pub fn queue(mut self, deltas: NonZeroUsize) -> Self {
-        self.fifo = self.fifo.capacity(deltas);
+    /// Sets how objects are stored. The default is [`Storage::Decoded`].
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.ingest = self.ingest.storage(storage);
         self
     }
 
-    /// How objects travel: [`Encoding::Auto`], which is protobuf where server and kind have it, unless told otherwise.
+    /// Caches the labels of objects that are not stored [decoded](Storage), so that [`matching`](crate::cache::Store::matching)
+    /// decodes only objects that match, and [`matching_keys`](crate::cache::Store::matching_keys) none. Objects with the same labels
+    /// share them.
+    pub fn cache_labels(mut self) -> Self {
+        self.store = self.store.cache_labels();
+        self
+    }
+
+    /// Caches the labels with these names only. A selector that needs others decodes the objects that the cached labels do not rule
+    /// out.
+    pub fn cache_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.store = self.store.cache_labels_named(names);
+        self
+    }
+
+    /// Sets whether `metadata.managedFields` are kept. The default is [`ManagedFields::Drop`]: they are about half of most objects, and
+    /// are dropped before anything is decoded. An update without them leaves them unchanged on the server.
+    pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
+        self.managed_fields = managed_fields;
+        self
+    }
+
+    /// Sets the encoding that is requested from the server. The default is [`Encoding::Auto`]: protobuf for built-in kinds.
     pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
         self
     }
 
-    /// How many bytes an object may take on the wire; see [`ListWatch::max_object_size`].
+    /// Sets the maximum size of an object on the wire; see [`ListWatch::max_object_size`].
     pub fn max_object_size(mut self, bytes: usize) -> Self {
         self.max_object_size = Some(bytes);
         self
     }
 
-    /// Tells followers everything known again, this often; each may ask for another period. The default is never.
+    /// Sets how often all objects are delivered again to subscribers. Each may ask for another period. The default is never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = period;
         self
     }
 
-    /// How the initial state is asked for.
-    pub fn strategy(mut self, strategy: reflector::Strategy) -> Self {
+    /// Sets how the initial list is requested.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.config.strategy = strategy;
         self
     }
 
-    /// How many objects a page of a list has; zero leaves it to the reflector.
+    /// Sets the number of objects per page of a list. Zero selects the default.
     pub fn page_size(mut self, objects: u64) -> Self {
         self.config.page_size = std::num::NonZeroU64::new(objects);
         self
     }
 
-    /// How long to wait after a failure, and how much longer after each.
-    pub fn backoff(mut self, backoff: reflector::Backoff) -> Self {
+    /// Sets the delays between retries.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.config.backoff = backoff;
         self
     }
 
-    /// Sets what the methods here do not, and what they do to what it says: those that are to count come after it. Its `resync` is not
-    /// used: that of followers is.
-    pub fn config(mut self, config: reflector::Config) -> Self {
+    /// Replaces the whole configuration of the reflector; call it before the other setters. Its `resync` is ignored: resyncs are per
+    /// subscriber.
+    pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// Names the informer, for logs, metrics and reports. The default is the kind of its objects.
+    /// Sets the name for logs, metrics and reports. The default is the kind of the objects.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Hears of every failure that costs a wait or an object. The default is to log it. A watch that merely breaks is opened again
-    /// without a word.
+    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A watch that
+    /// ends and reconnects immediately is not reported.
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.on_error = Some(Arc::new(report));
         self
     }
 
-    /// Checks everything, and starts.
+    /// Builds the informer and starts it.
     ///
     /// # Errors
-    /// [`StartError`] says what is wrong. Nothing has been asked of the server then.
+    /// [`StartError`] if the configuration is invalid. No request has been sent then.
     pub fn start(self) -> Result<Informer<K>, StartError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(StartError::NoRuntime);
@@ -259,47 +314,57 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         Ok(informer)
     }
 
-    /// Checks everything, and makes an informer that does nothing before it is [started](Informer::start). Handlers may
-    /// come already.
+    /// Builds an informer that sends no requests before it is [started](Informer::start). Handlers may be added already.
     ///
     /// # Errors
-    /// [`StartError`] says what is wrong.
+    /// [`StartError`] if the configuration is invalid.
     pub fn build(mut self) -> Result<Informer<K>, StartError> {
-        let mut feeds = self.feeds()?;
-        if let Some((index, of)) = self.shard {
-            let part = ShardSelector::part(ShardField::Uid, index, of);
-            let part = part.map_err(|_| StartError::Shard { index, of })?;
-            let sharded = |source| Arc::new(Sharded::new(source, part.clone())) as Arc<dyn ListerWatcher<K>>;
-            feeds.iter_mut().for_each(|feed| feed.source = sharded(Arc::clone(&feed.source)));
+        if let Some(option) = self.discarded {
+            return Err(StartError::BeforeLazy { option });
         }
-        let resource = feeds[0].source.describe();
+        let mut sources = self.sources()?;
+        if let Some(Shard { index, of }) = self.shard {
+            let shard = ShardSelector::part(ShardField::Uid, index, of);
+            let shard = shard.map_err(|_| StartError::InvalidShard { index, of })?;
+            for spec in &mut sources {
+                spec.source = Arc::new(Sharded::new(Arc::clone(&spec.source), shard.clone()));
+            }
+        }
+        let resource = sources[0].source.describe();
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
         #[cfg(feature = "saved")]
-        let place = self.place(&name)?;
+        let save = self.save_config(&name)?;
         #[cfg(feature = "saved")]
-        if place.is_some() {
-            self.fifo = self.fifo.keep_bytes();
+        if save.is_some() {
+            self.ingest.keep_bytes();
         }
-        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "nothing is restored"))]
-        let (store, mut writer) = self.store.resource(&resource).build()?;
-        let progress = Progress::new(resource.clone(), feeds.iter().map(|feed| feed.namespace.clone()));
-        #[cfg(feature = "saved")]
-        let (folders, restored) =
-            restore(place, &mut feeds, (&self.fifo, &store.tagger()), (&mut writer, &progress))?;
-        let hub = Hub::new(store.clone(), writer, &name, self.resync);
         self.config.resync = Duration::ZERO;
-        let known = store.clone();
-        let fifo = self.fifo.reuse(move |identity| known.same(identity));
-        #[cfg(feature = "compact")]
-        let fifo = fifo.tag_with(store.tagger());
-        let plan = Plan { feeds, fifo, config: self.config, on_error: self.on_error };
-        let body = Body::new(store, hub, progress, (name, resource));
+        let ingest = self.ingest.managed_fields(self.managed_fields);
+        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "only a saved state is written here"))]
+        let (store, mut writer) = self.store.resource(&resource).build()?;
+        let ingest = ingest.known_objects(store.known_objects());
+        let sync = SyncState::new(resource.clone(), sources.iter().map(|source| source.namespace.clone()));
         #[cfg(feature = "saved")]
-        let body = body.saved_in(folders, restored);
-        Ok(Informer::new_handle(Arc::new(body.planned(plan))))
+        let saved = match save {
+            Some(save) => restore(&save, &mut sources, &ingest, &mut writer, &sync)?,
+            None => RestoredCache::default(),
+        };
+        Ok(Informer::new(Inner::new(InformerSpec {
+            broadcaster: Broadcaster::new(store.clone(), writer, &name, self.resync),
+            sync,
+            ingest,
+            name,
+            resource,
+            store,
+            sources,
+            config: self.config,
+            on_error: self.on_error,
+            #[cfg(feature = "saved")]
+            saved,
+        })))
     }
 
-    /// What is asked of the server at `path`, in words that are the same for the same.
+    /// Describes the request to the server at `path`. Two builders with the same description watch the same objects.
     pub(super) fn request(&self, path: &str) -> String {
         let namespaces = self.namespaces.as_ref().map(|namespaces| {
             let mut namespaces = namespaces.clone();
@@ -309,47 +374,45 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         format!("{path} {namespaces:?} {:?} {:?} {:?}", self.labels, self.fields, self.shard)
     }
 
-    /// One source for each namespace, or one for all.
-    fn feeds(&self) -> Result<Vec<Feed<K>>, StartError> {
-        let make = match &self.origin {
-            Origin::Server(make) => make,
-            Origin::Source(source) => return self.own_feed(source),
+    /// Creates one source for each namespace, or one for all.
+    fn sources(&self) -> Result<Vec<SourceSpec<K>>, StartError> {
+        let server = match &self.origin {
+            Origin::Server(server) => server,
+            Origin::Source(source) => {
+                self.check_custom_source()?;
+                return Ok(vec![SourceSpec::new(None, Arc::clone(source))]);
+            }
         };
-        let request = Request {
-            labels: parse(self.labels.as_deref(), |text, cause| StartError::Labels { text, cause })?,
-            fields: parse(self.fields.as_deref(), |text, cause| StartError::Fields { text, cause })?,
-            encoding: self.encoding.unwrap_or_default(),
-            managed_fields: self.managed_fields,
-            max_object_size: self.max_object_size.unwrap_or(MAX_OBJECT_SIZE),
+        let labels: LabelSelector =
+            parse(self.labels.as_deref(), |text, cause| StartError::InvalidLabels { text, cause })?;
+        let fields: FieldSelector =
+            parse(self.fields.as_deref(), |text, cause| StartError::InvalidFields { text, cause })?;
+        let source = |namespace: Option<&str>| {
+            let source = (server.list_watch)(server.client.clone(), namespace, &server.kind)
+                .labels(labels.clone())
+                .fields(fields.clone())
+                .encoding(self.encoding.unwrap_or_default())
+                .managed_fields(self.managed_fields)
+                .max_object_size(self.max_object_size.unwrap_or(MAX_OBJECT_SIZE));
+            SourceSpec::new(namespace.map(str::to_owned), Arc::new(source))
         };
-        let Some(namespaces) = &self.namespaces else {
-            return Ok(vec![Feed {
-                namespace: None,
-                source: make(None, request),
-                restored: None,
-                has_gaps: false,
-            }]);
-        };
-        let feed = |namespace: &String| Feed {
-            namespace: Some(namespace.clone()),
-            source: make(Some(namespace), request.clone()),
-            restored: None,
-            has_gaps: false,
-        };
+        let Some(namespaces) = &self.namespaces else { return Ok(vec![source(None)]) };
         if namespaces.is_empty() {
             return Err(StartError::NoNamespace);
         }
         if let Some(name) = namespaces.iter().find(|name| !is_namespace(name)) {
-            return Err(StartError::Namespace { name: name.clone() });
+            return Err(StartError::InvalidNamespace { name: name.clone() });
         }
-        if TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>() {
-            return Err(StartError::ClusterScoped { resource: feed(&namespaces[0]).source.describe() });
+        // The path of a cluster-scoped kind has no namespace.
+        if K::url_path(&server.kind, Some("name")) == K::url_path(&server.kind, None) {
+            return Err(StartError::ClusterScoped { resource: source(None).source.describe() });
         }
-        Ok(namespaces.iter().map(feed).collect())
+        Ok(namespaces.iter().map(|name| source(Some(name))).collect())
     }
 
-    fn own_feed(&self, source: &Arc<dyn ListerWatcher<K>>) -> Result<Vec<Feed<K>>, StartError> {
-        let given = [
+    /// Checks that no option was set that only applies to a server.
+    fn check_custom_source(&self) -> Result<(), StartError> {
+        let options = [
             ("namespaces", self.namespaces.is_some()),
             ("labels", self.labels.is_some()),
             ("fields", self.fields.is_some()),
@@ -358,21 +421,155 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
             #[cfg(feature = "saved")]
             ("save_to", self.save.is_some()),
         ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
+        match options.into_iter().find(|(_, is_set)| *is_set) {
             Some((option, _)) => Err(StartError::NotForSource { option }),
-            None => Ok(vec![Feed {
-                namespace: None,
-                source: Arc::clone(source),
-                restored: None,
-                has_gaps: false,
-            }]),
+            None => Ok(()),
         }
     }
 }
 
-impl<K> fmt::Debug for Builder<K> {
+/// Lazily decoded objects.
+impl<K> InformerBuilder<K>
+where
+    K: Resource + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Send + Sync + 'static,
+{
+    /// Stores objects as the server sent them, and yields [`Lazy<K>`]: parts of it are read without decoding the rest. Call this before
+    /// indexes and transforms are added, since these are then functions of `Lazy<K>`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::{Informer, Lazy};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let pods: Informer<Lazy<Pod>> = Informer::<Pod>::builder(server.client())
+    ///     .lazy()
+    ///     .index("node", |pod: &Lazy<Pod>| pod.read::<String>("/spec/nodeName").ok().flatten())
+    ///     .start()?;
+    /// pods.synced().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn lazy(self) -> InformerBuilder<Lazy<K>> {
+        let discarded = match &self.origin {
+            Origin::Source(_) => Some("from_source"),
+            Origin::Server(_) if self.store.has_indexes() => Some("index"),
+            Origin::Server(_) if self.ingest.has_transform() => Some("transform"),
+            Origin::Server(_) => None,
+        };
+        let builder = match self.origin {
+            Origin::Server(Server { client, kind, .. }) => {
+                InformerBuilder::for_server(Server { client, kind, list_watch: ListWatch::lazy })
+            }
+            Origin::Source(_) => InformerBuilder::new(Origin::Source(Arc::new(NoSource))),
+        };
+        InformerBuilder {
+            discarded,
+            namespaces: self.namespaces,
+            labels: self.labels,
+            fields: self.fields,
+            shard: self.shard,
+            encoding: self.encoding,
+            managed_fields: self.managed_fields,
+            max_object_size: self.max_object_size,
+            config: self.config,
+            resync: self.resync,
+            name: self.name,
+            on_error: self.on_error,
+            #[cfg(feature = "saved")]
+            save: self.save,
+            ..builder
+        }
+    }
+}
+
+#[cfg(feature = "saved")]
+impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
+    /// Saves the cache to a folder, so that the next process starts with it.
+    ///
+    /// When the informer is [built](Self::build), the saved state is readable at once and delivered to subscribers; see
+    /// [`Replay`](crate::subscription::Replay) for those that have it already. After the start, the watch resumes from the version of
+    /// that state, and only changes since then are delivered. If the server no longer has that version, a full list follows, of which
+    /// unchanged objects are not decoded. [`InformerStatus::restored`](super::InformerStatus::restored) has the age of the restored
+    /// state, and whether the cache has caught up with the server; before that the informer
+    /// [has not synced](super::Informer::has_synced).
+    ///
+    /// Changes are written in the background. A process that is killed at any moment leaves a state that the server had. A disk that
+    /// is full or read-only is logged and shown in [`InformerStatus::saving`](super::InformerStatus::saving); the informer continues.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = DevServer::start(); // instead of a cluster
+    /// # let folder = std::env::temp_dir().join(format!("save-to-example-{}", std::process::id()));
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).start()?;
+    /// maps.synced().await?;
+    /// let count = maps.store().len();
+    /// maps.stop();
+    /// maps.stopped().await;
+    ///
+    /// // In the next process, the objects are readable before any request is sent.
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).build()?;
+    /// let restored = maps.status().restored.expect("it was saved");
+    /// assert!(maps.store().len() == count && restored.objects == count && !restored.is_confirmed);
+    /// maps.start();
+    /// maps.synced().await?;
+    /// assert!(maps.status().restored.is_some_and(|restored| restored.is_confirmed));
+    /// # maps.stop(); maps.stopped().await; std::fs::remove_dir_all(&folder)?;
+    /// # Ok(()) }
+    /// ```
+    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
+    pub fn save_to(mut self, save: impl Into<Save>) -> Self {
+        self.save = Some(save.into());
+        self
+    }
+
+    /// How the cache is saved; `None` if it is not.
+    fn save_config(&self, name: &str) -> Result<Option<SaveConfig>, StartError> {
+        let (Some(save), Some(target)) = (&self.save, &self.save_target) else { return Ok(None) };
+        let mut header = target.header.clone();
+        if let Some(labels) = &self.labels {
+            header = header.labels(labels);
+        }
+        if let Some(fields) = &self.fields {
+            header = header.fields(fields);
+        }
+        if let Some(Shard { index, of }) = self.shard {
+            header = header.shard(format!("{index}/{of}"));
+        }
+        let has_transform = self.ingest.has_transform();
+        let format = FormatId::new::<K>(self.managed_fields, has_transform);
+        let request = SaveRequest { header, format, has_transform };
+        SaveConfig::new(name, save.clone(), target, request).map(Some)
+    }
+}
+
+/// Parses a selector.
+fn parse<S, E>(text: Option<&str>, error: fn(String, BoxError) -> StartError) -> Result<S, StartError>
+where
+    S: FromStr<Err = E>,
+    E: Into<BoxError>,
+{
+    let text = text.unwrap_or_default();
+    text.parse().map_err(|cause: E| error(text.to_owned(), cause.into()))
+}
+
+/// Whether this is a valid name of a namespace: a DNS label (RFC 1123).
+fn is_namespace(name: &str) -> bool {
+    let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    matches!(bytes.len(), 1..=63)
+        && bytes.iter().all(|byte| is_alphanumeric(*byte) || *byte == b'-')
+        && [bytes.first(), bytes.last()].into_iter().flatten().all(|byte| is_alphanumeric(*byte))
+}
+
+impl<K: Resource> fmt::Debug for InformerBuilder<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
+        f.debug_struct("InformerBuilder")
             .field("name", &self.name)
             .field("namespaces", &self.namespaces)
             .field("labels", &self.labels)

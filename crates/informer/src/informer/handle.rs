@@ -1,25 +1,26 @@
 //! The handle of an informer.
 
 use super::{
-    inner::Body,
-    status::{Status, StatusWatch},
-    sync::Verdict,
+    inner::Inner,
+    status::{InformerStatus, StatusWatch},
+    sync::SyncResult,
     sync_error::SyncError,
     wait_for_sync::Synced,
 };
 use crate::{
-    cache::Store,
-    source::BoxFuture,
-    subscription::{AddError, EventHandler, Registration, Subscribe, Subscription},
+    boxed::BoxFuture,
+    cache::{IndexConflictError, Lister, Snapshot, Store, UnknownIndexError, WaitError},
+    subscription::{AddHandlerError, EventHandler, Registration, SubscribeOptions, Subscription},
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
-use std::{fmt, ops::Deref, pin::pin, sync::Arc};
+use kube_informer_wire::{KeyRef, ResourceVersion};
+use std::{fmt, pin::pin, sync::Arc};
 
-/// A local, indexed, always-fresh copy of a resource, which any number of followers can follow.
+/// A local, indexed, current copy of a resource, and the events of its changes.
 ///
-/// This is a handle: cheap to clone, and the informer is stopped when the last one is dropped. It reads like the
-/// [`Store`] that it keeps.
+/// This is a handle: cheap to clone. The informer is stopped when the last one is dropped. The most common reads of its
+/// [`store`](Self::store) are methods of the handle as well.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -27,119 +28,122 @@ use std::{fmt, ops::Deref, pin::pin, sync::Arc};
 /// use kube_informer::{Event, Informer};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = DevServer::start(); // in place of a cluster
+/// let server = DevServer::start(); // instead of a cluster
 /// server.churn(Churn::pods(10));
-/// let pods = Informer::<Pod>::new(server.client())
-///     .index("node", |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))
+/// let pods = Informer::<Pod>::builder(server.client())
+///     .index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
 ///     .start()?;
 /// pods.synced().await?;
 /// assert_eq!(pods.len(), 10);
 ///
 /// let mut events = pods.subscribe();
 /// while let Some(event) = events.next().await {
-///     match event {
-///         Event::Added { object, initial } => println!("{:?} is there, initially: {initial}", object.metadata.name),
-///         Event::Updated { old, new } => println!("{:?} became {:?}", old.status, new.status),
-///         Event::Deleted { last_known, .. } => println!("{:?} is gone", last_known.metadata.name),
+///     match &event {
+///         Event::Added { key, phase, .. } => println!("{key} was added ({phase:?})"),
+///         Event::Updated { key, old, new, .. } => println!("{key}: {:?} -> {:?}", old.get().status, new.get().status),
+///         Event::Deleted { key, .. } => println!("{key} was deleted"),
+///         _ => {}
 ///     }
 /// #   if events.registration().depth() == 0 { break; }
 /// }
-/// pods.stop().await;
+/// pods.stop();
+/// pods.stopped().await;
 /// # Ok(()) }
 /// ```
 pub struct Informer<K> {
-    body: Arc<Body<K>>,
-    keeper: Arc<Keeper<K>>,
+    inner: Arc<Inner<K>>,
+    _stop_on_drop: Arc<StopOnDrop<K>>,
 }
 
-/// Stops the informer when the last handle goes.
-struct Keeper<K>(Arc<Body<K>>);
+/// Stops the informer when the last handle is dropped.
+struct StopOnDrop<K>(Arc<Inner<K>>);
 
-impl<K> Drop for Keeper<K> {
+impl<K> Drop for StopOnDrop<K> {
     fn drop(&mut self) {
-        self.0.shut();
+        self.0.stop();
     }
 }
 
 impl<K: Resource + Send + Sync + 'static> Informer<K> {
-    pub(super) fn new_handle(body: Arc<Body<K>>) -> Self {
-        Self { keeper: Arc::new(Keeper(Arc::clone(&body))), body }
+    pub(super) fn new(inner: Inner<K>) -> Self {
+        let inner = Arc::new(inner);
+        Self { _stop_on_drop: Arc::new(StopOnDrop(Arc::clone(&inner))), inner }
     }
 
-    /// Starts an informer that was [built](super::Builder::build), within a tokio runtime. One that runs already, or was stopped,
-    /// is left as it is.
+    /// Starts an informer that was [built](super::InformerBuilder::build). Does nothing if it was started or stopped before.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(&self) {
-        if !self.body.start() {
-            tracing::warn!(informer = self.body.name, "informer was started or stopped before");
+        if !self.inner.start() {
+            tracing::warn!(informer = self.inner.name, "informer was started or stopped before");
         }
     }
 
-    /// Where it stands.
+    /// Returns the current status.
     #[must_use]
-    pub fn status(&self) -> Status {
-        self.body.status()
+    pub fn status(&self) -> InformerStatus {
+        self.inner.status()
     }
 
-    /// Follows where it stands.
+    /// Watches the status.
     #[must_use]
     pub fn watch_status(&self) -> StatusWatch {
-        let body = Arc::clone(&self.body);
+        let inner = Arc::clone(&self.inner);
         StatusWatch {
-            read: Arc::new(move || body.status()),
-            milestones: self.body.milestones.subscribe(),
-            sources: self.body.sources.iter().map(|(_, status, _)| status.clone()).collect(),
+            read: Arc::new(move || inner.status()),
+            times: self.inner.times.subscribe(),
+            sources: self.inner.sources.iter().map(|source| source.status.clone()).collect(),
         }
     }
 
-    /// Follows it as a stream: what there is, then what happens. Once it is stopped, the stream is at its end.
+    /// Subscribes with the default options: to the objects that exist, then to changes. The stream ends when the informer is stopped.
     #[must_use]
     pub fn subscribe(&self) -> Subscription<K> {
-        self.subscribe_with(Subscribe::new())
+        self.subscribe_with(SubscribeOptions::new())
     }
 
-    /// Follows it as a stream, in the way asked for.
+    /// Subscribes with these options.
     #[must_use]
-    pub fn subscribe_with(&self, options: Subscribe<K>) -> Subscription<K> {
-        self.body.hub.subscribe(options)
+    pub fn subscribe_with(&self, options: SubscribeOptions<K>) -> Subscription<K> {
+        self.inner.broadcaster.subscribe(options)
     }
 
-    /// Follows it with a callback: what there is, then what happens. It goes on until it is
-    /// [removed](Registration::remove) or the informer is stopped.
+    /// Adds a handler with the default options. It runs in a task of its own until it is [removed](Registration::remove) or the informer
+    /// is stopped.
     ///
-    /// A handler that holds a handle of its informer keeps it from ending when the others are dropped; let it hold the
-    /// [store](Self::store).
+    /// A handler that owns a handle of its informer keeps the informer running after all others are dropped; give it the
+    /// [store](Self::store) instead.
     ///
     /// # Errors
-    /// [`AddError`] if the informer has been stopped, or this is not within a tokio runtime.
-    pub fn add_handler(&self, handler: impl EventHandler<K>) -> Result<Registration<K>, AddError> {
-        self.add_handler_with(handler, Subscribe::new())
+    /// [`AddHandlerError`] if the informer has been stopped, or outside of a tokio runtime.
+    pub fn add_handler(&self, handler: impl EventHandler<K>) -> Result<Registration<K>, AddHandlerError> {
+        self.add_handler_with(handler, SubscribeOptions::new())
     }
 
-    /// Follows it with a callback, in the way asked for.
+    /// Adds a handler with these options.
     ///
     /// # Errors
-    /// [`AddError`] if the informer has been stopped, or this is not within a tokio runtime.
+    /// [`AddHandlerError`] if the informer has been stopped, or outside of a tokio runtime.
     pub fn add_handler_with(
         &self,
         handler: impl EventHandler<K>,
-        options: Subscribe<K>,
-    ) -> Result<Registration<K>, AddError> {
-        self.body.hub.attach(handler, options, &self.body.tasks)
+        options: SubscribeOptions<K>,
+    ) -> Result<Registration<K>, AddHandlerError> {
+        self.inner.broadcaster.add_handler(handler, options, &self.inner.tasks)
     }
 
-    /// Tells followers what did not happen, to see what a handler makes of it. The cache stays as it is.
+    /// Delivers events to subscribers that did not happen, to test handlers. The cache does not change.
     #[cfg(any(test, feature = "testing"))]
-    pub fn pretend(&self, events: impl IntoIterator<Item = crate::event::Event<K>>) {
-        self.body.hub.pretend(events);
+    #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+    pub fn inject(&self, events: impl IntoIterator<Item = crate::event::Event<K>>) {
+        self.inner.broadcaster.inject(events);
     }
 
-    /// How many tasks of it run: one for each source, one for each handler, and one that resyncs.
+    /// The number of running tasks: one for each source, one for each handler, and one for resyncs.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        self.body.tasks.len()
+        self.inner.tasks.len()
     }
 }
 
@@ -147,22 +151,22 @@ impl<K: Send + Sync + 'static> Informer<K> {
     /// Waits until the cache is complete.
     ///
     /// # Errors
-    /// [`SyncError`] if the server says no, if objects could not be read, or if it was stopped. The informer goes on asking
-    /// all the same, and what this says later may differ.
+    /// [`SyncError`] if the server refuses the list, if objects were skipped, or if the informer was stopped. Except after a stop, the
+    /// informer keeps retrying, and a later call may succeed.
     pub fn synced(&self) -> impl Future<Output = Result<(), SyncError>> + Send + 'static + use<K> {
-        let body = Arc::clone(&self.body);
+        let inner = Arc::clone(&self.inner);
         async move {
             loop {
-                let mut changed = pin!(body.progress.changed());
+                let mut changed = pin!(inner.sync.changed());
                 changed.as_mut().enable();
-                let is_stopped = body.hub.is_closed();
-                match body.progress.verdict() {
-                    Verdict::Synced => return Ok(()),
-                    Verdict::Failed(error) => return Err(error),
-                    Verdict::Pending if is_stopped => {
-                        return Err(SyncError::Stopped { resource: body.resource.clone() });
+                let is_stopped = inner.broadcaster.is_closed();
+                match inner.sync.result() {
+                    SyncResult::Synced => return Ok(()),
+                    SyncResult::Failed(error) => return Err(error),
+                    SyncResult::Pending if is_stopped => {
+                        return Err(SyncError::Stopped { resource: inner.resource.clone() });
                     }
-                    Verdict::Pending => changed.await,
+                    SyncResult::Pending => changed.await,
                 }
             }
         }
@@ -170,70 +174,138 @@ impl<K: Send + Sync + 'static> Informer<K> {
 }
 
 impl<K> Informer<K> {
-    /// The name it was given, or what kind its objects are of.
+    /// The name that was configured, or the kind of the objects.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.body.name
+        &self.inner.name
     }
 
-    /// The cache, to hand to those who only read. It stays readable when the informer is stopped, and is not kept up to
-    /// date then.
+    /// The cache. It stays readable after the informer is stopped, without further updates.
     #[must_use]
     pub fn store(&self) -> &Store<K> {
-        &self.body.store
+        &self.inner.store
     }
 
     /// Whether both are handles of one informer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.body, &other.body)
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Whether the cache has been complete.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.body.progress.is_complete()
+        self.inner.sync.is_complete()
     }
 
-    /// Whether it was started, also if it was stopped since.
+    /// Whether it was started; also true after it was stopped.
     #[must_use]
     pub fn has_started(&self) -> bool {
-        self.body.milestones.borrow().started.is_some()
+        self.inner.times.borrow().started.is_some()
     }
 
     /// Whether it was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.body.hub.is_closed()
+        self.inner.broadcaster.is_closed()
     }
 
-    /// Stops it, at once. Await what this returns to wait until nothing of it runs any longer: handlers finish with the
-    /// event they are at. Do not await it within a handler.
-    pub fn stop(&self) -> impl Future<Output = ()> + Send + 'static + use<K> {
-        self.body.shut();
-        let tasks = self.body.tasks.clone();
+    /// Stops the informer. [`stopped`](Self::stopped) waits until its tasks have ended.
+    pub fn stop(&self) {
+        self.inner.stop();
+    }
+
+    /// Waits until the informer was stopped and its tasks have ended: handlers finish the event that they are handling. Do not await
+    /// this in a handler.
+    pub fn stopped(&self) -> impl Future<Output = ()> + Send + 'static + use<K> {
+        let tasks = self.inner.tasks.clone();
         async move { tasks.wait().await }
     }
 }
 
-impl<K> Deref for Informer<K> {
-    type Target = Store<K>;
+/// Common reads of the [`store`](Self::store).
+impl<K> Informer<K> {
+    /// Returns the object with this key; see [`Store::get`].
+    pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
+        self.store().get(key)
+    }
 
-    fn deref(&self) -> &Store<K> {
-        &self.body.store
+    /// The number of objects.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.store().len()
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.store().is_empty()
+    }
+
+    /// Returns all objects, in no particular order.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<K>> {
+        self.store().list()
+    }
+
+    /// Returns the objects with this value in an index; see [`Store::by_index`].
+    ///
+    /// # Errors
+    /// [`UnknownIndexError`] if there is no such index.
+    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndexError> {
+        self.store().by_index(index, value)
+    }
+
+    /// Adds an index; see [`Store::add_index`].
+    ///
+    /// # Errors
+    /// [`IndexConflictError`] if there is an index with this name.
+    pub fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflictError>
+    where
+        F: Fn(&K) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+        V: AsRef<str>,
+    {
+        self.store().add_index(name, function)
+    }
+
+    /// Returns a lister; see [`Store::lister`].
+    #[must_use]
+    pub fn lister(&self) -> Lister<K> {
+        self.store().lister()
+    }
+
+    /// Returns the state of this moment; see [`Store::snapshot`].
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot<K>> {
+        self.store().snapshot()
+    }
+
+    /// The version of the cache; see [`Store::version`].
+    #[must_use]
+    pub fn version(&self) -> Option<ResourceVersion> {
+        self.store().version()
+    }
+
+    /// Waits until the cache has this version; see [`Store::wait_for`].
+    ///
+    /// # Errors
+    /// [`WaitError`] if the informer is stopped first, or the versions cannot be compared.
+    pub async fn wait_for(&self, version: &ResourceVersion) -> Result<(), WaitError> {
+        self.store().wait_for(version).await
     }
 }
 
 impl<K: Resource + Send + Sync + 'static> Synced for Informer<K> {
     fn name(&self) -> String {
-        self.body.name.clone()
+        self.inner.name.clone()
     }
 
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {
         Self::synced(self).boxed()
     }
 
-    fn trouble(&self) -> Option<String> {
+    fn blocked_on(&self) -> Option<String> {
         if self.has_started() { self.status().last_error } else { Some("it was not started".to_owned()) }
     }
 }
@@ -244,26 +316,30 @@ impl<K: Send + Sync + 'static> Synced for Registration<K> {
     }
 
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {
-        let (settled, name) = (self.settled(), Self::name(self).to_owned());
-        async move { if settled.await { Ok(()) } else { Err(SyncError::Stopped { resource: name }) } }.boxed()
+        let registration = self.clone();
+        async move {
+            let resource = registration.name().to_owned();
+            if registration.wait_for_sync().await { Ok(()) } else { Err(SyncError::Stopped { resource }) }
+        }
+        .boxed()
     }
 
-    fn trouble(&self) -> Option<String> {
+    fn blocked_on(&self) -> Option<String> {
         (self.depth() > 0).then(|| format!("{} events have not been handled", self.depth()))
     }
 }
 
 impl<K> Clone for Informer<K> {
     fn clone(&self) -> Self {
-        Self { body: Arc::clone(&self.body), keeper: Arc::clone(&self.keeper) }
+        Self { inner: Arc::clone(&self.inner), _stop_on_drop: Arc::clone(&self._stop_on_drop) }
     }
 }
 
 impl<K> fmt::Debug for Informer<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Informer")
-            .field("name", &self.body.name)
-            .field("store", &self.body.store)
+            .field("name", &self.inner.name)
+            .field("store", &self.inner.store)
             .finish_non_exhaustive()
     }
 }

@@ -1,12 +1,12 @@
-//! One informer for each thing that is followed, however many follow it.
+//! Shares informers: one for each resource, namespace and selector.
 
 use super::{
-    builder::Builder,
+    builder::InformerBuilder,
     handle::Informer,
     start_error::StartError,
-    wait_for_sync::{NotSynced, Synced, synced_all},
+    wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
 };
-use crate::source::BoxFuture;
+use crate::{boxed::BoxFuture, cache::Snapshot};
 use futures_util::{FutureExt, future::join_all};
 use kube_client::Client;
 use kube_core::Resource;
@@ -19,11 +19,11 @@ use std::{
     time::Duration,
 };
 
-/// Hands out informers so that each thing is followed once: client-go's `SharedInformerFactory`.
+/// A registry of shared informers: client-go's `SharedInformerFactory`.
 ///
-/// Asking for the same type, resource, namespaces and selectors gives the same informer. What is new begins with
-/// [`start`](Self::start). Cheap to clone; informers handed out are kept until they are [forgotten](Self::forget) or all
-/// are [stopped](Self::stop).
+/// Two calls with the same type, resource, namespaces and selectors return the same informer. New informers send no requests before
+/// [`start`](Self::start). The handle is cheap to clone. Informers are kept until they are [removed](Self::remove) or all are
+/// [stopped](Self::stop).
 ///
 /// ```
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
@@ -34,12 +34,13 @@ use std::{
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = DevServer::start();
 /// let informers = Informers::new(server.client());
-/// let pods = informers.of::<Pod>()?;
+/// let pods = informers.get::<Pod>()?;
 /// let web = informers.with::<Deployment>((), |builder| builder.namespace("web"))?;
 /// informers.start();
 /// informers.synced(Duration::from_secs(10)).await?;
 /// assert!(pods.has_synced() && web.has_synced());
-/// informers.stop().await;
+/// informers.stop();
+/// informers.stopped().await;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -60,19 +61,20 @@ struct State {
     is_stopped: bool,
 }
 
-/// What makes two informers the same: the type, and what is asked of the server.
+/// Identifies an informer: by the type, and by the request to the server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Identity {
     kind: TypeId,
     request: String,
 }
 
-/// An informer of whatever type.
+/// An informer of any type.
 trait Shared: Synced + Any {
     fn start(&self);
     fn has_started(&self) -> bool;
     fn is_stopped(&self) -> bool;
-    fn stop(&self) -> BoxFuture<'static, ()>;
+    fn stop(&self);
+    fn stopped(&self) -> BoxFuture<'static, ()>;
 }
 
 impl<K: Resource + Send + Sync + 'static> Shared for Informer<K> {
@@ -88,34 +90,38 @@ impl<K: Resource + Send + Sync + 'static> Shared for Informer<K> {
         Self::is_stopped(self)
     }
 
-    fn stop(&self) -> BoxFuture<'static, ()> {
-        Self::stop(self).boxed()
+    fn stop(&self) {
+        Self::stop(self);
+    }
+
+    fn stopped(&self) -> BoxFuture<'static, ()> {
+        Self::stopped(self).boxed()
     }
 }
 
 impl Informers {
-    /// Informers of the server that this client reaches.
+    /// Creates a registry of informers that use this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::with_resync(client, Duration::ZERO)
     }
 
-    /// Informers that tell their followers everything again this often, unless told otherwise.
+    /// Creates a registry of informers that resync with this period by default.
     #[must_use]
     pub fn with_resync(client: Client, period: Duration) -> Self {
         Self { inner: Arc::new(Inner { client, resync: period, state: Mutex::default() }) }
     }
 
-    /// Sets how often informers of one type tell everything again, for those that are asked for from now on.
+    /// Sets the resync period of informers of one type that are created from now on.
     pub fn set_resync<K: 'static>(&self, period: Duration) {
         self.state().resyncs.insert(TypeId::of::<K>(), period);
     }
 
-    /// The informer of a type, in all namespaces.
+    /// Returns the informer of a type in all namespaces.
     ///
     /// # Errors
     /// [`StartError`].
-    pub fn of<K>(&self) -> Result<Informer<K>, StartError>
+    pub fn get<K>(&self) -> Result<Informer<K>, StartError>
     where
         K: Resource + DeserializeOwned + Send + Sync + 'static,
         K::DynamicType: Default + Send + Sync + 'static,
@@ -123,18 +129,18 @@ impl Informers {
         self.with(K::DynamicType::default(), |builder| builder)
     }
 
-    /// The informer of a kind, as `configure` makes it. For a typed kind, `kind` is `()`; for a `DynamicObject` it is its
+    /// Returns the informer that `configure` describes. For a typed kind, `kind` is `()`; for a `DynamicObject` it is the
     /// `ApiResource`.
     ///
-    /// If there is one of the same type, resource, namespaces and selectors, that is returned as it is: whatever else
-    /// `configure` sets is not looked at. Indexes can be [added](crate::cache::Store::add_index) to it.
+    /// If there is one with the same type, resource, namespaces and selectors, it is returned: the other settings of `configure` are
+    /// ignored. Indexes can be [added](crate::cache::Store::add_index) to it.
     ///
     /// # Errors
-    /// [`StartError`] if what `configure` made cannot be.
+    /// [`StartError`] if the configuration is invalid.
     pub fn with<K>(
         &self,
         kind: K::DynamicType,
-        configure: impl FnOnce(Builder<K>) -> Builder<K>,
+        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Result<Informer<K>, StartError>
     where
         K: Resource + DeserializeOwned + Send + Sync + 'static,
@@ -142,7 +148,7 @@ impl Informers {
     {
         let path = K::url_path(&kind, None);
         let period = self.state().resyncs.get(&TypeId::of::<K>()).copied().unwrap_or(self.inner.resync);
-        let builder = configure(Informer::dynamic(self.inner.client.clone(), kind).resync(period));
+        let builder = configure(Informer::builder_for(self.inner.client.clone(), kind).resync(period));
         let identity = Identity { kind: TypeId::of::<K>(), request: builder.request(&path) };
         let mut state = self.state();
         if let Some(known) = state.informers.get(&identity).filter(|known| !known.is_stopped()) {
@@ -152,15 +158,14 @@ impl Informers {
         }
         let informer = builder.build()?;
         if state.is_stopped {
-            drop(informer.stop());
+            informer.stop();
         } else {
             state.informers.insert(identity, Arc::new(informer.clone()));
         }
         Ok(informer)
     }
 
-    /// Starts those that were asked for since the last time, within a tokio runtime. After [`stop`](Self::stop) this does
-    /// nothing.
+    /// Starts the informers that were created since the last call. After [`stop`](Self::stop) this does nothing.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -170,43 +175,47 @@ impl Informers {
         state.informers.values().filter(is_new).for_each(|informer| informer.start());
     }
 
-    /// Waits until all that have been started have synced, for so long at most.
+    /// Waits until all started informers have synced, at most for `timeout`.
     ///
     /// # Errors
-    /// [`NotSynced`] names each that has not, and why.
-    pub async fn synced(&self, within: Duration) -> Result<(), NotSynced> {
+    /// [`NotSyncedError`] names those that have not synced, with the reasons.
+    pub async fn synced(&self, timeout: Duration) -> Result<(), NotSyncedError> {
         let started: Vec<_> =
             self.state().informers.values().filter(|one| one.has_started()).cloned().collect();
-        synced_all(started.iter().map(|informer| &**informer as &dyn Synced), within).await
+        wait_for_sync(started.iter().map(|informer| &**informer as &dyn Synced), timeout).await
     }
 
-    /// Stops one, and forgets it: who asks for it again gets a new one.
-    pub async fn forget<K: Resource + Send + Sync + 'static>(&self, informer: &Informer<K>) {
+    /// Stops an informer, waits for its end, and removes it: the next call for it creates a new one.
+    pub async fn remove<K: Resource + Send + Sync + 'static>(&self, informer: &Informer<K>) {
         let is_it = |known: &Arc<dyn Shared>| {
             let known: &dyn Any = &**known;
             known.downcast_ref::<Informer<K>>().is_some_and(|known| known.is_same(informer))
         };
         self.state().informers.retain(|_, known| !is_it(known));
-        informer.stop().await;
+        informer.stop();
+        informer.stopped().await;
     }
 
-    /// Stops all, and waits until nothing of them runs any longer. What is asked for afterwards is stopped from the start.
-    pub async fn stop(&self) {
-        let all: Vec<_> = {
-            let mut state = self.state();
-            state.is_stopped = true;
-            state.informers.drain().map(|(_, informer)| informer).collect()
-        };
-        join_all(all.iter().map(|informer| informer.stop())).await;
+    /// Stops all informers. Those that are created afterwards are stopped from the start.
+    pub fn stop(&self) {
+        let mut state = self.state();
+        state.is_stopped = true;
+        state.informers.values().for_each(|informer| informer.stop());
     }
 
-    /// How many there are.
+    /// Waits until all informers were stopped and their tasks have ended.
+    pub async fn stopped(&self) {
+        let all: Vec<_> = self.state().informers.values().map(|informer| informer.stopped()).collect();
+        join_all(all).await;
+    }
+
+    /// The number of informers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.state().informers.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no informers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

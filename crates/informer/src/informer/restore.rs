@@ -1,68 +1,88 @@
 //! Fills a cache with what an earlier process saved.
 
 use super::{
-    inner::Feed,
-    save::{Folders, Opened, Place, State, open},
+    inner::SourceSpec,
+    save::{Opened, SaveConfig, SavedState, Savers, open},
     start_error::StartError,
-    status::Restored,
-    sync::Progress,
+    status::RestoredState,
+    sync::SyncState,
 };
 use crate::{
     cache::Writer,
-    codec::Packed,
-    delta_fifo,
-    object::Object,
+    ingest::{Ingest, KnownObjects},
+    object::{IndexValues, Object, encoded::EncodedObject},
     parallel::each,
-    tags::{Tagger, Tags},
 };
 use kube_core::Resource;
 use kube_informer_wire::Key;
 use std::iter::repeat_with;
 
-/// Opens the folder of each source, and puts what is there into the cache.
-///
-/// # Errors
-/// [`StartError`] if a folder cannot be had, or holds something else.
-pub(super) fn restore<K: Resource + Send + Sync + 'static>(
-    place: Option<Place>,
-    feeds: &mut [Feed<K>],
-    (fifo, tagger): (&delta_fifo::Builder<K>, &Tagger<K>),
-    (writer, progress): (&mut Writer<K>, &Progress),
-) -> Result<(Folders<K>, Option<Restored>), StartError> {
-    let Some(place) = place else { return Ok((Folders::default(), None)) };
-    let (mut folders, mut restored) = (Folders::new(&place), None);
-    let mut edit = writer.edit();
-    for (number, feed) in feeds.iter_mut().enumerate() {
-        let decoder = feed.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
-        let unpacker = fifo.unpacker(decoder).expect("bytes are kept where they are saved");
-        let Opened { saver, failure, state } = open(&place, feed.namespace.as_deref(), unpacker)?;
-        folders.add(saver, failure);
-        let Some(State { objects, version, has_gaps, age }) = state else { continue };
-        let sum = restored.get_or_insert(Restored { objects: 0, age, is_confirmed: false });
-        (sum.objects, sum.age) = (sum.objects + objects.len(), sum.age.max(age));
-        let tags = tags_of(&objects, tagger).into_iter().chain(repeat_with(|| None));
-        edit.fill_with(objects.into_iter().zip(tags).map(|((key, packed), tags)| {
-            (key.clone(), Object::packed(key, packed, None, tags.map(Box::new)))
-        }));
-        if let Some(version) = progress.moved(number, Some(version.clone())) {
-            edit.set_version(version);
-        }
-        (feed.restored, feed.has_gaps) = (Some(version), has_gaps);
-    }
-    drop(edit);
-    Ok((folders, restored))
+/// The restored state of an informer, and where the cache is saved.
+pub(super) struct RestoredCache<K> {
+    pub(super) savers: Savers<K>,
+    /// `None` if nothing was restored.
+    pub(super) restored: Option<RestoredState>,
 }
 
-/// The tags of objects that are not kept decoded, found on all cores; nothing where none are to be known.
-fn tags_of<K: Resource + Send + Sync>(objects: &[(Key, Packed<K>)], tagger: &Tagger<K>) -> Vec<Option<Tags>> {
-    if tagger.labels.is_none() && !(tagger.looks)() {
+/// Opens the folder of each source, and adds what was saved there to the cache.
+///
+/// # Errors
+/// [`StartError`] if a folder is in use, or holds the cache of another resource.
+pub(super) fn restore<K: Resource + Send + Sync + 'static>(
+    save: &SaveConfig,
+    sources: &mut [SourceSpec<K>],
+    ingest: &Ingest<K>,
+    writer: &mut Writer<K>,
+    sync: &SyncState,
+) -> Result<RestoredCache<K>, StartError> {
+    let known = writer.known_objects();
+    let mut cache = RestoredCache { savers: Savers::new(save), restored: None };
+    let mut edit = writer.edit();
+    for (number, source) in sources.iter_mut().enumerate() {
+        let decoder = source.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
+        let restorer = ingest.restorer(decoder).expect("bytes are kept for saving");
+        let Opened { saver, failure, state } = open(save, source.namespace.as_deref(), restorer)?;
+        cache.savers.add(saver, failure);
+        let Some(SavedState { objects, version, has_gaps, age }) = state else { continue };
+        let restored = cache.restored.get_or_insert(RestoredState { objects: 0, age, is_confirmed: false });
+        restored.objects += objects.len();
+        restored.age = restored.age.max(age);
+        let values = index_values(&objects, &*known).into_iter().chain(repeat_with(|| None));
+        edit.fill_with(objects.into_iter().zip(values).map(|((key, encoded), values)| {
+            (key, Object::encoded(encoded, None, values.map(Box::new)))
+        }));
+        if let Some(version) = sync.version_reached(number, Some(version.clone())) {
+            edit.set_version(version);
+        }
+        source.restored = Some(version);
+        source.has_gaps = has_gaps;
+    }
+    drop(edit);
+    Ok(cache)
+}
+
+/// Computes the index values of encoded objects, on all cores. Empty if there are no indexes and no cached labels.
+fn index_values<K: Resource + Send + Sync>(
+    objects: &[(Key, EncodedObject<K>)],
+    known: &dyn KnownObjects<K>,
+) -> Vec<Option<IndexValues>> {
+    let (has_functions, caches_labels) = (known.has_index_functions(), known.caches_labels());
+    if !has_functions && !caches_labels {
         return Vec::new();
     }
-    let one = |(key, packed): &(Key, Packed<K>)| match &tagger.labels {
-        _ if packed.stays_decoded() => None,
-        _ if (tagger.looks)() => Some((tagger.tags)(key, &packed.decode())),
-        Some(labels) => Some(packed.with_labels(labels)),
-        None => None,
-    };
-    each(objects, one)
+    each(objects, |(key, encoded): &(Key, EncodedObject<K>)| {
+        if encoded.keeps_decoded() {
+            None
+        } else if has_functions {
+            Some(known.index_values(key, &encoded.decode()))
+        } else {
+            Some(encoded.with_labels(|labels| known.label_values(labels)))
+        }
+    })
+}
+
+impl<K> Default for RestoredCache<K> {
+    fn default() -> Self {
+        Self { savers: Savers::default(), restored: None }
+    }
 }

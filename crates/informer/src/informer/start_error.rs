@@ -1,80 +1,87 @@
-//! Why an informer cannot be started.
+//! Why an informer cannot be built.
 
-use crate::{cache::IndexConflict, source::BoxError};
+use crate::{boxed::BoxError, cache::IndexConflictError};
 
-/// Why an informer cannot be started.
+/// Why an informer cannot be built or started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The label selector is none.
-    #[error("label selector {text:?} is not valid")]
+    /// The label selector is invalid.
+    #[error("invalid label selector {text:?}")]
     #[non_exhaustive]
-    Labels {
-        /// What was given.
+    InvalidLabels {
+        /// The selector.
         text: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         cause: BoxError,
     },
-    /// The field selector is none.
-    #[error("field selector {text:?} is not valid")]
+    /// The field selector is invalid.
+    #[error("invalid field selector {text:?}")]
     #[non_exhaustive]
-    Fields {
-        /// What was given.
+    InvalidFields {
+        /// The selector.
         text: String,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         cause: BoxError,
     },
-    /// There is no such part.
-    #[error("there is no part {index} of {of}: parts are counted from 0")]
+    /// The shard does not exist.
+    #[error("invalid shard {index} of {of}: shards are counted from 0")]
     #[non_exhaustive]
-    Shard {
-        /// The part asked for.
+    InvalidShard {
+        /// The shard.
         index: u32,
-        /// How many there are.
+        /// The number of shards.
         of: u32,
     },
-    /// Two indexes have one name.
+    /// Two indexes have the same name.
     #[error(transparent)]
-    Index(#[from] IndexConflict),
-    /// A list of namespaces was given that has none, which would be an informer of nothing.
-    #[error("no namespace was given; leave `namespaces` out for all of them")]
+    Index(#[from] IndexConflictError),
+    /// `namespaces` was called with an empty list.
+    #[error("no namespace was given; omit `namespaces` to watch all of them")]
     NoNamespace,
-    /// A namespace cannot be one.
-    #[error("{name:?} is not a name of a namespace")]
+    /// The name of a namespace is invalid.
+    #[error("invalid namespace name {name:?}")]
     #[non_exhaustive]
-    Namespace {
-        /// What was given.
+    InvalidNamespace {
+        /// The name.
         name: String,
     },
     /// The kind has no namespaces.
-    #[error("{resource} is cluster-scoped, so it cannot be followed by namespace")]
+    #[error("{resource} is cluster-scoped; omit `namespaces`")]
     #[non_exhaustive]
     ClusterScoped {
         /// The kind.
         resource: String,
     },
-    /// Namespaces or selectors were given for a source that is not a server of ours to ask.
-    #[error("`{option}` does not apply to a source of your own; give it to the source")]
+    /// An option was set that only applies to an API server.
+    #[error("`{option}` does not apply to a custom source; configure the source instead")]
     #[non_exhaustive]
     NotForSource {
-        /// What was given.
+        /// The option.
         option: &'static str,
     },
-    /// `Secret`s were to be saved, and not by name.
+    /// An option was set before `lazy`, which changes the type of the objects.
+    #[error("`{option}` was called before `lazy`; call `lazy` first")]
+    #[non_exhaustive]
+    BeforeLazy {
+        /// The option.
+        option: &'static str,
+    },
+    /// Secrets are saved only on request.
     #[cfg(feature = "saved")]
-    #[error("secrets are not saved unless that is asked for: say `Save::secrets`, or leave `save_to` out")]
+    #[error("secrets are not saved by default: call `Save::secrets`, or omit `save_to`")]
     SecretsNotSaved,
-    /// There is a transform, and nothing to tell it from another.
+    /// A cache with a transform is saved under the name of the transform.
     #[cfg(feature = "saved")]
-    #[error("a cache with a transform is saved under the name of that: give it one with `Save::transform`")]
+    #[error("a transform needs a name to be saved: call `Save::transform`")]
     UnnamedTransform,
-    /// What is saved is of something else, or the folder cannot be had.
+    /// The folder is in use, or holds the cache of another resource.
     #[cfg(feature = "saved")]
     #[error(transparent)]
     Saved(#[from] kube_informer_saved::OpenError),
-    /// There is no tokio runtime here in which the informer could run.
-    #[error("this is not within a tokio runtime")]
+    /// `start` was called outside of a tokio runtime.
+    #[error("not within a tokio runtime")]
     NoRuntime,
 }

@@ -1,156 +1,156 @@
-//! Where an informer stands.
+//! The status of an informer.
 
-use crate::reflector;
+use crate::reflector::{Counts, ReflectorStatus};
 use futures_util::{FutureExt, future::select_all};
 use kube_informer_wire::ResourceVersion;
 use std::{fmt, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
-/// Where an informer stands.
+/// The status of an informer at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Status {
-    /// What it is about to achieve, or has.
-    pub phase: Phase,
-    /// How many objects the cache holds.
+pub struct InformerStatus {
+    /// What the informer is doing.
+    pub phase: InformerPhase,
+    /// The number of objects in the cache.
     pub objects: usize,
-    /// Up to which version the cache has everything.
+    /// The version of the cache.
     pub version: Option<ResourceVersion>,
-    /// The last failure of any of its reflectors, in words; nothing once all go on.
+    /// The last error, if it has not recovered from it.
     pub last_error: Option<String>,
-    /// What was done so far, over all its reflectors.
-    pub counts: reflector::Counts,
-    /// When what happened.
+    /// The counters of all sources.
+    pub counts: Counts,
+    /// When it was started, synced and last received something.
     pub times: Times,
-    /// Its reflectors: one for each namespace that was asked for, or one for all.
-    pub sources: Vec<Source>,
-    /// Who follows it.
-    pub followers: Vec<FollowerStatus>,
-    /// What an earlier process had saved, if something was restored.
-    pub restored: Option<Restored>,
-    /// How saving goes, if the cache is saved.
-    pub saving: Option<Saving>,
+    /// The status of each source: one for each namespace, or one for all.
+    pub sources: Vec<SourceStatus>,
+    /// The status of each subscriber.
+    pub subscribers: Vec<SubscriberStatus>,
+    /// The state that was restored, if there was one.
+    pub restored: Option<RestoredState>,
+    /// The state of saving, if the cache is saved.
+    pub saving: Option<SaveStatus>,
 }
 
-/// What an earlier process had saved.
+/// A state that an earlier process saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Restored {
-    /// How many objects were restored.
+pub struct RestoredState {
+    /// The number of objects restored.
     pub objects: usize,
-    /// How old that state was when it was restored: how long ago it was last saved. Of several namespaces, that of the oldest.
+    /// The time between the last save and the restore. With several namespaces, the longest.
     pub age: Duration,
-    /// Whether the server has been caught up with since. Until then, the cache is a state that the server once had.
+    /// Whether the cache has caught up with the server since. Until then it is a state that the server once had.
     pub is_confirmed: bool,
 }
 
-/// How saving goes, over all sources.
+/// The state of saving, over all sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Saving {
-    /// Why the last attempt failed, in words, if it did. What was saved before stays.
-    pub failing: Option<String>,
-    /// How many attempts failed.
+pub struct SaveStatus {
+    /// The error of the last attempt, if it failed. What was saved before is kept.
+    pub error: Option<String>,
+    /// The number of failed attempts.
     pub failures: u64,
-    /// How many changes were saved.
+    /// The number of changes saved.
     pub changes: u64,
-    /// How many bytes the files have.
+    /// The size of the files in bytes.
     pub file_bytes: u64,
 }
 
-/// What an informer has achieved.
+/// What an informer is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Phase {
+pub enum InformerPhase {
     /// It has not been started.
     #[default]
     Idle,
-    /// It asks for the first whole state.
+    /// The initial list is not complete.
     Syncing,
-    /// The cache is complete, and follows.
+    /// The cache is complete and follows changes.
     Synced,
     /// It was stopped.
     Stopped,
 }
 
-/// When what happened to an informer.
+/// Milestones of an informer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
     /// When it was started.
     pub started: Option<Instant>,
-    /// When the cache was complete for the first time.
+    /// When the cache was first complete.
     pub synced: Option<Instant>,
-    /// When something last came from the server: a state, a change, a bookmark.
-    pub heard: Option<Instant>,
+    /// When it last received a list, a change or a bookmark.
+    pub received: Option<Instant>,
 }
 
-/// One reflector of an informer.
+/// The status of one source of an informer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Source {
-    /// The namespace that it reflects; nothing where it is all of them.
+pub struct SourceStatus {
+    /// The namespace; `None` for all namespaces.
     pub namespace: Option<String>,
-    /// Where it stands.
-    pub status: reflector::Status,
-    /// Whether it goes on from what an earlier process had saved of it; of several namespaces, one may and another not.
+    /// The status of its reflector.
+    pub status: ReflectorStatus,
+    /// Whether it continues from a restored state.
     pub is_restored: bool,
 }
 
-/// One follower of an informer.
+/// The status of one subscriber of an informer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FollowerStatus {
-    /// Its name.
+pub struct SubscriberStatus {
+    /// The name.
     pub name: String,
-    /// How many events it has not been told.
+    /// The number of events that it has not received.
     pub depth: u64,
-    /// Whether it has handled all that was there when the informer had synced.
+    /// Whether it has handled all objects that existed when the informer had synced.
     pub has_synced: bool,
     /// How often its handler panicked.
     pub panics: u64,
 }
 
-/// Follows the [`Status`] of an informer as it changes.
+/// Watches the [`InformerStatus`] of an informer.
 pub struct StatusWatch {
-    pub(super) read: Arc<dyn Fn() -> Status + Send + Sync>,
-    pub(super) milestones: watch::Receiver<Times>,
-    pub(super) sources: Vec<watch::Receiver<reflector::Status>>,
+    pub(super) read: Arc<dyn Fn() -> InformerStatus + Send + Sync>,
+    pub(super) times: watch::Receiver<Times>,
+    pub(super) sources: Vec<watch::Receiver<ReflectorStatus>>,
 }
 
 impl StatusWatch {
-    /// Where the informer stands.
+    /// Returns the current status.
     #[must_use]
-    pub fn now(&self) -> Status {
+    pub fn now(&self) -> InformerStatus {
         (self.read)()
     }
 
-    /// Waits for a change since this was last called or made. That a follower has come further is none.
+    /// Waits for a change since the last call. Progress of subscribers does not count.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it has missed nothing.
+    /// If the future is dropped before it completes, no change is lost.
     pub async fn changed(&mut self) {
         loop {
             let sources = self.sources.iter_mut().map(|source| source.changed().boxed());
-            let all = sources.chain([self.milestones.changed().boxed()]);
+            let all = sources.chain([self.times.changed().boxed()]);
             let (changed, index, _) = select_all(all).await;
             match changed {
                 Ok(()) => return,
-                // A reflector that is gone says nothing more.
+                // A reflector that has ended does not change any more.
                 Err(_) if index < self.sources.len() => drop(self.sources.swap_remove(index)),
                 Err(_) => std::future::pending().await,
             }
         }
     }
 
-    /// Waits until the status is as asked; nothing if the informer is stopped before that.
-    pub async fn wait_for(&mut self, is_so: impl Fn(&Status) -> bool) -> Option<Status> {
+    /// Waits until the predicate holds; `None` if the informer is stopped before that.
+    pub async fn wait_for(&mut self, predicate: impl Fn(&InformerStatus) -> bool) -> Option<InformerStatus> {
         loop {
             let status = self.now();
-            if is_so(&status) {
+            if predicate(&status) {
                 return Some(status);
             }
-            if status.phase == Phase::Stopped {
+            if status.phase == InformerPhase::Stopped {
                 return None;
             }
             self.changed().await;
@@ -158,9 +158,9 @@ impl StatusWatch {
     }
 }
 
-/// The counts of all together.
-pub(super) fn sum(sources: &[Source]) -> reflector::Counts {
-    sources.iter().fold(reflector::Counts::default(), |mut sum, source| {
+/// Adds up the counters of all sources.
+pub(super) fn sum(sources: &[SourceStatus]) -> Counts {
+    sources.iter().fold(Counts::default(), |mut sum, source| {
         let counts = source.status.counts;
         sum.lists += counts.lists;
         sum.streams += counts.streams;

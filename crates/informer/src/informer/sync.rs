@@ -1,63 +1,63 @@
-//! How far each source of an informer has come, and what that makes of the whole.
+//! How far each source of an informer has synced.
 
 use super::sync_error::SyncError;
-use crate::reflector::{Cause, Outlook, Report};
+use crate::reflector::{Cause, Report, Retry};
 use kube_core::Status;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, futures::Notified};
 
-/// What is known of every source, and who waits for it to change.
-pub(super) struct Progress {
+/// The sync state of every source. The informer has synced when all sources have.
+pub(super) struct SyncState {
     resource: String,
     sources: Mutex<Vec<Source>>,
     changed: Notify,
-    /// What there is no way on from.
-    end: OnceLock<SyncError>,
+    /// The error after which the informer cannot sync any more.
+    fatal: OnceLock<SyncError>,
 }
 
-/// One source.
 #[derive(Default)]
 struct Source {
     namespace: Option<String>,
     version: Option<ResourceVersion>,
     has_listed: bool,
     refusal: Option<Box<Status>>,
-    unreadable: KeyMap<()>,
-    /// What was wrong with the first object that could not be read since the last list.
-    first: Option<String>,
-    /// What was wrong with the first that the last list left out.
-    left_out: Option<String>,
+    /// Objects that the last list skipped and that no event has replaced since.
+    skipped: KeyMap<()>,
+    /// The error of the first object that was skipped since the last list.
+    first_skipped: Option<String>,
+    /// The error of the first object that the last list skipped.
+    first_skipped_in_list: Option<String>,
 }
 
-/// Whether all are complete.
-pub(super) enum Verdict {
+/// Whether all sources have synced.
+pub(super) enum SyncResult {
     Pending,
     Synced,
     Failed(SyncError),
 }
 
-impl Progress {
+impl SyncState {
     pub(super) fn new(resource: String, namespaces: impl IntoIterator<Item = Option<String>>) -> Self {
         let source = |namespace| Source { namespace, ..Source::default() };
         let sources = namespaces.into_iter().map(source).collect();
-        Self { resource, sources: Mutex::new(sources), changed: Notify::new(), end: OnceLock::new() }
+        Self { resource, sources: Mutex::new(sources), changed: Notify::new(), fatal: OnceLock::new() }
     }
 
     fn sources(&self) -> MutexGuard<'_, Vec<Source>> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A source failed.
+    /// A source failed, or skipped an object.
     pub(super) fn failed(&self, source: usize, report: &Report<'_>) {
         let mut sources = self.sources();
         let source = &mut sources[source];
         match &report.cause {
-            Cause::Source(error) if matches!(report.outlook, Outlook::BeginsAgain(_)) => {
+            Cause::Source(error) if matches!(report.retry, Retry::Relist(_)) => {
                 source.refusal = error.as_status().filter(|status| is_final(status)).cloned().map(Box::new);
             }
-            Cause::Object(_) | Cause::Kind(_) => {
-                source.first.get_or_insert_with(|| report.cause.to_string());
+            Cause::Object(_) | Cause::Kind(_) | Cause::Rejected(_) => {
+                source.first_skipped.get_or_insert_with(|| report.cause.to_string());
             }
             _ => return,
         }
@@ -65,92 +65,91 @@ impl Progress {
         self.changed.notify_waiters();
     }
 
-    /// It cannot go on.
+    /// The informer cannot sync any more.
     #[cfg(feature = "saved")]
-    pub(super) fn ended(&self, why: impl FnOnce(String) -> SyncError) {
-        self.end.get_or_init(|| why(self.resource.clone()));
+    pub(super) fn failed_for_good(&self, error: impl FnOnce(String) -> SyncError) {
+        self.fatal.get_or_init(|| error(self.resource.clone()));
         self.changed.notify_waiters();
     }
 
-    /// The transform of a source left an object out.
-    pub(super) fn rejected(&self, source: usize, why: String) {
-        self.sources()[source].first.get_or_insert(why);
-    }
-
-    /// A source has come this far; says up to which version all of them have.
-    pub(super) fn moved(&self, source: usize, version: Option<ResourceVersion>) -> Option<ResourceVersion> {
+    /// Records the version of a source, and returns the version that all sources have reached.
+    pub(super) fn version_reached(
+        &self,
+        source: usize,
+        version: Option<ResourceVersion>,
+    ) -> Option<ResourceVersion> {
         let mut sources = self.sources();
         if version.is_some() {
             sources[source].version = version;
         }
         let mut versions = sources.iter().map(|source| source.version.clone());
         let first = versions.next()??;
-        versions.try_fold(first, |least, version| {
+        versions.try_fold(first, |oldest, version| {
             let version = version?;
-            Some(if version.partial_cmp(&least)?.is_lt() { version } else { least })
+            Some(if version.partial_cmp(&oldest)?.is_lt() { version } else { oldest })
         })
     }
 
-    /// A list of a source has been applied, without these objects; says whether it was the one that completes the whole.
-    pub(super) fn listed(&self, source: usize, unreadable: Vec<Key>) -> bool {
+    /// A full list of a source was applied, without the skipped objects. Returns whether this completes the first sync of all sources.
+    pub(super) fn listed(&self, source: usize, skipped: Vec<Key>) -> bool {
         let mut sources = self.sources();
         let was_complete = sources.iter().all(|source| source.has_listed);
         let source = &mut sources[source];
         source.has_listed = true;
         source.refusal = None;
-        source.left_out = std::mem::take(&mut source.first);
-        source.unreadable = unreadable.into_iter().map(|key| (key, ())).collect();
+        source.first_skipped_in_list = source.first_skipped.take();
+        source.skipped = skipped.into_iter().map(|key| (key, ())).collect();
         !was_complete && sources.iter().all(|source| source.has_listed)
     }
 
-    /// Something was heard of this object since, so it is known as it is.
-    pub(super) fn heard_of<'k>(&self, source: usize, keys: impl Iterator<Item = &'k Key>) {
-        let unreadable = &mut self.sources()[source].unreadable;
-        if !unreadable.is_empty() {
-            keys.for_each(|key| _ = unreadable.remove(key));
+    /// Events of these objects were received, so that they are no longer those that the list skipped.
+    pub(super) fn received<'k>(&self, source: usize, keys: impl Iterator<Item = &'k Key>) {
+        let skipped = &mut self.sources()[source].skipped;
+        if !skipped.is_empty() {
+            keys.for_each(|key| _ = skipped.remove(key));
         }
     }
 
-    /// Whether the first list of every source has been applied.
+    /// Whether the first list of every source was applied.
     pub(super) fn is_complete(&self) -> bool {
         self.sources().iter().all(|source| source.has_listed)
     }
 
-    /// Lets those who wait look again.
-    pub(super) fn nudge(&self) {
+    /// Wakes everyone who waits for a change.
+    pub(super) fn notify(&self) {
         self.changed.notify_waiters();
     }
 
-    /// Resolves at the next change, from the moment it is enabled or polled.
-    pub(super) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+    /// Returns a future that completes at the next change after it is enabled or polled.
+    pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn result(&self) -> SyncResult {
         let sources = self.sources();
         let resource = || self.resource.clone();
-        if let Some(end) = self.end.get() {
-            return Verdict::Failed(end.clone());
+        if let Some(error) = self.fatal.get() {
+            return SyncResult::Failed(error.clone());
         }
         if sources.iter().all(|source| source.has_listed) {
-            let mut keys: Vec<_> =
-                sources.iter().flat_map(|source| source.unreadable.keys().cloned()).collect();
+            let mut keys: Vec<_> = sources.iter().flat_map(|source| source.skipped.keys().cloned()).collect();
             if keys.is_empty() {
-                return Verdict::Synced;
+                return SyncResult::Synced;
             }
             keys.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
-            let first = sources.iter().find_map(|source| source.left_out.clone()).unwrap_or_default();
-            return Verdict::Failed(SyncError::Unreadable { resource: resource(), keys, first });
+            let first = sources.iter().find_map(|source| source.first_skipped_in_list.clone());
+            let first = first.unwrap_or_default();
+            return SyncResult::Failed(SyncError::Skipped { resource: resource(), keys, first });
         }
         let refused = sources.iter().filter(|source| !source.has_listed).find_map(|source| {
-            let (namespace, status) = (source.namespace.clone(), source.refusal.clone()?);
-            Some(SyncError::Refused { resource: resource(), namespace, status })
+            let status = source.refusal.clone()?;
+            Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
         });
-        refused.map_or(Verdict::Pending, Verdict::Failed)
+        refused.map_or(SyncResult::Pending, SyncResult::Failed)
     }
 }
 
-/// Whether asking again is unlikely to help until somebody changes something.
+/// Whether a retry will fail until someone changes the request, the permissions or the server.
 fn is_final(status: &Status) -> bool {
     status.says_unauthorized()
         || status.says_forbidden()

@@ -3,102 +3,100 @@
 use kube_core::Status;
 use kube_informer_wire::{Key, StatusExt};
 
-/// Why an informer has not synced, or not wholly.
+/// Why an informer has not synced, or not completely.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The server says no, and will until something is changed. The informer goes on asking.
-    #[error("{resource}{} cannot be read: server answered {}: {}", within(namespace.as_deref()), status.code, status.message)]
+    /// The server refuses the request until someone changes it, the permissions or the server. The informer keeps retrying.
+    #[error("cannot list {resource}{}: server returned {}: {}", in_namespace(namespace.as_deref()), status.code, status.message)]
     #[non_exhaustive]
     Refused {
-        /// What was asked for, such as `apps/v1 Deployment`.
+        /// The kind, such as `apps/v1 Deployment`.
         resource: String,
-        /// The namespace that was asked for; nothing where it was all of them.
+        /// The namespace; `None` for all namespaces.
         namespace: Option<String>,
-        /// What the server said.
+        /// The response of the server.
         status: Box<Status>,
     },
-    /// The cache is complete but for objects that could not be read. What was known of them is kept.
-    #[error("{resource} synced without {} that could not be read: {first}", count(keys))]
+    /// The cache is complete except for objects that could not be decoded or transformed. What it had of them is kept.
+    #[error("{resource} synced without {}: {first}", count(keys))]
     #[non_exhaustive]
-    Unreadable {
-        /// What was asked for.
+    Skipped {
+        /// The kind.
         resource: String,
-        /// Which objects.
+        /// The objects.
         keys: Vec<Key>,
-        /// What was wrong with the first one.
+        /// The error of the first one.
         first: String,
     },
-    /// What was restored is of another cluster. The informer has stopped.
-    #[error(
-        "{resource} was saved for cluster {saved}, and this is {found}; use another folder, or start over"
-    )]
+    /// The restored state is of another cluster. The informer has stopped.
+    #[error("{resource} was saved for cluster {saved}, but this is cluster {found}; use another folder, or `Save::start_over`")]
     #[non_exhaustive]
     OtherCluster {
-        /// What was asked for.
+        /// The kind.
         resource: String,
-        /// The uid of the cluster that was saved.
+        /// The uid of the saved cluster.
         saved: String,
-        /// The uid of this one.
+        /// The uid of this cluster.
         found: String,
     },
-    /// The informer was stopped, or the follower was removed.
+    /// The informer was stopped, or the handler was removed.
     #[error("{resource} was stopped before it had synced")]
     #[non_exhaustive]
     Stopped {
-        /// What was asked for.
+        /// The kind.
         resource: String,
     },
 }
 
 impl SyncError {
-    /// Whether the credentials are not accepted: 401.
+    /// Whether the credentials were not accepted: 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.as_status().is_some_and(StatusExt::says_unauthorized)
     }
 
-    /// Whether the right is missing: 403.
+    /// Whether a permission is missing: 403.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.as_status().is_some_and(StatusExt::says_forbidden)
     }
 
-    /// Whether the server does not know the resource: 404, such as for a custom resource that is not defined yet.
+    /// Whether the server does not serve the resource: 404, for example for a custom resource that is not defined yet.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.as_status().is_some_and(StatusExt::says_not_found)
     }
 
-    /// Whether only some objects are missing, because they could not be read.
+    /// Whether the cache is complete except for skipped objects.
     #[must_use]
-    pub fn is_unreadable(&self) -> bool {
-        matches!(self, Self::Unreadable { .. })
+    pub fn is_skipped(&self) -> bool {
+        matches!(self, Self::Skipped { .. })
     }
 
-    /// Whether it was stopped.
+    /// Whether the informer was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Stopped { .. })
     }
 
-    /// What the server said, if it said something.
+    /// The response of the server.
     #[must_use]
     pub fn as_status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => Some(status),
-            Self::Unreadable { .. } | Self::OtherCluster { .. } | Self::Stopped { .. } => None,
+            Self::Skipped { .. } | Self::OtherCluster { .. } | Self::Stopped { .. } => None,
         }
     }
 }
 
-fn within(namespace: Option<&str>) -> String {
+fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default()
 }
 
 fn count(keys: &[Key]) -> String {
     match keys {
-        [key] => format!("{key}"),
-        keys => format!("{} objects", keys.len()),
+        [key] => format!("{key}, which was skipped"),
+        keys => format!("{} objects, which were skipped", keys.len()),
     }
 }

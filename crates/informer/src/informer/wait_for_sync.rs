@@ -1,110 +1,112 @@
-//! Waiting for many caches at once.
+//! Waits for several caches.
 
 use super::sync_error::SyncError;
-use crate::source::BoxFuture;
+use crate::boxed::BoxFuture;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use std::{fmt, time::Duration};
 
-/// Something that can be waited for until it has synced: an [`Informer`](super::Informer), or a
-/// [follower](crate::subscription::Registration) of one.
+/// Something that syncs: an [`Informer`](super::Informer), or the [registration](crate::subscription::Registration) of a handler.
 pub trait Synced: Send + Sync {
-    /// What it is, for the report.
+    /// The name, for error messages.
     fn name(&self) -> String;
 
-    /// Waits until it has synced, or cannot for now.
+    /// Waits until it has synced, or cannot sync for now.
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
 
-    /// What keeps it from having synced, in words; nothing where all goes well and it is just not done.
-    fn trouble(&self) -> Option<String>;
+    /// What it is blocked on. `None` if it makes progress.
+    fn blocked_on(&self) -> Option<String>;
 }
 
-/// Waits until all have synced, for so long at most. An empty list has synced.
-///
-/// One that cannot sync for now, say for lack of a right, is not waited for any longer.
+/// Waits until all have synced, at most for `timeout`. One that cannot sync for now, for example without permission, is not waited for
+/// any longer.
 ///
 /// # Errors
-/// [`NotSynced`] names each that has not synced, and why.
-pub async fn synced_all<'a>(
-    those: impl IntoIterator<Item = &'a dyn Synced>,
-    within: Duration,
-) -> Result<(), NotSynced> {
-    let those: Vec<_> = those.into_iter().collect();
-    let numbered = those.iter().enumerate().map(|(number, one)| {
-        let synced = one.synced();
-        async move { (number, synced.await) }
-    });
-    let (mut all, mut outcomes) = (numbered.collect::<FuturesUnordered<_>>(), vec![None; those.len()]);
+/// [`NotSyncedError`] names those that have not synced, with the reasons.
+pub async fn wait_for_sync<'a>(
+    caches: impl IntoIterator<Item = &'a dyn Synced>,
+    timeout: Duration,
+) -> Result<(), NotSyncedError> {
+    let caches: Vec<_> = caches.into_iter().collect();
+    let mut pending: FuturesUnordered<_> = caches
+        .iter()
+        .enumerate()
+        .map(|(number, cache)| {
+            let synced = cache.synced();
+            async move { (number, synced.await) }
+        })
+        .collect();
+    let mut results = vec![None; caches.len()];
     let collect = async {
-        while let Some((number, outcome)) = all.next().await {
-            outcomes[number] = Some(outcome);
+        while let Some((number, result)) = pending.next().await {
+            results[number] = Some(result);
         }
     };
-    // What has not come by then has no outcome.
-    let _ = tokio::time::timeout(within, collect).await;
+    // After a timeout, those without a result are reported below.
+    let _ = tokio::time::timeout(timeout, collect).await;
     let mut waiting = Vec::new();
-    for (one, outcome) in those.into_iter().zip(outcomes) {
-        let why = match outcome {
+    for (cache, result) in caches.into_iter().zip(results) {
+        let reason = match result {
             Some(Ok(())) => continue,
-            Some(Err(error)) => Why::Failed(error),
-            None => Why::Late { within, trouble: one.trouble() },
+            Some(Err(error)) => NotSyncedReason::Failed(error),
+            None => NotSyncedReason::TimedOut { timeout, blocked_on: cache.blocked_on() },
         };
-        waiting.push((one.name(), why));
+        waiting.push((cache.name(), reason));
     }
     waiting.sort_by(|(one, _), (other, _)| one.cmp(other));
-    if waiting.is_empty() { Ok(()) } else { Err(NotSynced { waiting }) }
+    if waiting.is_empty() { Ok(()) } else { Err(NotSyncedError { waiting }) }
 }
 
-/// Which have not synced, and why.
+/// Caches that have not synced.
 #[derive(Clone, Debug)]
-pub struct NotSynced {
-    /// The name of each, in order, and why it has not synced.
-    pub waiting: Vec<(String, Why)>,
+pub struct NotSyncedError {
+    /// The names, sorted, with the reasons.
+    pub waiting: Vec<(String, NotSyncedReason)>,
 }
 
-/// Why one has not synced.
+/// Why a cache has not synced.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Why {
-    /// It said so itself.
+pub enum NotSyncedReason {
+    /// It failed.
     Failed(SyncError),
-    /// It was not done in time.
+    /// It was not ready in time.
     #[non_exhaustive]
-    Late {
+    TimedOut {
         /// How long it was waited for.
-        within: Duration,
-        /// Its last failure, if there was one.
-        trouble: Option<String>,
+        timeout: Duration,
+        /// Its last error, if there was one.
+        blocked_on: Option<String>,
     },
 }
 
-impl fmt::Display for NotSynced {
+impl fmt::Display for NotSyncedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("failed to sync all caches")?;
-        for (number, (name, why)) in self.waiting.iter().enumerate() {
-            write!(f, "{} {name}: {why}", if number == 0 { ":" } else { ";" })?;
+        for (number, (name, reason)) in self.waiting.iter().enumerate() {
+            write!(f, "{} {name}: {reason}", if number == 0 { ":" } else { ";" })?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for NotSyncedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(error) => error.fmt(f),
-            Self::Late { within, trouble: None } => write!(f, "not done within {within:?}"),
-            Self::Late { within, trouble: Some(trouble) } => {
-                write!(f, "not done within {within:?}, last error: {trouble}")
+            Self::TimedOut { timeout, blocked_on: None } => write!(f, "not synced within {timeout:?}"),
+            Self::TimedOut { timeout, blocked_on: Some(error) } => {
+                write!(f, "not synced within {timeout:?}, last error: {error}")
             }
         }
     }
 }
 
-impl std::error::Error for NotSynced {
-    /// What the first of them said.
+impl std::error::Error for NotSyncedError {
+    /// The first error.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.waiting.iter().find_map(|(_, why)| match why {
-            Why::Failed(error) => Some(error as _),
-            Why::Late { .. } => None,
+        self.waiting.iter().find_map(|(_, reason)| match reason {
+            NotSyncedReason::Failed(error) => Some(error as _),
+            NotSyncedReason::TimedOut { .. } => None,
         })
     }
 }

@@ -9,22 +9,22 @@ use std::any::Any;
 #[error("object {} is a {found}, not a {expected}", key.as_ref().map_or("without a name", Key::as_str))]
 #[non_exhaustive]
 pub struct KindError {
-    /// Its key, if it has one.
+    /// The key of the object, if it has one.
     pub key: Option<Key>,
-    /// What it is, such as `v1 Service`.
+    /// The kind found, such as `v1 Service`.
     pub found: String,
-    /// What it should be, such as `v1 Pod`.
+    /// The kind expected, such as `v1 Pod`.
     pub expected: String,
 }
 
-/// Why an item of a list is left out.
+/// An object of a list or a watch that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ItemError {
     /// It cannot be decoded.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// It is something else.
+    /// It is of another kind.
     #[error(transparent)]
     Kind(#[from] KindError),
 }
@@ -39,7 +39,7 @@ impl ItemError {
         }
     }
 
-    /// Whether the item is not even well-formed.
+    /// Whether the bytes of the item are malformed, rather than those of an unexpected object.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         match self {
@@ -58,17 +58,17 @@ impl ItemError {
     }
 }
 
-/// As what the metadata of every kind comes.
+/// The kind under which a server sends the metadata of any object.
 const METADATA: &str = "PartialObjectMetadata";
 
 /// The kind of the objects of a resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Expected {
+pub(crate) struct ExpectedKind {
     api_version: String,
     kind: String,
 }
 
-impl Expected {
+impl ExpectedKind {
     pub(crate) fn of<K: Resource>(kind: &K::DynamicType) -> Self {
         Self { api_version: K::api_version(kind).into_owned(), kind: K::kind(kind).into_owned() }
     }
@@ -78,9 +78,7 @@ impl Expected {
         format!("{} {}", self.api_version, self.kind)
     }
 
-    /// Lets an object pass unless it says that it is something else.
-    ///
-    /// Only objects that could be anything are asked: others are of their kind by having been decoded.
+    /// Returns an error if an untyped object is of another kind. Typed objects are of their kind if they could be decoded.
     pub(crate) fn check<K: Resource + 'static>(&self, object: K) -> Result<K, KindError> {
         let any: &dyn Any = &object;
         let types = match (any.downcast_ref::<DynamicObject>(), any.downcast_ref::<Lazy<DynamicObject>>()) {
@@ -94,7 +92,7 @@ impl Expected {
         }
     }
 
-    /// Why an object cannot be decoded: because it is something else, if it says so.
+    /// Returns why an object cannot be decoded: the kind error if its `kind` is another one.
     pub(crate) fn cause(&self, raw: &Raw, error: ObjectError) -> ItemError {
         let types = raw.read::<TypeMeta>("").ok().flatten();
         match types.filter(|types| self.is_other(types) && types.kind != METADATA) {

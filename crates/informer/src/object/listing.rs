@@ -1,140 +1,127 @@
-//! Everything there is of a resource at one version, as a list or a streamed list found it.
+//! The result of a full list: every object of a resource at one version.
 
-#[cfg(feature = "compact")]
-use crate::codec::Packed;
-use crate::{object::Object, object::stored::Kept};
+use super::{encoded::EncodedObject, shared::Object, stored::StoredObject};
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError, ResourceVersion};
 use std::{fmt, sync::Arc};
 
-/// The outcome of a whole list: what a cache is replaced with.
+/// The result of a full list, with which a cache is replaced.
 #[derive(Debug)]
 pub struct Listing<K> {
     /// The objects with their keys, in the order of the list.
-    pub objects: Vec<(Key, Shown<K>)>,
-    /// Objects that the list names but that could not be read. They exist, so whatever is known of them is kept.
-    pub unreadable: Vec<Key>,
-    /// The version of the list; nothing where the source has none.
+    pub objects: Vec<(Key, ListedObject<K>)>,
+    /// Objects in the list that could not be decoded or transformed. They exist, so a cache keeps what it has of them.
+    pub skipped: Vec<Key>,
+    /// The version of the list; `None` if the source has none.
     pub version: Option<ResourceVersion>,
 }
 
-/// An object that a list shows. Of one that a cache keeps [compact](crate::Keep), in the very same state, it is no more than a pointer to that.
-pub struct Shown<K>(Form<K>);
+/// An object of a [`Listing`]: a new one, or a pointer to the one that the cache has already.
+pub struct ListedObject<K>(Form<K>);
 
 enum Form<K> {
-    Object(Object<K>),
-    /// What a cache keeps.
-    #[cfg(feature = "compact")]
-    Packed(Packed<K>),
+    New(Object<K>),
+    /// The cache stores it encoded, in the same version.
+    Known(EncodedObject<K>),
 }
 
 impl<K> Listing<K> {
-    /// An empty list at this version.
+    /// Creates an empty list of this version.
     #[must_use]
     pub fn empty(version: Option<ResourceVersion>) -> Self {
-        Self { objects: Vec::new(), unreadable: Vec::new(), version }
+        Self { objects: Vec::new(), skipped: Vec::new(), version }
     }
 }
 
 impl<K: Resource> Listing<K> {
-    /// A list of these objects at this version.
+    /// Creates a list of these objects at this version.
     ///
     /// # Errors
-    /// [`KeyError`] of the first object that has no key.
+    /// [`KeyError`] of the first object that has no name.
     pub fn new<I>(objects: I, version: Option<ResourceVersion>) -> Result<Self, KeyError>
     where
         I: IntoIterator<Item = Arc<K>>,
     {
-        let with_key = |object: Arc<K>| Key::of(&*object).map(|key| (key, object.into()));
+        let with_key = |object: Arc<K>| Key::of(&*object).map(|key| (key, Object::from(object).into()));
         let objects = objects.into_iter().map(with_key).collect::<Result<_, _>>()?;
-        Ok(Self { objects, unreadable: Vec::new(), version })
+        Ok(Self { objects, skipped: Vec::new(), version })
     }
 }
 
-impl<K> Shown<K> {
-    /// What a cache keeps under `key`.
-    pub(crate) fn known(key: &Key, kept: &Kept<K>) -> Self {
-        Self(match kept {
-            #[cfg(feature = "compact")]
-            Kept::Packed(packed) => Form::Packed(packed.clone()),
-            kept => Form::Object(kept.share(key)),
+impl<K> ListedObject<K> {
+    /// Refers to what a cache stores.
+    pub(crate) fn known(stored: &StoredObject<K>) -> Self {
+        Self(match stored {
+            StoredObject::Encoded(encoded) => Form::Known(encoded.clone()),
+            StoredObject::Decoded(_) | StoredObject::Both(_) => Form::New(stored.share()),
         })
     }
 
-    /// The object, which is listed under `key`.
+    /// The object.
     #[must_use]
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
-    pub fn object(&self, key: &Key) -> Object<K> {
+    pub fn object(&self) -> Object<K> {
         match &self.0 {
-            Form::Object(object) => object.clone(),
-            #[cfg(feature = "compact")]
-            Form::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
+            Form::New(object) => object.clone(),
+            Form::Known(encoded) => Object::encoded(encoded.clone(), None, None),
         }
     }
 
-    /// The object, which is listed under `key`.
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
-    pub(crate) fn into_object(self, key: &Key) -> Object<K> {
+    pub(crate) fn into_object(self) -> Object<K> {
         match self.0 {
-            Form::Object(object) => object,
-            #[cfg(feature = "compact")]
-            Form::Packed(_) => self.object(key),
+            Form::New(object) => object,
+            Form::Known(encoded) => Object::encoded(encoded, None, None),
         }
     }
 
-    /// Whether a cache keeps the very same as this, so that nothing changes.
-    pub(crate) fn is(&self, kept: &Kept<K>) -> bool {
+    /// Whether a cache stores exactly this, so that nothing changes.
+    pub(crate) fn is(&self, stored: &StoredObject<K>) -> bool {
         match &self.0 {
-            Form::Object(object) => kept.is(object),
-            #[cfg(feature = "compact")]
-            Form::Packed(packed) => matches!(kept, Kept::Packed(kept) if kept.ptr_eq(packed)),
+            Form::New(object) => stored.is(object),
+            Form::Known(encoded) => matches!(stored, StoredObject::Encoded(known) if known.ptr_eq(encoded)),
         }
     }
 
-    /// Looks at the object without leaving it decoded.
-    pub(crate) fn with<R>(&self, look: impl FnOnce(&K) -> R) -> R {
+    /// Calls `read` with the object, without leaving it decoded.
+    pub(crate) fn with<R>(&self, read: impl FnOnce(&K) -> R) -> R {
         match &self.0 {
-            Form::Object(object) => object.with(look),
-            #[cfg(feature = "compact")]
-            Form::Packed(packed) => look(&packed.decode()),
-        }
-    }
-}
-
-#[cfg(feature = "compact")]
-impl<K> Shown<K> {
-    /// It as it is packed, if it could be smaller for want of a dictionary.
-    pub(crate) fn loose(&self) -> Option<&Packed<K>> {
-        match &self.0 {
-            Form::Object(object) => object.loose(),
-            Form::Packed(packed) => Some(packed).filter(|packed| packed.is_loose()),
+            Form::New(object) => object.with(read),
+            Form::Known(encoded) => read(&encoded.decode()),
         }
     }
 
-    /// Shows it as this, where it is packed at all.
-    pub(crate) fn pack_as(&mut self, smaller: Packed<K>) {
+    /// The encoded object, if a dictionary would make it smaller.
+    pub(crate) fn shrinkable(&self) -> Option<&EncodedObject<K>> {
+        let encoded = match &self.0 {
+            Form::New(object) => object.as_encoded(),
+            Form::Known(encoded) => Some(encoded),
+        };
+        encoded.filter(|encoded| encoded.can_shrink())
+    }
+
+    /// Replaces the encoded form by a smaller one.
+    pub(crate) fn set_encoded(&mut self, smaller: EncodedObject<K>) {
         match &mut self.0 {
-            Form::Object(object) => object.pack_as(smaller),
-            Form::Packed(packed) => *packed = smaller,
+            Form::New(object) => object.set_encoded(smaller),
+            Form::Known(encoded) => *encoded = smaller,
         }
     }
 }
 
-impl<K> From<Object<K>> for Shown<K> {
+impl<K> From<Object<K>> for ListedObject<K> {
     fn from(object: Object<K>) -> Self {
-        Self(Form::Object(object))
+        Self(Form::New(object))
     }
 }
 
-impl<K> From<Arc<K>> for Shown<K> {
+impl<K> From<Arc<K>> for ListedObject<K> {
     fn from(object: Arc<K>) -> Self {
-        Self(Form::Object(object.into()))
+        Self(Form::New(object.into()))
     }
 }
 
-/// Says what it is, not what is in it: objects may hold secrets.
-impl<K> fmt::Debug for Shown<K> {
+/// Prints no contents: objects may hold secrets.
+impl<K> fmt::Debug for ListedObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Shown")
+        f.write_str("ListedObject")
     }
 }

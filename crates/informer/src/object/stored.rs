@@ -1,175 +1,158 @@
-//! An object as a store keeps it.
+//! An object as a cache stores it.
 
-use crate::object::{Form, Object, is_same_state};
-#[cfg(feature = "compact")]
-use crate::{codec::Packed, object::Small};
+use super::{
+    encoded::EncodedObject,
+    shared::{LazyObject, Object, is_same_state},
+};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::{fmt, sync::Arc};
 
-/// An object as a store keeps it: nothing of it stays decoded that is not kept so.
-pub(crate) enum Kept<K> {
-    Whole(Arc<K>),
-    #[cfg(feature = "compact")]
-    Packed(Packed<K>),
-    /// Decoded, as soon as somebody has looked at it, with the bytes beside it.
-    #[cfg(feature = "compact")]
-    Beside(Arc<Small<K>>),
+/// How a cache stores its objects. Subscribers and readers see the same objects either way.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, Storage};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let pods = Informer::<Pod>::builder(server.client()).storage(Storage::Encoded).start()?;
+/// # pods.synced().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Storage {
+    /// Decoded objects: reads cost a reference count. The default.
+    #[default]
+    Decoded,
+    /// The bytes that the server sent; each read decodes them. About a third of the memory of `Decoded`.
+    ///
+    /// Objects are validated when they arrive, so reads cannot fail. Objects of a source that delivers no bytes
+    /// ([`FromFns`](crate::source::FromFns)) are stored decoded.
+    Encoded,
+    /// The bytes that the server sent, compressed with zstd and a dictionary that the cache builds from the first objects:
+    /// some hundred bytes for a pod. Each read decompresses and decodes, in some tens of microseconds for a pod.
+    #[cfg(feature = "compressed")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "compressed")))]
+    Compressed,
 }
 
-impl<K> Object<K> {
-    /// What a store keeps of it.
-    pub(crate) fn kept(&self) -> Kept<K> {
-        match &self.0 {
-            Form::Whole(object) => Kept::Whole(Arc::clone(object)),
-            #[cfg(feature = "compact")]
-            Form::Packed(small) if small.packed.stays_decoded() => Kept::Beside(Arc::clone(small)),
-            #[cfg(feature = "compact")]
-            Form::Packed(small) => Kept::Packed(small.packed.clone()),
-        }
-    }
+/// An object in a cache.
+pub(crate) enum StoredObject<K> {
+    Decoded(Arc<K>),
+    Encoded(EncodedObject<K>),
+    /// Decoded after the first read, with the bytes that a saved cache needs.
+    Both(Arc<LazyObject<K>>),
 }
 
-impl<K> Kept<K> {
-    /// The object.
+impl<K> StoredObject<K> {
+    /// The object; decoded for this call if it is stored encoded.
     pub(crate) fn object(&self) -> Arc<K> {
         match self {
-            Self::Whole(object) => Arc::clone(object),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => packed.decode(),
-            #[cfg(feature = "compact")]
-            Self::Beside(small) => Arc::clone(small.look()),
+            Self::Decoded(object) => Arc::clone(object),
+            Self::Encoded(encoded) => encoded.decode(),
+            Self::Both(lazy) => Arc::clone(lazy.get()),
         }
     }
 
-    /// The object, which is likely to be asked for again.
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
-    pub(crate) fn object_again(&self, key: &Key) -> Arc<K> {
+    /// The object, from the recently decoded ones if it is there. `key` is its key.
+    pub(crate) fn object_cached(&self, key: &Key) -> Arc<K> {
         match self {
-            Self::Whole(object) => Arc::clone(object),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => packed.decode_again(key.digest()),
-            #[cfg(feature = "compact")]
-            Self::Beside(small) => Arc::clone(small.look()),
+            Self::Encoded(encoded) => encoded.decode_cached(key.digest()),
+            Self::Decoded(_) | Self::Both(_) => self.object(),
         }
     }
 
-    /// Whether a look at it decodes it.
-    pub(crate) fn is_packed(&self) -> bool {
+    /// The object as subscribers receive it.
+    pub(crate) fn share(&self) -> Object<K> {
         match self {
-            Self::Whole(_) => false,
-            #[cfg(feature = "compact")]
-            Self::Packed(_) => true,
-            #[cfg(feature = "compact")]
-            Self::Beside(_) => false,
+            Self::Decoded(object) => Object::from(Arc::clone(object)),
+            Self::Encoded(encoded) => Object::encoded(encoded.clone(), None, None),
+            Self::Both(lazy) => Object::lazy(Arc::clone(lazy)),
         }
     }
 
-    /// How many bytes it takes in the small; nothing where it is whole.
-    pub(crate) fn size(&self) -> Option<usize> {
+    /// Whether each read decodes the object.
+    pub(crate) fn is_encoded(&self) -> bool {
+        matches!(self, Self::Encoded(_))
+    }
+
+    /// The bytes it takes if it is stored encoded.
+    pub(crate) fn encoded_size(&self) -> Option<usize> {
         match self {
-            Self::Whole(_) => None,
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => Some(packed.size()),
-            #[cfg(feature = "compact")]
-            Self::Beside(_) => None,
+            Self::Encoded(encoded) => Some(encoded.size()),
+            Self::Decoded(_) | Self::Both(_) => None,
         }
     }
 
-    /// The object to be handed on.
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
-    pub(crate) fn share(&self, key: &Key) -> Object<K> {
+    fn as_encoded(&self) -> Option<&EncodedObject<K>> {
         match self {
-            Self::Whole(object) => Object(Form::Whole(Arc::clone(object))),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
-            #[cfg(feature = "compact")]
-            Self::Beside(small) => Object(Form::Packed(Arc::clone(small))),
+            Self::Decoded(_) => None,
+            Self::Encoded(encoded) => Some(encoded),
+            Self::Both(lazy) => Some(&lazy.encoded),
         }
     }
 
-    /// Whether `object` is kept as this, without a difference.
+    /// Whether `object` would be stored as exactly this.
     pub(crate) fn is(&self, object: &Object<K>) -> bool {
-        match (self, &object.0) {
-            (Self::Whole(one), Form::Whole(other)) => Arc::ptr_eq(one, other),
-            #[cfg(feature = "compact")]
-            (Self::Packed(one), Form::Packed(other)) => one.ptr_eq(&other.packed),
-            #[cfg(feature = "compact")]
-            (Self::Beside(one), Form::Packed(other)) => Arc::ptr_eq(one, other),
-            #[cfg(feature = "compact")]
-            (Self::Whole(_), Form::Packed(_)) | (Self::Packed(_) | Self::Beside(_), Form::Whole(_)) => false,
+        match (self, object.to_stored()) {
+            (Self::Decoded(one), Self::Decoded(other)) => Arc::ptr_eq(one, &other),
+            (Self::Encoded(one), Self::Encoded(other)) => one.ptr_eq(&other),
+            (Self::Both(one), Self::Both(other)) => Arc::ptr_eq(one, &other),
+            (Self::Decoded(_) | Self::Encoded(_) | Self::Both(_), _) => false,
         }
     }
 
-    /// Whether `object`, which is the same state, takes less to keep.
-    pub(crate) fn is_looser_than(&self, object: &Object<K>) -> bool {
-        match (self, &object.0) {
-            #[cfg(feature = "compact")]
-            (Self::Packed(one), Form::Packed(other)) => one.is_loose() && !other.packed.is_loose(),
-            #[cfg(feature = "compact")]
-            (Self::Beside(one), Form::Packed(other)) => one.packed.is_loose() && !other.packed.is_loose(),
-            _ => false,
-        }
+    /// Whether `object`, which is the same state, is stored in fewer bytes.
+    pub(crate) fn is_larger_than(&self, object: &Object<K>) -> bool {
+        let can_shrink = |encoded: Option<&EncodedObject<K>>| encoded.map(EncodedObject::can_shrink);
+        can_shrink(self.as_encoded()) == Some(true) && can_shrink(object.as_encoded()) == Some(false)
     }
 }
 
-impl<K: Resource> Kept<K> {
-    /// The version of the object.
+impl<K: Resource> StoredObject<K> {
+    /// The resource version of the object.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         match self {
-            Self::Whole(object) => object.meta().resource_version.as_deref()?.parse().ok(),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => packed.version(),
-            #[cfg(feature = "compact")]
-            Self::Beside(small) => small.packed.version(),
+            Self::Decoded(object) => object.meta().resource_version.as_deref()?.parse().ok(),
+            Self::Encoded(encoded) => encoded.version(),
+            Self::Both(lazy) => lazy.encoded.version(),
         }
     }
 
-    /// Whether this is the state of the object that has this identity.
+    /// Whether the object has this uid and version.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         match self {
-            Self::Whole(object) => is_same_state(&Identity::of(&**object), identity),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => packed.is_state(identity),
-            #[cfg(feature = "compact")]
-            Self::Beside(small) => small.packed.is_state(identity),
+            Self::Decoded(object) => is_same_state(&Identity::of(&**object), identity),
+            Self::Encoded(encoded) => encoded.is_state(identity),
+            Self::Both(lazy) => lazy.encoded.is_state(identity),
         }
     }
 
-    /// Whether `object` is this state of this object.
+    /// Whether `object` has the same uid and version.
     pub(crate) fn is_same_state(&self, object: &Object<K>) -> bool {
-        match (self, &object.0) {
-            (Self::Whole(one), Form::Whole(other)) => {
-                is_same_state(&Identity::of(&**one), &Identity::of(&**other))
-            }
-            #[cfg(feature = "compact")]
-            (Self::Packed(one), Form::Packed(other)) => one.is_same_state(&other.packed),
-            #[cfg(feature = "compact")]
-            (Self::Whole(one), Form::Packed(other)) => other.packed.is_state(&Identity::of(&**one)),
-            #[cfg(feature = "compact")]
-            (Self::Packed(one), Form::Whole(other)) => one.is_state(&Identity::of(&**other)),
-            #[cfg(feature = "compact")]
-            (Self::Beside(one), Form::Packed(other)) => one.packed.is_same_state(&other.packed),
-            #[cfg(feature = "compact")]
-            (Self::Beside(one), Form::Whole(other)) => one.packed.is_state(&Identity::of(&**other)),
+        match (self.as_encoded(), object.as_encoded()) {
+            (Some(one), Some(other)) => one.is_same_state(other),
+            (_, None) => self.is_state(&Identity::of(object.get())),
+            (None, Some(other)) => other.is_state(&Identity::of(&*self.object())),
         }
     }
 }
 
-impl<K> Clone for Kept<K> {
+impl<K> Clone for StoredObject<K> {
     fn clone(&self) -> Self {
         match self {
-            Self::Whole(object) => Self::Whole(Arc::clone(object)),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => Self::Packed(packed.clone()),
-            #[cfg(feature = "compact")]
-            Self::Beside(small) => Self::Beside(Arc::clone(small)),
+            Self::Decoded(object) => Self::Decoded(Arc::clone(object)),
+            Self::Encoded(encoded) => Self::Encoded(encoded.clone()),
+            Self::Both(lazy) => Self::Both(Arc::clone(lazy)),
         }
     }
 }
 
-impl<K> fmt::Debug for Kept<K> {
+impl<K> fmt::Debug for StoredObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept")
+        f.write_str("StoredObject")
     }
 }

@@ -1,59 +1,64 @@
-//! The loop that does what the cursor says.
+//! The loop that executes what the cursor decides.
 
 use super::{
-    arrival::gather,
-    collection::Collection,
+    backoff::Jitter,
     config::{Config, Consistency, Strategy},
-    cursor::Cursor,
-    dice::Dice,
-    failure::Failure,
-    intake::{Intake, Taken},
-    inventory::Inventory,
-    journal::Journal,
-    live::Live,
-    report::{Activity, Cause, Outlook, Report, Status},
+    consistency::{self, Fingerprint},
+    cursor::{AfterWait, Cursor, Failure, ListMethod, Step, VersionPreview, Wait, WatchMode},
+    list_session::ListSession,
     resync::Resync,
-    sink::{Collector, LeftOut, Presence, Sink},
-    speaker::{Speaker, Standing},
-    step::{Page, Reading, Step, Then, Via},
+    sink::Sink,
+    telemetry::{Activity, Cause, ReflectorStatus, Report, Retry, Snapshot, Telemetry},
+    watch_session::{RawEvent, WatchSession},
 };
-use crate::source::{BoxError, Error, Item, ItemError, ListerWatcher};
+use crate::{
+    boxed::BoxError,
+    delta::{Delta, DeltaBatch},
+    ingest::{Ingest, IngestedObject, RejectedError, ingest_events},
+    object::{ItemError, Object},
+    source::{Error, ListerWatcher},
+};
 use kube_core::Resource;
-use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
+use kube_informer_wire::{DecodeError, EventType, Key, ListOptions, ResourceVersion, WatchEvent, WatchOptions};
 use std::{fmt, panic::Location, sync::Arc};
 use tokio::{
     sync::watch,
+    task::coop,
     time::{Instant, sleep, sleep_until, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-/// Keeps a sink up to date with a source: lists what there is, watches what happens, and comes back from every failure.
+/// Keeps a sink up to date with a source: lists, watches, and recovers from every failure.
 ///
-/// It never misses a change without beginning again with the whole state, and never goes back in time.
+/// Every change reaches the sink, or a full list that includes it does; the sink never goes back in time.
 pub struct Reflector<K, L, S> {
-    pub(super) speaker: Speaker,
-    pub(super) source: L,
-    pub(super) sink: S,
-    pub(super) cursor: Cursor,
-    watch: Option<Live<K>>,
-    pub(super) collector: Collector<K>,
-    pub(super) intake: Intake<K>,
-    pub(super) collection: Collection<K>,
-    pub(super) journal: Journal,
-    pub(super) resync: Resync,
+    telemetry: Telemetry,
+    source: L,
+    sink: S,
+    cursor: Cursor,
+    ingest: Ingest<K>,
+    list: ListSession<K>,
+    watch: Option<WatchSession<K>>,
+    resync: Resync,
     consistency: Consistency,
-    /// How many changes were handed on.
-    pub(super) events: u64,
+    /// The number of changes that the sink has.
+    events: u64,
 }
 
-/// Why a round ended.
+/// Why [`Reflector::list_and_watch`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoundEnd {
-    /// It was told to.
-    Cancelled,
-    /// Something failed; the next round begins with the whole state.
+pub enum ListAndWatchEnd {
+    /// It was canceled.
+    Canceled,
+    /// An error was reported; the next call starts with a full list.
     Failed,
+}
+
+/// Why the events of a batch after this one are not processed.
+enum Stop {
+    Closed,
+    Failed(Error),
 }
 
 impl<K, L, S> Reflector<K, L, S>
@@ -62,115 +67,146 @@ where
     L: ListerWatcher<K>,
     S: Sink<K>,
 {
-    /// Reflects `source` into `sink`, in the usual way.
+    /// Creates a reflector with the default configuration.
     #[track_caller]
     pub fn new(source: L, sink: S) -> Self {
         Self::with_config(source, sink, Config::default())
     }
 
-    /// Reflects `source` into `sink`. Its name is where this was called.
+    /// Creates a reflector. Its name is the place of this call, until it is [named](Self::named).
     #[track_caller]
     pub fn with_config(source: L, sink: S, mut config: Config) -> Self {
         if !source.can_stream_lists() {
             config.strategy = Strategy::List;
         }
         let caller = Location::caller();
+        let ingest = sink.ingest();
         Self {
-            speaker: Speaker::new(format!("{}:{}", caller.file(), caller.line()), source.describe()),
+            telemetry: Telemetry::new(format!("{}:{}", caller.file(), caller.line()), source.describe()),
             source,
-            collector: sink.collector(),
-            intake: Intake::new(),
             sink,
+            list: ListSession::new(ListMethod::List, &ingest),
+            ingest,
             consistency: config.consistency,
             resync: Resync::every(config.resync),
-            cursor: Cursor::new(config, Dice::shaken()),
+            cursor: Cursor::new(config, Jitter::from_entropy()),
             watch: None,
-            collection: Collection::default(),
-            journal: Journal::new(Via::List, Instant::now()),
             events: 0,
         }
     }
 
-    /// Names the reflector, for logs and reports.
+    /// Sets the name for logs, metrics and reports.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.speaker.name = name.into();
+        self.telemetry.name = name.into();
         self
     }
 
-    /// Hears of every failure that costs a wait or an object. The default is to log it. A watch that merely breaks is opened again
-    /// without a word.
+    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A watch that
+    /// ends and reconnects immediately is not reported.
     #[must_use]
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
-        self.speaker.handler = Arc::new(report);
+        self.telemetry.handler = Arc::new(report);
         self
     }
 
-    /// Asks before each resync whether it is wanted.
+    /// Sets a predicate that is asked before each resync.
     #[must_use]
-    pub fn should_resync(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
-        self.resync.ask(is_wanted);
+    pub fn should_resync(mut self, predicate: impl Fn() -> bool + Send + 'static) -> Self {
+        self.resync.set_predicate(predicate);
         self
     }
 
-    /// Where the reflector stands, now and as it changes.
-    #[must_use]
-    pub fn status(&self) -> watch::Receiver<Status> {
-        self.speaker.status.subscribe()
-    }
-
-    /// Reflects until cancelled. Nothing is asked of the source if that is so from the start.
-    pub async fn run(mut self, cancel: CancellationToken) {
-        self.speaker.started();
-        while cancel.run_until_cancelled(self.step()).await.is_some() {}
-        self.speaker.stopped();
-    }
-
-    /// Reflects for one round: asks for the whole state, and watches for as long as that can go on.
+    /// Starts with a watch from this version instead of a full list, for a sink that has the state of this version.
     ///
-    /// For those who wait between rounds in their own way; [`run`](Self::run) is for everyone else. What ended the round has
-    /// been reported.
-    pub async fn list_and_watch(&mut self, cancel: &CancellationToken) -> RoundEnd {
-        self.speaker.started();
-        self.cursor.waited();
-        loop {
-            if cancel.run_until_cancelled(self.step()).await.is_none() {
-                // What was taken and not handed on comes again.
-                self.watch = None;
-                self.cursor.interrupted();
-                return RoundEnd::Cancelled;
-            }
-            if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Probe))) {
-                self.watch = None;
-                return RoundEnd::Failed;
-            }
-        }
+    /// The source is first asked for its current version, with a list of one object. If that is older, if the source no longer has
+    /// the changes since, or if the versions cannot be compared, a full list follows. Otherwise [`Sink::resumed`] is called as soon
+    /// as the watch has reached the version that the source had, or was silent for a second.
+    #[must_use]
+    pub fn resume_from(mut self, version: ResourceVersion) -> Self {
+        self.cursor.resume_from(version);
+        self
     }
 
-    /// Up to which version everything has reached the sink; nothing before the first state.
+    /// Starts with a full list that is not older than this version.
+    #[must_use]
+    pub(crate) fn list_from(mut self, version: ResourceVersion) -> Self {
+        self.cursor.list_from(version);
+        self
+    }
+
+    /// Starts with a full list of any version, in spite of [`resume_from`](Self::resume_from).
+    #[cfg(feature = "saved")]
+    #[must_use]
+    pub(crate) fn start_over(mut self) -> Self {
+        self.cursor.start_over();
+        self
+    }
+
+    /// Returns a receiver of the current status.
+    #[must_use]
+    pub fn status(&self) -> watch::Receiver<ReflectorStatus> {
+        self.telemetry.status.subscribe()
+    }
+
+    /// Returns the version up to which the sink has everything; `None` before the first list.
     #[must_use]
     pub fn last_sync_version(&self) -> Option<&ResourceVersion> {
         self.cursor.version()
     }
 
-    /// Does what the cursor says.
+    /// Runs until canceled. If that happened before, no request is sent.
+    pub async fn run(mut self, cancel: CancellationToken) {
+        while cancel.run_until_cancelled(self.step()).await.is_some() {}
+        self.telemetry.stopped();
+    }
+
+    /// Lists and watches once, until a failure makes another full list necessary.
+    ///
+    /// This is for callers that have their own way to wait between retries; others use [`run`](Self::run). The failure has been
+    /// reported.
+    pub async fn list_and_watch(&mut self, cancel: &CancellationToken) -> ListAndWatchEnd {
+        self.cursor.waited();
+        loop {
+            if cancel.run_until_cancelled(self.step()).await.is_none() {
+                // Events that were read and not applied are sent again by the next watch.
+                self.watch = None;
+                self.cursor.interrupted();
+                return ListAndWatchEnd::Canceled;
+            }
+            if matches!(self.cursor.waiting(), Some(Wait { then: AfterWait::Relist | AfterWait::Probe, .. })) {
+                self.watch = None;
+                return ListAndWatchEnd::Failed;
+            }
+        }
+    }
+
+    /// Executes one step.
     async fn step(&mut self) {
-        // A source that always has something must not keep the task from whoever else is in it.
-        tokio::task::coop::consume_budget().await;
+        // A source that is always ready must not starve other futures of the task.
+        coop::consume_budget().await;
         let step = self.cursor.next(Instant::now());
-        self.speaker.begins(&step, &self.standing());
+        let snapshot = Snapshot {
+            version: self.cursor.version(),
+            events: self.events,
+            list: &self.list.stats,
+            content_type: self.source.content_type(),
+        };
+        self.telemetry.step_started(&step, &snapshot);
         match step {
             Step::Probe(options) => self.probe(&options).await,
             Step::Resumed => self.resumed().await,
-            Step::List(options, page) => self.list(&options, page).await,
-            Step::Stream(options, until) => {
-                self.begin(Via::Stream);
-                self.open(Reading::Collect, &options, until).await;
+            Step::List(options) => self.list_page(&options).await,
+            Step::Stream { options, deadline } => {
+                self.list = ListSession::new(ListMethod::Stream, &self.ingest);
+                self.open_watch(WatchMode::InitialList, &options, deadline).await;
             }
-            Step::Watch(options, until) => self.open(Reading::Deliver, &options, until).await,
-            Step::Read(reading, until) => {
-                let span = self.watch.as_ref().map_or_else(Span::none, |live| live.span.clone());
-                self.read(reading, until).instrument(span).await;
+            Step::Watch { options, deadline } => {
+                self.open_watch(WatchMode::Changes, &options, deadline).await;
+            }
+            Step::Read { mode, deadline } => {
+                let span = self.watch.as_ref().map_or_else(Span::none, |watch| watch.span.clone());
+                self.read(mode, deadline).instrument(span).await;
             }
             Step::Replace(version) => self.replace(version).await,
             Step::Wait(delay) => {
@@ -181,55 +217,63 @@ where
         }
     }
 
-    async fn list(&mut self, options: &ListOptions, page: Page) {
-        if page == Page::First {
-            self.begin(Via::List);
-        }
-        self.watch = None;
-        self.journal.page_asked();
-        let mut left_out = Vec::new();
-        let (collection, intake, journal) = (&mut self.collection, &mut self.intake, &mut self.journal);
-        let (collector, speaker) = (&self.collector, &self.speaker);
-        let mut take = |taken: Vec<Taken<K>>| {
-            for taken in taken {
-                match taken.collected {
-                    Ok((key, object)) => collection.push(key, object),
-                    Err(LeftOut::Rejected(key)) => key.into_iter().for_each(|key| collection.unreadable(key)),
-                    Err(LeftOut::Undecodable(error)) => left_out.push(error),
+    /// Asks for the current version of the source.
+    async fn probe(&mut self, options: &ListOptions) {
+        match self.source.list(options, &mut |_| {}).await {
+            Ok(meta) => {
+                let server = meta.version.as_ref().map(ToString::to_string);
+                self.cursor.probed(meta.version);
+                let restored = self.cursor.version().map(tracing::field::display);
+                if self.cursor.is_version_unavailable() {
+                    let reflector = &self.telemetry.name;
+                    tracing::warn!(reflector, restored, server, "server is older than the restored state; relisting");
+                } else {
+                    tracing::debug!(reflector = self.telemetry.name, restored, server, "resuming");
                 }
             }
+            Err(error) => {
+                self.cursor.probe_failed(Failure::of(&error), Instant::now());
+                self.fail(Activity::List, Cause::Source(&error));
+            }
+        }
+    }
+
+    /// Notifies the sink that the watch has caught up with the source.
+    async fn resumed(&mut self) {
+        match self.sink.resumed().await {
+            Ok(()) => {
+                self.cursor.resumed();
+                self.resync.arm();
+            }
+            Err(error) => self.sink_failed(&error),
+        }
+    }
+
+    async fn list_page(&mut self, options: &ListOptions) {
+        if options.continue_token.is_none() {
+            self.list = ListSession::new(ListMethod::List, &self.ingest);
+        }
+        self.watch = None;
+        self.list.stats.page_requested();
+        let (session, telemetry) = (&mut self.list, &self.telemetry);
+        let mut on_item = |item| {
+            session.item(item);
+            if session.stats.items.is_multiple_of(64) {
+                telemetry.list_progressed(&session.stats);
+            }
         };
-        let mut each = |item: Result<Item<K>, ItemError>| {
-            journal.item_came();
-            if journal.items.is_multiple_of(64) {
-                speaker.arrives(journal);
-            }
-            match item {
-                Ok(item) => intake.push(Presence::Here, item, collector),
-                Err(error) => take(vec![Taken {
-                    presence: Presence::Here,
-                    collected: Err(LeftOut::Undecodable(error)),
-                }]),
-            }
-            while let Some(done) = intake.next_done() {
-                take(done);
-            }
-        };
-        let span = self.speaker.list_span(options);
-        let listed = self.source.list(options, &mut each).instrument(span).await;
-        if matches!(&listed, Ok(meta) if meta.continue_token.is_none()) {
-            intake.complete(collector);
-            while let Some(done) = intake.next().await {
-                take(done);
-            }
+        let span = telemetry.list_span(options);
+        let result = self.source.list(options, &mut on_item).instrument(span).await;
+        if matches!(&result, Ok(meta) if meta.continue_token.is_none()) {
+            self.list.complete().await;
         }
         self.count_bytes();
-        for error in left_out {
-            self.leave_out(Activity::List, &error);
+        for error in self.list.take_rejected() {
+            self.report_rejected(Activity::List, &error);
         }
-        match listed {
+        match result {
             Ok(meta) => {
-                self.journal.page_came(meta.remaining);
+                self.list.stats.page_received(meta.remaining);
                 self.cursor.page_received(meta.version, meta.continue_token);
             }
             Err(error) => {
@@ -239,54 +283,52 @@ where
         }
     }
 
-    /// Begins to collect the whole state.
-    fn begin(&mut self, via: Via) {
-        self.intake.clear();
-        self.collection.clear();
-        self.journal = Journal::new(via, Instant::now());
-    }
-
-    async fn open(&mut self, reading: Reading, options: &WatchOptions, until: Instant) {
-        // The old watch is closed before the new one is asked for.
+    async fn open_watch(&mut self, mode: WatchMode, options: &WatchOptions, deadline: Instant) {
+        // The old watch is closed before the new one is requested.
         self.watch = None;
-        let span = self.speaker.watch_span(options);
-        let error = match timeout_at(until, self.source.watch(options).instrument(span.clone())).await {
+        let span = self.telemetry.watch_span(options);
+        let error = match timeout_at(deadline, self.source.watch(options).instrument(span.clone())).await {
             Ok(Ok(watch)) => {
                 self.cursor.watch_opened(Instant::now());
-                self.watch = Some(Live::new(watch, span, self.speaker.metrics.watch_duration()));
+                self.watch = Some(WatchSession::new(watch, span, self.telemetry.metrics.watch_duration()));
                 return;
             }
             Ok(Err(error)) => error,
-            Err(_) if reading == Reading::Collect => return self.silent(reading),
-            Err(_) => Error::Transport("nobody answered".into()),
+            Err(_) if mode == WatchMode::InitialList => return self.timed_out(mode),
+            Err(_) => Error::Transport("the server did not respond".into()),
         };
         self.cursor.open_failed(Failure::of(&error), Instant::now());
-        self.fail(Activity::of(reading), Cause::Source(&error));
+        self.fail(Activity::of(mode), Cause::Source(&error));
     }
 
-    async fn read(&mut self, reading: Reading, until: Instant) {
-        let Some(live) = &mut self.watch else { return self.cursor.watch_closed(Instant::now()) };
-        let notice = (reading == Reading::Collect).then(|| self.journal.notice_due());
-        let wake = [notice, self.resync.due()].into_iter().flatten().fold(until, Instant::min);
+    async fn read(&mut self, mode: WatchMode, deadline: Instant) {
+        let Some(watch) = &mut self.watch else { return self.cursor.watch_closed(Instant::now()) };
+        let stall = (mode == WatchMode::InitialList).then(|| self.list.stats.stall_due());
+        let wake = [stall, self.resync.due()].into_iter().flatten().fold(deadline, Instant::min);
         tokio::select! {
             biased;
-            event = live.watch.next() => {
-                // What comes behind the end of the initial state is news, and not to be taken together with it.
-                let arrived = event.map(|event| match reading {
-                    Reading::Collect => vec![event],
-                    Reading::Deliver => gather(event, &mut live.watch),
-                });
-                self.count_bytes();
-                match arrived {
-                    Some(arrived) => self.events(reading, arrived).await,
-                    None => self.closed(reading),
+            event = watch.next() => match event {
+                None => {
+                    self.count_bytes();
+                    self.closed(mode);
                 }
-            }
+                Some(event) if mode == WatchMode::InitialList => {
+                    self.count_bytes();
+                    self.collect(event).await;
+                }
+                Some(event) => {
+                    let events = watch.drain_ready(event);
+                    self.count_bytes();
+                    self.deliver(events).await;
+                }
+            },
             () = sleep_until(wake) => {
-                if wake == until {
-                    if !self.cursor.is_quiet() { self.silent(reading) }
-                } else if Some(wake) == notice {
-                    self.speaker.awaits_completion(&mut self.journal);
+                if wake == deadline {
+                    if !self.cursor.settle_resume() {
+                        self.timed_out(mode);
+                    }
+                } else if Some(wake) == stall {
+                    self.telemetry.stream_stalled(&mut self.list.stats);
                 } else {
                     self.resync().await;
                 }
@@ -294,42 +336,213 @@ where
         }
     }
 
-    /// Whether there is a watch, and it has not failed.
-    pub(super) fn is_open(&self) -> bool {
-        self.watch.is_some()
-    }
-
-    fn standing(&self) -> Standing<'_> {
-        let (version, encoded) = (self.cursor.version(), self.source.encoded());
-        Standing { version, events: self.events, journal: &self.journal, encoded }
-    }
-
-    fn count_bytes(&mut self) {
-        if let Some(bytes) = self.source.bytes_read() {
-            self.speaker.metrics.bytes(bytes);
+    /// Adds an event of a streamed list.
+    async fn collect(&mut self, event: RawEvent<K>) {
+        if let Ok(event) = &event {
+            self.telemetry.metrics.event(event);
+        }
+        match event {
+            Ok(WatchEvent::Error(status)) => {
+                self.watch_failed(WatchMode::InitialList, &Error::status(*status));
+            }
+            Ok(WatchEvent::Bookmark { version, initial_events_end: true }) => {
+                self.list.complete().await;
+                self.report_streamed();
+                if self.watch.is_some() {
+                    self.cursor.initial_list_complete(version, Instant::now());
+                }
+            }
+            Ok(event) => {
+                let now = Instant::now();
+                self.list.event(event, now);
+                self.cursor.event_collected(now);
+                self.report_streamed();
+            }
+            Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => {
+                if let Some(key) = cause.key() {
+                    self.list.remove(key);
+                }
+                self.skip_streamed(&RejectedError::Undecodable { cause: cause.into() });
+            }
+            Err(error) => match undecodable(error) {
+                Ok(cause) => {
+                    if let Some(key) = cause.key() {
+                        self.list.skip(key.clone());
+                    }
+                    self.skip_streamed(&RejectedError::Undecodable { cause });
+                }
+                Err(Error::Transport(_)) => self.closed(WatchMode::InitialList),
+                Err(error) => self.watch_failed(WatchMode::InitialList, &error),
+            },
         }
     }
 
+    /// Reports the objects of a streamed list that were skipped. Malformed bytes end the watch.
+    fn report_streamed(&mut self) {
+        for error in self.list.take_rejected() {
+            if self.watch.is_none() {
+                return;
+            }
+            match error {
+                RejectedError::Undecodable { cause } if cause.is_malformed() => {
+                    self.watch_failed(WatchMode::InitialList, &Error::Item(cause));
+                }
+                error => self.skip_streamed(&error),
+            }
+        }
+    }
+
+    fn skip_streamed(&mut self, error: &RejectedError) {
+        self.report_rejected(Activity::Stream, error);
+        self.cursor.event_skipped(Instant::now());
+    }
+
+    /// Delivers events that arrived together: ingests them, and applies them to the sink in one batch.
+    async fn deliver(&mut self, events: Vec<RawEvent<K>>) {
+        let mut batch = DeltaBatch::new(Instant::now());
+        let mut preview = self.cursor.preview();
+        let events = ingest_events(&self.ingest, events).await;
+        let count = events.len() as u64;
+        let mut stop = None;
+        for event in events {
+            if let Ok(event) = &event {
+                self.telemetry.metrics.event(event);
+            }
+            if let Err(reason) = self.add_event(event, &mut batch.deltas, &mut preview) {
+                stop = Some(reason);
+                break;
+            }
+        }
+        batch.version = preview.version().cloned();
+        match self.sink.apply(batch).await {
+            Ok(()) => {
+                self.events += count;
+                self.cursor.events_applied(preview, Instant::now());
+            }
+            Err(error) => return self.sink_failed(&error),
+        }
+        match stop {
+            None => {}
+            // What was in transit when the connection closed is sent again by the next watch.
+            Some(Stop::Closed) => self.closed(WatchMode::Changes),
+            Some(Stop::Failed(error)) => self.watch_failed(WatchMode::Changes, &error),
+        }
+    }
+
+    /// Adds the change of a watch event to a batch.
+    fn add_event(
+        &mut self,
+        event: Result<WatchEvent<IngestedObject<K>>, Error>,
+        deltas: &mut Vec<Delta<K>>,
+        preview: &mut VersionPreview,
+    ) -> Result<(), Stop> {
+        match event {
+            Ok(WatchEvent::Added(IngestedObject { version, result })) => {
+                if self.add_change(result, deltas, Delta::Added, Delta::Skipped)? {
+                    preview.added(version);
+                }
+            }
+            Ok(WatchEvent::Modified(IngestedObject { version, result })) => {
+                if self.add_change(result, deltas, Delta::Updated, Delta::Skipped)? {
+                    preview.other(version);
+                }
+            }
+            Ok(WatchEvent::Deleted(IngestedObject { version, result })) => {
+                if self.add_deletion(result, deltas)? {
+                    preview.other(version);
+                }
+            }
+            Ok(WatchEvent::Bookmark { version, .. }) => preview.other(Some(version)),
+            Ok(WatchEvent::Error(status)) => return Err(Stop::Failed(Error::status(*status))),
+            Ok(WatchEvent::Unknown { kind, version }) => {
+                let kind: String = kind.chars().take(MAX_LOGGED_TYPE).collect();
+                tracing::warn!(reflector = self.telemetry.name, kind, "unknown watch event type");
+                preview.other(version);
+            }
+            Ok(_) => preview.other(None),
+            Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => {
+                let version = cause.version().cloned();
+                let error = RejectedError::Undecodable { cause: cause.into() };
+                if self.add_deletion(Err(error), deltas)? {
+                    preview.other(version);
+                }
+            }
+            Err(error) => match undecodable(error) {
+                Ok(cause) => {
+                    self.report_rejected(Activity::Watch, &RejectedError::Undecodable { cause });
+                    self.cursor.event_skipped(Instant::now());
+                }
+                Err(Error::Transport(_)) => return Err(Stop::Closed),
+                Err(error) => return Err(Stop::Failed(error)),
+            },
+        }
+        Ok(())
+    }
+
+    /// Adds the deletion of an object, without its final state if that is rejected. Returns whether the version of the event is
+    /// recorded.
+    fn add_deletion(
+        &mut self,
+        result: Result<(Key, Object<K>), RejectedError>,
+        deltas: &mut Vec<Delta<K>>,
+    ) -> Result<bool, Stop> {
+        let deleted = |key, object| Delta::Deleted(key, Some(object));
+        self.add_change(result, deltas, deleted, |key| Delta::Deleted(key, None))
+    }
+
+    /// Adds a change, or `rejected` if the object was rejected. Returns whether the version of the event is recorded.
+    fn add_change(
+        &mut self,
+        result: Result<(Key, Object<K>), RejectedError>,
+        deltas: &mut Vec<Delta<K>>,
+        accepted: fn(Key, Object<K>) -> Delta<K>,
+        rejected: fn(Key) -> Delta<K>,
+    ) -> Result<bool, Stop> {
+        let error = match result {
+            Ok((key, object)) => {
+                deltas.push(accepted(key, object));
+                return Ok(true);
+            }
+            Err(RejectedError::Undecodable { cause }) if cause.is_malformed() => {
+                return Err(Stop::Failed(Error::Item(cause)));
+            }
+            Err(error) => error,
+        };
+        self.report_rejected(Activity::Watch, &error);
+        let delta = error.key().cloned().map(rejected);
+        let is_recorded = match error {
+            RejectedError::Undecodable { .. } => matches!(delta, Some(Delta::Deleted(..))),
+            RejectedError::Transform { .. } | RejectedError::NoKey { .. } => true,
+        };
+        if !is_recorded {
+            self.cursor.event_skipped(Instant::now());
+        }
+        deltas.extend(delta);
+        Ok(is_recorded)
+    }
+
     async fn replace(&mut self, version: Option<ResourceVersion>) {
-        let listing = self.collection.take(version);
-        let is_checked = self.consistency == Consistency::Checked && self.journal.via == Via::Stream;
-        let inventory = is_checked.then(|| Inventory::of(&listing)).flatten();
-        let (objects, begins) = (listing.objects.len(), Instant::now());
+        let listing = self.list.take_listing(version);
+        let is_checked =
+            self.consistency == Consistency::Checked && self.list.stats.method == ListMethod::Stream;
+        let fingerprint = is_checked.then(|| Fingerprint::of(&listing)).flatten();
+        let objects = listing.objects.len();
+        let started = Instant::now();
         match self.sink.replace(listing).await {
             Ok(()) => {
                 self.cursor.replaced();
                 self.resync.arm();
-                self.speaker.listed(&self.journal, objects, begins.elapsed());
+                self.telemetry.list_delivered(&self.list.stats, objects, started.elapsed());
             }
             Err(error) => return self.sink_failed(&error),
         }
-        if let Some(inventory) = inventory {
-            self.check(inventory).await;
+        if let Some(fingerprint) = fingerprint {
+            consistency::check(&self.source, &self.telemetry, fingerprint).await;
         }
     }
 
     async fn resync(&mut self) {
-        if self.resync.is_wanted()
+        if self.resync.should_resync()
             && let Err(error) = self.sink.resync().await
         {
             return self.sink_failed(&error);
@@ -337,62 +550,79 @@ where
         self.resync.arm();
     }
 
-    pub(super) fn closed(&mut self, reading: Reading) {
+    fn count_bytes(&mut self) {
+        if let Some(bytes) = self.source.bytes_read() {
+            self.telemetry.metrics.bytes_read(bytes);
+        }
+    }
+
+    fn closed(&mut self, mode: WatchMode) {
         self.watch = None;
         self.cursor.watch_closed(Instant::now());
-        match (reading, self.cursor.waiting()) {
-            (Reading::Collect, _) => self.fail(Activity::Stream, Cause::BrokenStream),
-            (Reading::Deliver, Some(_)) => self.fail(Activity::Watch, Cause::VeryShortWatch),
-            (Reading::Deliver, None) => {}
+        match (mode, self.cursor.waiting()) {
+            (WatchMode::InitialList, _) => self.fail(Activity::Stream, Cause::StreamInterrupted),
+            (WatchMode::Changes, Some(_)) => self.fail(Activity::Watch, Cause::VeryShortWatch),
+            (WatchMode::Changes, None) => {}
         }
     }
 
-    fn silent(&mut self, reading: Reading) {
+    fn timed_out(&mut self, mode: WatchMode) {
         self.watch = None;
-        self.cursor.watch_silent(Instant::now());
-        if reading == Reading::Collect {
-            self.fail(Activity::Stream, Cause::BrokenStream);
+        self.cursor.watch_timed_out(Instant::now());
+        if mode == WatchMode::InitialList {
+            self.fail(Activity::Stream, Cause::StreamInterrupted);
         }
     }
 
-    pub(super) fn watch_failed(&mut self, activity: Activity, error: &Error) {
+    fn watch_failed(&mut self, mode: WatchMode, error: &Error) {
         self.watch = None;
         self.cursor.watch_failed(Failure::of(error), Instant::now());
-        self.fail(activity, Cause::Source(error));
+        self.fail(Activity::of(mode), Cause::Source(error));
     }
 
-    pub(super) fn sink_failed(&mut self, error: &BoxError) {
+    fn sink_failed(&mut self, error: &BoxError) {
         self.cursor.sink_failed(Instant::now());
         self.fail(Activity::Deliver, Cause::Sink(error));
     }
 
-    /// Reports an object that is left out. It exists, so it is not to be taken for gone.
-    pub(super) fn leave_out(&mut self, activity: Activity, error: &ItemError) {
-        if activity != Activity::Watch
-            && let Some(key) = error.key()
-        {
-            self.collection.unreadable(key.clone());
-        }
-        let cause = match error {
-            ItemError::Object(error) => Cause::Object(error),
-            ItemError::Kind(error) => Cause::Kind(error),
+    fn report_rejected(&self, activity: Activity, error: &RejectedError) {
+        let (activity, cause) = match error {
+            RejectedError::Undecodable { cause: ItemError::Object(error) } => (activity, Cause::Object(error)),
+            RejectedError::Undecodable { cause: ItemError::Kind(error) } => (activity, Cause::Kind(error)),
+            RejectedError::Transform { .. } | RejectedError::NoKey { .. } => {
+                (Activity::Deliver, Cause::Rejected(error))
+            }
         };
-        self.speaker.failed(activity, cause, Outlook::GoesOn);
+        self.telemetry.failed(activity, cause, Retry::Continue);
     }
 
-    pub(super) fn fail(&mut self, activity: Activity, cause: Cause<'_>) {
-        if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Stream))) {
+    fn fail(&mut self, activity: Activity, cause: Cause<'_>) {
+        let wait = self.cursor.waiting();
+        if matches!(wait, Some(Wait { then: AfterWait::Relist | AfterWait::Stream, .. })) {
             self.resync.disarm();
         }
-        self.speaker.failed(activity, cause, Outlook::of(self.cursor.waiting()));
+        self.telemetry.failed(activity, cause, Retry::after(wait));
+    }
+}
+
+/// The maximum number of characters of an unknown event type that is logged.
+const MAX_LOGGED_TYPE: usize = 64;
+
+/// Returns the error of an object that cannot be decoded and is skipped. Other errors end the watch.
+fn undecodable(error: Error) -> Result<ItemError, Error> {
+    match error {
+        Error::Item(error) if !error.is_malformed() => Ok(error),
+        Error::Event(DecodeError::Object { cause, .. }) => Ok(cause.into()),
+        Error::Kind(error) => Ok(error.into()),
+        error => Err(error),
     }
 }
 
 impl<K, L, S> fmt::Debug for Reflector<K, L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reflector")
-            .field("name", &self.speaker.name)
-            .field("resource", &self.speaker.resource)
+            .field("name", &self.telemetry.name)
+            .field("resource", &self.telemetry.resource)
             .field("cursor", &self.cursor)
             .finish_non_exhaustive()
     }

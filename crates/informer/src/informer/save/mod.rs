@@ -1,20 +1,19 @@
-//! A cache that outlives its process: what is saved of it, by whom, and how it is read back.
+//! Saves a cache, and restores it in the next process.
 
 mod save;
-mod program;
+mod format_id;
 mod cluster;
-mod moment;
 mod dictionaries;
 mod saver;
 mod open;
-mod folders;
+mod savers;
 
 #[cfg(test)]
 mod tests;
 
 pub use cluster::cluster_uid;
-pub(super) use folders::{Folders, Verdict};
-pub(super) use moment::Moment;
-pub(super) use open::{Opened, Place, State, Target, open};
+pub(super) use format_id::FormatId;
+pub(super) use open::{Opened, SaveConfig, SaveRequest, SaveTarget, SavedState, open};
 pub use save::Save;
-pub(super) use saver::Saver;
+pub(super) use saver::{AppliedState, Saver};
+pub(super) use savers::{ClusterCheck, Savers};

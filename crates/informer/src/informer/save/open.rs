@@ -3,13 +3,13 @@
 use super::{
     cluster::Cluster,
     dictionaries,
-    program::{Form, find_out},
+    format_id::FormatId,
     save::Save,
-    saver::{Beginning, CLUSTER, FORM, GAPS, LOOSE, Part, Saver},
+    saver::{CLUSTER, FORMAT, GAPS, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{
-    codec::{Packed, Unpacker},
     informer::start_error::StartError,
+    object::encoded::{EncodedObject, Restorer},
     parallel::hands,
     subscription::metrics::SAVE_FAILURES,
 };
@@ -20,100 +20,107 @@ use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
     path::Path,
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
-/// Whose state it is that is saved.
+/// The resource that is saved.
 #[derive(Clone)]
-pub(in super::super) struct Target {
+pub(in super::super) struct SaveTarget {
     client: Client,
-    group: String,
-    version: String,
-    plural: String,
-    /// What protobuf of its objects is read by.
+    /// The group, version and plural name.
+    pub(in super::super) header: Header,
+    is_secret: bool,
+    /// The protobuf schema of its objects.
     schema: Option<Schema>,
 }
 
-impl Target {
-    /// All objects of a kind on a server.
-    pub(in super::super) fn of<K: Resource>(client: &Client, kind: &K::DynamicType) -> Self {
-        // What is asked for as metadata alone comes as a kind of its own.
-        let schema = match K::metadata_api() {
-            true => Schema::of("meta.k8s.io/v1", "PartialObjectMetadata"),
-            false => Schema::of(&K::api_version(kind), &K::kind(kind)),
+impl SaveTarget {
+    pub(in super::super) fn new<K: Resource>(client: &Client, kind: &K::DynamicType) -> Self {
+        let schema = if K::metadata_api() {
+            Schema::of("meta.k8s.io/v1", "PartialObjectMetadata")
+        } else {
+            Schema::of(&K::api_version(kind), &K::kind(kind))
         };
+        let (group, plural) = (K::group(kind), K::plural(kind));
         Self {
             client: client.clone(),
-            group: K::group(kind).into_owned(),
-            version: K::version(kind).into_owned(),
-            plural: K::plural(kind).into_owned(),
+            header: Header::new(&group, &K::version(kind), &plural),
+            is_secret: group.is_empty() && plural == "secrets",
             schema,
         }
     }
 }
 
-/// What is saved, and where; the same for all sources of an informer.
-pub(in super::super) struct Place {
+/// How the cache of an informer is saved; the same for all its sources.
+pub(in super::super) struct SaveConfig {
+    /// The name of the informer.
+    name: String,
     save: Save,
     header: Header,
     schema: Option<Schema>,
-    /// Found out while the first folder is read.
-    form: LazyLock<Form, Box<dyn FnOnce() -> Form + Send>>,
+    format: FormatId,
     cluster: Arc<Cluster>,
-    name: String,
 }
 
-/// What became of the folder of one source.
+/// The objects that are saved.
+pub(in super::super) struct SaveRequest {
+    /// The header of the target, with the selectors of the informer.
+    pub(in super::super) header: Header,
+    pub(in super::super) format: FormatId,
+    pub(in super::super) has_transform: bool,
+}
+
+/// The folder of one source after it was opened.
 pub(in super::super) struct Opened<K> {
     pub(in super::super) saver: Option<Arc<Saver<K>>>,
     /// Why nothing is saved.
     pub(in super::super) failure: Option<String>,
-    pub(in super::super) state: Option<State<K>>,
+    pub(in super::super) state: Option<SavedState<K>>,
 }
 
 /// A state that was read back.
-pub(in super::super) struct State<K> {
-    pub(in super::super) objects: Vec<(Key, Packed<K>)>,
+pub(in super::super) struct SavedState<K> {
+    pub(in super::super) objects: Vec<(Key, EncodedObject<K>)>,
     pub(in super::super) version: ResourceVersion,
-    /// Whether something of that version is missing, or as it was before.
+    /// Whether objects of that version are missing or outdated.
     pub(in super::super) has_gaps: bool,
     pub(in super::super) age: Duration,
 }
 
-impl Place {
-    /// Checks what can be said of a save.
+impl SaveConfig {
+    /// Checks a configuration.
     ///
     /// # Errors
-    /// [`StartError`] if it is not to be.
-    pub(in super::super) fn new<K>(
+    /// [`StartError`] if secrets or an unnamed transform would be saved.
+    pub(in super::super) fn new(
+        name: &str,
         save: Save,
-        target: &Target,
-        (name, has_transform, without_managed_fields): (String, bool, bool),
-        narrowed: impl FnOnce(Header) -> Header,
+        target: &SaveTarget,
+        request: SaveRequest,
     ) -> Result<Self, StartError> {
-        if (target.group.as_str(), target.plural.as_str()) == ("", "secrets") && !save.secrets {
+        if target.is_secret && !save.secrets {
             return Err(StartError::SecretsNotSaved);
         }
-        if has_transform && save.transform.is_none() {
+        if request.has_transform && save.transform.is_none() {
             return Err(StartError::UnnamedTransform);
         }
-        let header = Header::new(&target.group, &target.version, &target.plural);
-        let header = narrowed(header.transform(save.transform.clone().unwrap_or_default()));
-        let header = save.cluster.iter().fold(header, |header, cluster| header.cluster(cluster));
-        find_out();
-        let form = LazyLock::new(Box::new(move || Form::of::<K>(without_managed_fields)) as Box<_>);
+        let mut header = request.header.transform(save.transform.clone().unwrap_or_default());
+        if let Some(cluster) = &save.cluster {
+            header = header.cluster(cluster);
+        }
         let cluster = Arc::new(Cluster::new(target.client.clone()));
-        Ok(Self { save, header, schema: target.schema, form, cluster, name })
+        let format = request.format;
+        Ok(Self { name: name.to_owned(), save, header, schema: target.schema, format, cluster })
     }
 
-    /// Whether what is restored of another cluster is given up.
+    /// Whether the saved state of another cluster is discarded.
     pub(in super::super) fn starts_over(&self) -> bool {
         self.save.starts_over
     }
 
-    /// Whether the cluster was named, so that it need not be asked.
-    pub(in super::super) fn knows_cluster(&self) -> bool {
+    /// Whether the configuration names the cluster, so that the server need not be asked.
+    pub(in super::super) fn names_cluster(&self) -> bool {
         self.save.cluster.is_some()
     }
 }
@@ -121,27 +128,33 @@ impl Place {
 /// Opens the folder of the source of one namespace, or of all.
 ///
 /// # Errors
-/// [`StartError`] if what is saved is of something else, or somebody else has the folder. A folder that cannot be written to is no
-/// error: the informer goes on without it.
+/// [`StartError`] if the folder is in use, or holds the cache of another resource. A folder that cannot be written is not an error: the
+/// informer runs without saving.
 pub(in super::super) fn open<K: Send + Sync + 'static>(
-    place: &Place,
+    config: &SaveConfig,
     namespace: Option<&str>,
-    unpacker: Unpacker<K>,
+    restorer: Restorer<K>,
 ) -> Result<Opened<K>, StartError> {
-    let header =
-        namespace.into_iter().fold(place.header.clone(), |header, namespace| header.namespaces([namespace]));
-    let folder =
-        namespace.map_or_else(|| place.save.folder.clone(), |namespace| place.save.folder.join(namespace));
-    let mut options = place.save.interval.into_iter().fold(Options::default(), Options::flush_interval);
-    if place.save.starts_over {
+    let informer = config.name.as_str();
+    let mut header = config.header.clone();
+    let mut path = config.save.folder.clone();
+    if let Some(namespace) = namespace {
+        header = header.namespaces([namespace]);
+        path = path.join(namespace);
+    }
+    let mut options = Options::default();
+    if let Some(interval) = config.save.interval {
+        options = options.flush_interval(interval);
+    }
+    if config.save.starts_over {
         options = options.start_over();
     }
-    let (name, told) = (place.name.clone(), folder.clone());
-    options = options.on_event(move |event| tell(&name, &told, event));
-    let opened = match Saved::open(&folder, &header, options.clone()) {
+    let (name, folder) = (config.name.clone(), path.clone());
+    options = options.on_event(move |event| log(&name, &folder, event));
+    let opened = match Saved::open(&path, &header, options.clone()) {
         Err(error @ OpenError::Damaged { .. }) => {
-            tracing::warn!(informer = place.name, %error, "saved state is of no use; starting without");
-            Saved::open(&folder, &header, options.start_over())
+            tracing::warn!(informer, %error, "saved state cannot be used; starting without it");
+            Saved::open(&path, &header, options.start_over())
         }
         opened => opened,
     };
@@ -149,94 +162,85 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
         Ok(opened) => opened,
         Err(OpenError::Io { path, doing, cause }) => {
             let failure = format!("{}: {doing} failed: {cause}", path.display());
-            tracing::error!(informer = place.name, failure, "nothing is saved");
-            count_failure(&place.name);
+            tracing::error!(informer, failure, "the cache is not saved");
+            count_failure(informer);
             return Ok(Opened { saver: None, failure: Some(failure), state: None });
         }
         Err(error) => return Err(error.into()),
     };
     if let Some(dropped) = restored.dropped() {
-        tracing::warn!(
-            informer = place.name,
-            bytes = dropped.bytes,
-            "the end of the saved state was torn, and is dropped"
-        );
+        tracing::warn!(informer, bytes = dropped.bytes, "the saved state ends in an incomplete write, which is dropped");
     }
     if let Some(refused) = restored.refused() {
-        tracing::warn!(informer = place.name, error = %refused, "saved state is given up");
+        tracing::warn!(informer, error = %refused, "saved state is discarded");
     }
-    let (state, begin) = take_in(place, unpacker, saved, restored);
-    let part = Part { namespace: namespace.map(str::to_owned), folder };
-    let saver = Saver::new(part, place.form.clone(), Arc::clone(&place.cluster), begin);
+    let (state, init) = read_back(config, restorer, saved, restored);
+    let folder = SourceFolder { namespace: namespace.map(str::to_owned), path };
+    let saver = Saver::new(folder, config.format.clone(), Arc::clone(&config.cluster), init);
     Ok(Opened { saver: Some(Arc::new(saver)), failure: None, state })
 }
 
-/// Makes objects of what was read back, or nothing if not all can be.
-fn take_in<K: Send + Sync>(
-    place: &Place,
-    mut unpacker: Unpacker<K>,
+/// Restores all saved objects, or none if one of them cannot be used.
+fn read_back<K: Send + Sync>(
+    config: &SaveConfig,
+    mut restorer: Restorer<K>,
     saved: Saved,
     restored: Restored,
-) -> (Option<State<K>>, Beginning) {
-    let form = restored.attachment(FORM).and_then(|text| Form::read(text));
+) -> (Option<SavedState<K>>, SaverInit) {
+    let format = restored.attachment(FORMAT).and_then(|text| FormatId::parse(text));
     let cluster = restored.attachment(CLUSTER).and_then(|uid| String::from_utf8(uid.to_vec()).ok());
-    let is_current = form.as_ref().is_some_and(|form| place.form.is_same_program(form));
-    let nothing = |saved| Beginning {
-        saved,
-        dictionaries: [].into_iter().collect(),
-        version: None,
-        cluster: None,
-        has_gaps: false,
-        is_current: false,
-    };
+    let is_same_program = format.as_ref().is_some_and(|format| config.format.is_same_program(format));
     let has_gaps = restored.attachment(GAPS).is_some();
-    let Some(version) = restored.version().cloned() else { return (None, nothing(saved)) };
+    let Some(version) = restored.version().cloned() else { return (None, SaverInit::empty(saved)) };
     let age = restored.age(SystemTime::now()).unwrap_or_default();
-    let objects = match form {
-        Some(form) if form.is_alike(&place.form) => unpack(place.schema, &mut unpacker, restored),
-        Some(_) | None => Err("it is of another type of objects"),
+    let objects = match format {
+        Some(format) if format.is_compatible(&config.format) => {
+            restore_objects(config.schema, &mut restorer, restored)
+        }
+        Some(_) | None => Err("it was saved for another type of objects, or with another transform"),
     };
-    let is_sound = |objects: &Vec<(Key, Packed<K>)>| is_current || are_sound(objects);
     let objects = objects.and_then(|objects| {
-        if is_sound(&objects) {
+        if is_same_program || are_valid(&objects) {
             Ok(objects)
         } else {
-            Err("another program saved it, and this one cannot decode all of it")
+            Err("it was saved by another program, and this one cannot decode all of it")
         }
     });
     match objects {
-        Err(why) => {
-            tracing::warn!(informer = place.name, why, "saved state is of no use; starting without");
-            (None, nothing(saved))
+        Err(reason) => {
+            let informer = &config.name;
+            tracing::warn!(informer, reason, "saved state cannot be used; starting without it");
+            (None, SaverInit::empty(saved))
         }
         Ok(objects) => {
             let count = objects.len();
-            tracing::info!(informer = place.name, objects = count, ?age, %version, has_gaps, "restored");
-            let dictionaries =
-                unpacker.dictionaries().map(|(number, one)| (number, Arc::clone(one))).collect();
-            let begin = Beginning {
+            tracing::info!(informer = config.name, objects = count, ?age, %version, has_gaps, "restored");
+            let dictionaries = restorer.dictionaries().map(|(number, one)| (number, Arc::clone(one)));
+            let init = SaverInit {
                 saved,
-                dictionaries,
+                dictionaries: dictionaries.collect(),
                 version: Some(version.clone()),
                 cluster,
                 has_gaps,
-                is_current,
+                is_same_program,
             };
-            (Some(State { objects, version, has_gaps, age }), begin)
+            (Some(SavedState { objects, version, has_gaps, age }), init)
         }
     }
 }
 
-fn unpack<K>(
+fn restore_objects<K>(
     schema: Option<Schema>,
-    unpacker: &mut Unpacker<K>,
+    restorer: &mut Restorer<K>,
     restored: Restored,
-) -> Result<Vec<(Key, Packed<K>)>, &'static str> {
-    const DAMAGED: &str = "it holds what this program did not write";
-    // The newest first, which is packed with from now on.
+) -> Result<Vec<(Key, EncodedObject<K>)>, &'static str> {
+    const DAMAGED: &str = "it contains data that this program does not write";
+    // The newest first: it is used for new objects.
     for number in restored.attachments().filter(|number| *number >= dictionaries::FIRST).rev() {
-        let is_one = restored.attachment(number).is_some_and(|content| unpacker.dictionary(number, content));
-        is_one.then_some(()).ok_or(DAMAGED)?;
+        let content = restored.attachment(number).ok_or(DAMAGED)?;
+        if !restorer.dictionary(number, content) {
+            return Err(DAMAGED);
+        }
     }
     let one = |object: kube_informer_saved::Object| {
         let format = match (object.payload.layout(), schema) {
@@ -246,24 +250,24 @@ fn unpack<K>(
             (Layout::Protobuf | Layout::ProtobufItem, None) => return None,
         };
         let Encoding(encoding) = object.payload.encoding();
-        let form = (format, (encoding != LOOSE).then_some(encoding));
+        let form = (format, (encoding != NO_DICTIONARY).then_some(encoding));
         let state = (&*object.uid, &object.version);
-        let packed = unpacker.unpack(&object.payload.bytes().ok()?, form, state)?;
-        Some((object.key, packed))
+        let encoded = restorer.unpack(&object.payload.bytes().ok()?, form, state)?;
+        Some((object.key, encoded))
     };
     restored.into_objects().into_iter().map(one).collect::<Option<_>>().ok_or(DAMAGED)
 }
 
-/// Whether all can be decoded; tried on all cores.
-fn are_sound<K: Send + Sync>(objects: &[(Key, Packed<K>)]) -> bool {
-    let is_sound = |part: &[(Key, Packed<K>)]| part.iter().all(|(_, packed)| packed.is_sound());
-    let hands = hands();
-    if hands == 1 {
-        return is_sound(objects);
+/// Whether all objects can be decoded. Uses all cores.
+fn are_valid<K: Send + Sync>(objects: &[(Key, EncodedObject<K>)]) -> bool {
+    let is_valid = |part: &[(Key, EncodedObject<K>)]| part.iter().all(|(_, encoded)| encoded.is_sound());
+    let threads = hands();
+    if threads == 1 {
+        return is_valid(objects);
     }
-    let part = objects.len().div_ceil(hands).max(1);
+    let part = objects.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
-        let parts: Vec<_> = objects.chunks(part).map(|part| scope.spawn(move || is_sound(part))).collect();
+        let parts: Vec<_> = objects.chunks(part).map(|part| scope.spawn(move || is_valid(part))).collect();
         parts.into_iter().all(|part| part.join().unwrap_or(false))
     })
 }
@@ -272,7 +276,7 @@ fn count_failure(informer: &str) {
     metrics::counter!(SAVE_FAILURES, "name" => informer.to_owned()).increment(1);
 }
 
-fn tell(informer: &str, folder: &Path, event: &Event) {
+fn log(informer: &str, folder: &Path, event: &Event) {
     let folder = folder.display();
     match event {
         Event::Failed { error, failures, retry_in } => {
@@ -280,7 +284,7 @@ fn tell(informer: &str, folder: &Path, event: &Event) {
             let cause = error.source().map(tracing::field::display);
             tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "saving failed");
         }
-        Event::Recovered => tracing::info!(informer, %folder, "saving goes on"),
+        Event::Recovered => tracing::info!(informer, %folder, "saving continues"),
         Event::Compacted { before, after } => {
             tracing::debug!(informer, before, after, "saved state compacted")
         }

@@ -1,398 +1,444 @@
-//! Hands what happens to a cache on to be saved, state by state.
+//! Saves the changes of a cache, state by state.
 
-use super::{cluster::Cluster, dictionaries::Dictionaries, moment::Moment, program::Form};
+use super::{cluster::Cluster, dictionaries::Dictionaries, format_id::FormatId};
 use crate::{
-    cache::Tell,
-    cache::{Entry, Snapshot},
-    codec::Packed,
+    cache::{Entry, EventSink, Snapshot},
     event::Event,
-    object::Object,
+    object::{Object, encoded::EncodedObject},
 };
 use bytes::Bytes;
-use kube_core::Resource;
 use kube_informer_saved::{self as saved, Batch, Encoding, Payload, Saved, Status, Taken};
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
     collections::VecDeque,
+    mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Saves what one source says.
+/// Saves the changes of one source.
 ///
-/// What is handed on are states that the server had: changes wait until nothing is left in the queue of what had arrived, because what
-/// is popped before that may be ahead of its version. And they wait for those followers that are told differences alone: who was
-/// not told of a change when the process ended would not be told of it by the next either.
+/// A batch of changes is written when every subscriber that asked for
+/// [`Replay::Differences`](crate::subscription::Replay::Differences) has handled it: the next process delivers to these only what was
+/// not saved.
 pub(in super::super) struct Saver<K> {
-    part: Part,
-    form: Form,
+    folder: SourceFolder,
+    format: FormatId,
     cluster: Arc<Cluster>,
-    /// The cluster that what was restored is of, where that is known.
+    /// The uid of the cluster of the restored state, if it is known.
     restored_cluster: Option<String>,
     state: Mutex<State<K>>,
 }
 
-/// What of a cache is saved, and where.
-pub(super) struct Part {
-    /// The namespace that the source speaks of; nothing for all.
+/// The folder of one source.
+pub(super) struct SourceFolder {
+    /// `None` for all namespaces.
     pub(super) namespace: Option<String>,
-    pub(super) folder: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 struct State<K> {
-    /// Gone once it is closed.
+    /// `None` after `close`.
     saved: Option<Saved>,
-    /// How it went until then.
-    last: Status,
-    stage: Stage,
-    /// Whether there is a whole state.
+    /// The last status before `close`.
+    last_status: Status,
+    next: NextWrite,
+    /// Whether the cache has been complete.
     has_state: bool,
-    /// Whether something is missing there, or as it was before.
+    /// Whether objects are missing or outdated in the saved state.
     has_gaps: bool,
-    /// Where the log was when the cache was last at its version, if it still is.
+    /// The position of the log at the newest state with a version.
     settled_at: Option<u64>,
-    /// What has happened since the last state that was handed on.
+    /// The changes since the newest state.
     pending: Batch,
     version: Option<ResourceVersion>,
-    /// States that some follower has not handled yet, and where the log was then.
-    waiting: VecDeque<(u64, Work<K>)>,
-    /// How many bytes those hold.
-    held: usize,
+    /// States that not all subscribers have handled, with their positions in the log.
+    waiting: VecDeque<(u64, Write<K>)>,
+    /// The bytes of these.
+    waiting_bytes: usize,
     dictionaries: Dictionaries,
-    uid: Option<String>,
+    cluster_uid: Option<String>,
 }
 
-/// What follows what is saved.
+/// What is written next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The whole state.
-    Whole,
-    /// What changes.
+enum NextWrite {
+    /// The full state.
+    Snapshot,
+    /// The changes since the last write.
     Changes,
-    /// Nothing: an object came without bytes, or somebody left for whom the rest is kept back.
+    /// Nothing any more: an object arrived without bytes, or a subscriber left for which the rest is kept back.
     Nothing,
 }
 
-enum Work<K> {
-    Whole { snapshot: Arc<Snapshot<K>>, version: ResourceVersion, has_gaps: bool },
+enum Write<K> {
+    Snapshot { snapshot: Arc<Snapshot<K>>, version: ResourceVersion, has_gaps: bool },
     Changes(Batch),
 }
 
-/// What is attached to a file, by number.
-pub(super) const FORM: u32 = 1;
+/// The numbers of the attachments of a file.
+pub(super) const FORMAT: u32 = 1;
 pub(super) const CLUSTER: u32 = 2;
-/// Attached where a watch from the version would not make the state whole: something could not be read.
+/// Present if a watch from the saved version would not complete the state.
 pub(super) const GAPS: u32 = 3;
-/// The encoding of what was packed without a dictionary; others are numbers of dictionaries.
-pub(super) const LOOSE: u32 = 1;
+/// The encoding of objects that are compressed without a dictionary. Other encodings are numbers of dictionaries.
+pub(super) const NO_DICTIONARY: u32 = 1;
 
-/// So many bytes may wait to become a state. Beyond that, the whole state is saved when it is one.
-const MOST_WAITING: usize = 64 << 20;
+/// The maximum number of bytes that wait to be written. Beyond that, the full state is written instead.
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// What a saver goes on from.
-pub(super) struct Beginning {
+/// The state that a saver continues from.
+pub(super) struct SaverInit {
     pub(super) saved: Saved,
     pub(super) dictionaries: Dictionaries,
-    /// The version that was restored, if a state was.
+    /// The version of the restored state.
     pub(super) version: Option<ResourceVersion>,
     pub(super) cluster: Option<String>,
     pub(super) has_gaps: bool,
-    /// Whether what is attached to the file is true of this program.
-    pub(super) is_current: bool,
+    /// Whether this program wrote the file.
+    pub(super) is_same_program: bool,
+}
+
+impl SaverInit {
+    /// Nothing was restored.
+    pub(super) fn empty(saved: Saved) -> Self {
+        Self {
+            saved,
+            dictionaries: [].into_iter().collect(),
+            version: None,
+            cluster: None,
+            has_gaps: false,
+            is_same_program: false,
+        }
+    }
+}
+
+/// The cache after a batch.
+pub(in super::super) struct AppliedState<K> {
+    /// The version of the source.
+    pub(in super::super) version: Option<ResourceVersion>,
+    /// Whether objects are missing or outdated.
+    pub(in super::super) has_gaps: bool,
+    /// Whether the batch was a full list.
+    pub(in super::super) is_list: bool,
+    pub(in super::super) snapshot: Arc<Snapshot<K>>,
+    /// The end of the log.
+    pub(in super::super) position: u64,
+    /// The position that all subscribers with `Replay::Differences` have handled.
+    pub(in super::super) handled: u64,
+}
+
+/// The restored state is of another cluster than the one that is watched.
+pub(super) struct OtherCluster {
+    pub(super) saved: String,
+    pub(super) found: String,
 }
 
 impl<K: Send + Sync + 'static> Saver<K> {
-    pub(super) fn new(part: Part, form: Form, cluster: Arc<Cluster>, begin: Beginning) -> Self {
-        let has_state = begin.version.is_some();
+    pub(super) fn new(
+        folder: SourceFolder,
+        format: FormatId,
+        cluster: Arc<Cluster>,
+        init: SaverInit,
+    ) -> Self {
+        let has_state = init.version.is_some();
         let mut pending = Batch::new();
-        if has_state && !begin.is_current {
-            pending.attach(FORM, form.to_string().into());
+        if has_state && !init.is_same_program {
+            pending.attach(FORMAT, format.to_string().into());
         }
         let state = State {
-            saved: Some(begin.saved),
-            last: Status::default(),
-            stage: if has_state { Stage::Changes } else { Stage::Whole },
+            saved: Some(init.saved),
+            last_status: Status::default(),
+            next: if has_state { NextWrite::Changes } else { NextWrite::Snapshot },
             has_state,
-            has_gaps: begin.has_gaps,
+            has_gaps: init.has_gaps,
             settled_at: None,
             pending,
-            version: begin.version,
+            version: init.version,
             waiting: VecDeque::new(),
-            held: 0,
-            dictionaries: begin.dictionaries,
-            uid: begin.cluster.clone(),
+            waiting_bytes: 0,
+            dictionaries: init.dictionaries,
+            cluster_uid: init.cluster.clone(),
         };
-        Self { part, form, cluster, restored_cluster: begin.cluster, state: Mutex::new(state) }
+        Self { folder, format, cluster, restored_cluster: init.cluster, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How saving goes.
-    pub(in super::super) fn status(&self) -> Status {
+    pub(super) fn status(&self) -> Status {
         let state = self.state();
-        state.saved.as_ref().map_or_else(|| state.last.clone(), Saved::status)
+        state.saved.as_ref().map_or_else(|| state.last_status.clone(), Saved::status)
     }
 
-    /// Where it is saved.
     pub(super) fn folder(&self) -> &Path {
-        &self.part.folder
+        &self.folder.path
     }
 
-    /// Finds out which cluster this is. If it is not the one that the restored state is of, says what both are.
-    pub(in super::super) async fn identify(&self) -> Result<(), (String, String)> {
+    /// Asks for the uid of the cluster, and compares it with that of the restored state.
+    pub(super) async fn identify(&self) -> Result<(), OtherCluster> {
         let uid = self.cluster.uid().await.map(str::to_owned);
         match (&self.restored_cluster, uid) {
-            (Some(saved), Some(found)) if *saved != found => return Err((saved.clone(), found)),
+            (Some(saved), Some(found)) if *saved != found => {
+                return Err(OtherCluster { saved: saved.clone(), found });
+            }
             (None, Some(found)) => {
                 let mut state = self.state();
-                if state.stage == Stage::Changes {
+                if state.next == NextWrite::Changes {
                     state.pending.attach(CLUSTER, found.clone().into());
                 }
-                state.uid = Some(found);
+                state.cluster_uid = Some(found);
             }
             (Some(_), None) => {
-                tracing::warn!("which cluster it is may not be read; taken for the one that was saved")
+                tracing::warn!("the uid of the cluster cannot be read; assuming the cluster of the saved state");
             }
-            (Some(_) | None, _) => {}
+            (Some(_), Some(_)) | (None, None) => {}
         }
         Ok(())
     }
 
-    /// Nothing more is to be saved.
-    pub(in super::super) fn ends(&self) {
+    /// Stops saving.
+    pub(in super::super) fn end(&self) {
         self.state().end();
     }
 
-    /// What was restored is of no use: the next whole state takes its place, which is of this cluster.
-    pub(in super::super) fn start_over(&self, cluster: String) {
+    /// Discards the restored state: the next full list of this cluster replaces it.
+    pub(super) fn start_over(&self, cluster: String) {
         let mut state = self.state();
-        (state.stage, state.has_state, state.uid) = (Stage::Whole, false, Some(cluster));
+        state.next = NextWrite::Snapshot;
+        state.has_state = false;
+        state.cluster_uid = Some(cluster);
     }
 
-    /// Hands on what has been handled, writes what waits, and gives the folder back. It blocks.
+    /// Writes what has been handled, and closes the folder. Blocks.
     ///
-    /// If the whole state is missing there, because it could not be written when it came, it is tried once more, with what the cache
-    /// holds in the end.
+    /// If the full state is missing because it could not be written, that is tried once more with `snapshot`.
     pub(in super::super) fn close(&self, snapshot: Arc<Snapshot<K>>, handled: u64) {
         let mut state = self.state();
         self.release(&mut state, handled);
-        let settled = state.settled(handled).map(|version| (version, state.has_gaps));
-        let whole = settled.map(|settled| self.whole(&state, snapshot, settled));
-        let is_missing = state.stage == Stage::Whole;
+        let full = state.settled_version(handled).map(|version| {
+            let has_gaps = state.has_gaps;
+            self.full_state(&state, snapshot, version, has_gaps)
+        });
+        let is_missing = state.next == NextWrite::Snapshot;
         if let Some(saved) = state.saved.take() {
-            state.last = saved.status();
+            state.last_status = saved.status();
             drop(state);
-            // A failure shows in the status, and was told of.
+            // A failure has been reported, and is in the status.
             let _ = saved.flush();
-            if let Some(whole) = whole.filter(|_| is_missing || saved.status().is_behind) {
-                let _ = (saved.replace(whole), saved.flush());
+            if let Some(full) = full.filter(|_| is_missing || saved.status().is_behind) {
+                saved.replace(full);
+                let _ = saved.flush();
             }
-            let last = saved.status();
+            let last_status = saved.status();
             drop(saved);
-            self.state().last = last;
+            self.state().last_status = last_status;
         }
     }
 
-    /// Hands on states that have been handled.
+    /// Writes the states that were handled.
     fn release(&self, state: &mut State<K>, handled: u64) {
         while state.waiting.front().is_some_and(|(position, _)| *position <= handled) {
-            let Some((_, work)) = state.waiting.pop_front() else { return };
+            let Some((_, write)) = state.waiting.pop_front() else { return };
             let Some(saved) = &state.saved else { return };
-            let taken = match work {
-                Work::Changes(batch) => {
-                    state.held = state.held.saturating_sub(batch.size());
+            let taken = match write {
+                Write::Changes(batch) => {
+                    state.waiting_bytes = state.waiting_bytes.saturating_sub(batch.size());
                     saved.append(batch)
                 }
-                Work::Whole { snapshot, version, has_gaps } => {
-                    saved.replace(self.whole(state, snapshot, (version, has_gaps)))
+                Write::Snapshot { snapshot, version, has_gaps } => {
+                    saved.replace(self.full_state(state, snapshot, version, has_gaps))
                 }
             };
             match taken {
                 Taken::Queued => {}
-                Taken::SnapshotNeeded => return state.forget(),
-                Taken::Stopped => state.stage = Stage::Nothing,
+                Taken::SnapshotNeeded => return state.discard_waiting(),
+                Taken::Stopped => state.next = NextWrite::Nothing,
             }
         }
     }
 
-    /// All objects of the source, which are looked at when they are written, and what is to be known of them.
-    fn whole(
+    /// All objects of the source. They are read when they are written.
+    fn full_state(
         &self,
         state: &State<K>,
         snapshot: Arc<Snapshot<K>>,
-        (version, has_gaps): (ResourceVersion, bool),
+        version: ResourceVersion,
+        has_gaps: bool,
     ) -> saved::Snapshot {
-        let (namespace, known) = (self.part.namespace.clone(), state.dictionaries.clone());
+        let namespace = self.folder.namespace.clone();
+        let known = state.dictionaries.clone();
         let entries = std::iter::once_with(move || snapshot.shared_entries()).flatten();
         let objects = entries.filter_map(move |entry| {
-            let is_meant = namespace.is_none() || entry.key().namespace() == namespace.as_deref();
-            let object = is_meant.then(|| entry.shared())?;
-            Some(saved_object(entry.key().clone(), object.bytes()?, &known))
+            if namespace.is_some() && entry.key().namespace() != namespace.as_deref() {
+                return None;
+            }
+            Some(saved_object(entry.key().clone(), entry.shared().as_encoded()?, &known))
         });
-        let whole = saved::Snapshot::new(objects).version(version);
-        let whole = whole.attach(FORM, self.form.to_string().into());
-        let uid = state.uid.clone();
-        let whole = uid.into_iter().fold(whole, |whole, uid| whole.attach(CLUSTER, uid.into()));
-        let whole = if has_gaps { whole.attach(GAPS, Bytes::new()) } else { whole };
-        let dictionaries = state.dictionaries.iter();
-        dictionaries.fold(whole, |whole, (number, one)| whole.attach(number, one.content.clone()))
+        let mut full = saved::Snapshot::new(objects).version(version);
+        full = full.attach(FORMAT, self.format.to_string().into());
+        if let Some(uid) = &state.cluster_uid {
+            full = full.attach(CLUSTER, uid.clone().into());
+        }
+        if has_gaps {
+            full = full.attach(GAPS, Bytes::new());
+        }
+        for (number, dictionary) in state.dictionaries.iter() {
+            full = full.attach(number, dictionary.content.clone());
+        }
+        full
     }
-}
 
-impl<K: Resource + Send + Sync + 'static> Saver<K> {
-    /// Takes note of what is told, and hands it on.
-    pub(in super::super) fn noting<'s, T: Tell<K>>(&'s self, told: &'s mut T) -> Noting<'s, K, T> {
+    /// Records the events of a batch while it is applied, and passes them on to `events`.
+    pub(in super::super) fn record<'s, S: EventSink<K>>(&'s self, events: &'s mut S) -> Recorder<'s, K, S> {
         let mut state = self.state();
-        // Until it is said where that leads.
         state.settled_at = None;
-        Noting { state, told }
+        Recorder { state, events }
     }
 
-    /// What was noted is in the cache.
-    pub(in super::super) fn applied(&self, moment: Moment<K>) {
+    /// The recorded events have been applied.
+    pub(in super::super) fn applied(&self, applied: AppliedState<K>) {
         let mut state = self.state();
-        state.has_state |= moment.is_whole;
-        let is_settled = moment.is_complete && moment.version.is_some();
-        state.settled_at = is_settled.then_some(moment.position);
-        if let (true, true, Some(version)) = (moment.is_complete, state.has_state, moment.version)
-            && state.stage != Stage::Nothing
+        state.has_state |= applied.is_list;
+        state.settled_at = applied.version.is_some().then_some(applied.position);
+        if let Some(version) = applied.version
+            && state.has_state
+            && state.next != NextWrite::Nothing
             && (state.version.as_ref() != Some(&version)
-                || state.has_gaps != moment.has_gaps
+                || state.has_gaps != applied.has_gaps
                 || !state.pending.is_empty()
-                || state.stage == Stage::Whole)
+                || state.next == NextWrite::Snapshot)
         {
-            let mut batch = std::mem::take(&mut state.pending);
-            match (std::mem::replace(&mut state.has_gaps, moment.has_gaps), moment.has_gaps) {
+            let mut batch = mem::take(&mut state.pending);
+            match (mem::replace(&mut state.has_gaps, applied.has_gaps), applied.has_gaps) {
                 (false, true) => _ = batch.attach(GAPS, Bytes::new()),
                 (true, false) => _ = batch.detach(GAPS),
                 (false, false) | (true, true) => {}
             }
             state.version = Some(version.clone());
-            let work = match state.stage {
-                Stage::Whole => Work::Whole { snapshot: moment.snapshot, version, has_gaps: moment.has_gaps },
-                Stage::Changes | Stage::Nothing => {
-                    batch.version(version);
-                    state.held += batch.size();
-                    Work::Changes(batch)
-                }
+            let write = if state.next == NextWrite::Snapshot {
+                Write::Snapshot { snapshot: applied.snapshot, version, has_gaps: applied.has_gaps }
+            } else {
+                batch.version(version);
+                state.waiting_bytes += batch.size();
+                Write::Changes(batch)
             };
-            state.stage = Stage::Changes;
-            state.waiting.push_back((moment.position, work));
+            state.next = NextWrite::Changes;
+            state.waiting.push_back((applied.position, write));
         }
-        self.release(&mut state, moment.handled);
-        if state.held + state.pending.size() > MOST_WAITING {
-            state.forget();
+        self.release(&mut state, applied.handled);
+        if state.waiting_bytes + state.pending.size() > MAX_WAITING_BYTES {
+            state.discard_waiting();
         }
     }
 }
 
 impl<K> State<K> {
-    /// The version of the cache, if it is at one that may be saved, and all that led to it has been handled.
-    fn settled(&self, handled: u64) -> Option<ResourceVersion> {
-        let is_settled = self.settled_at.is_some_and(|position| position <= handled);
-        let may_be = is_settled && self.has_state && self.stage != Stage::Nothing;
-        self.version.clone().filter(|_| may_be)
+    /// The version of the cache, if it may be saved and subscribers have handled everything up to it.
+    fn settled_version(&self, handled: u64) -> Option<ResourceVersion> {
+        let is_handled = self.settled_at.is_some_and(|position| position <= handled);
+        let can_save = is_handled && self.has_state && self.next != NextWrite::Nothing;
+        self.version.clone().filter(|_| can_save)
     }
 
-    /// Nothing more is saved, and nothing is kept for it.
     fn end(&mut self) {
-        self.forget();
-        self.stage = Stage::Nothing;
+        self.discard_waiting();
+        self.next = NextWrite::Nothing;
     }
 
-    /// What waits is too much, or has no place to go: the whole state is next.
-    fn forget(&mut self) {
-        (self.stage, self.pending, self.held) = (Stage::Whole, Batch::new(), 0);
+    /// Discards what waits: the full state is written next.
+    fn discard_waiting(&mut self) {
+        self.next = NextWrite::Snapshot;
+        self.pending = Batch::new();
+        self.waiting_bytes = 0;
         self.waiting.clear();
     }
 
-    /// The object is like this.
     fn put(&mut self, key: Key, object: &Object<K>)
     where
         K: Send + Sync + 'static,
     {
-        let Some(packed) = object.bytes() else {
-            tracing::error!(%key, "object came without bytes; saving ends");
+        let Some(encoded) = object.as_encoded() else {
+            tracing::error!(%key, "object arrived without bytes; the cache is no longer saved");
             return self.end();
         };
-        self.know(packed);
-        if self.stage == Stage::Changes {
-            let object = saved_object(key, packed, &self.dictionaries);
+        self.add_dictionary(encoded);
+        if self.next == NextWrite::Changes {
+            let object = saved_object(key, encoded, &self.dictionaries);
             self.pending.put(object);
         }
     }
 
-    /// Sees to it that the dictionary of an object is saved before the object is.
-    fn know(&mut self, packed: &Packed<K>) {
-        let Some(dictionary) = packed.dictionary() else { return };
+    /// Makes sure that the dictionary of an object is saved before the object.
+    fn add_dictionary(&mut self, encoded: &EncodedObject<K>) {
+        let Some(dictionary) = encoded.dictionary() else { return };
         if self.dictionaries.number_of(dictionary).is_some() {
             return;
         }
         let number = self.dictionaries.add(dictionary);
-        if self.stage == Stage::Changes {
+        if self.next == NextWrite::Changes {
             self.pending.attach(number, dictionary.content.clone());
-            // The file may have older states that are packed with what is gone: the whole one takes its place.
+            // Older states in the file may need a dictionary that was dropped, so that the file is replaced.
             if self.dictionaries.drop_unused() {
-                self.forget();
+                self.discard_waiting();
             }
         }
     }
 }
 
-/// Hands on what is told, and notes what of it is to be saved.
-pub(in super::super) struct Noting<'s, K, T> {
+/// Records events for a [`Saver`], and passes them on.
+pub(in super::super) struct Recorder<'s, K, S> {
     state: MutexGuard<'s, State<K>>,
-    told: &'s mut T,
+    events: &'s mut S,
 }
 
-impl<K: Resource + Send + Sync + 'static, T: Tell<K>> Tell<K> for Noting<'_, K, T> {
-    fn change(&mut self, event: Event<K>) {
-        match (&event, event.object().key()) {
-            (Event::Added { object, .. } | Event::Updated { new: object, .. }, Ok(key)) => {
-                self.state.put(key, object);
+impl<K: Send + Sync + 'static, S: EventSink<K>> EventSink<K> for Recorder<'_, K, S> {
+    fn changed(&mut self, event: Event<K>) {
+        match &event {
+            Event::Added { key, object, .. } | Event::Updated { key, new: object, .. } => {
+                self.state.put(key.clone(), object);
             }
-            (Event::Deleted { old, .. }, _) if self.state.stage == Stage::Changes => {
-                if let Ok(key) = old.key() {
-                    self.state.pending.delete(key);
-                }
+            Event::Deleted { key, .. } if self.state.next == NextWrite::Changes => {
+                self.state.pending.delete(key.clone());
             }
-            (Event::Deleted { .. } | Event::Added { .. } | Event::Updated { .. }, _) => {}
+            Event::Deleted { .. } => {}
         }
-        self.told.change(event);
+        self.events.changed(event);
     }
 
-    fn again(&mut self, event: Event<K>) {
-        // What is kept in the smaller since may need a dictionary that is not known.
-        if let Some(packed) = event.object().bytes() {
-            self.state.know(packed);
+    fn resynced(&mut self, event: Event<K>) {
+        // The object may be compressed with a new dictionary.
+        if let Some(encoded) = event.object().as_encoded() {
+            self.state.add_dictionary(encoded);
         }
-        self.told.again(event);
+        self.events.resynced(event);
     }
 
-    fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
-        entries.iter().for_each(|entry| self.state.put(entry.key().clone(), &entry.shared()));
-        self.told.initial(entries);
+    fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>) {
+        for entry in &entries {
+            self.state.put(entry.key().clone(), &entry.shared());
+        }
+        self.events.initial_list(entries);
     }
 }
 
-/// An object as it is saved; without a dictionary if its own is not known.
+/// An object as it is saved: as it is compressed, if its dictionary is saved; otherwise compressed again without one.
 fn saved_object<K: Send + Sync + 'static>(
     key: Key,
-    packed: &Packed<K>,
+    encoded: &EncodedObject<K>,
     dictionaries: &Dictionaries,
 ) -> saved::Object {
-    let (uid, version) = packed.uid_and_version().unwrap_or_default();
-    let known = packed.dictionary().filter(|_| packed.is_apart());
-    let number = known.map(|dictionary| dictionaries.number_of(dictionary));
-    let layout = packed.format().into();
-    let payload = match number {
-        None if packed.is_apart() => {
-            Payload::encoded(layout, Encoding(LOOSE), Bytes::from_owner(packed.clone()))
-        }
-        Some(Some(number)) => Payload::encoded(layout, Encoding(number), Bytes::from_owner(packed.clone())),
-        None | Some(None) => Payload::encoded(layout, Encoding(LOOSE), packed.compressed_alone().into()),
+    let (uid, version) = encoded.uid_and_version().unwrap_or_default();
+    let encoding = match encoded.dictionary() {
+        _ if !encoded.is_apart() => None,
+        None => Some(NO_DICTIONARY),
+        Some(dictionary) => dictionaries.number_of(dictionary),
+    };
+    let layout = encoded.format().into();
+    let payload = match encoding {
+        Some(encoding) => Payload::encoded(layout, Encoding(encoding), Bytes::from_owner(encoded.clone())),
+        None => Payload::encoded(layout, Encoding(NO_DICTIONARY), encoded.compressed_alone().into()),
     };
     saved::Object { key, uid: uid.into(), version: version.parse().unwrap_or(ResourceVersion::ANY), payload }
 }

@@ -3,9 +3,9 @@
 use super::{
     codec::{Codec, expand},
     dictionary::{Dictionary, SMALL},
-    loose::{Loose, groups},
-    packed::Packed,
-    packer::Packer,
+    input::{EncodeInput, groups},
+    object::EncodedObject,
+    encoder::Encoder,
 };
 use crate::source::{Decoder, Wire};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -68,7 +68,7 @@ fn what_makes_its_decoder_panic_is_not_sound() {
     let packed = |decoder: Decoder<ConfigMap>| {
         let wire = Wire { raw: raw.clone(), decoder };
         let identity = raw.identity().unwrap();
-        Packer::new().pack(&[&Loose::new(&wire, &identity, None).unwrap()]).remove(0)
+        Encoder::new().encode(&[&EncodeInput::new(&wire, &identity, None).unwrap()]).remove(0)
     };
     assert!(packed(Decoder::new(|raw: &Raw| Ok(raw.decode(ManagedFields::Keep)?))).is_sound());
     assert!(!packed(Decoder::new(|_: &Raw| panic!("an unexpected object"))).is_sound());
@@ -96,7 +96,7 @@ fn a_long_list_gets_a_dictionary_of_more_of_it() {
             .step_by(97)
             .all(|number| all[number].expand() == text(number as u64 / 300 * 1000, number as u64))
     );
-    codec.list_ended();
+    codec.list_completed();
     let after: Vec<_> = (0..70_000).map(|number| compress(&codec, &text(1, number))).collect();
     assert!(
         after.iter().all(|small| small.is_like(&after[0])),
@@ -108,9 +108,9 @@ fn a_long_list_gets_a_dictionary_of_more_of_it() {
 fn so_do_fewer_if_that_is_all_there_are() {
     let codec = Codec::new(SMALL);
     (0..15).for_each(|number| drop(compress(&codec, &text(1, number))));
-    assert!(!codec.list_ended(), "too few");
+    assert!(!codec.list_completed(), "too few");
     compress(&codec, &text(1, 15));
-    assert!(codec.list_ended());
+    assert!(codec.list_completed());
     let small = compress(&codec, &text(1, 16));
     assert!(small.dictionary.is_some());
     assert_eq!(small.expand(), text(1, 16));
@@ -120,7 +120,7 @@ fn so_do_fewer_if_that_is_all_there_are() {
 fn objects_that_come_to_look_different_get_a_dictionary_of_their_own() {
     let codec = Codec::new(SMALL);
     let first: Vec<_> = (0..3000).map(|number| compress(&codec, &text(1, number))).collect();
-    codec.list_ended();
+    codec.list_completed();
     let then: Vec<_> = (0..7000).map(|number| compress(&codec, &text(1000, number))).collect();
     let (old, new) = (&first[2999], &then[6999]);
     assert!(!old.is_like(new));
@@ -155,13 +155,13 @@ fn map(number: u64) -> Raw {
     Raw::new(Format::Json, json.into())
 }
 
-fn pack(packer: &Packer<ConfigMap>, decoder: &Decoder<ConfigMap>, number: u64) -> Packed<ConfigMap> {
-    packer.pack(&[&loose(decoder, map(number))]).pop().unwrap()
+fn encode(packer: &Encoder<ConfigMap>, decoder: &Decoder<ConfigMap>, number: u64) -> EncodedObject<ConfigMap> {
+    packer.encode(&[&loose(decoder, map(number))]).pop().unwrap()
 }
 
 #[test]
 fn managed_fields_that_nobody_decodes_are_not_kept() {
-    let packer = Packer::new();
+    let packer = Encoder::new();
     let [kept, dropped] =
         [ManagedFields::Keep, ManagedFields::Drop].map(|fields| pack(&packer, &decoder(fields), 7));
     assert!(String::from_utf8(kept.bytes().into()).unwrap().contains("somebody"));
@@ -172,9 +172,9 @@ fn managed_fields_that_nobody_decodes_are_not_kept() {
     );
 }
 
-fn loose(decoder: &Decoder<ConfigMap>, raw: Raw) -> Loose<ConfigMap> {
+fn loose(decoder: &Decoder<ConfigMap>, raw: Raw) -> EncodeInput<ConfigMap> {
     let object = decoder.decode(&raw).unwrap();
-    Loose::new(&Wire { raw, decoder: decoder.clone() }, &Identity::of(&object), None).unwrap()
+    EncodeInput::new(&Wire { raw, decoder: decoder.clone() }, &Identity::of(&object), None).unwrap()
 }
 
 /// A map of so many bytes, about.
@@ -183,7 +183,7 @@ fn long(name: &str, length: usize) -> Raw {
     Raw::new(Format::Json, json.into())
 }
 
-fn sizes(objects: &[Loose<ConfigMap>]) -> Vec<usize> {
+fn sizes(objects: &[EncodeInput<ConfigMap>]) -> Vec<usize> {
     groups(&objects.iter().collect::<Vec<_>>(), usize::MAX).map(<[_]>::len).collect()
 }
 
@@ -200,14 +200,14 @@ fn neighbours_are_packed_together_as_long_as_there_is_room() {
 
 #[test]
 fn each_of_a_group_is_read_by_itself_and_outlives_the_others() {
-    let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
+    let (packer, decoder) = (Encoder::new(), decoder(ManagedFields::Keep));
     let objects: Vec<_> = (0..100).map(|number| loose(&decoder, map(number))).collect();
     let objects: Vec<_> = objects.iter().collect();
-    let (together, alone) = (packer.pack(&objects), packer.pack(&objects[..1]));
+    let (together, alone) = (packer.encode(&objects), packer.encode(&objects[..1]));
     assert!(together[0].size() * 2 < alone[0].size(), "{} and {}", together[0].size(), alone[0].size());
-    assert!(packer.list_ended());
-    let again = packer.repack(&together);
-    assert!(again.iter().all(|packed| !packed.is_loose()) && again[0].size() < together[0].size());
+    assert!(packer.list_completed());
+    let again = packer.reencode(&together);
+    assert!(again.iter().all(|packed| !packed.can_shrink()) && again[0].size() < together[0].size());
     for all in [together, again] {
         let survivors: Vec<_> = all.into_iter().enumerate().filter(|(number, _)| number % 16 == 5).collect();
         for (number, packed) in survivors {
@@ -219,9 +219,9 @@ fn each_of_a_group_is_read_by_itself_and_outlives_the_others() {
 
 #[test]
 fn who_is_left_pays_for_what_the_others_took() {
-    let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
+    let (packer, decoder) = (Encoder::new(), decoder(ManagedFields::Keep));
     let objects: Vec<_> = (0..4).map(|number| loose(&decoder, map(number))).collect();
-    let mut together = packer.pack(&objects.iter().collect::<Vec<_>>());
+    let mut together = packer.encode(&objects.iter().collect::<Vec<_>>());
     let [all, block] = [together[0].size() * 4, AsRef::<[u8]>::as_ref(&together[0]).len()];
     together.truncate(1);
     assert!(together[0].size() > block && together[0].size() < all, "{} of {all}", together[0].size());
@@ -229,14 +229,14 @@ fn who_is_left_pays_for_what_the_others_took() {
 
 #[test]
 fn what_was_read_last_is_at_hand_and_nothing_else_is_taken_for_it() {
-    let (packer, decoder) = (Packer::new(), decoder(ManagedFields::Keep));
+    let (packer, decoder) = (Encoder::new(), decoder(ManagedFields::Keep));
     let [one, other] = [1, 2].map(|number| pack(&packer, &decoder, number));
-    let object = one.decode_again(5);
-    assert!(Arc::ptr_eq(&object, &one.decode_again(5)));
-    assert_eq!(other.decode_again(5).metadata.name.as_deref(), Some("m2"));
-    assert!(!Arc::ptr_eq(&object, &one.decode_again(5)), "the place was taken");
+    let object = one.decode_cached(5);
+    assert!(Arc::ptr_eq(&object, &one.decode_cached(5)));
+    assert_eq!(other.decode_cached(5).metadata.name.as_deref(), Some("m2"));
+    assert!(!Arc::ptr_eq(&object, &one.decode_cached(5)), "the place was taken");
     drop(packer);
-    assert_eq!(one.decode_again(5), object, "without the cache it still can be read");
+    assert_eq!(one.decode_cached(5), object, "without the cache it still can be read");
 }
 
 proptest! {
@@ -248,7 +248,7 @@ proptest! {
             let (bytes, dictionary) = codec.compress(&parts, |bytes, dictionary| (bytes.to_vec(), dictionary.cloned()));
             let whole = objects.concat();
             prop_assert_eq!(expand(&bytes, dictionary.as_deref(), whole.len()), whole);
-            codec.list_ended();
+            codec.list_completed();
         }
     }
 
@@ -256,7 +256,7 @@ proptest! {
     fn whatever_goes_in_comes_out(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..400)) {
         let codec = Codec::new(SMALL);
         let all: Vec<_> = objects.iter().map(|object| compress(&codec, object)).collect();
-        codec.list_ended();
+        codec.list_completed();
         for (object, small) in objects.iter().zip(&all) {
             prop_assert_eq!(&small.expand(), object);
             prop_assert_eq!(&compress(&codec, object).expand(), object);

@@ -9,19 +9,19 @@ mod sample;
 mod dictionary;
 mod codec;
 mod hot;
-mod loose;
-mod packed;
-mod packer;
+mod input;
+mod object;
+mod encoder;
 #[cfg(feature = "saved")]
-mod unpacker;
+mod restorer;
 
 #[cfg(test)]
 mod tests;
 
 #[cfg(feature = "saved")]
 pub(crate) use dictionary::Dictionary;
-pub(crate) use loose::Loose;
-pub(crate) use packed::Packed;
-pub(crate) use packer::Packer;
+pub(crate) use input::EncodeInput;
+pub(crate) use object::EncodedObject;
+pub(crate) use encoder::Encoder;
 #[cfg(feature = "saved")]
-pub(crate) use unpacker::Unpacker;
+pub(crate) use restorer::Restorer;

@@ -6,7 +6,7 @@ use super::{
     codec::{Codec, expand},
     dictionary::Dictionary,
     hot::Hot,
-    loose::{Loose, Transform},
+    input::EncodeInput,
     stamp::Stamp,
 };
 use crate::source::Decoder;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Weak};
 use triomphe::ThinArc;
 
 /// An object, compressed, with all that it takes to decode it.
-pub(crate) struct Packed<K>(triomphe::Arc<Place<K>>);
+pub(crate) struct EncodedObject<K>(triomphe::Arc<Place<K>>);
 
 /// Where an object is in what it was compressed with.
 struct Place<K> {
@@ -49,21 +49,20 @@ pub(super) struct Method<K> {
     pub(super) format: Format,
     pub(super) dictionary: Option<Arc<Dictionary>>,
     pub(super) decoder: Decoder<K>,
-    pub(super) transform: Option<Transform<K>>,
     /// Whether objects stay decoded once they are, and this is beside them.
-    pub(super) stays_decoded: bool,
+    pub(super) keeps_decoded: bool,
     /// The cache of decoded objects holds packed ones, which hold this.
     pub(super) hot: Weak<HotObjects<K>>,
 }
 
 /// The decoded objects of one cache.
-pub(super) type HotObjects<K> = Hot<Packed<K>, K>;
+pub(super) type HotObjects<K> = Hot<EncodedObject<K>, K>;
 
-impl<K> Packed<K> {
+impl<K> EncodedObject<K> {
     /// Compresses objects together, which `method` finds the way to read for, given the dictionary, and hands over each.
     pub(super) fn together(
         codec: &Codec,
-        group: &[&Loose<K>],
+        group: &[&EncodeInput<K>],
         method: impl FnOnce(Option<&Arc<Dictionary>>) -> Arc<Method<K>>,
         mut take: impl FnMut(Self),
     ) {
@@ -112,15 +111,11 @@ impl<K> Packed<K> {
         let method = self.method();
         let raw = Raw::new(method.format, self.bytes());
         let object = method.decoder.decode(&raw).expect("it was decoded when it came");
-        Arc::new(match &method.transform {
-            None => object,
-            Some(transform) => transform(object)
-                .expect("a transform does the same each time, where objects are kept compact"),
-        })
+        Arc::new(object)
     }
 
     /// The object, which is likely to be asked for again, by the hash of its key.
-    pub(crate) fn decode_again(&self, digest: u64) -> Arc<K> {
+    pub(crate) fn decode_cached(&self, digest: u64) -> Arc<K> {
         let Some(hot) = self.method().hot.upgrade() else { return self.decode() };
         hot.find(digest, |packed| packed.ptr_eq(self)).unwrap_or_else(|| {
             let object = self.decode();
@@ -130,17 +125,16 @@ impl<K> Packed<K> {
     }
 
     /// Whether the object stays decoded once it is.
-    pub(crate) fn stays_decoded(&self) -> bool {
-        self.method().stays_decoded
+    pub(crate) fn keeps_decoded(&self) -> bool {
+        self.method().keeps_decoded
     }
 
     /// The object as it was before it was packed.
-    pub(super) fn loosen(&self) -> Loose<K> {
-        let Method { format, decoder, transform, .. } = self.method();
-        Loose {
+    pub(super) fn loosen(&self) -> EncodeInput<K> {
+        let Method { format, decoder, .. } = self.method();
+        EncodeInput {
             raw: Raw::new(*format, self.bytes()),
             decoder: decoder.clone(),
-            transform: transform.clone(),
             stamp: self.stamp().cloned(),
         }
     }
@@ -157,7 +151,7 @@ impl<K> Packed<K> {
     }
 
     /// Whether it could be smaller, for want of a dictionary.
-    pub(crate) fn is_loose(&self) -> bool {
+    pub(crate) fn can_shrink(&self) -> bool {
         self.method().dictionary.is_none()
     }
 
@@ -177,7 +171,7 @@ impl<K> Packed<K> {
 }
 
 #[cfg(feature = "saved")]
-impl<K> Packed<K> {
+impl<K> EncodedObject<K> {
     /// What was compressed elsewhere of so many bytes, as `AsRef` gave it.
     pub(super) fn of(compressed: &[u8], length: u32, stamp: Option<Stamp>, method: Arc<Method<K>>) -> Self {
         let block = ThinArc::from_header_and_slice(Head { method, length }, compressed);
@@ -214,10 +208,8 @@ impl<K> Packed<K> {
         K: Resource,
     {
         let (method, mut found) = (self.method(), None);
-        if method.transform.is_none() {
-            let raw = Raw::new(method.format, self.bytes());
-            method.decoder.show_labels(&raw, &mut |labels| found = Some(look(labels)));
-        }
+        let raw = Raw::new(method.format, self.bytes());
+        method.decoder.show_labels(&raw, &mut |labels| found = Some(look(labels)));
         found.unwrap_or_else(|| look(self.decode().meta().labels.as_ref()))
     }
 
@@ -226,10 +218,7 @@ impl<K> Packed<K> {
         let method = self.method();
         let decodes = || {
             let raw = Raw::new(method.format, self.bytes());
-            method.decoder.decode(&raw).is_ok_and(|object| match &method.transform {
-                None => true,
-                Some(transform) => transform(object).is_ok(),
-            })
+            method.decoder.decode(&raw).is_ok()
         };
         catch_unwind(AssertUnwindSafe(decodes)).unwrap_or(false)
     }
@@ -237,13 +226,13 @@ impl<K> Packed<K> {
 
 /// The compressed bytes, of an object that was packed apart.
 #[cfg(feature = "saved")]
-impl<K> AsRef<[u8]> for Packed<K> {
+impl<K> AsRef<[u8]> for EncodedObject<K> {
     fn as_ref(&self) -> &[u8] {
         &self.0.block.slice
     }
 }
 
-impl<K> Clone for Packed<K> {
+impl<K> Clone for EncodedObject<K> {
     fn clone(&self) -> Self {
         Self(triomphe::Arc::clone(&self.0))
     }

@@ -2,9 +2,8 @@
 
 use super::{
     dictionary::Dictionary,
-    loose::Transform,
-    packed::{Method, Packed},
-    packer::Packer,
+    object::{Method, EncodedObject},
+    encoder::Encoder,
     stamp::Stamp,
 };
 use crate::source::Decoder;
@@ -12,10 +11,9 @@ use kube_informer_wire::{Format, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
 
 /// Makes packed objects of saved ones.
-pub(crate) struct Unpacker<K> {
-    packer: Packer<K>,
+pub(crate) struct Restorer<K> {
+    packer: Encoder<K>,
     decoder: Decoder<K>,
-    transform: Option<Transform<K>>,
     dictionaries: HashMap<u32, Arc<Dictionary>>,
     /// The few ways that are in use.
     methods: Vec<(Format, Option<u32>, Arc<Method<K>>)>,
@@ -24,10 +22,10 @@ pub(crate) struct Unpacker<K> {
 /// The longest object that is taken in; fifty times what an API server stores.
 const LONGEST: u64 = 64 << 20;
 
-impl<K> Unpacker<K> {
+impl<K> Restorer<K> {
     /// Makes objects that `decoder` decodes, for a cache that `packer` packs for.
-    pub(crate) fn new(packer: Packer<K>, decoder: Decoder<K>, transform: Option<Transform<K>>) -> Self {
-        Self { packer, decoder, transform, dictionaries: HashMap::new(), methods: Vec::new() }
+    pub(crate) fn new(packer: Encoder<K>, decoder: Decoder<K>) -> Self {
+        Self { packer, decoder, dictionaries: HashMap::new(), methods: Vec::new() }
     }
 
     /// Adds a dictionary under a number. The first that is added is packed with from now on. Says whether it is one.
@@ -49,11 +47,11 @@ impl<K> Unpacker<K> {
         compressed: &[u8],
         (format, dictionary): (Format, Option<u32>),
         (uid, version): (&str, &ResourceVersion),
-    ) -> Option<Packed<K>> {
+    ) -> Option<EncodedObject<K>> {
         let length = zstd_safe::get_frame_content_size(compressed).ok()??;
         let length = u32::try_from(length).ok().filter(|_| length <= LONGEST)?;
         let method = self.method(format, dictionary)?;
-        Some(Packed::of(compressed, length, Stamp::read(uid, version), method))
+        Some(EncodedObject::of(compressed, length, Stamp::read(uid, version), method))
     }
 
     fn method(&mut self, format: Format, number: Option<u32>) -> Option<Arc<Method<K>>> {
@@ -65,7 +63,7 @@ impl<K> Unpacker<K> {
             None => None,
             Some(number) => Some(Arc::clone(self.dictionaries.get(&number)?)),
         };
-        let method = self.packer.earlier(dictionary, format, &self.decoder, self.transform.as_ref());
+        let method = self.packer.earlier(dictionary, format, &self.decoder);
         self.methods.push((format, number, Arc::clone(&method)));
         Some(method)
     }

@@ -82,7 +82,7 @@ impl Codec {
 
     /// All objects there are have come, so that there is nothing to wait for: what there is makes the dictionary. Says
     /// whether there is one.
-    pub(super) fn list_ended(&self) -> bool {
+    pub(super) fn list_completed(&self) -> bool {
         let mut state = self.state();
         if state.book.is_none() && state.sample.as_ref().is_some_and(Sample::suffices) {
             state.settle();

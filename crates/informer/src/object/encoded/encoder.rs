@@ -3,13 +3,13 @@
 #[cfg(feature = "saved")]
 use super::dictionary::QUICK;
 #[cfg(feature = "saved")]
-use super::loose::Transform;
+use super::input::Transform;
 use super::{
     codec::Codec,
     dictionary::{Dictionary, SMALL},
     hot::Hot,
-    loose::{Loose, groups},
-    packed::{HotObjects, Method, Packed},
+    input::{EncodeInput, groups},
+    object::{HotObjects, Method, EncodedObject},
 };
 #[cfg(feature = "saved")]
 use crate::source::Decoder;
@@ -18,21 +18,21 @@ use kube_informer_wire::Format;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Packs objects. Clones share what they learn of them.
-pub(crate) struct Packer<K> {
+pub(crate) struct Encoder<K> {
     shared: Arc<Shared<K>>,
 }
 
 struct Shared<K> {
     codec: Codec,
     hot: Arc<HotObjects<K>>,
-    stays_decoded: bool,
+    keeps_decoded: bool,
     /// Whether each object is packed by itself.
     is_apart: bool,
     /// The few ways that are in use: one for each source and format, with the dictionary of the day.
     methods: Mutex<Vec<Arc<Method<K>>>>,
 }
 
-impl<K> Packer<K> {
+impl<K> Encoder<K> {
     pub(crate) fn new() -> Self {
         Self::with(SMALL, false, false)
     }
@@ -49,41 +49,41 @@ impl<K> Packer<K> {
         Self::with(QUICK, true, true)
     }
 
-    fn with(level: i32, stays_decoded: bool, is_apart: bool) -> Self {
+    fn with(level: i32, keeps_decoded: bool, is_apart: bool) -> Self {
         let (codec, hot) = (Codec::new(level), Arc::new(Hot::new()));
-        Self { shared: Arc::new(Shared { codec, hot, stays_decoded, is_apart, methods: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { codec, hot, keeps_decoded, is_apart, methods: Mutex::default() }) }
     }
 
     /// Whether what is packed here stays decoded all the same.
-    pub(crate) fn stays_decoded(&self) -> bool {
-        self.shared.stays_decoded
+    pub(crate) fn keeps_decoded(&self) -> bool {
+        self.shared.keeps_decoded
     }
 
     /// Packs objects, neighbours together where they may be. It answers for each, in order.
-    pub(crate) fn pack(&self, objects: &[&Loose<K>]) -> Vec<Packed<K>> {
+    pub(crate) fn encode(&self, objects: &[&EncodeInput<K>]) -> Vec<EncodedObject<K>> {
         let mut packed = Vec::with_capacity(objects.len());
         let most = if self.shared.is_apart { 1 } else { usize::MAX };
         for group in groups(objects, most) {
             let method = |dictionary: Option<&_>| self.method(dictionary, group[0]);
-            Packed::together(&self.shared.codec, group, method, |object| packed.push(object));
+            EncodedObject::together(&self.shared.codec, group, method, |object| packed.push(object));
         }
         packed
     }
 
-    /// A list has come to its end. Says whether there is a dictionary, and so something in packing [again](Self::repack).
-    pub(crate) fn list_ended(&self) -> bool {
-        self.shared.codec.list_ended()
+    /// A list has come to its end. Says whether there is a dictionary, and so something in packing [again](Self::reencode).
+    pub(crate) fn list_completed(&self) -> bool {
+        self.shared.codec.list_completed()
     }
 
     /// Packs what was packed before there was a dictionary.
-    pub(crate) fn repack(&self, packed: &[Packed<K>]) -> Vec<Packed<K>> {
-        let loose: Vec<_> = packed.iter().map(Packed::loosen).collect();
-        self.pack(&loose.iter().collect::<Vec<_>>())
+    pub(crate) fn reencode(&self, packed: &[EncodedObject<K>]) -> Vec<EncodedObject<K>> {
+        let loose: Vec<_> = packed.iter().map(EncodedObject::loosen).collect();
+        self.encode(&loose.iter().collect::<Vec<_>>())
     }
 
     /// The way to read what is packed so.
-    fn method(&self, dictionary: Option<&Arc<Dictionary>>, object: &Loose<K>) -> Arc<Method<K>> {
-        let Loose { raw, decoder, transform, .. } = object;
+    fn method(&self, dictionary: Option<&Arc<Dictionary>>, object: &EncodeInput<K>) -> Arc<Method<K>> {
+        let EncodeInput { raw, decoder, .. } = object;
         let mut methods = self.shared.methods.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current =
             |method: &Method<K>| method.dictionary.as_ref().map(Arc::as_ptr) == dictionary.map(Arc::as_ptr);
@@ -97,8 +97,7 @@ impl<K> Packer<K> {
             format: raw.format(),
             dictionary: dictionary.cloned(),
             decoder: decoder.clone(),
-            transform: transform.clone(),
-            stays_decoded: self.shared.stays_decoded,
+            keeps_decoded: self.shared.keeps_decoded,
             hot: Arc::downgrade(&self.shared.hot),
         });
         methods.push(Arc::clone(&method));
@@ -107,7 +106,7 @@ impl<K> Packer<K> {
 }
 
 #[cfg(feature = "saved")]
-impl<K> Packer<K> {
+impl<K> Encoder<K> {
     /// Goes on packing with a dictionary of an earlier life, unless there is one. Gives it, to read what was packed with it; nothing
     /// if it is none.
     pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
@@ -120,20 +119,18 @@ impl<K> Packer<K> {
         dictionary: Option<Arc<Dictionary>>,
         format: Format,
         decoder: &Decoder<K>,
-        transform: Option<&Transform<K>>,
     ) -> Arc<Method<K>> {
         Arc::new(Method {
             format,
             dictionary,
             decoder: decoder.clone(),
-            transform: transform.cloned(),
-            stays_decoded: self.shared.stays_decoded,
+            keeps_decoded: self.shared.keeps_decoded,
             hot: Arc::downgrade(&self.shared.hot),
         })
     }
 }
 
-impl<K> Clone for Packer<K> {
+impl<K> Clone for Encoder<K> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }

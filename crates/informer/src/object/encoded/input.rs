@@ -6,14 +6,11 @@ use kube_informer_wire::{Identity, Raw};
 use std::sync::Arc;
 
 /// An object that is to be packed: its bytes, and what it takes to make it of them.
-pub(crate) struct Loose<K> {
+pub(crate) struct EncodeInput<K> {
     pub(super) raw: Raw,
     pub(super) decoder: Decoder<K>,
-    pub(super) transform: Option<Transform<K>>,
     pub(super) stamp: Option<Stamp>,
 }
-
-pub(super) type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
 /// So many objects share a block at most.
 const OBJECTS: usize = 16;
@@ -21,17 +18,16 @@ const OBJECTS: usize = 16;
 /// And so many bytes, which is four pods: what is expanded to read one of them.
 const BYTES: usize = 40 << 10;
 
-impl<K> Loose<K> {
+impl<K> EncodeInput<K> {
     /// What was decoded of these bytes into something of this identity. Nothing if it is too long to be packed.
     pub(crate) fn new(
-        wire: &Wire<K>,
+        raw: &Raw,
+        decoder: &Decoder<K>,
         identity: &Identity<'_>,
-        transform: Option<&Transform<K>>,
     ) -> Option<Self> {
-        let raw = wire.decoder.needed(&wire.raw);
+        let raw = decoder.needed(raw);
         u32::try_from(raw.bytes().len()).ok()?;
-        let (decoder, transform) = (wire.decoder.clone(), transform.cloned());
-        Some(Self { raw, decoder, transform, stamp: Stamp::of(identity) })
+                Some(Self { raw, decoder: decoder.clone(), stamp: Stamp::of(identity) })
     }
 
     fn len(&self) -> usize {
@@ -46,14 +42,14 @@ impl<K> Loose<K> {
 
 /// Those that are packed together: neighbours, as long as there is room, and `most` of them.
 pub(super) fn groups<'o, K>(
-    objects: &'o [&'o Loose<K>],
+    objects: &'o [&'o EncodeInput<K>],
     most: usize,
-) -> impl Iterator<Item = &'o [&'o Loose<K>]> {
+) -> impl Iterator<Item = &'o [&'o EncodeInput<K>]> {
     let mut rest = objects;
     std::iter::from_fn(move || {
         let first = rest.first()?;
         let mut bytes = first.len();
-        let fits = |object: &&&Loose<K>| {
+        let fits = |object: &&&EncodeInput<K>| {
             bytes += object.len();
             bytes <= BYTES && object.is_like(first)
         };

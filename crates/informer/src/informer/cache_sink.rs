@@ -1,0 +1,179 @@
+//! Applies what one source reports to the cache, and delivers the events to subscribers.
+
+#[cfg(feature = "saved")]
+use super::save::{AppliedState, Saver};
+use super::{status::Times, sync::SyncState};
+use crate::{
+    boxed::BoxError,
+    cache::{Edit, EventSink, Scope},
+    delta::{Delta, DeltaBatch},
+    event::Phase,
+    ingest::Ingest,
+    object::Listing,
+    reflector::Sink,
+    subscription::Broadcaster,
+};
+use kube_core::Resource;
+use kube_informer_wire::{Key, KeyMap, ResourceVersion};
+use std::sync::Arc;
+use tokio::{sync::watch, time::Instant};
+
+/// The sink of one source of an informer.
+pub(super) struct CacheSink<K> {
+    pub(super) source: usize,
+    pub(super) namespace: Option<String>,
+    pub(super) ingest: Ingest<K>,
+    pub(super) broadcaster: Arc<Broadcaster<K>>,
+    pub(super) sync: Arc<SyncState>,
+    pub(super) times: watch::Sender<Times>,
+    /// Whether there was a list before, or a restored state.
+    pub(super) has_listed: bool,
+    /// The version of the source that the cache has.
+    pub(super) version: Option<ResourceVersion>,
+    pub(super) outdated: OutdatedKeys,
+    #[cfg(feature = "saved")]
+    pub(super) saver: Option<Arc<Saver<K>>>,
+}
+
+/// Objects whose newest state could not be ingested, so that the cache is not complete at its version.
+#[derive(Default)]
+pub(super) struct OutdatedKeys {
+    keys: KeyMap<()>,
+    /// Whether there are more keys than are recorded.
+    overflowed: bool,
+}
+
+/// The maximum number of outdated keys that are recorded.
+const MAX_OUTDATED: usize = 4096;
+
+impl OutdatedKeys {
+    fn insert(&mut self, key: Key) {
+        if self.keys.len() < MAX_OUTDATED {
+            self.keys.insert(key, ());
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    fn update<K>(&mut self, delta: &Delta<K>) {
+        match delta {
+            Delta::Skipped(key) => self.insert(key.clone()),
+            Delta::Added(key, _) | Delta::Updated(key, _) | Delta::Deleted(key, _) => {
+                self.keys.remove(key);
+            }
+        }
+    }
+
+    #[cfg(feature = "saved")]
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty() && !self.overflowed
+    }
+}
+
+impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
+    /// Changes the cache, and publishes the events. `is_list` is set if the cache is then as complete as after a full list.
+    fn publish(&mut self, received: Instant, is_list: bool, change: impl FnOnce(&mut Edit<'_, K>, &mut dyn EventSink<K>)) -> bool {
+        let published = self.broadcaster.publish(received, |writer, events| {
+            // Within the change, so that the version of several sources never goes back.
+            let version = self.sync.version_reached(self.source, self.version.clone());
+            let mut edit = writer.edit();
+            #[cfg(feature = "saved")]
+            match &self.saver {
+                Some(saver) => change(&mut edit, &mut saver.record(events)),
+                None => change(&mut edit, events),
+            }
+            #[cfg(not(feature = "saved"))]
+            change(&mut edit, events);
+            if let Some(version) = version {
+                edit.set_version(version);
+            }
+        });
+        #[cfg(feature = "saved")]
+        if let Some(saver) = self.saver.as_ref().filter(|_| published.is_some()) {
+            let handled = self.broadcaster.handled_position();
+            saver.applied(AppliedState {
+                version: self.version.clone(),
+                has_gaps: !self.outdated.is_empty(),
+                is_list,
+                snapshot: self.broadcaster.snapshot(),
+                position: self.broadcaster.log_end(),
+                handled,
+            });
+            if self.broadcaster.is_final_position(handled) {
+                saver.end();
+            }
+        }
+        #[cfg(not(feature = "saved"))]
+        let _ = is_list;
+        published.is_some()
+    }
+
+    /// A full list, or the changes since a restored state, were applied.
+    fn listed(&mut self, skipped: Vec<Key>) {
+        let now = Instant::now();
+        let is_complete = self.sync.listed(self.source, skipped);
+        if is_complete {
+            self.broadcaster.mark_synced();
+        }
+        self.times.send_modify(|times| {
+            times.received = Some(now);
+            times.synced = times.synced.or(is_complete.then_some(now));
+        });
+        self.sync.notify();
+    }
+}
+
+impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
+    fn ingest(&self) -> Ingest<K> {
+        self.ingest.clone()
+    }
+
+    async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {
+        self.broadcaster.wait_for_capacity().await;
+        let phase = if self.has_listed { Phase::Live } else { Phase::Initial };
+        self.has_listed = true;
+        self.outdated = OutdatedKeys::default();
+        listing.skipped.iter().for_each(|key| self.outdated.insert(key.clone()));
+        self.version = listing.version.clone().or(self.version.take());
+        let skipped = listing.skipped.clone();
+        let namespace = self.namespace.clone();
+        let published = self.publish(Instant::now(), true, |edit, events| {
+            let scope = namespace.as_deref().map_or(Scope::All, Scope::Namespace);
+            edit.replace_scope(scope, listing, phase, events);
+        });
+        if published {
+            self.listed(skipped);
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
+        self.broadcaster.wait_for_capacity().await;
+        batch.deltas.iter().for_each(|delta| self.outdated.update(delta));
+        let ingested = batch.deltas.iter().filter(|delta| !matches!(delta, Delta::Skipped(_)));
+        self.sync.received(self.source, ingested.map(Delta::key));
+        self.version = batch.version.or(self.version.take());
+        let published = self.publish(batch.received, false, |edit, events| {
+            for delta in batch.deltas {
+                edit.apply_to(delta, events);
+            }
+        });
+        if published {
+            self.times.send_modify(|times| times.received = Some(batch.received));
+            self.sync.notify();
+        }
+        Ok(())
+    }
+
+    async fn resumed(&mut self) -> Result<(), BoxError> {
+        if self.publish(Instant::now(), true, |_, _| {}) {
+            self.listed(Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Resyncs are per subscriber: the broadcaster runs them.
+    async fn resync(&mut self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}

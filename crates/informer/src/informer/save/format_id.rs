@@ -1,0 +1,93 @@
+//! Identifies how saved objects are encoded, and the program that saved them.
+
+use kube_informer_wire::{ManagedFields, chance};
+use std::{fmt, time::UNIX_EPOCH};
+
+/// What saved bytes decode to, and which program has validated them.
+///
+/// Reads of a cache cannot fail, so that objects are validated when they arrive. Those that another program saved are validated again
+/// when they are restored: its types may differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct FormatId {
+    /// The type of the objects, and what was changed before they were saved.
+    objects: String,
+    /// The executable; `None` if it cannot be identified.
+    program: Option<String>,
+}
+
+impl FormatId {
+    /// The format of objects of type `K` in this program.
+    pub(in super::super) fn new<K>(managed_fields: ManagedFields, has_transform: bool) -> Self {
+        let managed_fields = match managed_fields {
+            ManagedFields::Keep => "whole",
+            ManagedFields::Drop => "without managed fields",
+        };
+        let transform = if has_transform { " transformed" } else { "" };
+        let program = if chance::is_fixed() { Some(simulated_program()) } else { program() };
+        Self { objects: format!("{} {managed_fields}{transform}", std::any::type_name::<K>()), program }
+    }
+
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let mut lines = std::str::from_utf8(text).ok()?.lines();
+        Some(Self { objects: lines.next()?.to_owned(), program: lines.next().map(str::to_owned) })
+    }
+
+    /// Whether objects of both formats have the same type.
+    pub(super) fn is_compatible(&self, other: &Self) -> bool {
+        self.objects == other.objects
+    }
+
+    /// Whether both were written by the same program.
+    pub(super) fn is_same_program(&self, other: &Self) -> bool {
+        self.program.is_some() && self.program == other.program
+    }
+}
+
+impl fmt::Display for FormatId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.objects)?;
+        self.program.as_ref().map_or(Ok(()), |program| writeln!(f, "{program}"))
+    }
+}
+
+/// Under simulation the program is random, so that a run depends on its seed alone.
+fn simulated_program() -> String {
+    if chance::strikes(4) { "another".to_owned() } else { "the same".to_owned() }
+}
+
+/// Identifies the executable by its size and modification time. `None` if the time says nothing, as in images whose builder sets
+/// all times to the epoch.
+fn program() -> Option<String> {
+    let file = std::env::current_exe().and_then(std::fs::metadata).ok()?;
+    let modified = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    (modified.as_secs() > 1).then(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), file.len(), modified.as_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+
+    #[test]
+    fn a_format_is_read_back_as_it_was_written() {
+        let format = FormatId::new::<Pod>(ManagedFields::Drop, false);
+        let read = FormatId::parse(format.to_string().as_bytes()).unwrap();
+        assert_eq!(read, format);
+        assert!(read.is_compatible(&format) && read.is_same_program(&format));
+    }
+
+    #[test]
+    fn another_type_transform_or_program_is_another_format() {
+        let format = FormatId::new::<Pod>(ManagedFields::Drop, false);
+        assert!(!format.is_compatible(&FormatId::new::<ConfigMap>(ManagedFields::Drop, false)));
+        assert!(!format.is_compatible(&FormatId::new::<Pod>(ManagedFields::Keep, false)));
+        assert!(!format.is_compatible(&FormatId::new::<Pod>(ManagedFields::Drop, true)));
+        let unknown = FormatId { program: None, ..format.clone() };
+        assert!(!unknown.is_same_program(&unknown) && !format.is_same_program(&unknown));
+    }
+
+    #[test]
+    fn the_running_program_is_identified() {
+        assert!(program().is_some());
+    }
+}

@@ -1,0 +1,106 @@
+//! The savers of all sources of an informer.
+
+use super::{open::SaveConfig, saver::Saver};
+use crate::informer::status::SaveStatus;
+use std::{error::Error, sync::Arc};
+
+/// The savers of all sources of an informer.
+pub(in super::super) struct Savers<K> {
+    /// By the number of the source; `None` if its folder could not be opened.
+    savers: Vec<Option<Arc<Saver<K>>>>,
+    /// Why folders could not be opened.
+    failures: Vec<String>,
+    cluster: ClusterPolicy,
+}
+
+/// How a restored state is compared with the cluster.
+#[derive(Clone, Copy, Debug, Default)]
+enum ClusterPolicy {
+    /// The configuration names the cluster, and the saved state was compared with that.
+    #[default]
+    Named,
+    /// The state of another cluster is an error.
+    Refuse,
+    /// The state of another cluster is discarded.
+    StartOver,
+}
+
+/// Whether a source watches the cluster of its restored state.
+pub(in super::super) enum ClusterCheck {
+    Same,
+    /// The restored state is discarded.
+    StartOver,
+    Other {
+        saved: String,
+        found: String,
+    },
+}
+
+impl<K: Send + Sync + 'static> Savers<K> {
+    pub(in super::super) fn new(config: &SaveConfig) -> Self {
+        let cluster = if config.names_cluster() {
+            ClusterPolicy::Named
+        } else if config.starts_over() {
+            ClusterPolicy::StartOver
+        } else {
+            ClusterPolicy::Refuse
+        };
+        Self { savers: Vec::new(), failures: Vec::new(), cluster }
+    }
+
+    /// Adds the saver of the next source, or why there is none.
+    pub(in super::super) fn add(&mut self, saver: Option<Arc<Saver<K>>>, failure: Option<String>) {
+        self.savers.push(saver);
+        self.failures.extend(failure);
+    }
+
+    /// The saver of a source.
+    pub(in super::super) fn get(&self, source: usize) -> Option<&Arc<Saver<K>>> {
+        self.savers.get(source)?.as_ref()
+    }
+
+    /// Compares the cluster of a restored state with the one that the source watches.
+    pub(in super::super) async fn check_cluster(&self, source: usize) -> ClusterCheck {
+        let Some(saver) = self.get(source) else { return ClusterCheck::Same };
+        if matches!(self.cluster, ClusterPolicy::Named) {
+            return ClusterCheck::Same;
+        }
+        match (saver.identify().await, self.cluster) {
+            (Ok(()), _) => ClusterCheck::Same,
+            (Err(other), ClusterPolicy::StartOver) => {
+                let (saved, found) = (&other.saved, &other.found);
+                tracing::warn!(saved, found, "saved state is of another cluster and is discarded");
+                saver.start_over(other.found);
+                ClusterCheck::StartOver
+            }
+            (Err(other), _) => ClusterCheck::Other { saved: other.saved, found: other.found },
+        }
+    }
+
+    /// The state of saving; `None` if nothing is saved.
+    pub(in super::super) fn status(&self) -> Option<SaveStatus> {
+        if self.savers.is_empty() {
+            return None;
+        }
+        let mut saving = SaveStatus { error: self.failures.first().cloned(), ..SaveStatus::default() };
+        for saver in self.savers.iter().flatten() {
+            let status = saver.status();
+            let folder = saver.folder().display();
+            let describe = |error: kube_informer_saved::SaveError| match error.source() {
+                Some(cause) => format!("{folder}: {error}: {cause}"),
+                None => format!("{folder}: {error}"),
+            };
+            saving.error = saving.error.or(status.failing.map(describe));
+            saving.failures += status.failures;
+            saving.changes += status.saved;
+            saving.file_bytes += status.file_bytes;
+        }
+        Some(saving)
+    }
+}
+
+impl<K> Default for Savers<K> {
+    fn default() -> Self {
+        Self { savers: Vec::new(), failures: Vec::new(), cluster: ClusterPolicy::default() }
+    }
+}

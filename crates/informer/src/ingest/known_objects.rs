@@ -1,0 +1,22 @@
+//! What the ingest stage asks the cache: the one place where data flows backward.
+
+use crate::object::{IndexValues, Labels, ListedObject};
+use kube_informer_wire::{Identity, Key};
+
+/// The objects that a cache has. Implemented by the cache.
+pub(crate) trait KnownObjects<K>: Send + Sync {
+    /// Returns the stored object with this uid and resource version. It is then neither decoded nor stored again.
+    fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)>;
+
+    /// Whether there are index functions, which need the decoded object.
+    fn has_index_functions(&self) -> bool;
+
+    /// Whether the labels of encoded objects are cached.
+    fn caches_labels(&self) -> bool;
+
+    /// Computes the index values of an object, and its cached labels.
+    fn index_values(&self, key: &Key, object: &K) -> IndexValues;
+
+    /// Computes the cached labels of an object, where there are no index functions.
+    fn label_values(&self, labels: Labels<'_>) -> IndexValues;
+}

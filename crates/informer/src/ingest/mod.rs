@@ -1,0 +1,348 @@
+//! Turns raw objects into objects of the cache. This stage decides which objects are decoded.
+
+mod known_objects;
+mod rejected;
+mod parallel;
+
+pub(crate) use known_objects::KnownObjects;
+pub(crate) use parallel::{IngestedObject, ParallelIngest, ingest_events};
+pub use rejected::RejectedError;
+
+use crate::{
+    boxed::BoxError,
+    object::{
+        Decoder, ListedObject, Listing, Object, RawObject, Storage, ValidationCost,
+        encoded::{EncodeInput, EncodedObject, Encoder},
+    },
+};
+#[cfg(feature = "saved")]
+use crate::object::encoded::Restorer;
+use kube_core::Resource;
+use kube_informer_wire::{Format, Identity, Key, Raw};
+use serde::Serialize;
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+/// Decodes, transforms and encodes the objects of one cache.
+///
+/// Clones share the dictionary of compressed objects. A [`Sink`](crate::reflector::Sink) returns one, to say how its objects are
+/// to be stored.
+pub struct Ingest<K> {
+    known: Option<Arc<dyn KnownObjects<K>>>,
+    transform: Option<Transform<K>>,
+    /// `None` if objects are stored decoded, without their bytes.
+    encoder: Option<Encoder<K>>,
+}
+
+/// A function that changes objects, and how the result is encoded.
+struct Transform<K> {
+    run: Arc<TransformFn<K>>,
+    encode: fn(&K) -> Result<Vec<u8>, serde_json::Error>,
+}
+
+type TransformFn<K> = dyn Fn(K) -> Result<K, BoxError> + Send + Sync;
+
+/// How an object arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrival {
+    /// In a list. Most objects of a list are not read soon.
+    Listed,
+    /// In a watch event. Subscribers are about to read the object.
+    Watched,
+}
+
+/// What is done with a raw object before it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    /// Decode it.
+    Decode,
+    /// Check that it can be decoded, and store its bytes.
+    Validate,
+}
+
+/// An object that is accepted, and not encoded yet.
+enum Accepted<K> {
+    Decoded(Arc<K>),
+    ToEncode(EncodeInput<K>, Extra<K>),
+}
+
+/// What is stored next to the bytes of an object.
+enum Extra<K> {
+    None,
+    Decoded(Arc<K>),
+    IndexValues(Box<crate::object::IndexValues>),
+}
+
+impl<K> Ingest<K> {
+    /// Creates a stage that decodes objects and stores them decoded.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { known: None, transform: None, encoder: None }
+    }
+
+    /// Adds a function that changes every object before it is stored. Several run one after the other.
+    ///
+    /// An object for which it fails or panics is skipped and reported: the cache keeps what it has of it, and a deletion is
+    /// delivered without the final state. Such an object is identified by the key with which it arrived, so a transform that
+    /// changes names must not fail.
+    #[must_use]
+    pub fn transform(mut self, next: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
+    where
+        K: Serialize + 'static,
+    {
+        let run: Arc<TransformFn<K>> = match self.transform.take() {
+            None => Arc::new(next),
+            Some(first) => Arc::new(move |object| next((first.run)(object)?)),
+        };
+        self.transform = Some(Transform { run, encode: |object| serde_json::to_vec(object) });
+        self
+    }
+
+    /// Sets how objects are stored. The default is [`Storage::Decoded`].
+    #[must_use]
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.encoder = match storage {
+            Storage::Decoded => None,
+            Storage::Encoded => Some(Encoder::uncompressed()),
+            #[cfg(feature = "compressed")]
+            Storage::Compressed => Some(Encoder::compressed()),
+        };
+        self
+    }
+
+    /// Reuses the objects of this cache where a list shows the same version, instead of decoding them again.
+    #[must_use]
+    pub(crate) fn known_objects(mut self, known: Arc<dyn KnownObjects<K>>) -> Self {
+        self.known = Some(known);
+        self
+    }
+
+    /// Keeps the bytes of objects, to save them.
+    #[cfg(feature = "saved")]
+    pub(crate) fn keep_bytes(&mut self) {
+        self.encoder = Some(match self.encoder {
+            Some(_) => Encoder::for_saving_encoded(),
+            None => Encoder::for_saving_decoded(),
+        });
+    }
+
+    /// Whether a transform was added.
+    #[cfg(feature = "saved")]
+    pub(crate) fn has_transform(&self) -> bool {
+        self.transform.is_some()
+    }
+
+    /// Creates the stage that restores saved objects. `None` if bytes are not kept.
+    #[cfg(feature = "saved")]
+    pub(crate) fn restorer(&self, decoder: Decoder<K>) -> Option<Restorer<K>> {
+        Some(Restorer::new(self.encoder.clone()?, decoder))
+    }
+}
+
+impl<K: Resource> Ingest<K> {
+    /// Ingests the object of a watch event.
+    ///
+    /// # Errors
+    /// [`RejectedError`] if the object is skipped.
+    pub fn watched(&self, object: RawObject<K>) -> Result<(Key, Object<K>), RejectedError> {
+        let (key, accepted) = self.accept(object, Arrival::Watched)?;
+        Ok(match accepted {
+            Accepted::Decoded(object) => (key, object.into()),
+            Accepted::ToEncode(input, extra) => {
+                let encoded = self.encode(&[&input]).pop().expect("one object is encoded to one");
+                (key, encoded_object(encoded, extra))
+            }
+        })
+    }
+
+    /// Ingests objects that follow each other in a list; returns one result for each, in order. An object that the cache has in
+    /// the same version is not decoded.
+    #[must_use]
+    pub fn listed(
+        &self,
+        objects: Vec<RawObject<K>>,
+    ) -> Vec<Result<(Key, ListedObject<K>), RejectedError>> {
+        enum Found<K> {
+            Known(ListedObject<K>),
+            New(Accepted<K>),
+        }
+        let find = |object: RawObject<K>| {
+            let known = self.known.as_ref().zip(object.identity());
+            match known.and_then(|(known, identity)| known.find_same(&identity)) {
+                Some((key, known)) => Ok((key, Found::Known(known))),
+                None => {
+                    let (key, accepted) = self.accept(object, Arrival::Listed)?;
+                    Ok((key, Found::New(accepted)))
+                }
+            }
+        };
+        let found: Vec<Result<_, RejectedError>> = objects.into_iter().map(find).collect();
+        // Neighbors in a list are similar: they are encoded together.
+        let inputs = found.iter().flatten().filter_map(|(_, found)| match found {
+            Found::New(Accepted::ToEncode(input, _)) => Some(input),
+            Found::New(Accepted::Decoded(_)) | Found::Known(_) => None,
+        });
+        let mut encoded = self.encode(&inputs.collect::<Vec<_>>()).into_iter();
+        let mut finish = |(key, found)| {
+            let listed = match found {
+                Found::Known(known) => known,
+                Found::New(Accepted::Decoded(object)) => object.into(),
+                Found::New(Accepted::ToEncode(_, extra)) => {
+                    let encoded = encoded.next().expect("every input is encoded");
+                    encoded_object(encoded, extra).into()
+                }
+            };
+            (key, listed)
+        };
+        found.into_iter().map(|found| found.map(&mut finish)).collect()
+    }
+
+    /// Encodes the objects of a complete list again, if they can be made smaller by now.
+    pub(crate) fn list_completed(&self, listing: &mut Listing<K>) {
+        let Some(encoder) = self.encoder.as_ref().filter(|encoder| encoder.list_completed()) else { return };
+        let objects = listing.objects.iter_mut().map(|(_, object)| object);
+        let objects: Vec<_> = objects.filter(|object| object.shrinkable().is_some()).collect();
+        let large: Vec<_> = objects.iter().filter_map(|object| object.shrinkable().cloned()).collect();
+        for (object, smaller) in objects.into_iter().zip(encoder.reencode(&large)) {
+            object.set_encoded(smaller);
+        }
+    }
+
+    /// Decides whether an object is decoded. There is no other place for this.
+    fn plan(&self, object: &RawObject<K>, arrival: Arrival) -> Plan {
+        let Some(encoder) = &self.encoder else { return Plan::Decode };
+        let needs_object = encoder.keeps_decoded()
+            || self.transform.is_some()
+            || self.known.as_ref().is_some_and(|known| known.has_index_functions());
+        let Some((raw, decoder)) = object.as_encoded() else { return Plan::Decode };
+        if needs_object || raw.identity().is_none() {
+            return Plan::Decode;
+        }
+        match (arrival, decoder.validation_cost()) {
+            (Arrival::Listed, Some(_)) | (Arrival::Watched, Some(ValidationCost::Scan)) => Plan::Validate,
+            (Arrival::Listed, None) | (Arrival::Watched, Some(ValidationCost::Full) | None) => Plan::Decode,
+        }
+    }
+
+    fn accept(&self, object: RawObject<K>, arrival: Arrival) -> Result<(Key, Accepted<K>), RejectedError> {
+        if self.plan(&object, arrival) == Plan::Validate
+            && let Some((raw, decoder)) = object.as_encoded()
+            && let Some(accepted) = self.validate(raw, decoder)?
+        {
+            return Ok(accepted);
+        }
+        self.decode(object, arrival)
+    }
+
+    /// Validates the bytes of an object. `None` if they are too long to be encoded.
+    fn validate(
+        &self,
+        raw: &Raw,
+        decoder: &Decoder<K>,
+    ) -> Result<Option<(Key, Accepted<K>)>, RejectedError> {
+        let labels_of = self.known.as_ref().filter(|known| known.caches_labels());
+        let mut extra = Extra::None;
+        decoder
+            .validate(raw, &mut |labels| {
+                if let Some(known) = labels_of {
+                    extra = Extra::IndexValues(Box::new(known.label_values(labels)));
+                }
+            })
+            .map_err(|cause| RejectedError::Undecodable { cause })?;
+        let Some(identity) = raw.identity() else { return Ok(None) };
+        let key = identity.key().map_err(|cause| RejectedError::NoKey { cause })?;
+        let input = EncodeInput::new(raw, decoder, &identity);
+        Ok(input.map(|input| (key, Accepted::ToEncode(input, extra))))
+    }
+
+    /// Decodes and transforms an object.
+    fn decode(&self, object: RawObject<K>, arrival: Arrival) -> Result<(Key, Accepted<K>), RejectedError> {
+        let (mut object, bytes) =
+            object.into_parts().map_err(|cause| RejectedError::Undecodable { cause })?;
+        let mut bytes = bytes.filter(|_| self.encoder.is_some());
+        if let Some(transform) = &self.transform {
+            let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;
+            let transformed = transform.run(object);
+            object = transformed.map_err(|cause| RejectedError::Transform { key: key.clone(), cause })?;
+            if let Some((raw, _)) = &mut bytes {
+                let json = (transform.encode)(&object);
+                let json = json.map_err(|cause| RejectedError::Transform { key, cause: cause.into() })?;
+                *raw = Raw::new(Format::Json, json.into());
+            }
+        }
+        let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;
+        let input = bytes.and_then(|(raw, decoder)| EncodeInput::new(&raw, &decoder, &Identity::of(&*object)));
+        Ok(match input {
+            None => (key, Accepted::Decoded(object)),
+            Some(input) => {
+                let extra = self.extra(&key, object, arrival);
+                (key, Accepted::ToEncode(input, extra))
+            }
+        })
+    }
+
+    /// What is kept of a decoded object whose bytes are stored.
+    fn extra(&self, key: &Key, object: Arc<K>, arrival: Arrival) -> Extra<K> {
+        let keeps_decoded = self.encoder.as_ref().is_some_and(Encoder::keeps_decoded);
+        match &self.known {
+            _ if arrival == Arrival::Watched || keeps_decoded => Extra::Decoded(object),
+            Some(known) if known.caches_labels() || known.has_index_functions() => {
+                Extra::IndexValues(Box::new(known.index_values(key, &object)))
+            }
+            Some(_) | None => Extra::None,
+        }
+    }
+
+    fn encode(&self, inputs: &[&EncodeInput<K>]) -> Vec<EncodedObject<K>> {
+        self.encoder.as_ref().map(|encoder| encoder.encode(inputs)).unwrap_or_default()
+    }
+}
+
+fn encoded_object<K>(encoded: EncodedObject<K>, extra: Extra<K>) -> Object<K> {
+    match extra {
+        Extra::None => Object::encoded(encoded, None, None),
+        Extra::Decoded(object) => Object::encoded(encoded, Some(object), None),
+        Extra::IndexValues(values) => Object::encoded(encoded, None, Some(values)),
+    }
+}
+
+impl<K> Transform<K> {
+    /// Runs the transform. A panic becomes an error: one object must not stop the reflector.
+    fn run(&self, object: Arc<K>) -> Result<Arc<K>, BoxError> {
+        let object = Arc::into_inner(object).expect("a raw object is not shared");
+        match catch_unwind(AssertUnwindSafe(|| (self.run)(object))) {
+            Ok(result) => result.map(Arc::new),
+            Err(_) => Err("transform panicked".into()),
+        }
+    }
+}
+
+impl<K> Clone for Transform<K> {
+    fn clone(&self) -> Self {
+        Self { run: Arc::clone(&self.run), encode: self.encode }
+    }
+}
+
+impl<K> Clone for Ingest<K> {
+    fn clone(&self) -> Self {
+        Self { known: self.known.clone(), transform: self.transform.clone(), encoder: self.encoder.clone() }
+    }
+}
+
+impl<K> Default for Ingest<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K> fmt::Debug for Ingest<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ingest")
+            .field("transforms", &self.transform.is_some())
+            .field("encodes", &self.encoder.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,207 @@
+//! An object as subscribers receive it.
+
+use super::{encoded::EncodedObject, index_values::IndexValues, stored::StoredObject};
+use kube_core::Resource;
+use kube_informer_wire::Identity;
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+/// An object of an event or a delta.
+///
+/// [`get`](Self::get) returns it. Where the cache [stores](super::Storage) bytes, the first call decodes them; clones share
+/// the decoded object.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::Event;
+///
+/// fn node(event: &Event<Pod>) -> Option<&str> {
+///     event.object().get().spec.as_ref()?.node_name.as_deref()
+/// }
+/// ```
+pub struct Object<K>(Form<K>);
+
+enum Form<K> {
+    Decoded(Arc<K>),
+    Encoded(Arc<LazyObject<K>>),
+}
+
+/// An encoded object, and the decoded one after the first read.
+pub(crate) struct LazyObject<K> {
+    pub(super) encoded: EncodedObject<K>,
+    decoded: OnceLock<Arc<K>>,
+    /// Computed when the object was decoded for validation, so that it is not decoded again for indexes.
+    index_values: Option<Box<IndexValues>>,
+}
+
+impl<K> LazyObject<K> {
+    pub(super) fn get(&self) -> &Arc<K> {
+        self.decoded.get_or_init(|| self.encoded.decode())
+    }
+}
+
+impl<K> Object<K> {
+    /// The object.
+    #[must_use]
+    pub fn get(&self) -> &K {
+        self.decoded()
+    }
+
+    /// The object, shared.
+    #[must_use]
+    pub fn arc(&self) -> Arc<K> {
+        Arc::clone(self.decoded())
+    }
+
+    fn decoded(&self) -> &Arc<K> {
+        match &self.0 {
+            Form::Decoded(object) => object,
+            Form::Encoded(lazy) => lazy.get(),
+        }
+    }
+
+    /// Whether both share one object.
+    #[must_use]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Form::Decoded(one), Form::Decoded(other)) => Arc::ptr_eq(one, other),
+            (Form::Encoded(one), Form::Encoded(other)) => one.encoded.ptr_eq(&other.encoded),
+            (Form::Decoded(_), Form::Encoded(_)) | (Form::Encoded(_), Form::Decoded(_)) => false,
+        }
+    }
+
+    /// Creates an object that is encoded, and already decoded if `decoded` is given.
+    pub(crate) fn encoded(
+        encoded: EncodedObject<K>,
+        decoded: Option<Arc<K>>,
+        index_values: Option<Box<IndexValues>>,
+    ) -> Self {
+        let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
+        Self(Form::Encoded(Arc::new(LazyObject { encoded, decoded, index_values })))
+    }
+
+    /// Shares what a cache stores.
+    pub(super) fn lazy(lazy: Arc<LazyObject<K>>) -> Self {
+        Self(Form::Encoded(lazy))
+    }
+
+    /// Calls `read` with the object, without leaving it decoded.
+    pub(crate) fn with<R>(&self, read: impl FnOnce(&K) -> R) -> R {
+        match &self.0 {
+            Form::Decoded(object) => read(object),
+            Form::Encoded(lazy) => match lazy.decoded.get() {
+                Some(object) => read(object),
+                None if lazy.encoded.keeps_decoded() => read(lazy.get()),
+                None => read(&lazy.encoded.decode()),
+            },
+        }
+    }
+
+    /// The index values that were computed when the object arrived.
+    pub(crate) fn index_values(&self) -> Option<&IndexValues> {
+        match &self.0 {
+            Form::Decoded(_) => None,
+            Form::Encoded(lazy) => lazy.index_values.as_deref(),
+        }
+    }
+
+    /// Whether the cache stores the object as bytes alone, so that a decoded copy is extra memory.
+    pub(crate) fn is_stored_encoded(&self) -> bool {
+        match &self.0 {
+            Form::Decoded(_) => false,
+            Form::Encoded(lazy) => !lazy.encoded.keeps_decoded(),
+        }
+    }
+
+    /// Whether the next read has to decode the object.
+    pub(crate) fn needs_decoding(&self) -> bool {
+        match &self.0 {
+            Form::Decoded(_) => false,
+            Form::Encoded(lazy) => lazy.decoded.get().is_none(),
+        }
+    }
+
+    /// The encoded object; `None` if it did not arrive as bytes.
+    pub(crate) fn as_encoded(&self) -> Option<&EncodedObject<K>> {
+        match &self.0 {
+            Form::Decoded(_) => None,
+            Form::Encoded(lazy) => Some(&lazy.encoded),
+        }
+    }
+
+    /// Replaces the encoded form by a smaller one. Does nothing if the object is shared already.
+    pub(crate) fn set_encoded(&mut self, encoded: EncodedObject<K>) {
+        if let Form::Encoded(lazy) = &mut self.0
+            && let Some(lazy) = Arc::get_mut(lazy)
+        {
+            lazy.encoded = encoded;
+        }
+    }
+
+    /// The form in which a cache stores the object: decoded only if that is how it is stored.
+    pub(crate) fn to_stored(&self) -> StoredObject<K> {
+        match &self.0 {
+            Form::Decoded(object) => StoredObject::Decoded(Arc::clone(object)),
+            Form::Encoded(lazy) if lazy.encoded.keeps_decoded() => StoredObject::Both(Arc::clone(lazy)),
+            Form::Encoded(lazy) => StoredObject::Encoded(lazy.encoded.clone()),
+        }
+    }
+}
+
+impl<K: Resource> Object<K> {
+    /// Whether both are the same version of the same object, by uid and resource version. `false` without a version.
+    pub(crate) fn is_same_state(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Form::Decoded(one), Form::Decoded(other)) => {
+                is_same_state(&Identity::of(&**one), &Identity::of(&**other))
+            }
+            (Form::Encoded(one), Form::Encoded(other)) => one.encoded.is_same_state(&other.encoded),
+            (Form::Decoded(decoded), Form::Encoded(lazy)) | (Form::Encoded(lazy), Form::Decoded(decoded)) => {
+                lazy.encoded.is_state(&Identity::of(&**decoded))
+            }
+        }
+    }
+}
+
+/// Whether both are the same version of the same object, by uid and resource version. `false` without a version.
+pub(super) fn is_same_state(one: &Identity<'_>, other: &Identity<'_>) -> bool {
+    !matches!(&*one.version, "" | "0") && one.version == other.version && one.uid == other.uid
+}
+
+impl<K> From<Arc<K>> for Object<K> {
+    fn from(object: Arc<K>) -> Self {
+        Self(Form::Decoded(object))
+    }
+}
+
+impl<K> From<Object<K>> for Arc<K> {
+    fn from(object: Object<K>) -> Self {
+        object.arc()
+    }
+}
+
+impl<K> Clone for Object<K> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Form::Decoded(object) => Form::Decoded(Arc::clone(object)),
+            Form::Encoded(lazy) => Form::Encoded(Arc::clone(lazy)),
+        })
+    }
+}
+
+impl<K: PartialEq> PartialEq for Object<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.ptr_eq(other) || self.get() == other.get()
+    }
+}
+
+impl<K: Eq> Eq for Object<K> {}
+
+/// Prints no contents: objects may hold secrets.
+impl<K> fmt::Debug for Object<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Object")
+    }
+}
