@@ -2,7 +2,7 @@
 
 use crate::{
     delta_fifo::{Batch, DeltaFifo},
-    reflector::{Config, Reflector, Report, Status},
+    reflector::{Config, Reflector, ReflectorStatus, Report},
     source::{BoxError, ListerWatcher},
 };
 use kube_core::Resource;
@@ -118,7 +118,7 @@ where
 
     /// Where the reflector stands, now and as it changes.
     #[must_use]
-    pub fn status(&self) -> watch::Receiver<Status> {
+    pub fn status(&self) -> watch::Receiver<ReflectorStatus> {
         self.reflector.status()
     }
 

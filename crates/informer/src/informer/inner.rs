@@ -15,7 +15,7 @@ use crate::{
     cache::{Extent, apply_within},
     delta_fifo::{self, Batch, DeltaFifo, Entry},
     delta_fifo::{Controller, Process},
-    reflector::{self, Activity, Cause, Outlook, Report},
+    reflector::{self, Activity, Cause, Report, Retry},
     source::{BoxError, ListerWatcher},
     subscription::Hub,
 };
@@ -50,7 +50,7 @@ pub(super) struct Body<K> {
 }
 
 /// A namespace, or nothing for all; where its source stands; and whether it was restored.
-type Origin = (Option<String>, watch::Receiver<reflector::Status>, bool);
+type Origin = (Option<String>, watch::Receiver<reflector::ReflectorStatus>, bool);
 
 type Run<K> = Controller<K, Arc<dyn ListerWatcher<K>>, Pump<K>>;
 
@@ -121,8 +121,8 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
                 progress.rejected(number, rejected.to_string());
                 let cause = Cause::Rejected(&rejected);
                 reflector::metrics::failed(&reflector, cause.kind());
-                let (activity, outlook) = (Activity::Deliver, Outlook::GoesOn);
-                let report = Report { name: &reflector, resource: &resource, activity, cause, outlook };
+                let (activity, retry) = (Activity::Deliver, Retry::Continue);
+                let report = Report { name: &reflector, resource: &resource, activity, cause, retry };
                 tell(on_error.as_deref(), &report);
             });
             let fifo = fifo.build();

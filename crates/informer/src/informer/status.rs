@@ -92,7 +92,7 @@ pub struct Source {
     /// The namespace that it reflects; nothing where it is all of them.
     pub namespace: Option<String>,
     /// Where it stands.
-    pub status: reflector::Status,
+    pub status: reflector::ReflectorStatus,
     /// Whether it goes on from what an earlier process had saved of it; of several namespaces, one may and another not.
     pub is_restored: bool,
 }
@@ -115,7 +115,7 @@ pub struct FollowerStatus {
 pub struct StatusWatch {
     pub(super) read: Arc<dyn Fn() -> Status + Send + Sync>,
     pub(super) milestones: watch::Receiver<Times>,
-    pub(super) sources: Vec<watch::Receiver<reflector::Status>>,
+    pub(super) sources: Vec<watch::Receiver<reflector::ReflectorStatus>>,
 }
 
 impl StatusWatch {

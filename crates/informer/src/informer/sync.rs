@@ -1,7 +1,7 @@
 //! How far each source of an informer has come, and what that makes of the whole.
 
 use super::sync_error::SyncError;
-use crate::reflector::{Cause, Outlook, Report};
+use crate::reflector::{Cause, Report, Retry};
 use kube_core::Status;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -53,7 +53,7 @@ impl Progress {
         let mut sources = self.sources();
         let source = &mut sources[source];
         match &report.cause {
-            Cause::Source(error) if matches!(report.outlook, Outlook::BeginsAgain(_)) => {
+            Cause::Source(error) if matches!(report.retry, Retry::Relist(_)) => {
                 source.refusal = error.as_status().filter(|status| is_final(status)).cloned().map(Box::new);
             }
             Cause::Object(_) | Cause::Kind(_) => {

@@ -2,20 +2,16 @@
 
 use super::{
     arrival::gather,
+    backoff::Jitter,
     collection::Collection,
     config::{Config, Consistency, Strategy},
-    cursor::Cursor,
-    dice::Dice,
-    failure::Failure,
+    consistency::{self, Fingerprint},
+    cursor::{AfterWait, Cursor, Failure, ListMethod, Step, Wait, WatchMode},
     intake::{Intake, Taken},
-    inventory::Inventory,
-    journal::Journal,
     live::Live,
-    report::{Activity, Cause, Outlook, Report, Status},
     resync::Resync,
     sink::{Collector, LeftOut, Presence, Sink},
-    speaker::{Speaker, Standing},
-    step::{Page, Reading, Step, Then, Via},
+    telemetry::{Activity, Cause, ListStats, ReflectorStatus, Report, Retry, Snapshot, Telemetry},
 };
 use crate::source::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
@@ -32,7 +28,7 @@ use tracing::{Instrument, Span};
 ///
 /// It never misses a change without beginning again with the whole state, and never goes back in time.
 pub struct Reflector<K, L, S> {
-    pub(super) speaker: Speaker,
+    pub(super) telemetry: Telemetry,
     pub(super) source: L,
     pub(super) sink: S,
     pub(super) cursor: Cursor,
@@ -40,19 +36,19 @@ pub struct Reflector<K, L, S> {
     pub(super) collector: Collector<K>,
     pub(super) intake: Intake<K>,
     pub(super) collection: Collection<K>,
-    pub(super) journal: Journal,
+    pub(super) list_stats: ListStats,
     pub(super) resync: Resync,
     consistency: Consistency,
     /// How many changes were handed on.
     pub(super) events: u64,
 }
 
-/// Why a round ended.
+/// Why [`Reflector::list_and_watch`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoundEnd {
-    /// It was told to.
+pub enum ListAndWatchEnd {
+    /// It was canceled.
     Cancelled,
-    /// Something failed; the next round begins with the whole state.
+    /// An error was reported; the next call starts with a full list.
     Failed,
 }
 
@@ -76,17 +72,17 @@ where
         }
         let caller = Location::caller();
         Self {
-            speaker: Speaker::new(format!("{}:{}", caller.file(), caller.line()), source.describe()),
+            telemetry: Telemetry::new(format!("{}:{}", caller.file(), caller.line()), source.describe()),
             source,
             collector: sink.collector(),
             intake: Intake::new(),
             sink,
             consistency: config.consistency,
             resync: Resync::every(config.resync),
-            cursor: Cursor::new(config, Dice::shaken()),
+            cursor: Cursor::new(config, Jitter::from_entropy()),
             watch: None,
             collection: Collection::default(),
-            journal: Journal::new(Via::List, Instant::now()),
+            list_stats: ListStats::new(ListMethod::List, Instant::now()),
             events: 0,
         }
     }
@@ -94,7 +90,7 @@ where
     /// Names the reflector, for logs and reports.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.speaker.name = name.into();
+        self.telemetry.name = name.into();
         self
     }
 
@@ -102,47 +98,46 @@ where
     /// without a word.
     #[must_use]
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
-        self.speaker.handler = Arc::new(report);
+        self.telemetry.handler = Arc::new(report);
         self
     }
 
     /// Asks before each resync whether it is wanted.
     #[must_use]
     pub fn should_resync(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
-        self.resync.ask(is_wanted);
+        self.resync.set_predicate(is_wanted);
         self
     }
 
     /// Where the reflector stands, now and as it changes.
     #[must_use]
-    pub fn status(&self) -> watch::Receiver<Status> {
-        self.speaker.status.subscribe()
+    pub fn status(&self) -> watch::Receiver<ReflectorStatus> {
+        self.telemetry.status.subscribe()
     }
 
     /// Reflects until cancelled. Nothing is asked of the source if that is so from the start.
     pub async fn run(mut self, cancel: CancellationToken) {
-        self.speaker.started();
         while cancel.run_until_cancelled(self.step()).await.is_some() {}
-        self.speaker.stopped();
+        self.telemetry.stopped();
     }
 
     /// Reflects for one round: asks for the whole state, and watches for as long as that can go on.
     ///
     /// For those who wait between rounds in their own way; [`run`](Self::run) is for everyone else. What ended the round has
     /// been reported.
-    pub async fn list_and_watch(&mut self, cancel: &CancellationToken) -> RoundEnd {
-        self.speaker.started();
+    pub async fn list_and_watch(&mut self, cancel: &CancellationToken) -> ListAndWatchEnd {
         self.cursor.waited();
         loop {
             if cancel.run_until_cancelled(self.step()).await.is_none() {
                 // What was taken and not handed on comes again.
                 self.watch = None;
                 self.cursor.interrupted();
-                return RoundEnd::Cancelled;
+                return ListAndWatchEnd::Cancelled;
             }
-            if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Probe))) {
+            if matches!(self.cursor.waiting(), Some(Wait { then: AfterWait::Relist | AfterWait::Probe, .. }))
+            {
                 self.watch = None;
-                return RoundEnd::Failed;
+                return ListAndWatchEnd::Failed;
             }
         }
     }
@@ -158,19 +153,25 @@ where
         // A source that always has something must not keep the task from whoever else is in it.
         tokio::task::coop::consume_budget().await;
         let step = self.cursor.next(Instant::now());
-        self.speaker.begins(&step, &self.standing());
+        let snapshot = Snapshot {
+            version: self.cursor.version(),
+            events: self.events,
+            list: &self.list_stats,
+            encoded: self.source.encoded(),
+        };
+        self.telemetry.step_started(&step, &snapshot);
         match step {
             Step::Probe(options) => self.probe(&options).await,
             Step::Resumed => self.resumed().await,
-            Step::List(options, page) => self.list(&options, page).await,
-            Step::Stream(options, until) => {
-                self.begin(Via::Stream);
-                self.open(Reading::Collect, &options, until).await;
+            Step::List(options) => self.list(&options).await,
+            Step::Stream { options, deadline } => {
+                self.begin(ListMethod::Stream);
+                self.open(WatchMode::InitialList, &options, deadline).await;
             }
-            Step::Watch(options, until) => self.open(Reading::Deliver, &options, until).await,
-            Step::Read(reading, until) => {
+            Step::Watch { options, deadline } => self.open(WatchMode::Changes, &options, deadline).await,
+            Step::Read { mode, deadline } => {
                 let span = self.watch.as_ref().map_or_else(Span::none, |live| live.span.clone());
-                self.read(reading, until).instrument(span).await;
+                self.read(mode, deadline).instrument(span).await;
             }
             Step::Replace(version) => self.replace(version).await,
             Step::Wait(delay) => {
@@ -181,15 +182,15 @@ where
         }
     }
 
-    async fn list(&mut self, options: &ListOptions, page: Page) {
-        if page == Page::First {
-            self.begin(Via::List);
+    async fn list(&mut self, options: &ListOptions) {
+        if options.continue_token.is_none() {
+            self.begin(ListMethod::List);
         }
         self.watch = None;
-        self.journal.page_asked();
+        self.list_stats.page_requested();
         let mut left_out = Vec::new();
-        let (collection, intake, journal) = (&mut self.collection, &mut self.intake, &mut self.journal);
-        let (collector, speaker) = (&self.collector, &self.speaker);
+        let (collection, intake, list_stats) = (&mut self.collection, &mut self.intake, &mut self.list_stats);
+        let (collector, telemetry) = (&self.collector, &self.telemetry);
         let mut take = |taken: Vec<Taken<K>>| {
             for taken in taken {
                 match taken.collected {
@@ -200,9 +201,9 @@ where
             }
         };
         let mut each = |item: Result<Item<K>, ItemError>| {
-            journal.item_came();
-            if journal.items.is_multiple_of(64) {
-                speaker.arrives(journal);
+            list_stats.item_received();
+            if list_stats.items.is_multiple_of(64) {
+                telemetry.list_progressed(list_stats);
             }
             match item {
                 Ok(item) => intake.push(Presence::Here, item, collector),
@@ -215,7 +216,7 @@ where
                 take(done);
             }
         };
-        let span = self.speaker.list_span(options);
+        let span = self.telemetry.list_span(options);
         let listed = self.source.list(options, &mut each).instrument(span).await;
         if matches!(&listed, Ok(meta) if meta.continue_token.is_none()) {
             intake.complete(collector);
@@ -229,7 +230,7 @@ where
         }
         match listed {
             Ok(meta) => {
-                self.journal.page_came(meta.remaining);
+                self.list_stats.page_received(meta.remaining);
                 self.cursor.page_received(meta.version, meta.continue_token);
             }
             Err(error) => {
@@ -240,53 +241,53 @@ where
     }
 
     /// Begins to collect the whole state.
-    fn begin(&mut self, via: Via) {
+    fn begin(&mut self, method: ListMethod) {
         self.intake.clear();
         self.collection.clear();
-        self.journal = Journal::new(via, Instant::now());
+        self.list_stats = ListStats::new(method, Instant::now());
     }
 
-    async fn open(&mut self, reading: Reading, options: &WatchOptions, until: Instant) {
+    async fn open(&mut self, mode: WatchMode, options: &WatchOptions, until: Instant) {
         // The old watch is closed before the new one is asked for.
         self.watch = None;
-        let span = self.speaker.watch_span(options);
+        let span = self.telemetry.watch_span(options);
         let error = match timeout_at(until, self.source.watch(options).instrument(span.clone())).await {
             Ok(Ok(watch)) => {
                 self.cursor.watch_opened(Instant::now());
-                self.watch = Some(Live::new(watch, span, self.speaker.metrics.watch_duration()));
+                self.watch = Some(Live::new(watch, span, self.telemetry.watch_duration()));
                 return;
             }
             Ok(Err(error)) => error,
-            Err(_) if reading == Reading::Collect => return self.silent(reading),
+            Err(_) if mode == WatchMode::InitialList => return self.silent(mode),
             Err(_) => Error::Transport("nobody answered".into()),
         };
         self.cursor.open_failed(Failure::of(&error), Instant::now());
-        self.fail(Activity::of(reading), Cause::Source(&error));
+        self.fail(Activity::of(mode), Cause::Source(&error));
     }
 
-    async fn read(&mut self, reading: Reading, until: Instant) {
+    async fn read(&mut self, mode: WatchMode, until: Instant) {
         let Some(live) = &mut self.watch else { return self.cursor.watch_closed(Instant::now()) };
-        let notice = (reading == Reading::Collect).then(|| self.journal.notice_due());
+        let notice = (mode == WatchMode::InitialList).then(|| self.list_stats.stall_due());
         let wake = [notice, self.resync.due()].into_iter().flatten().fold(until, Instant::min);
         tokio::select! {
             biased;
             event = live.watch.next() => {
                 // What comes behind the end of the initial state is news, and not to be taken together with it.
-                let arrived = event.map(|event| match reading {
-                    Reading::Collect => vec![event],
-                    Reading::Deliver => gather(event, &mut live.watch),
+                let arrived = event.map(|event| match mode {
+                    WatchMode::InitialList => vec![event],
+                    WatchMode::Changes => gather(event, &mut live.watch),
                 });
                 self.count_bytes();
                 match arrived {
-                    Some(arrived) => self.events(reading, arrived).await,
-                    None => self.closed(reading),
+                    Some(arrived) => self.events(mode, arrived).await,
+                    None => self.closed(mode),
                 }
             }
             () = sleep_until(wake) => {
                 if wake == until {
-                    if !self.cursor.is_quiet() { self.silent(reading) }
+                    if !self.cursor.settle_resume() { self.silent(mode) }
                 } else if Some(wake) == notice {
-                    self.speaker.awaits_completion(&mut self.journal);
+                    self.telemetry.stream_stalled(&mut self.list_stats);
                 } else {
                     self.resync().await;
                 }
@@ -299,37 +300,33 @@ where
         self.watch.is_some()
     }
 
-    fn standing(&self) -> Standing<'_> {
-        let (version, encoded) = (self.cursor.version(), self.source.encoded());
-        Standing { version, events: self.events, journal: &self.journal, encoded }
-    }
-
     fn count_bytes(&mut self) {
         if let Some(bytes) = self.source.bytes_read() {
-            self.speaker.metrics.bytes(bytes);
+            self.telemetry.bytes_read(bytes);
         }
     }
 
     async fn replace(&mut self, version: Option<ResourceVersion>) {
         let listing = self.collection.take(version);
-        let is_checked = self.consistency == Consistency::Checked && self.journal.via == Via::Stream;
-        let inventory = is_checked.then(|| Inventory::of(&listing)).flatten();
+        let is_checked =
+            self.consistency == Consistency::Checked && self.list_stats.method == ListMethod::Stream;
+        let fingerprint = is_checked.then(|| Fingerprint::of(&listing)).flatten();
         let (objects, begins) = (listing.objects.len(), Instant::now());
         match self.sink.replace(listing).await {
             Ok(()) => {
                 self.cursor.replaced();
                 self.resync.arm();
-                self.speaker.listed(&self.journal, objects, begins.elapsed());
+                self.telemetry.list_delivered(&self.list_stats, objects, begins.elapsed());
             }
             Err(error) => return self.sink_failed(&error),
         }
-        if let Some(inventory) = inventory {
-            self.check(inventory).await;
+        if let Some(fingerprint) = fingerprint {
+            consistency::check(&self.source, &self.telemetry, fingerprint).await;
         }
     }
 
     async fn resync(&mut self) {
-        if self.resync.is_wanted()
+        if self.resync.should_resync()
             && let Err(error) = self.sink.resync().await
         {
             return self.sink_failed(&error);
@@ -337,20 +334,20 @@ where
         self.resync.arm();
     }
 
-    pub(super) fn closed(&mut self, reading: Reading) {
+    pub(super) fn closed(&mut self, mode: WatchMode) {
         self.watch = None;
         self.cursor.watch_closed(Instant::now());
-        match (reading, self.cursor.waiting()) {
-            (Reading::Collect, _) => self.fail(Activity::Stream, Cause::BrokenStream),
-            (Reading::Deliver, Some(_)) => self.fail(Activity::Watch, Cause::VeryShortWatch),
-            (Reading::Deliver, None) => {}
+        match (mode, self.cursor.waiting()) {
+            (WatchMode::InitialList, _) => self.fail(Activity::Stream, Cause::BrokenStream),
+            (WatchMode::Changes, Some(_)) => self.fail(Activity::Watch, Cause::VeryShortWatch),
+            (WatchMode::Changes, None) => {}
         }
     }
 
-    fn silent(&mut self, reading: Reading) {
+    fn silent(&mut self, mode: WatchMode) {
         self.watch = None;
-        self.cursor.watch_silent(Instant::now());
-        if reading == Reading::Collect {
+        self.cursor.watch_timed_out(Instant::now());
+        if mode == WatchMode::InitialList {
             self.fail(Activity::Stream, Cause::BrokenStream);
         }
     }
@@ -377,22 +374,22 @@ where
             ItemError::Object(error) => Cause::Object(error),
             ItemError::Kind(error) => Cause::Kind(error),
         };
-        self.speaker.failed(activity, cause, Outlook::GoesOn);
+        self.telemetry.failed(activity, cause, Retry::Continue);
     }
 
     pub(super) fn fail(&mut self, activity: Activity, cause: Cause<'_>) {
-        if matches!(self.cursor.waiting(), Some((_, Then::Round | Then::Stream))) {
+        if matches!(self.cursor.waiting(), Some(Wait { then: AfterWait::Relist | AfterWait::Stream, .. })) {
             self.resync.disarm();
         }
-        self.speaker.failed(activity, cause, Outlook::of(self.cursor.waiting()));
+        self.telemetry.failed(activity, cause, Retry::after(self.cursor.waiting()));
     }
 }
 
 impl<K, L, S> fmt::Debug for Reflector<K, L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reflector")
-            .field("name", &self.speaker.name)
-            .field("resource", &self.speaker.resource)
+            .field("name", &self.telemetry.name)
+            .field("resource", &self.telemetry.resource)
             .field("cursor", &self.cursor)
             .finish_non_exhaustive()
     }

@@ -2,15 +2,15 @@
 
 use super::{
     arrival::{Arrived, checked},
+    cursor::{VersionPreview, WatchMode},
     driver::Reflector,
     intake::Taken,
-    report::Activity,
     sink::{LeftOut, Presence, Sink},
-    step::{Reading, Seen},
+    telemetry::Activity,
 };
 use crate::source::{BoxError, Error, Item, ItemError, ListerWatcher};
 use kube_core::Resource;
-use kube_informer_wire::{DecodeError, EventType, Key, ResourceVersion, WatchEvent};
+use kube_informer_wire::{DecodeError, EventType, Key, WatchEvent};
 use tokio::{task::coop, time::Instant};
 
 impl<K, L, S> Reflector<K, L, S>
@@ -20,43 +20,43 @@ where
     S: Sink<K>,
 {
     /// Takes what arrived together, up to where something fails.
-    pub(super) async fn events(&mut self, reading: Reading, arrived: Vec<Arrived<K>>) {
+    pub(super) async fn events(&mut self, mode: WatchMode, arrived: Vec<Arrived<K>>) {
         let arrived = if arrived.len() > 1 { checked(arrived, self.sink.wants()).await } else { arrived };
         for event in arrived {
             if self.is_open() && self.cursor.waiting().is_none() {
                 coop::consume_budget().await;
-                self.event(reading, event).await;
+                self.event(mode, event).await;
             }
         }
     }
 
     /// Takes an event, or what came in its place.
-    async fn event(&mut self, reading: Reading, event: Result<WatchEvent<Item<K>>, Error>) {
-        let activity = Activity::of(reading);
+    async fn event(&mut self, mode: WatchMode, event: Result<WatchEvent<Item<K>>, Error>) {
+        let activity = Activity::of(mode);
         if let Ok(event) = &event {
-            self.speaker.metrics.event(event);
+            self.telemetry.event_received(event);
         }
         match event {
             Ok(WatchEvent::Error(status)) => self.watch_failed(activity, &Error::status(*status)),
             Ok(WatchEvent::Bookmark { version, initial_events_end: true }) => {
-                self.complete(reading).await;
+                self.complete(mode).await;
                 if self.is_open() {
-                    self.cursor.initial_state_complete(version, Instant::now());
+                    self.cursor.initial_list_complete(version, Instant::now());
                 }
             }
-            Ok(event) => match reading {
-                Reading::Collect => self.collect(event),
-                Reading::Deliver => self.deliver(event).await,
+            Ok(event) => match mode {
+                WatchMode::InitialList => self.collect(event),
+                WatchMode::Changes => self.deliver(event).await,
             },
             Err(Error::Item(error)) => self.undecodable(activity, error),
-            Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => match reading {
-                Reading::Collect => self.not_collected(Presence::Gone, cause.into()),
-                Reading::Deliver => self.left_out(Presence::Gone, cause.into()).await,
+            Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => match mode {
+                WatchMode::InitialList => self.not_collected(Presence::Gone, cause.into()),
+                WatchMode::Changes => self.left_out(Presence::Gone, cause.into()).await,
             },
             Err(Error::Event(DecodeError::Object { cause, .. })) => self.skip(activity, &cause.into()),
             Err(Error::Kind(error)) => self.skip(activity, &error.into()),
             // A connection that breaks is a watch that ends; what was on its way comes again.
-            Err(Error::Transport(_)) => self.closed(reading),
+            Err(Error::Transport(_)) => self.closed(mode),
             Err(error) => self.watch_failed(activity, &error),
         }
     }
@@ -79,24 +79,24 @@ where
     /// Adds an event to the initial state.
     fn collect(&mut self, event: WatchEvent<Item<K>>) {
         let now = Instant::now();
-        self.journal.event_came(now);
+        self.list_stats.event_received(now);
         match event {
             WatchEvent::Added(item) | WatchEvent::Modified(item) => {
-                self.journal.item_came();
+                self.list_stats.item_received();
                 self.intake.push(Presence::Here, item, &self.collector);
             }
             WatchEvent::Deleted(item) => self.intake.push(Presence::Gone, item, &self.collector),
             _ => {}
         }
-        self.cursor.event_seen(Seen::Happened, None, now);
+        self.cursor.event_collected(now);
         while let Some(done) = self.intake.next_done() {
             self.take_in(done);
         }
     }
 
     /// All of the initial state has come, and is taken in.
-    async fn complete(&mut self, reading: Reading) {
-        if reading == Reading::Collect {
+    async fn complete(&mut self, mode: WatchMode) {
+        if mode == WatchMode::InitialList {
             self.intake.complete(&self.collector);
             while let Some(done) = self.intake.next().await {
                 self.take_in(done);
@@ -124,40 +124,47 @@ where
 
     /// Hands an event on.
     async fn deliver(&mut self, event: WatchEvent<Item<K>>) {
+        let mut preview = self.cursor.preview();
         let (change, item) = match event {
             WatchEvent::Added(item) => (Change::Added, item),
             WatchEvent::Modified(item) => (Change::Modified, item),
             WatchEvent::Deleted(item) => (Change::Deleted, item),
             WatchEvent::Bookmark { version, .. } => {
                 let handed = self.sink.bookmark(version.clone()).await;
-                return self.handed(handed, Seen::Happened, Some(version));
+                preview.other(Some(version));
+                return self.handed(handed, preview);
             }
             WatchEvent::Unknown { kind, version } => {
                 let kind: String = kind.chars().take(LONG_KIND).collect();
-                tracing::warn!(reflector = self.speaker.name, kind, "unknown type of event");
-                return self.handed(Ok(()), Seen::Happened, version);
+                tracing::warn!(reflector = self.telemetry.name, kind, "unknown watch event type");
+                preview.other(version);
+                return self.handed(Ok(()), preview);
             }
-            _ => return self.handed(Ok(()), Seen::Happened, None),
+            _ => {
+                preview.other(None);
+                return self.handed(Ok(()), preview);
+            }
         };
         let item = match item.checked(self.sink.wants()) {
             Ok(item) => item,
             Err(error) => return self.left_out(change.presence(), error).await,
         };
         let version = item.identity().and_then(|identity| identity.version());
-        match change {
+        let handed = match change {
             Change::Added => {
-                let handed = self.sink.add(item).await;
-                self.handed(handed, Seen::Added, version);
+                preview.added(version);
+                self.sink.add(item).await
             }
             Change::Modified => {
-                let handed = self.sink.update(item).await;
-                self.handed(handed, Seen::Happened, version);
+                preview.other(version);
+                self.sink.update(item).await
             }
             Change::Deleted => {
-                let handed = self.sink.delete(item).await;
-                self.handed(handed, Seen::Happened, version);
+                preview.other(version);
+                self.sink.delete(item).await
             }
-        }
+        };
+        self.handed(handed, preview);
     }
 
     /// Leaves out an object of the initial state.
@@ -175,7 +182,11 @@ where
                 self.leave_out(Activity::Watch, &error);
                 match (self.sink.left_out(key, presence, version.clone()).await, presence) {
                     (Ok(()), Presence::Here) => self.cursor.event_skipped(Instant::now()),
-                    (handed, _) => self.handed(handed, Seen::Happened, version),
+                    (handed, _) => {
+                        let mut preview = self.cursor.preview();
+                        preview.other(version);
+                        self.handed(handed, preview);
+                    }
                 }
             }
             _ => self.undecodable(Activity::Watch, error),
@@ -183,11 +194,11 @@ where
     }
 
     /// Notes what the sink made of an event.
-    fn handed(&mut self, handed: Result<(), BoxError>, seen: Seen, version: Option<ResourceVersion>) {
+    fn handed(&mut self, handed: Result<(), BoxError>, preview: VersionPreview) {
         match handed {
             Ok(()) => {
                 self.events += 1;
-                self.cursor.event_seen(seen, version, Instant::now());
+                self.cursor.events_applied(preview, Instant::now());
             }
             Err(error) => self.sink_failed(&error),
         }

@@ -22,30 +22,20 @@
 //! # Ok(()) }
 //! ```
 
-mod dice;
 mod backoff;
-mod patience;
-mod failure;
 mod config;
-mod step;
-mod open;
 mod cursor;
-mod resuming;
-mod streaming;
 mod sink;
 mod intake;
 mod collection;
-mod inventory;
-mod report;
 mod resync;
-mod journal;
 pub mod metrics;
+mod telemetry;
+mod consistency;
 mod live;
 mod arrival;
-mod speaker;
 mod driver;
 mod event;
-mod check;
 mod resume;
 
 #[cfg(test)]
@@ -53,7 +43,8 @@ mod tests;
 
 pub use backoff::Backoff;
 pub use config::{Config, Consistency, Strategy};
-pub use driver::{Reflector, RoundEnd};
-pub use inventory::Differences;
-pub use report::{Activity, Cause, Counts, Outlook, Phase, Progress, Report, Status};
+pub use driver::{ListAndWatchEnd, Reflector};
 pub use sink::{Collected, Collector, LeftOut, Presence, Sink};
+pub use telemetry::{
+    Activity, Cause, Counts, Differences, Progress, ReflectorPhase, ReflectorStatus, Report, Retry,
+};

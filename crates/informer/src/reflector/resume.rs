@@ -1,10 +1,10 @@
 //! How a reflector goes on from a state that its sink had from the start.
 
 use super::{
+    cursor::Failure,
     driver::Reflector,
-    failure::Failure,
-    report::{Activity, Cause},
     sink::Sink,
+    telemetry::{Activity, Cause},
 };
 use crate::source::ListerWatcher;
 use kube_core::Resource;
@@ -31,7 +31,7 @@ where
 
     /// Begins with the whole state, as it is from this version on.
     pub(crate) fn list_from(&mut self, version: ResourceVersion) {
-        self.cursor.last = Some(version);
+        self.cursor.list_from(version);
     }
 
     /// Begins with the whole state after all: what the sink has is of something else.
@@ -47,15 +47,15 @@ where
                 let server = meta.version.as_ref().map(ToString::to_string);
                 self.cursor.probed(meta.version);
                 let restored = self.cursor.version().map(tracing::field::display);
-                if self.cursor.is_last_unavailable {
+                if self.cursor.is_version_unavailable() {
                     tracing::warn!(
-                        reflector = self.speaker.name,
+                        reflector = self.telemetry.name,
                         restored,
                         server,
                         "the server is behind what was restored; asking for everything"
                     );
                 } else {
-                    tracing::debug!(reflector = self.speaker.name, restored, server, "resuming");
+                    tracing::debug!(reflector = self.telemetry.name, restored, server, "resuming");
                 }
             }
             Err(error) => {
