@@ -83,7 +83,7 @@ impl Birth<'_> {
             .on_error(move |report| {
                 hears.note(format_args!(
                     "  fails {:?}: {}; {:?}",
-                    report.activity, report.cause, report.outlook
+                    report.activity, report.cause, report.retry
                 ));
                 hears.count(&format!("failed: {}", report.cause.kind()));
                 if let Cause::Inconsistent(differences) = &report.cause {

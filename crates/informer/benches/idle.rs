@@ -9,7 +9,7 @@ use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     cache::Store,
-    reflector::{Phase, Reflector},
+    reflector::{Reflector, ReflectorPhase},
     source::ListWatch,
 };
 use std::{fs, time::Duration};
@@ -30,7 +30,7 @@ async fn idle() {
         let reflector = Reflector::new(ListWatch::<Pod>::all(client.clone()), writer);
         let mut status = reflector.status();
         tasks.spawn(reflector.run(cancel.clone()));
-        status.wait_for(|status| status.phase == Phase::Watching).await.expect("it runs");
+        status.wait_for(|status| status.phase == ReflectorPhase::Watching).await.expect("it runs");
         assert_eq!(store.len() as u64, PODS);
         stores.push(store);
     }

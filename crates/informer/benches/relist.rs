@@ -11,7 +11,7 @@ use kube_informer::{
     cache::Store,
     delta_fifo::DeltaFifo,
     delta_fifo::apply,
-    reflector::{Config, Phase, Reflector, Strategy},
+    reflector::{Config, Reflector, ReflectorPhase, Strategy},
     source::{ListWatch, ListerWatcher},
 };
 use std::{env, fs, num::NonZeroUsize, process::Command, sync::Arc, time::Duration};
@@ -55,8 +55,8 @@ async fn measure(strategy: &str, queue: &str) {
         let steady = memory("VmRSS");
         fs::write("/proc/self/clear_refs", "5").expect("the height can be forgotten");
         server.expire();
-        let is_again = |status: &kube_informer::reflector::Status| {
-            status.counts.replaces > turn && status.phase == Phase::Watching
+        let is_again = |status: &kube_informer::reflector::ReflectorStatus| {
+            status.counts.replaces > turn && status.phase == ReflectorPhase::Watching
         };
         status.wait_for(is_again).await.expect("it runs");
         applied.wait_for(|count| *count > turn).await.expect("it runs");

@@ -105,8 +105,8 @@ fn phase(status: &informer::Status) -> Phase {
     let is = |phase| status.sources.iter().any(|source| source.status.phase == phase);
     match status.phase {
         informer::Phase::Stopped => Phase::Stopped,
-        _ if is(reflector::Phase::Waiting) => Phase::Waiting,
-        _ if is(reflector::Phase::Listing) => Phase::Listing,
+        _ if is(reflector::ReflectorPhase::Waiting) => Phase::Waiting,
+        _ if is(reflector::ReflectorPhase::Listing) => Phase::Listing,
         informer::Phase::Synced => Phase::Watching,
         _ => Phase::Starting,
     }

@@ -22,7 +22,7 @@ use kube_core::DynamicObject;
 use kube_informer::{
     Event,
     informer::SyncError,
-    reflector::{Backoff, Outlook, Report},
+    reflector::{Backoff, Report, Retry},
 };
 use std::{
     pin::pin,
@@ -246,11 +246,11 @@ fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec
 
 /// Tells of a failure, and what happens next.
 fn tell(report: &Report<'_>) {
-    let next = match report.outlook {
-        Outlook::GoesOn => "it is left out".to_owned(),
-        Outlook::TriesAnotherWay => "another way is tried".to_owned(),
-        Outlook::WatchesAgain(wait) => format!("the watch goes on in {:.1} s", wait.as_secs_f64()),
-        Outlook::BeginsAgain(wait) => format!("the whole state is asked for in {:.1} s", wait.as_secs_f64()),
+    let next = match report.retry {
+        Retry::Continue => "it is left out".to_owned(),
+        Retry::Immediate => "another way is tried".to_owned(),
+        Retry::Rewatch(wait) => format!("the watch goes on in {:.1} s", wait.as_secs_f64()),
+        Retry::Relist(wait) => format!("the whole state is asked for in {:.1} s", wait.as_secs_f64()),
         _ => "it goes on".to_owned(),
     };
     say(clean(&format!("{}: {}; {next}", report.name, report.cause)));

@@ -1,51 +1,52 @@
-//! How a reflector goes about its work.
+//! The configuration of a reflector.
 
 use super::backoff::Backoff;
 use std::{num::NonZeroU64, time::Duration};
 
-/// What can be set on a reflector; the defaults are client-go's.
+/// Configures a reflector; the defaults are client-go's.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// How the initial state is asked for.
+    /// How a full list is requested.
     pub strategy: Strategy,
-    /// How many objects a page has. Nothing leaves it to the reflector: pages of 500, except where one answer lets the
-    /// server read from its cache.
+    /// The number of objects per page. `None` means 500, except where a single response lets the server read from its
+    /// cache.
     pub page_size: Option<NonZeroU64>,
-    /// How waits grow while something fails.
+    /// The delays between retries.
     pub backoff: Backoff,
-    /// The shortest time after which the server is asked to end a watch; a time between this and its double is drawn for
-    /// each. Less than five minutes counts as five.
+    /// The minimum timeout of a watch; each watch gets a random timeout between this and twice this. Values below five
+    /// minutes count as five minutes.
     pub min_watch_timeout: Duration,
-    /// How long internal errors of the server (500) within a watch are answered by watching again at once.
-    pub internal_error_patience: Duration,
-    /// How often everything known is told again; zero means never.
+    /// How long internal errors (500) in an open watch are retried by watching again immediately. Zero, the default, means
+    /// that they cause a relist.
+    pub internal_error_retry_window: Duration,
+    /// The resync period; zero means never.
     pub resync: Duration,
-    /// Whether a streamed state is held against a list.
+    /// Whether streaming lists are checked.
     pub consistency: Consistency,
 }
 
-/// How the initial state is asked for.
+/// How a full list is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// As the beginning of the watch (`sendInitialEvents`), and by a list where that does not work.
+    /// As a streaming list (`sendInitialEvents`), with a fallback to LIST.
     #[default]
     Stream,
-    /// As the beginning of the watch, and in no other way: where that does not work, it is tried again, with waits that
-    /// grow. A source that [says](crate::source::ListerWatcher::can_stream_lists) that it has no streams is listed.
+    /// As a streaming list without a fallback: failures are retried with backoff. A source that does not
+    /// [support](crate::source::ListerWatcher::can_stream_lists) streaming lists is listed.
     StreamOnly,
-    /// By a list.
+    /// With LIST.
     List,
 }
 
-/// Whether a streamed state is held against a list at exactly its version.
+/// Whether a streaming list is compared with a LIST at exactly its version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consistency {
-    /// It is trusted.
+    /// It is not compared.
     #[default]
     Trusted,
-    /// It is checked, and differences of keys, uids and versions are reported. The watch waits meanwhile, and everything
-    /// is in memory twice: this is for tests.
+    /// Differences of keys, UIDs and versions are reported. The watch is not read in the meantime, and the objects are in memory twice:
+    /// this is for tests.
     Checked,
 }
 
@@ -56,7 +57,7 @@ impl Default for Config {
             page_size: None,
             backoff: Backoff::default(),
             min_watch_timeout: Duration::from_secs(300),
-            internal_error_patience: Duration::ZERO,
+            internal_error_retry_window: Duration::ZERO,
             resync: Duration::ZERO,
             consistency: Consistency::default(),
         }

@@ -1,4 +1,4 @@
-//! Follows a source for ever: the initial state, then every change, and back again after every failure.
+//! Keeps a sink in sync with a source: lists, watches, and recovers from failures.
 //!
 //! A [`Reflector`] reads a [source](crate::source::ListerWatcher) and writes to a [`Sink`], such as a queue or a store:
 //!
@@ -13,7 +13,8 @@
 //! let (store, writer) = Store::builder().build()?;
 //! let source = ListWatch::<ConfigMap>::all(server.client());
 //! let reflector = Reflector::new(source, writer).on_error(|report| eprintln!("{}", report.cause));
-//! let (mut status, cancel) = (reflector.status(), CancellationToken::new());
+//! let mut status = reflector.status();
+//! let cancel = CancellationToken::new();
 //! let reflecting = tokio::spawn(reflector.run(cancel.clone()));
 //! status.wait_for(|status| status.version.is_some()).await?;
 //! println!("{} config maps at {:?}", store.len(), store.version());
@@ -22,30 +23,20 @@
 //! # Ok(()) }
 //! ```
 
-mod dice;
 mod backoff;
-mod patience;
-mod failure;
 mod config;
-mod step;
-mod open;
 mod cursor;
-mod resuming;
-mod streaming;
 mod sink;
 mod intake;
 mod collection;
-mod inventory;
-mod report;
 mod resync;
-mod journal;
 pub mod metrics;
+mod telemetry;
+mod consistency;
 mod live;
 mod arrival;
-mod speaker;
 mod driver;
 mod event;
-mod check;
 mod resume;
 
 #[cfg(test)]
@@ -53,7 +44,8 @@ mod tests;
 
 pub use backoff::Backoff;
 pub use config::{Config, Consistency, Strategy};
-pub use driver::{Reflector, RoundEnd};
-pub use inventory::Differences;
-pub use report::{Activity, Cause, Counts, Outlook, Phase, Progress, Report, Status};
+pub use driver::{ListAndWatchEnd, Reflector};
 pub use sink::{Collected, Collector, LeftOut, Presence, Sink};
+pub use telemetry::{
+    Activity, Cause, Counts, Differences, Progress, ReflectorPhase, ReflectorStatus, Report, Retry,
+};

@@ -1,4 +1,4 @@
-//! When everything known is told again.
+//! Schedules resyncs.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -6,38 +6,38 @@ use tokio::time::Instant;
 /// The timer of resyncs.
 pub(super) struct Resync {
     period: Duration,
-    /// When the next one is due, while a watch goes on.
+    /// When the next resync is due, while a watch is open.
     due: Option<Instant>,
-    is_wanted: Box<dyn Fn() -> bool + Send>,
+    should_resync: Box<dyn Fn() -> bool + Send>,
 }
 
 impl Resync {
-    /// Every so often; zero means never.
+    /// Creates a timer with this period; zero means never.
     pub(super) fn every(period: Duration) -> Self {
-        Self { period, due: None, is_wanted: Box::new(|| true) }
+        Self { period, due: None, should_resync: Box::new(|| true) }
     }
 
-    /// Asks this before each.
-    pub(super) fn ask(&mut self, is_wanted: impl Fn() -> bool + Send + 'static) {
-        self.is_wanted = Box::new(is_wanted);
+    /// Sets a predicate that is checked before each resync.
+    pub(super) fn set_predicate(&mut self, should_resync: impl Fn() -> bool + Send + 'static) {
+        self.should_resync = Box::new(should_resync);
     }
 
-    /// Whether the one that is due is wanted.
-    pub(super) fn is_wanted(&self) -> bool {
-        (self.is_wanted)()
+    /// Returns whether the due resync should happen.
+    pub(super) fn should_resync(&self) -> bool {
+        (self.should_resync)()
     }
 
-    /// When the next one is due.
+    /// Returns when the next resync is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Counts from now.
+    /// Schedules the next resync one period from now.
     pub(super) fn arm(&mut self) {
         self.due = Instant::now().checked_add(self.period).filter(|_| !self.period.is_zero());
     }
 
-    /// Stops counting.
+    /// Cancels the next resync.
     pub(super) fn disarm(&mut self) {
         self.due = None;
     }

@@ -19,7 +19,7 @@ fn check_both(name: &str, bait: Bait, reported: &str) {
 /// A body that breaks: a list of it fails, and a stream has ended.
 fn check_broken(name: &str, bait: Bait) {
     check(name, bait.clone(), "connection to the server failed");
-    survives(Verb::Stream, name, bait, "stream ended before the initial state was complete");
+    survives(Verb::Stream, name, bait, "streaming list ended before it was complete");
 }
 
 /// A list of the objects that are there, and of this item.

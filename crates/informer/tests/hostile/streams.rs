@@ -33,7 +33,7 @@ fn a_stream_without_its_end_is_no_state() {
     let bookmark = event("BOOKMARK", r#""resourceVersion":"10""#);
     let other =
         event("BOOKMARK", r#""resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"no"}"#);
-    let ended = "stream ended before the initial state was complete";
+    let ended = "streaming list ended before it was complete";
     check("nothing", &[], ended);
     check("cut", &[ghost("ADDED")], ended);
     check("a bookmark that ends nothing", &[ghost("ADDED"), bookmark], ended);

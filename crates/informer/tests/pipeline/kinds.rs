@@ -14,7 +14,7 @@ use kube::{
 use kube_devserver::DevServer;
 use kube_informer::{
     cache::Store,
-    reflector::{Reflector, Status},
+    reflector::{Reflector, ReflectorStatus},
     source::ListWatch,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 /// A store that follows a source.
 struct Follower<K> {
     store: Store<K>,
-    status: watch::Receiver<Status>,
+    status: watch::Receiver<ReflectorStatus>,
     reports: Arc<Mutex<Vec<String>>>,
     cancel: CancellationToken,
     task: JoinHandle<()>,

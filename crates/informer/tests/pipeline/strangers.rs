@@ -11,7 +11,7 @@ use kube::{
 use kube_informer::{
     Event, Informer, Lazy,
     cache::Store,
-    reflector::{Phase, Reflector, Strategy},
+    reflector::{Reflector, ReflectorPhase, Strategy},
     source::{BoxFuture, Error, ListWatch, ListerWatcher, Pager},
     wire::ListOptions,
 };
@@ -96,7 +96,10 @@ where
     });
     let (mut status, cancel) = (reflector.status(), CancellationToken::new());
     let task = tokio::spawn(reflector.run(cancel.clone()));
-    status.wait_for(|status| status.phase == Phase::Watching && status.counts.watches == 2).await.unwrap();
+    status
+        .wait_for(|status| status.phase == ReflectorPhase::Watching && status.counts.watches == 2)
+        .await
+        .unwrap();
     cancel.cancel();
     task.await.unwrap();
     let mut names: Vec<_> = store.keys().iter().map(ToString::to_string).collect();

@@ -9,7 +9,7 @@ use kube_informer::{
     cache::Store,
     delta_fifo::DeltaFifo,
     delta_fifo::apply,
-    reflector::{Config, Reflector, Status, Strategy},
+    reflector::{Config, Reflector, ReflectorStatus, Strategy},
     source::ListWatch,
     wire::ResourceVersion,
 };
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
     pub(crate) store: Store<ConfigMap>,
-    pub(crate) status: watch::Receiver<Status>,
+    pub(crate) status: watch::Receiver<ReflectorStatus>,
     told: Arc<Mutex<Told>>,
     reports: Arc<Mutex<Vec<String>>>,
     cancel: CancellationToken,

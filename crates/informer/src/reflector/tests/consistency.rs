@@ -1,4 +1,4 @@
-//! A streamed state held against a list.
+//! The consistency check of streaming lists.
 
 use super::{Config, added, complete, failure, modified, start};
 use crate::{
@@ -13,7 +13,7 @@ fn checked() -> Config {
     Config { consistency: Consistency::Checked, ..Config::default() }
 }
 
-/// A stream of one pod at version 2, which then changes.
+/// A streaming list of one pod at version 2, then a change.
 fn streamed() -> Script<Pod> {
     let scene = Scene::open([added(pod("a").version(1)), complete(2), modified(pod("a").version(3))]);
     Script::new().watch(scene)
@@ -21,9 +21,9 @@ fn streamed() -> Script<Pod> {
 
 // R54
 #[tokio::test(start_paused = true)]
-async fn a_state_that_a_list_confirms_is_not_spoken_of() {
+async fn reports_nothing_if_the_list_is_the_same() {
     let mut run = start(streamed().list([pod("a").version(1)], 2), checked());
-    assert_eq!(run.given(2).await, ["replace 2 [a@1]", "update a@3"]);
+    assert_eq!(run.calls(2).await, ["replace 2 [a@1]", "update a@3"]);
     assert_eq!(run.asked(), ["STREAM(-)", "LIST(2, 0)"]);
     let Request::List(options) = &run.script.asked()[1] else { panic!("a list") };
     assert_eq!(options.resource_version_match, Some(VersionMatch::Exact));
@@ -32,32 +32,32 @@ async fn a_state_that_a_list_confirms_is_not_spoken_of() {
 
 // R54
 #[tokio::test(start_paused = true)]
-async fn a_state_that_a_list_contradicts_is_reported_and_the_watch_goes_on() {
+async fn reports_differences_and_continues_the_watch() {
     let mut run = start(streamed().list([pod("a").version(2), pod("b").version(1)], 2), checked());
-    assert_eq!(run.given(2).await, ["replace 2 [a@1]", "update a@3"]);
+    assert_eq!(run.calls(2).await, ["replace 2 [a@1]", "update a@3"]);
     let differences =
-        "state streamed at 2 is not what a list finds there, missing 1 such as b, changed 1 such as a";
+        "streaming list differs from a list at version 2, missing 1 such as b, changed 1 such as a";
     assert_eq!(run.errors(), [format!("Check: {differences}")]);
 }
 
 // R54
 #[tokio::test(start_paused = true)]
-async fn a_check_that_fails_is_tried_again_and_at_last_given_up() {
+async fn a_failed_check_is_retried_ten_times() {
     let fails = |script: Script<Pod>| script.list_fails(failure(500, "InternalError", "no"));
     let mut run = start((0..4).fold(streamed(), |script, _| fails(script)).list([], 2), checked());
-    assert_eq!(run.given(2).await[1], "update a@3");
+    assert_eq!(run.calls(2).await[1], "update a@3");
     assert_eq!(run.asked()[1..], ["LIST(2, 0)"; 5]);
     assert!(run.errors()[4].ends_with("extra 1 such as a"), "{:?}", run.errors());
     let mut run = start((0..20).fold(streamed(), |script, _| fails(script)), checked());
-    assert_eq!(run.given(2).await[1], "update a@3");
+    assert_eq!(run.calls(2).await[1], "update a@3");
     assert_eq!(run.asked()[1..], ["LIST(2, 0)"; 10]);
 }
 
 // R54
 #[tokio::test(start_paused = true)]
-async fn only_a_streamed_state_is_checked_and_only_where_wanted() {
+async fn checks_only_streaming_lists_and_only_if_configured() {
     let mut run = start(streamed(), Config::default());
-    run.given(2).await;
+    run.calls(2).await;
     assert_eq!(run.asked(), ["STREAM(-)"]);
     let listed = Config { strategy: Strategy::List, ..checked() };
     let mut run = start(Script::new().list([], 2).watch(Scene::open([complete(4)])), listed);

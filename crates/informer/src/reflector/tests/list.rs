@@ -1,6 +1,6 @@
-//! Lists and relists: which version, which pages.
+//! Lists and relists: versions and pages.
 
-use super::{Config, Recorder, expired, failure, listing, silence, start, start_into, too_large};
+use super::{Config, Recorder, expired, failure, idle, list_config, start, start_into, too_large};
 use crate::{
     source::{Request, Scene, Script},
     testing::{PodBuilder, pod},
@@ -13,13 +13,13 @@ fn pods(count: usize) -> Vec<Pod> {
 }
 
 fn pages_of_four() -> Config {
-    Config { page_size: NonZeroU64::new(4), ..listing() }
+    Config { page_size: NonZeroU64::new(4), ..list_config() }
 }
 
 // R1
 #[tokio::test(start_paused = true)]
-async fn lists_anything_then_watches_from_there() {
-    let mut run = start(Script::new().list([pod("a").version(1)], 1).watch(silence()), listing());
+async fn lists_at_any_version_then_watches_from_the_list_version() {
+    let mut run = start(Script::new().list([pod("a").version(1)], 1).watch(idle()), list_config());
     assert_eq!(run.requests(2).await, ["LIST(0, 500)", "WATCH(1)"]);
     let asked = run.script.asked();
     let (Request::List(list), Request::Watch(watch)) = (&asked[0], &asked[1]) else { panic!("{asked:?}") };
@@ -30,18 +30,18 @@ async fn lists_anything_then_watches_from_there() {
 
 // R2, R8, R32, R50
 #[tokio::test(start_paused = true)]
-async fn relists_in_one_answer_not_older_than_what_it_has() {
-    let script = Script::new().list(pods(4), 10).watch_fails(expired()).list(pods(8), 12).watch(silence());
-    let mut run = start(script, listing());
+async fn relists_in_a_single_response_at_its_version_or_newer() {
+    let script = Script::new().list(pods(4), 10).watch_fails(expired()).list(pods(8), 12).watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(12)"]);
-    let given = run.sink.given();
-    assert_eq!(given.iter().map(|given| given.split_whitespace().count() - 2).collect::<Vec<_>>(), [4, 8]);
+    let calls = run.sink.calls();
+    assert_eq!(calls.iter().map(|call| call.split_whitespace().count() - 2).collect::<Vec<_>>(), [4, 8]);
     assert_eq!(run.errors(), ["Watch: server answered 410: too old resource version"]);
 }
 
 // R3, R5
 #[tokio::test(start_paused = true)]
-async fn an_expired_version_is_given_up_at_once_and_only_once() {
+async fn an_expired_version_is_dropped_without_a_wait_and_only_once() {
     let script = Script::new()
         .list([], 10)
         .watch_fails(expired())
@@ -49,72 +49,79 @@ async fn an_expired_version_is_given_up_at_once_and_only_once() {
         .list([], 20)
         .watch_fails(expired())
         .list([], 30)
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     let asked = run.requests(7).await;
     let lists: Vec<_> = asked.iter().filter(|asked| asked.starts_with("LIST")).collect();
     assert_eq!(lists, ["LIST(0, 500)", "LIST(10, 0)", "LIST(-, 500)", "LIST(20, 0)"]);
-    // Two waits of the backoff, of 0.8 s and 1.6 s and up to their double, and none between the two lists.
+    // Two delays of the backoff, 0.8 s and 1.6 s and up to twice that, and none between the two lists.
     assert!((2.4..4.8).contains(&run.seconds()), "{}", run.seconds());
 }
 
 // R4, R5
 #[tokio::test(start_paused = true)]
-async fn a_version_that_is_too_large_is_given_up_in_each_of_its_encodings() {
+async fn a_too_large_version_is_dropped_in_each_of_its_encodings() {
     let script =
         too_large().into_iter().enumerate().fold(Script::new().list([], 20), |script, (turn, too_large)| {
             let version = 30 + 10 * turn as u64;
             script.watch_fails(expired()).list_fails(too_large).list([], version)
         });
-    let mut run = start(script.watch(silence()), listing());
+    let mut run = start(script.watch(idle()), list_config());
     let asked = run.requests(11).await;
     let lists: Vec<_> = asked.iter().filter(|asked| asked.starts_with("LIST")).map(String::as_str).collect();
-    let whole = "LIST(-, 500)";
-    assert_eq!(lists, ["LIST(0, 500)", "LIST(20, 0)", whole, "LIST(30, 0)", whole, "LIST(40, 0)", whole]);
+    let unversioned = "LIST(-, 500)";
+    assert_eq!(
+        lists,
+        ["LIST(0, 500)", "LIST(20, 0)", unversioned, "LIST(30, 0)", unversioned, "LIST(40, 0)", unversioned]
+    );
 }
 
 // R6
 #[tokio::test(start_paused = true)]
-async fn an_expired_page_leads_to_the_whole_list() {
+async fn an_expired_page_leads_to_a_full_list_in_a_single_response() {
     let script = Script::new()
         .list(pods(4), 10)
         .watch_fails(expired())
         .page(pods(4), 10, Some("C1"))
         .list_fails(expired())
         .list(pods(8), 10)
-        .watch(silence());
+        .watch(idle());
     let mut run = start(script, pages_of_four());
     let expected = ["LIST(0, 4)", "WATCH(10)", "LIST(10, 4)", "LIST(-, 4, C1)", "LIST(10, 0)", "WATCH(10)"];
     assert_eq!(run.requests(6).await, expected);
-    assert_eq!(run.sink.given()[1].split_whitespace().count(), 10, "what came before the expiry is not kept");
+    assert_eq!(
+        run.sink.calls()[1].split_whitespace().count(),
+        10,
+        "pages before the expired one are discarded"
+    );
 }
 
 // R7
 #[tokio::test(start_paused = true)]
-async fn a_page_size_holds_for_every_page() {
+async fn a_configured_page_size_applies_to_every_page() {
     let script = Script::new()
         .page(pods(4), 10, Some("C1"))
         .page(pods(4), 10, Some("C2"))
         .list(pods(2), 10)
-        .watch(silence());
+        .watch(idle());
     let mut run = start(script, pages_of_four());
     assert_eq!(run.requests(4).await, ["LIST(0, 4)", "LIST(-, 4, C1)", "LIST(-, 4, C2)", "WATCH(10)"]);
-    assert_eq!(run.sink.given()[0].split_whitespace().count(), 2 + 10);
+    assert_eq!(run.sink.calls()[0].split_whitespace().count(), 2 + 10);
 }
 
 // R9
 #[tokio::test(start_paused = true)]
-async fn a_first_list_in_pages_makes_the_relist_one_in_pages() {
+async fn relists_in_pages_if_the_first_list_was_paged() {
     let script =
         Script::new().page(pods(2), 10, Some("C1")).list(pods(2), 10).watch_fails(expired()).list([], 11);
-    let mut run = start(script, listing());
+    let mut run = start(script, list_config());
     let expected = ["LIST(0, 500)", "LIST(-, 500, C1)", "WATCH(10)", "LIST(10, 500)", "WATCH(11)"];
     assert_eq!(run.requests(5).await, expected);
 }
 
 // R10
 #[tokio::test(start_paused = true)]
-async fn pages_of_any_other_list_are_not_remembered() {
+async fn paging_of_a_list_without_a_version_does_not_affect_relists() {
     let script = Script::new()
         .list([], 10)
         .watch_fails(expired())
@@ -123,15 +130,15 @@ async fn pages_of_any_other_list_are_not_remembered() {
         .list(pods(2), 20)
         .watch_fails(expired())
         .list([], 30);
-    let mut run = start(script, listing());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(8).await[6], "LIST(20, 0)");
 }
 
 // R11
 #[tokio::test(start_paused = true)]
-async fn a_failed_list_is_reported_and_tried_again_after_a_wait() {
-    let script = Script::new().list_fails(failure(403, "Forbidden", "no")).list([], 5).watch(silence());
-    let mut run = start(script, listing());
+async fn a_failed_list_is_reported_and_retried_after_a_delay() {
+    let script = Script::new().list_fails(failure(403, "Forbidden", "no")).list([], 5).watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "LIST(0, 500)", "WATCH(5)"]);
     assert_eq!(run.errors(), ["List: server answered 403: no"]);
     assert!((0.8..1.6).contains(&run.seconds()), "{}", run.seconds());
@@ -139,31 +146,31 @@ async fn a_failed_list_is_reported_and_tried_again_after_a_wait() {
 
 // R12
 #[tokio::test(start_paused = true)]
-async fn a_list_counts_only_once_the_sink_has_taken_it() {
+async fn the_version_of_a_list_is_recorded_only_if_the_sink_accepts_it() {
     let sink = Recorder::default();
-    sink.refuses.lock().unwrap().push("replace 5");
-    let script = Script::new().list([pod("a").version(5)], 5).list([pod("a").version(6)], 6).watch(silence());
-    let mut run = start_into(script, listing(), sink);
+    sink.fail_once("replace 5");
+    let script = Script::new().list([pod("a").version(5)], 5).list([pod("a").version(6)], 6).watch(idle());
+    let mut run = start_into(script, list_config(), sink);
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "LIST(0, 500)", "WATCH(6)"]);
-    assert_eq!(run.sink.given(), ["replace 6 [a@6]"]);
-    assert_eq!(run.errors(), ["Deliver: refused"]);
+    assert_eq!(run.sink.calls(), ["replace 6 [a@6]"]);
+    assert_eq!(run.errors(), ["Deliver: sink failed"]);
 }
 
 // R13
 #[tokio::test(start_paused = true)]
-async fn stopping_during_a_list_hands_on_nothing() {
-    let mut run = start(Script::new(), listing());
+async fn stopping_during_a_list_delivers_nothing() {
+    let mut run = start(Script::new(), list_config());
     assert_eq!(run.requests(1).await, ["LIST(0, 500)"]);
-    assert!(run.sink.given().is_empty() && run.errors().is_empty());
+    assert!(run.sink.calls().is_empty() && run.errors().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_says_how_long_to_wait_is_obeyed() {
+async fn retry_after_is_respected() {
     let mut busy = failure(503, "ServiceUnavailable", "later");
     if let crate::source::Error::Status { retry_after, .. } = &mut busy {
         *retry_after = Some(std::time::Duration::from_secs(100));
     }
-    let mut run = start(Script::new().list_fails(busy).list([], 1).watch(Scene::open([])), listing());
+    let mut run = start(Script::new().list_fails(busy).list([], 1).watch(Scene::open([])), list_config());
     run.requests(3).await;
     assert!((100.0..101.0).contains(&run.seconds()), "{}", run.seconds());
 }

@@ -1,4 +1,4 @@
-//! A reflector between a scripted source and a sink that remembers, rule by rule, under paused time.
+//! Tests of a reflector with a scripted source and a recording sink, with paused time.
 
 mod list;
 mod watch;
@@ -8,7 +8,7 @@ mod consistency;
 mod observe;
 mod resume;
 
-use super::{Collector, Config, LeftOut, Reflector, Report, Sink, Status, Strategy};
+use super::{Collector, Config, LeftOut, Reflector, ReflectorStatus, Report, Sink, Strategy};
 use crate::{
     object::listing::Listing,
     source::{BoxError, Error, Item, Scene, Script},
@@ -16,7 +16,7 @@ use crate::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::{
-    Status as Answer,
+    Status,
     response::{StatusCause, StatusDetails},
 };
 use kube_informer_wire::{Key, ResourceVersion, WatchEvent};
@@ -28,27 +28,31 @@ use std::{
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Remembers what it was given, in words.
+/// Records each call as text.
 #[derive(Clone, Debug, Default)]
 struct Recorder {
-    given: Arc<Mutex<Vec<String>>>,
-    /// What it refuses, once each.
-    refuses: Arc<Mutex<Vec<&'static str>>>,
+    calls: Arc<Mutex<Vec<String>>>,
+    /// Prefixes of calls that fail, once each.
+    failures: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl Recorder {
-    fn note(&self, what: String) -> Result<(), BoxError> {
-        let mut refuses = self.refuses.lock().unwrap();
-        if let Some(place) = refuses.iter().position(|refused| what.starts_with(refused)) {
-            refuses.remove(place);
-            return Err("refused".into());
+    fn record(&self, call: String) -> Result<(), BoxError> {
+        let mut failures = self.failures.lock().unwrap();
+        if let Some(index) = failures.iter().position(|prefix| call.starts_with(prefix)) {
+            failures.remove(index);
+            return Err("sink failed".into());
         }
-        self.given.lock().unwrap().push(what);
+        self.calls.lock().unwrap().push(call);
         Ok(())
     }
 
-    fn given(&self) -> Vec<String> {
-        self.given.lock().unwrap().clone()
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    fn fail_once(&self, prefix: &'static str) {
+        self.failures.lock().unwrap().push(prefix);
     }
 }
 
@@ -63,46 +67,46 @@ impl Sink<Pod> for Recorder {
     async fn replace(&mut self, listing: Listing<Pod>) -> Result<(), BoxError> {
         let objects: Vec<_> = listing.objects.iter().map(|(key, pod)| brief(&pod.object(key))).collect();
         let version = listing.version.map_or("-".into(), |version| version.to_string());
-        self.note(format!("replace {version} [{}]", objects.join(" ")))
+        self.record(format!("replace {version} [{}]", objects.join(" ")))
     }
 
     async fn add(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
-        self.note(format!("add {}", brief(&item.into_object()?)))
+        self.record(format!("add {}", brief(&item.into_object()?)))
     }
 
     async fn update(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
-        self.note(format!("update {}", brief(&item.into_object()?)))
+        self.record(format!("update {}", brief(&item.into_object()?)))
     }
 
     async fn delete(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
-        self.note(format!("delete {}", brief(&item.into_object()?)))
+        self.record(format!("delete {}", brief(&item.into_object()?)))
     }
 
     async fn bookmark(&mut self, version: ResourceVersion) -> Result<(), BoxError> {
-        self.note(format!("bookmark {version}"))
+        self.record(format!("bookmark {version}"))
     }
 
     async fn resumed(&mut self) -> Result<(), BoxError> {
-        self.note("resumed".into())
+        self.record("resumed".into())
     }
 
     async fn resync(&mut self) -> Result<(), BoxError> {
-        self.note("resync".into())
+        self.record("resync".into())
     }
 }
 
-/// A reflector at work.
+/// A running reflector.
 struct Run {
     script: Arc<Script<Pod>>,
     sink: Recorder,
     errors: Arc<Mutex<Vec<String>>>,
-    status: tokio::sync::watch::Receiver<Status>,
-    began: Instant,
+    status: tokio::sync::watch::Receiver<ReflectorStatus>,
+    started_at: Instant,
     cancel: CancellationToken,
     task: JoinHandle<()>,
 }
 
-fn listing() -> Config {
+fn list_config() -> Config {
     Config { strategy: Strategy::List, ..Config::default() }
 }
 
@@ -122,45 +126,47 @@ fn start_with(
     sink: Recorder,
     with: impl FnOnce(Scripted) -> Scripted,
 ) -> Run {
-    let (script, errors) = (Arc::new(script), Arc::new(Mutex::new(Vec::new())));
-    let heard = Arc::clone(&errors);
+    let script = Arc::new(script);
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::clone(&errors);
     let reflector = Reflector::with_config(Arc::clone(&script), sink.clone(), config).on_error(
         move |report: &Report<'_>| {
-            heard.lock().unwrap().push(format!("{:?}: {}", report.activity, report.cause));
+            reported.lock().unwrap().push(format!("{:?}: {}", report.activity, report.cause));
         },
     );
     let reflector = with(reflector);
-    let (status, cancel) = (reflector.status(), CancellationToken::new());
+    let status = reflector.status();
+    let cancel = CancellationToken::new();
     let task = tokio::spawn(reflector.run(cancel.clone()));
-    Run { script, sink, errors, status, began: Instant::now(), cancel, task }
+    Run { script, sink, errors, status, started_at: Instant::now(), cancel, task }
 }
 
 impl Run {
-    /// Waits until `holds`, looking at every step of the reflector; time passes by itself when nobody does anything.
+    /// Waits until `holds`, which is checked after each change of the status. Paused time advances while all tasks are idle.
     async fn until(&mut self, mut holds: impl FnMut(&Self) -> bool) {
         while !holds(self) {
-            let moved = tokio::time::timeout(Duration::from_secs(10_000), self.status.changed()).await;
+            let changed = tokio::time::timeout(Duration::from_secs(10_000), self.status.changed()).await;
             assert!(
-                moved.is_ok_and(|moved| moved.is_ok()),
+                changed.is_ok_and(|changed| changed.is_ok()),
                 "stuck after {:?} {:?}",
                 self.asked(),
-                self.sink.given()
+                self.sink.calls()
             );
         }
     }
 
-    /// Waits until so many requests were made, stops, and tells them.
+    /// Waits for `count` requests, stops, and returns them.
     async fn requests(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.script.asked().len() >= count).await;
         self.stop().await;
         self.asked()
     }
 
-    /// Waits until so many things were given to the sink, stops, and tells them.
-    async fn given(&mut self, count: usize) -> Vec<String> {
-        self.until(|run| run.sink.given().len() >= count).await;
+    /// Waits for `count` calls of the sink, stops, and returns them.
+    async fn calls(&mut self, count: usize) -> Vec<String> {
+        self.until(|run| run.sink.calls().len() >= count).await;
         self.stop().await;
-        self.sink.given()
+        self.sink.calls()
     }
 
     async fn stop(&mut self) {
@@ -177,16 +183,16 @@ impl Run {
     }
 
     fn seconds(&self) -> f64 {
-        self.began.elapsed().as_secs_f64()
+        self.started_at.elapsed().as_secs_f64()
     }
 }
 
 fn failure(code: u16, reason: &str, message: &str) -> Error {
-    Error::status(answer(code, reason, message))
+    Error::status(status(code, reason, message))
 }
 
-fn answer(code: u16, reason: &str, message: &str) -> Answer {
-    Answer::failure(message, reason).with_code(code)
+fn status(code: u16, reason: &str, message: &str) -> Status {
+    Status::failure(message, reason).with_code(code)
 }
 
 fn expired() -> Error {
@@ -201,7 +207,7 @@ fn refused() -> Error {
     Error::Transport(Box::new(io::Error::from(io::ErrorKind::ConnectionRefused)))
 }
 
-/// A too large version in each of its three encodings.
+/// Returns a "too large resource version" error in each of its three encodings.
 fn too_large() -> [Error; 3] {
     let details = |reason: &str, message: &str| StatusDetails {
         name: String::new(),
@@ -211,7 +217,7 @@ fn too_large() -> [Error; 3] {
         causes: vec![StatusCause { reason: reason.into(), message: message.into(), field: String::new() }],
         retry_after_seconds: 0,
     };
-    let timeout = |message: &str| answer(504, "Timeout", message);
+    let timeout = |message: &str| status(504, "Timeout", message);
     [
         Error::status(timeout("x").with_details(details("ResourceVersionTooLarge", ""))),
         Error::status(timeout("x").with_details(details("", "Too large resource version"))),
@@ -240,10 +246,10 @@ fn complete(version: u64) -> WatchEvent<Pod> {
 }
 
 fn error(code: u16, reason: &str) -> WatchEvent<Pod> {
-    WatchEvent::Error(Box::new(answer(code, reason, "it failed")))
+    WatchEvent::Error(Box::new(status(code, reason, "it failed")))
 }
 
-/// A watch that stays open and says nothing.
-fn silence() -> Scene<Pod> {
+/// A watch that stays open and sends nothing.
+fn idle() -> Scene<Pod> {
     Scene::open([])
 }

@@ -1,12 +1,12 @@
-//! What a reflector shows of itself to metrics and traces.
+//! Metrics, status, spans and logs.
 
 use super::{
-    Config, Run, added, bookmark, complete, deleted, error, expired, listing, modified, silence, start,
+    Config, Run, added, bookmark, complete, deleted, error, expired, idle, list_config, modified, start,
 };
 use crate::{
     reflector::metrics as names,
     source::{Scene, Script},
-    testing::{Figures, PodBuilder, pod},
+    testing::{Figures, PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
 use std::{
@@ -24,7 +24,7 @@ use tracing::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn metrics_tell_what_was_done() {
+async fn metrics_count_what_was_done() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
     let first = Scene::open([added(pod("a").version(1)), added(pod("b").version(2))])
@@ -42,7 +42,7 @@ async fn metrics_tell_what_was_done() {
     ));
     let script = script.list([pod("a").version(3)], 7).watch(Scene::open([bookmark(9)]));
     let mut run = start(script, Config::default());
-    run.until(|run| run.status.borrow().version == Some(crate::testing::rv(9))).await;
+    run.until(|run| run.status.borrow().version == Some(rv(9))).await;
     run.stop().await;
     let expected = [
         (names::LISTS, "stream", 3.0),
@@ -69,38 +69,62 @@ async fn metrics_tell_what_was_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_tells_how_the_state_came_and_how_much_of_it() {
+async fn a_recorder_that_is_installed_later_gets_metrics_from_then_on() {
+    let scene = Scene::open([bookmark(2)])
+        .pause(Duration::from_secs(5))
+        .event(modified(pod("a").version(3)))
+        .pause(Duration::from_secs(5))
+        .event(modified(pod("a").version(4)))
+        .event(error(410, "Expired"));
+    let mut run = start(Script::new().list([], 1).watch(scene).list([], 7).watch(idle()), list_config());
+    run.until(|run| run.status.borrow().version == Some(rv(3))).await;
+    let figures = Figures::default();
+    let _guard = metrics::set_default_local_recorder(&figures);
+    run.until(|run| run.status.borrow().version == Some(rv(4))).await;
+    assert_eq!(figures.of(names::EVENTS, "bookmark"), 0.0, "before the recorder was installed");
+    assert_eq!(figures.of(names::EVENTS, "modified"), 1.0);
+    assert_eq!(figures.of(names::VERSION, ""), 4.0);
+    run.until(|run| run.status.borrow().version == Some(rv(7))).await;
+    run.stop().await;
+    let relisted = [(names::LISTS, "list"), (names::RELISTS, "expired"), (names::ERRORS, "expired")];
+    for (name, label) in relisted {
+        assert_eq!(figures.of(name, label), 1.0, "{name} {label}: {:?}", figures.all);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_has_the_progress_of_lists_and_streams() {
     let scene = Scene::open([added(pod("a").version(1)), added(pod("b").version(2)), complete(2)]);
     let mut run = start(Script::new().watch(scene), Config::default());
-    run.given(1).await;
+    run.calls(1).await;
     let status = run.status.borrow().clone();
     assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 1, 2));
     let pods = |count: usize| (0..count).map(|number| pod(&number.to_string()).version(1));
     let page = || Script::new().page(pods(100), 3, Some("C1"));
-    let mut run = start(page(), listing());
+    let mut run = start(page(), list_config());
     run.until(|run| run.script.asked().len() == 2).await;
-    assert_eq!(run.status.borrow().progress.received, 100, "the second page has not come");
+    assert_eq!(run.status.borrow().progress.received, 100, "the second page was not received");
     run.stop().await;
-    let mut run = start(page().list(pods(30), 3).watch(silence()), listing());
-    run.given(1).await;
+    let mut run = start(page().list(pods(30), 3).watch(idle()), list_config());
+    run.calls(1).await;
     let status = run.status.borrow().clone();
     assert_eq!((status.counts.replaces, status.counts.streamed, status.progress.received), (1, 0, 130));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_asks_no_recorder_for_a_handle() {
+async fn events_do_not_register_metrics() {
     let registered = async |events: u64| {
         let figures = Figures::default();
         let _guard = metrics::set_default_local_recorder(&figures);
         let scene = Scene::open((0..events).map(|version| modified(pod("a").version(version + 2))));
-        let mut run = start(Script::new().list([], 1).watch(scene), listing());
-        run.given(1 + events as usize).await;
+        let mut run = start(Script::new().list([], 1).watch(scene), list_config());
+        run.calls(1 + events as usize).await;
         figures.registered.load(Ordering::Relaxed)
     };
     assert_eq!(registered(1).await, registered(100).await);
 }
 
-/// Spans and events in words: their name or message, and their fields.
+/// Records spans and events as text: the name or message, and the fields.
 #[derive(Clone, Default)]
 struct Traces {
     all: Arc<Mutex<Vec<String>>>,
@@ -108,9 +132,9 @@ struct Traces {
 }
 
 #[derive(Default)]
-struct Words(String);
+struct Fields(String);
 
-impl Visit for Words {
+impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() != "reflector" {
             self.0 += &format!(" {}={value:?}", field.name());
@@ -119,8 +143,8 @@ impl Visit for Words {
 }
 
 impl Traces {
-    fn about(&self, what: &str) -> Vec<String> {
-        self.all.lock().unwrap().iter().filter(|trace| trace.contains(what)).cloned().collect()
+    fn containing(&self, text: &str) -> Vec<String> {
+        self.all.lock().unwrap().iter().filter(|trace| trace.contains(text)).cloned().collect()
     }
 
     async fn of(run: impl AsyncFnOnce() -> Run) -> Self {
@@ -136,46 +160,46 @@ impl Subscriber for Traces {
         metadata.target().starts_with("kube_informer")
     }
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut words = Words(format!("span {}", span.metadata().name()));
-        span.record(&mut words);
-        self.all.lock().unwrap().push(words.0);
+        let mut fields = Fields(format!("span {}", span.metadata().name()));
+        span.record(&mut fields);
+        self.all.lock().unwrap().push(fields.0);
         Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed) + 1)
     }
     fn record(&self, _: &Id, _: &Record<'_>) {}
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
-        let mut words = Words("event".into());
-        event.record(&mut words);
-        self.all.lock().unwrap().push(words.0);
+        let mut fields = Fields("event".into());
+        event.record(&mut fields);
+        self.all.lock().unwrap().push(fields.0);
     }
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_list_and_each_watch_has_a_span() {
+async fn each_list_and_watch_has_a_span() {
     let traces = Traces::of(async || {
         let script = Script::new()
             .page([pod("a").version(1)], 5, Some("C1"))
             .list([pod("b").version(1)], 5)
             .watch(Scene::closed([bookmark(6)]))
-            .watch(silence());
-        let mut run = start(script, listing());
+            .watch(idle());
+        let mut run = start(script, list_config());
         run.until(|run| run.script.asked().len() == 4).await;
         run
     })
     .await;
-    let spans = traces.about("span");
+    let spans = traces.containing("span");
     let kind = format!("resource={:?}", std::any::type_name::<Pod>());
     assert_eq!(spans[0], format!("span list {kind} version=0 limit=500 is_continued=false"));
     assert_eq!(spans[1], format!("span list {kind} limit=500 is_continued=true"));
     assert!(spans[2].starts_with(&format!("span watch {kind} version=5 timeout=")), "{spans:?}");
     assert!(spans[3].starts_with(&format!("span watch {kind} version=6 timeout=")), "{spans:?}");
-    assert!(traces.about("slow list").is_empty());
+    assert!(traces.containing("slow list").is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_list_is_logged_with_its_steps() {
+async fn a_slow_list_is_logged_with_its_timings() {
     let traces = Traces::of(async || {
         let scene = Scene::open([])
             .pause(Duration::from_secs(4))
@@ -187,7 +211,7 @@ async fn a_slow_list_is_logged_with_its_steps() {
         run
     })
     .await;
-    let slow = traces.about("slow list");
+    let slow = traces.containing("slow list");
     assert_eq!(slow.len(), 1, "{slow:?}");
     for step in ["via=Stream", "pages=0", "items=1", "first_item=Some(4", "replace=0ns", "total=12"] {
         assert!(slow[0].contains(step), "{step}: {slow:?}");
@@ -196,7 +220,7 @@ async fn a_slow_list_is_logged_with_its_steps() {
 
 // R53
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_says_nothing_is_complained_of_every_ten_seconds() {
+async fn a_stalled_stream_is_logged_every_ten_seconds() {
     let traces = Traces::of(async || {
         let scene = Scene::open([added(pod("a").version(1))])
             .pause(Duration::from_secs(25))
@@ -206,17 +230,17 @@ async fn a_stream_that_says_nothing_is_complained_of_every_ten_seconds() {
             .pause(Duration::from_secs(100))
             .event(bookmark(3));
         let mut run = start(Script::new().watch(scene), Config::default());
-        run.until(|run| run.status.borrow().version == Some(crate::testing::rv(3))).await;
+        run.until(|run| run.status.borrow().version == Some(rv(3))).await;
         run
     })
     .await;
-    let silences: Vec<_> = traces
-        .about("end of the initial state has not come")
+    let stalls: Vec<_> = traces
+        .containing("streaming list is stalled")
         .iter()
         .map(|trace| {
-            (trace.contains("items=2"), trace.split("quiet=").nth(1).map(|quiet| quiet[..2].to_owned()))
+            (trace.contains("items=2"), trace.split("idle=").nth(1).map(|idle| idle[..2].to_owned()))
         })
         .collect();
     let ten = || Some("10".to_owned());
-    assert_eq!(silences, [(false, ten()), (false, Some("20".into())), (true, ten())]);
+    assert_eq!(stalls, [(false, ten()), (false, Some("20".into())), (true, ten())]);
 }

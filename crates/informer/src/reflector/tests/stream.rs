@@ -1,8 +1,8 @@
-//! The initial state as the beginning of a watch.
+//! Streaming lists.
 
 use super::{
-    Config, Strategy, added, bookmark, complete, deleted, error, expired, failure, modified, refused,
-    silence, start, throttled,
+    Config, Strategy, added, bookmark, complete, deleted, error, expired, failure, idle, modified, refused,
+    start, throttled,
 };
 use crate::{
     source::{Request, Scene, Script},
@@ -13,11 +13,11 @@ use std::time::Duration;
 
 // R41, R42
 #[tokio::test(start_paused = true)]
-async fn streams_the_initial_state_and_follows_the_same_watch() {
+async fn streams_the_initial_list_and_continues_with_the_same_watch() {
     let scene = Scene::open([added(pod("p1").version(1)), added(pod("p2").version(2)), complete(2)])
         .event(modified(pod("p1").version(3)));
     let mut run = start(Script::new().watch(scene), Config::default());
-    assert_eq!(run.given(2).await, ["replace 2 [p1@1 p2@2]", "update p1@3"]);
+    assert_eq!(run.calls(2).await, ["replace 2 [p1@1 p2@2]", "update p1@3"]);
     assert_eq!(run.asked(), ["STREAM(-)"]);
     let Request::Watch(options) = &run.script.asked()[0] else { panic!("a watch") };
     assert_eq!(options.resource_version_match, Some(VersionMatch::NotOlderThan));
@@ -26,19 +26,19 @@ async fn streams_the_initial_state_and_follows_the_same_watch() {
 
 // R43, R44
 #[tokio::test(start_paused = true)]
-async fn nothing_is_handed_on_before_the_state_is_complete() {
+async fn delivers_nothing_before_the_initial_list_is_complete() {
     let scene = Scene::open([added(pod("p1").version(1)), bookmark(2)])
         .pause(Duration::from_secs(50))
         .event(bookmark(3));
     let mut run = start(Script::new().watch(scene), Config::default());
     tokio::time::advance(Duration::from_secs(55)).await;
     run.stop().await;
-    assert!(run.sink.given().is_empty());
+    assert!(run.sink.calls().is_empty());
 }
 
 // R45
 #[tokio::test(start_paused = true)]
-async fn changes_before_completion_are_part_of_the_state() {
+async fn changes_before_completion_are_part_of_the_initial_list() {
     let scene = Scene::open([
         added(pod("p1").version(1)),
         added(pod("p2").version(2)),
@@ -48,59 +48,59 @@ async fn changes_before_completion_are_part_of_the_state() {
         complete(5),
     ]);
     let mut run = start(Script::new().watch(scene), Config::default());
-    assert_eq!(run.given(1).await, ["replace 5 [p1@3 p2@2]"]);
+    assert_eq!(run.calls(1).await, ["replace 5 [p1@3 p2@2]"]);
 }
 
 // R46
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_stream_is_listed_at_once_and_asked_again_next_time() {
+async fn falls_back_to_list_immediately_and_tries_to_stream_on_the_next_relist() {
     for refusal in
         [failure(422, "Invalid", "no"), failure(400, "BadRequest", "no"), failure(500, "InternalError", "no")]
     {
         let script = Script::new().watch_fails(refusal).list([pod("a").version(1)], 1).watch_fails(expired());
         let mut run = start(script, Config::default());
         assert_eq!(run.requests(4).await, ["STREAM(-)", "LIST(0, 500)", "WATCH(1)", "STREAM(1)"]);
-        assert!(run.seconds() < 1.7, "one wait, before the new round");
+        assert!(run.seconds() < 1.7, "one delay, before the relist");
     }
 }
 
 // R46
 #[tokio::test(start_paused = true)]
-async fn an_error_within_the_stream_leads_to_a_list() {
+async fn falls_back_to_list_on_an_error_event() {
     let scene = Scene::open([added(pod("half").version(1)), error(500, "InternalError")]);
     let mut run = start(Script::new().watch(scene).list([pod("a").version(2)], 2), Config::default());
     assert_eq!(run.requests(3).await, ["STREAM(-)", "LIST(0, 500)", "WATCH(2)"]);
-    assert_eq!(run.sink.given(), ["replace 2 [a@2]"]);
+    assert_eq!(run.sink.calls(), ["replace 2 [a@2]"]);
 }
 
 // R47
 #[tokio::test(start_paused = true)]
-async fn a_throttled_or_refused_stream_waits_and_is_tried_again() {
+async fn a_throttled_or_refused_stream_is_retried_after_a_delay() {
     let script =
         Script::new().watch_fails(throttled()).watch_fails(refused()).watch(Scene::open([complete(1)]));
     let mut run = start(script, Config::default());
-    assert_eq!(run.given(1).await, ["replace 1 []"]);
+    assert_eq!(run.calls(1).await, ["replace 1 []"]);
     assert_eq!(run.asked(), ["STREAM(-)"; 3]);
     assert!((2.4..4.8).contains(&run.seconds()));
 }
 
-// R48: with a wait, and only so often.
+// R48: with a delay, and at most three times.
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_ends_early_is_begun_anew_and_given_up_after_three_tries() {
+async fn an_interrupted_stream_is_retried_and_the_third_falls_back_to_list() {
     let early = || Scene::closed([added(pod("half").version(1))]);
     let script = Script::new().watch(early()).watch(Scene::open([added(pod("a").version(2)), complete(2)]));
     let mut run = start(script, Config::default());
-    assert_eq!(run.given(1).await, ["replace 2 [a@2]"], "what the first one showed is not kept");
+    assert_eq!(run.calls(1).await, ["replace 2 [a@2]"], "objects of the interrupted stream are discarded");
     assert!((0.8..1.6).contains(&run.seconds()));
-    let script = Script::new().watch(early()).watch(early()).watch(early()).list([], 3).watch(silence());
+    let script = Script::new().watch(early()).watch(early()).watch(early()).list([], 3).watch(idle());
     let mut run = start(script, Config::default());
     assert_eq!(run.requests(5).await, ["STREAM(-)", "STREAM(-)", "STREAM(-)", "LIST(0, 500)", "WATCH(3)"]);
-    assert_eq!(run.errors(), ["Stream: stream ended before the initial state was complete"; 3]);
+    assert_eq!(run.errors(), ["Stream: streaming list ended before it was complete"; 3]);
 }
 
-/// Proxies that drop the end bookmark leave client-go waiting for ever.
+/// If a proxy drops the end bookmark, client-go waits forever.
 #[tokio::test(start_paused = true)]
-async fn a_stream_whose_end_never_comes_is_given_up() {
+async fn a_stream_without_an_end_bookmark_times_out() {
     let endless = || Scene::open([added(pod("a").version(1))]);
     let script =
         Script::new().watch(endless()).watch(endless()).watch(endless()).list([pod("a").version(1)], 3);
@@ -110,50 +110,50 @@ async fn a_stream_whose_end_never_comes_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_only_streams_are_wanted_no_list_takes_their_place() {
+async fn stream_only_does_not_fall_back_to_list() {
     let only = || Config { strategy: Strategy::StreamOnly, ..Config::default() };
     let early = || Scene::closed([added(pod("half").version(1))]);
-    let whole = || Scene::open([added(pod("a").version(2)), complete(2)]);
-    let refused = Script::new().watch_fails(failure(422, "Invalid", "no")).watch(whole());
-    let within = Script::new().watch(Scene::open([error(500, "InternalError")])).watch(whole());
-    let broken = Script::new().watch(early()).watch(early()).watch(early()).watch(whole());
+    let complete_stream = || Scene::open([added(pod("a").version(2)), complete(2)]);
+    let refused = Script::new().watch_fails(failure(422, "Invalid", "no")).watch(complete_stream());
+    let within = Script::new().watch(Scene::open([error(500, "InternalError")])).watch(complete_stream());
+    let broken = Script::new().watch(early()).watch(early()).watch(early()).watch(complete_stream());
     for (script, streams) in [(refused, 2), (within, 2), (broken, 4)] {
         let mut run = start(script, only());
-        assert_eq!(run.given(1).await, ["replace 2 [a@2]"]);
+        assert_eq!(run.calls(1).await, ["replace 2 [a@2]"]);
         assert_eq!(run.asked(), vec!["STREAM(-)"; streams]);
-        assert!(run.seconds() > 0.7, "it waits before it tries again");
+        assert!(run.seconds() > 0.7, "there is a delay before the retry");
     }
 }
 
 // R49
 #[tokio::test(start_paused = true)]
-async fn a_version_that_a_stream_does_not_know_is_given_up_at_once() {
+async fn a_stream_drops_an_expired_version_without_a_wait() {
     let script = Script::new()
         .watch(Scene::closed([complete(7)]))
         .watch_fails(expired())
         .watch_fails(expired())
         .watch(Scene::open([complete(9)]));
     let mut run = start(script, Config::default());
-    assert_eq!(run.given(2).await, ["replace 7 []", "replace 9 []"]);
+    assert_eq!(run.calls(2).await, ["replace 7 []", "replace 9 []"]);
     assert_eq!(run.asked(), ["STREAM(-)", "WATCH(7)", "STREAM(7)", "STREAM(-)"]);
 }
 
 // R50
 #[tokio::test(start_paused = true)]
-async fn a_watch_after_the_stream_that_expires_begins_again() {
+async fn an_expired_watch_leads_to_a_new_stream() {
     let script = Script::new()
         .watch(Scene::closed([complete(3)]))
         .watch_fails(expired())
         .watch(Scene::open([complete(5)]));
     let mut run = start(script, Config::default());
-    assert_eq!(run.given(2).await, ["replace 3 []", "replace 5 []"]);
+    assert_eq!(run.calls(2).await, ["replace 3 []", "replace 5 []"]);
     assert_eq!(run.asked(), ["STREAM(-)", "WATCH(3)", "STREAM(3)"]);
     assert_eq!(run.errors(), ["Watch: server answered 410: too old resource version"]);
 }
 
 // R51
 #[tokio::test(start_paused = true)]
-async fn only_the_end_bookmark_gives_the_version() {
+async fn only_the_end_bookmark_sets_the_version() {
     let script = Script::new().watch(Scene::open([added(pod("a").version(9)), bookmark(8)]));
     let mut run = start(script, Config::default());
     tokio::time::advance(Duration::from_secs(5)).await;
@@ -167,7 +167,7 @@ async fn only_the_end_bookmark_gives_the_version() {
 
 // R40
 #[tokio::test(start_paused = true)]
-async fn streams_only_if_both_sides_can() {
+async fn streams_only_if_configured_and_supported_by_the_source() {
     use crate::source::{FromFns, ListerWatcher, Page, Watch};
     use k8s_openapi::api::core::v1::Pod;
     let source = || {
@@ -187,7 +187,8 @@ async fn streams_only_if_both_sides_can() {
         super::Recorder::default(),
         Config::default(),
     );
-    let (mut status, cancel) = (reflector.status(), tokio_util::sync::CancellationToken::new());
+    let mut status = reflector.status();
+    let cancel = tokio_util::sync::CancellationToken::new();
     let task = tokio::spawn(reflector.run(cancel.clone()));
     status.wait_for(|status| status.counts.watches == 1).await.unwrap();
     assert_eq!((status.borrow().counts.lists, status.borrow().counts.streams), (1, 0));

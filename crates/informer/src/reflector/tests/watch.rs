@@ -1,8 +1,8 @@
-//! Watches: what moves the version, what ends them, what follows.
+//! Watches: which versions are recorded, how they end, and what follows.
 
 use super::{
-    Config, Recorder, added, bookmark, deleted, error, expired, failure, listing, modified, refused, silence,
-    start, start_into, throttled,
+    Config, Recorder, added, bookmark, deleted, error, expired, failure, idle, list_config, modified,
+    refused, start, start_into, throttled,
 };
 use crate::{
     source::{Error, Request, Scene, Script},
@@ -19,93 +19,92 @@ fn listed() -> Script<Pod> {
 // R21, R22
 #[tokio::test(start_paused = true)]
 async fn a_very_short_watch_without_events_is_a_failure() {
-    let mut run = start(listed().watch(Scene::closed([])).list([], 11).watch(silence()), listing());
+    let mut run = start(listed().watch(Scene::closed([])).list([], 11).watch(idle()), list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
-    assert_eq!(run.errors(), ["Watch: watch lasted less than a second and no event came"]);
+    assert_eq!(run.errors(), ["Watch: watch lasted less than a second and no events were received"]);
     assert!(run.seconds() >= 0.8);
 }
 
 // R23
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_is_opened_again_at_once_from_where_it_was() {
+async fn a_closed_watch_is_opened_again_immediately_from_its_version() {
     let script = listed()
         .watch(Scene::closed([added(pod("a").version(12))]))
         .watch(Scene::closed([]).pause(Duration::from_secs(1)))
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)", "WATCH(12)"]);
     assert!(run.seconds() < 1.1 && run.errors().is_empty());
 }
 
-/// What cannot be decoded as a pod, as the decoder says it.
+/// Returns the error of an event whose object is not a pod.
 fn undecodable() -> Error {
     let service = br#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","resourceVersion":"99"}}}"#;
     let error: DecodeError = WatchEvent::<Pod>::decode(service).unwrap_err();
     Error::Event(error)
 }
 
-/// A source that decodes by itself, and a sink that knows no better than to begin again.
 // R45
 #[tokio::test(start_paused = true)]
-async fn what_goes_away_and_cannot_be_decoded_is_not_passed_over() {
-    let gone = br#"{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"12"},"spec":5}}"#;
-    let error: DecodeError = WatchEvent::<Pod>::decode(gone).unwrap_err();
+async fn an_undecodable_deletion_leads_to_a_relist_by_default() {
+    let deleted = br#"{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"12"},"spec":5}}"#;
+    let error: DecodeError = WatchEvent::<Pod>::decode(deleted).unwrap_err();
     let scene = Scene::open([]).fails(Error::Event(error));
-    let script = Script::new().list([pod("a").version(9)], 10).watch(scene).list([], 12).watch(silence());
-    let run = start(script, listing());
+    let script = Script::new().list([pod("a").version(9)], 10).watch(scene).list([], 12).watch(idle());
+    let run = start(script, list_config());
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(run.sink.given(), ["replace 10 [a@9]", "replace 12 []"]);
+    assert_eq!(run.sink.calls(), ["replace 10 [a@9]", "replace 12 []"]);
 }
 
 // R24, R27
 #[tokio::test(start_paused = true)]
-async fn the_version_is_that_of_the_last_event() {
+async fn records_the_version_of_the_last_event() {
     let events = [
         modified(pod("bar").version(55)),
         bookmark(60),
         deleted(pod("foo").version(61)),
         added(pod("baz").version(32)),
     ];
-    let script = listed().watch(Scene::closed(events)).watch(silence());
-    let mut run = start(script, listing());
+    let script = listed().watch(Scene::closed(events)).watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(3).await[2], "WATCH(32)");
     let expected = ["replace 10 []", "update bar@55", "bookmark 60", "delete foo@61", "add baz@32"];
-    assert_eq!(run.sink.given(), expected);
+    assert_eq!(run.sink.calls(), expected);
 }
 
 // R24, R25
 #[tokio::test(start_paused = true)]
-async fn an_object_of_another_kind_is_left_out_and_moves_nothing() {
-    let script = listed().watch(Scene::closed([]).fails(undecodable())).list([], 11).watch(silence());
-    let mut run = start(script, listing());
-    // It does not count as an event either, so the watch was a very short one.
+async fn an_object_of_another_kind_is_skipped_and_its_version_not_recorded() {
+    let script = listed().watch(Scene::closed([]).fails(undecodable())).list([], 11).watch(idle());
+    let mut run = start(script, list_config());
+    // It does not count as an event, so the watch was a very short one.
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
     assert!(run.errors()[0].starts_with("Watch: object s cannot be decoded at "), "{:?}", run.errors());
 }
 
 // R25
 #[tokio::test(start_paused = true)]
-async fn what_follows_an_object_of_another_kind_is_not_lost() {
+async fn events_after_an_object_of_another_kind_are_delivered() {
     let scene = Scene::open([]).fails(undecodable()).event(added(pod("a").version(12)));
-    let mut run = start(listed().watch(scene), listing());
-    assert_eq!(run.given(2).await, ["replace 10 []", "add a@12"]);
+    let mut run = start(listed().watch(scene), list_config());
+    assert_eq!(run.calls(2).await, ["replace 10 []", "add a@12"]);
 }
 
 // R26, R29
 #[tokio::test(start_paused = true)]
-async fn an_expired_watch_relists_not_older_than_its_version() {
+async fn an_expired_watch_leads_to_a_relist_at_its_version_or_newer() {
     let script = listed()
         .watch(Scene::open([added(pod("a").version(12)), error(410, "Expired")]))
         .list([pod("a").version(12)], 15)
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(12, 0)", "WATCH(15)"]);
     assert_eq!(run.errors(), ["Watch: server answered 410: it failed"]);
 }
 
 // R28
 #[tokio::test(start_paused = true)]
-async fn made_up_additions_move_no_version() {
+async fn versions_of_synthetic_added_events_are_not_recorded() {
     let script = Script::new()
         .list([], 0)
         .watch(Scene::closed([added(pod("b").version(9)), added(pod("a").version(5))]))
@@ -114,79 +113,78 @@ async fn made_up_additions_move_no_version() {
             modified(pod("a").version(11)),
             added(pod("c").version(12)),
         ]))
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(0)", "WATCH(0)", "WATCH(12)"]);
 }
 
 // R30
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_cannot_be_opened_for_now_waits_and_does_not_relist() {
+async fn a_throttled_or_refused_watch_is_retried_without_a_relist() {
     let script = listed()
         .watch_fails(throttled())
         .watch_fails(refused())
         .watch_fails(throttled())
         .watch_fails(refused())
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     let mut expected = vec!["LIST(0, 500)"];
     expected.extend(["WATCH(10)"; 5]);
     assert_eq!(run.requests(6).await, expected);
-    // Four waits: 0.8, 1.6, 3.2 and 6.4 s, each up to its double.
+    // Four delays: 0.8, 1.6, 3.2 and 6.4 s, each up to twice that.
     assert!((12.0..24.0).contains(&run.seconds()), "{}", run.seconds());
 }
 
 // R31
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_throttled_waits_once_and_goes_on() {
+async fn an_open_watch_that_is_throttled_is_retried_after_one_delay() {
     let script = listed()
         .watch_fails(throttled())
         .watch(Scene::open([added(pod("a").version(12)), error(429, "TooManyRequests")]))
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(10)", "WATCH(12)"]);
     assert!((2.4..4.8).contains(&run.seconds()), "{}", run.seconds());
 }
 
 // R32
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_cannot_be_opened_at_all_begins_again() {
-    let script = listed().watch_fails(failure(403, "Forbidden", "no")).list([], 11).watch(silence());
-    let mut run = start(script, listing());
+async fn a_watch_that_fails_to_open_leads_to_a_relist() {
+    let script = listed().watch_fails(failure(403, "Forbidden", "no")).list([], 11).watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
     assert_eq!(run.errors(), ["Watch: server answered 403: no"]);
 }
 
-/// client-go lists at once, so that a proxy that loses its servers for a moment has every client list everything.
+/// client-go relists immediately, so a proxy that briefly loses its servers makes every client relist.
 // R32
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_nobody_answers_is_asked_for_again_before_everything_is() {
+async fn an_unanswered_watch_is_retried_three_times_before_a_relist() {
     let cut = || Error::Transport("connection reset".into());
-    let away =
+    let unavailable =
         [failure(503, "", "no upstream"), cut(), failure(502, "", "bad gateway"), failure(504, "", "")];
-    let script = away.into_iter().fold(listed(), Script::watch_fails);
-    let mut run = start(script.list([], 11).watch(silence()), listing());
+    let script = unavailable.into_iter().fold(listed(), Script::watch_fails);
+    let mut run = start(script.list([], 11).watch(idle()), list_config());
     let watches = ["WATCH(10)"; 4];
     assert_eq!(
         run.requests(7).await,
         [&["LIST(0, 500)"], &watches[..], &["LIST(10, 0)", "WATCH(11)"]].concat()
     );
     assert_eq!(run.errors().len(), 4);
-    // One that was opened in between begins the count anew.
+    // A watch that opens resets the count.
     let opened = || Scene::closed([added(pod("a").version(12))]);
     let script = [0, 1].into_iter().fold(listed(), |script, _| {
         script.watch_fails(cut()).watch_fails(cut()).watch_fails(cut()).watch(opened())
     });
-    let mut run = start(script.watch(silence()), listing());
+    let mut run = start(script.watch(idle()), list_config());
     assert!(run.requests(10).await[1..].iter().all(|asked| asked.starts_with("WATCH")));
 }
 
-/// Something took the request, and says nothing: what a watch that is open may do for minutes.
 // R32
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_never_opened_is_asked_for_again_and_told_of() {
-    // What a script does not know, it does not answer.
-    let mut run = start(listed(), listing());
+async fn a_watch_that_never_opens_times_out_and_is_reported() {
+    // A script does not answer requests beyond its last response.
+    let mut run = start(listed(), list_config());
     run.until(|run| run.script.asked().len() >= 6).await;
     assert_eq!(run.asked(), [&["LIST(0, 500)"], &["WATCH(10)"; 4][..], &["LIST(10, 0)"]].concat());
     assert_eq!(run.errors(), ["Watch: connection to the server failed: nobody answered"; 4]);
@@ -196,11 +194,11 @@ async fn a_watch_that_is_never_opened_is_asked_for_again_and_told_of() {
 
 // R33
 #[tokio::test(start_paused = true)]
-async fn internal_errors_are_borne_with_for_a_while() {
+async fn internal_errors_are_retried_immediately_within_the_window() {
     let failing = || Scene::open([]).pause(Duration::from_secs(1)).event(error(500, "InternalError"));
     let script = (0..40).fold(listed(), |script, _| script.watch(failing())).list([], 11);
-    let patient = Config { internal_error_patience: Duration::from_secs(30), ..listing() };
-    let mut run = start(script, patient);
+    let config = Config { internal_error_retry_window: Duration::from_secs(30), ..list_config() };
+    let mut run = start(script, config);
     run.until(|run| run.asked().iter().filter(|asked| asked.starts_with("LIST")).count() == 2).await;
     let watches = run.asked()[1..].iter().take_while(|asked| asked.starts_with("WATCH")).count();
     assert_eq!(watches, 32, "the first watch and 31 retries");
@@ -208,22 +206,22 @@ async fn internal_errors_are_borne_with_for_a_while() {
 
 // R22, R33, R35
 #[tokio::test(start_paused = true)]
-async fn any_other_error_in_a_watch_begins_again_and_mends_the_cache() {
+async fn any_other_error_in_a_watch_leads_to_a_relist_that_repairs_the_cache() {
     let script = Script::new()
         .list([pod("a").version(1), pod("corrupt").version(2)], 10)
         .watch(Scene::open([error(500, "StoreReadError")]))
         .list([pod("a").version(1)], 11)
-        .watch(silence());
-    let mut run = start(script, listing());
+        .watch(idle());
+    let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
-    assert_eq!(run.sink.given(), ["replace 10 [a@1 corrupt@2]", "replace 11 [a@1]"]);
+    assert_eq!(run.sink.calls(), ["replace 10 [a@1 corrupt@2]", "replace 11 [a@1]"]);
 }
 
 // R37
 #[tokio::test(start_paused = true)]
-async fn the_server_is_asked_to_end_a_watch_within_a_drawn_time() {
-    for (least, range) in [(0, 300..=600), (1, 300..=600), (1800, 1800..=3600)] {
-        let config = Config { min_watch_timeout: Duration::from_secs(least), ..listing() };
+async fn the_watch_timeout_is_random_between_the_minimum_and_twice_that() {
+    for (min, range) in [(0, 300..=600), (1, 300..=600), (1800, 1800..=3600)] {
+        let config = Config { min_watch_timeout: Duration::from_secs(min), ..list_config() };
         let script = (0..200).fold(listed(), |script, _| script.watch(Scene::closed([bookmark(10)])));
         let mut run = start(script, config);
         run.requests(201).await;
@@ -244,63 +242,63 @@ async fn the_server_is_asked_to_end_a_watch_within_a_drawn_time() {
     }
 }
 
-// R38: here a change that was not taken leads to a relist.
+// R38: a change that the sink rejects leads to a relist.
 #[tokio::test(start_paused = true)]
-async fn a_change_that_the_sink_does_not_take_begins_again() {
+async fn a_change_that_the_sink_rejects_leads_to_a_relist() {
     let sink = Recorder::default();
-    sink.refuses.lock().unwrap().push("add a@12");
+    sink.fail_once("add a@12");
     let script = listed()
         .watch(Scene::open([added(pod("a").version(12))]))
         .list([pod("a").version(12)], 12)
-        .watch(silence());
-    let mut run = start_into(script, listing(), sink);
+        .watch(idle());
+    let mut run = start_into(script, list_config(), sink);
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(12)"]);
-    assert_eq!(run.errors(), ["Deliver: refused"]);
+    assert_eq!(run.errors(), ["Deliver: sink failed"]);
 }
 
 // R38
 #[tokio::test(start_paused = true)]
-async fn nothing_is_handed_on_behind_a_change_that_was_not_taken() {
+async fn nothing_is_delivered_after_a_rejected_change() {
     let sink = Recorder::default();
-    sink.refuses.lock().unwrap().push("add b@13");
+    sink.fail_once("add b@13");
     let events = [("a", 12), ("b", 13), ("c", 14)].map(|(name, version)| added(pod(name).version(version)));
     let all = [("a", 12), ("b", 13), ("c", 14)].map(|(name, version)| pod(name).version(version));
-    let script = listed().watch(Scene::open(events)).list(all, 14).watch(silence());
-    let mut run = start_into(script, listing(), sink);
+    let script = listed().watch(Scene::open(events)).list(all, 14).watch(idle());
+    let mut run = start_into(script, list_config(), sink);
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(12, 0)", "WATCH(14)"]);
-    assert_eq!(run.sink.given()[1..], ["add a@12", "replace 14 [a@12 b@13 c@14]"]);
+    assert_eq!(run.sink.calls()[1..], ["add a@12", "replace 14 [a@12 b@13 c@14]"]);
 }
 
 // R39
 #[tokio::test(start_paused = true)]
-async fn an_unknown_type_of_event_moves_the_version() {
+async fn the_version_of_an_unknown_event_type_is_recorded() {
     let unknown = WatchEvent::Unknown { kind: "RENAMED".into(), version: Some(rv(13)) };
-    let mut run = start(listed().watch(Scene::closed([unknown])).watch(silence()), listing());
+    let mut run = start(listed().watch(Scene::closed([unknown])).watch(idle()), list_config());
     assert_eq!(run.requests(3).await[2], "WATCH(13)");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_outlives_its_end_in_silence_is_given_up_for_dead() {
-    let mut run = start(listed().watch(silence()).watch(silence()), listing());
+async fn an_idle_watch_is_closed_after_its_timeout_and_a_grace_period() {
+    let mut run = start(listed().watch(idle()).watch(idle()), list_config());
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(10)"]);
     assert!((330.0..=630.0).contains(&run.seconds()), "{}", run.seconds());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_breaks_is_a_watch_that_ends() {
+async fn a_broken_connection_counts_as_a_closed_watch() {
     let broken = Error::Transport("reset by peer".into());
     let scene = Scene::open([added(pod("a").version(12))]).fails(broken);
-    let mut run = start(listed().watch(scene).watch(silence()), listing());
+    let mut run = start(listed().watch(scene).watch(idle()), list_config());
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "WATCH(10)", "WATCH(12)"]);
     assert!(run.errors().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn backoff_grows_while_failure_lasts() {
+async fn the_backoff_grows_while_lists_fail() {
     let script =
-        (0..8).fold(Script::new(), |script, _| script.list_fails(expired())).list([], 1).watch(silence());
-    let mut run = start(script, listing());
-    // The first two lists are one try, with and without a version; then 0.8, 1.6, .. 30, each up to its double.
+        (0..8).fold(Script::new(), |script, _| script.list_fails(expired())).list([], 1).watch(idle());
+    let mut run = start(script, list_config());
+    // The first two lists are one attempt, with and without a version; then 0.8, 1.6, .. 30 s, each up to twice that.
     run.requests(10).await;
     assert!((80.0..165.0).contains(&run.seconds()), "{}", run.seconds());
 }

@@ -1,0 +1,239 @@
+//! Decides what a reflector does next, without doing any I/O.
+
+mod failure;
+mod list;
+mod resume;
+mod stream;
+mod watch;
+
+pub(super) use failure::Failure;
+pub(super) use watch::VersionPreview;
+
+use super::{
+    backoff::{BackoffState, Jitter, RetryWindow},
+    config::{Config, Strategy},
+};
+use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
+use list::ListState;
+use resume::ResumeState;
+use std::time::Duration;
+use tokio::time::Instant;
+use watch::OpenWatch;
+
+/// The next thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Get the server's current version with a list of one object, and discard the object.
+    Probe(ListOptions),
+    /// List a page and collect its items. Without a continue token it is the first page: discard what was collected before.
+    List(ListOptions),
+    /// Discard what was collected before and open a streaming list.
+    Stream { options: WatchOptions, deadline: Instant },
+    /// Open a watch.
+    Watch { options: WatchOptions, deadline: Instant },
+    /// Read the next event of the open watch.
+    Read { mode: WatchMode, deadline: Instant },
+    /// Replace the content of the sink with what was collected, at this version.
+    Replace(Option<ResourceVersion>),
+    /// Notify the sink that the watch has caught up with the restored state.
+    Resumed,
+    /// Wait.
+    Wait(Duration),
+}
+
+/// How a full list is requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ListMethod {
+    List,
+    Stream,
+}
+
+/// What the events of an open watch are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WatchMode {
+    /// The items of a streaming list, to be collected.
+    InitialList,
+    /// Changes, to be delivered.
+    Changes,
+}
+
+/// A wait after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) delay: Duration,
+    pub(super) then: AfterWait,
+}
+
+/// What follows a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterWait {
+    /// A full list.
+    Relist,
+    /// Another streaming list.
+    Stream,
+    /// A watch from the last recorded version.
+    Watch,
+    /// Another probe for the server's version.
+    Probe,
+}
+
+/// The state machine of a reflector: transitions are methods named for what happened, [`next`](Self::next) returns what to do.
+///
+/// ```text
+///            +----------------------------------------------------------------+
+///            v                                                                |
+/// Relist -> Streaming -> Replacing -> Watching -> .. -> Watching -> Waiting --+
+///   ^          |            ^          ^ | closed, throttled   ^
+///   |          v            |          | +---------------------+
+///   +-----> Listing --------+          |
+///   |                                  |
+///   +- Probing ------------------------+
+/// ```
+///
+/// A cycle starts with a full list, as a stream or in pages, and ends when the watch cannot continue from its version.
+/// Every failure leads to a wait, a retry, or the end of the cycle.
+///
+/// After a restore it starts by probing for the server's version. A server that is behind the restored version is not the one that
+/// the state came from, or was itself restored: a watch from that version would send nothing for a long time, and miss changes.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    config: Config,
+    backoff: BackoffState,
+    internal_errors: RetryWindow,
+    jitter: Jitter,
+    phase: Phase,
+    /// The version up to which the sink has everything.
+    version: Option<ResourceVersion>,
+    /// Whether the server no longer has that version, or does not have it yet.
+    is_version_unavailable: bool,
+    /// Whether a list at any version came in pages, so that the server has no cache to read it from.
+    is_list_paged: bool,
+    /// Streaming lists of this cycle that ended before they were complete.
+    interrupted_streams: u32,
+    /// Consecutive attempts to open a watch that got no answer from the server.
+    unanswered_watches: u32,
+    /// Set until the watch has caught up with the restored state.
+    resume: Option<ResumeState>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Probing,
+    Relist,
+    Listing(ListState),
+    Streaming,
+    Collecting(OpenWatch),
+    Replacing { version: Option<ResourceVersion>, watch: Option<OpenWatch> },
+    Watching,
+    Delivering(OpenWatch),
+    Waiting(Wait),
+}
+
+impl Cursor {
+    pub(super) fn new(config: Config, jitter: Jitter) -> Self {
+        Self {
+            backoff: BackoffState::new(config.backoff),
+            internal_errors: RetryWindow::new(config.internal_error_retry_window),
+            jitter,
+            phase: Phase::Relist,
+            version: None,
+            is_version_unavailable: false,
+            is_list_paged: false,
+            interrupted_streams: 0,
+            unanswered_watches: 0,
+            resume: None,
+            config,
+        }
+    }
+
+    /// Returns the version up to which the sink has everything.
+    pub(super) fn version(&self) -> Option<&ResourceVersion> {
+        self.version.as_ref()
+    }
+
+    /// Returns whether the server no longer has [`version`](Self::version), or does not have it yet.
+    pub(super) fn is_version_unavailable(&self) -> bool {
+        self.is_version_unavailable
+    }
+
+    /// Returns the current wait, if the cursor is waiting.
+    pub(super) fn waiting(&self) -> Option<Wait> {
+        match self.phase {
+            Phase::Waiting(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// Returns what to do now.
+    pub(super) fn next(&mut self, now: Instant) -> Step {
+        if matches!(self.phase, Phase::Relist) {
+            self.interrupted_streams = 0;
+            self.resume = None;
+            match self.config.strategy {
+                Strategy::Stream | Strategy::StreamOnly => self.phase = Phase::Streaming,
+                Strategy::List => self.start_list(),
+            }
+        }
+        match &self.phase {
+            Phase::Relist => unreachable!("a list or a stream was started above"),
+            Phase::Probing => Self::probe(),
+            Phase::Listing(list) => Step::List(list.request()),
+            Phase::Streaming => self.open_stream(now),
+            Phase::Watching => self.open_watch(now),
+            Phase::Collecting(watch) => {
+                Step::Read { mode: WatchMode::InitialList, deadline: watch.stream_deadline() }
+            }
+            Phase::Delivering(_) if self.has_caught_up() => Step::Resumed,
+            Phase::Delivering(watch) => {
+                let deadline =
+                    if self.resume.is_some() { watch.resume_deadline() } else { watch.end_deadline() };
+                Step::Read { mode: WatchMode::Changes, deadline }
+            }
+            Phase::Replacing { version, .. } => Step::Replace(version.clone()),
+            Phase::Waiting(wait) => Step::Wait(wait.delay),
+        }
+    }
+
+    /// The sink has the full list.
+    pub(super) fn replaced(&mut self) {
+        let Phase::Replacing { version, watch } = &mut self.phase else { return };
+        self.version = version.take();
+        self.is_version_unavailable = false;
+        self.phase = watch.take().map_or(Phase::Watching, Phase::Delivering);
+    }
+
+    /// The sink returned an error, so the cache may be behind: relists.
+    pub(super) fn sink_failed(&mut self, now: Instant) {
+        self.wait(Failure::Other(None), AfterWait::Relist, now);
+    }
+
+    /// The current step was cancelled and its watch dropped.
+    pub(super) fn interrupted(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Relist) {
+            Phase::Delivering(_) => Phase::Watching,
+            phase @ (Phase::Probing | Phase::Watching | Phase::Waiting(_)) => phase,
+            Phase::Relist
+            | Phase::Listing(_)
+            | Phase::Streaming
+            | Phase::Collecting(_)
+            | Phase::Replacing { .. } => Phase::Relist,
+        };
+    }
+
+    /// The wait is over.
+    pub(super) fn waited(&mut self) {
+        if let Phase::Waiting(wait) = self.phase {
+            self.phase = match wait.then {
+                AfterWait::Relist => Phase::Relist,
+                AfterWait::Stream => Phase::Streaming,
+                AfterWait::Watch => Phase::Watching,
+                AfterWait::Probe => Phase::Probing,
+            };
+        }
+    }
+
+    fn wait(&mut self, failure: Failure, then: AfterWait, now: Instant) {
+        let delay = self.backoff.next(now, &mut self.jitter).max(failure.min_delay());
+        self.phase = Phase::Waiting(Wait { delay, then });
+    }
+}
