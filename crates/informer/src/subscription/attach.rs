@@ -1,14 +1,14 @@
 //! How followers come to a hub, and what it does for them in the background.
 
 #[cfg(any(test, feature = "testing"))]
-use super::tidings::Tidings;
+use super::event_batch::Tidings;
 use super::{
     follower::Follower,
     handler::{EventHandler, drive},
-    hub::Hub,
+    broadcaster::Hub,
     options::Subscribe,
     registration::Registration,
-    seat::Ending,
+    subscriber::Ending,
     stream::Subscription,
 };
 #[cfg(any(test, feature = "testing"))]

@@ -1,6 +1,6 @@
 //! The reading end of a seat: waits for what is to be told next.
 
-use super::{hub::Hub, reader::Chunk, seat::Seat};
+use super::{broadcaster::Hub, reader::Chunk, subscriber::Seat};
 use crate::waiters::Ticket;
 use std::{
     future::poll_fn,

@@ -1,6 +1,6 @@
 //! Following an informer with a callback.
 
-use super::{follower::Follower, seat::Seat};
+use super::{follower::Follower, subscriber::Seat};
 use crate::{event::Event, parallel::Cores};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};

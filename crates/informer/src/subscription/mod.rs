@@ -4,15 +4,15 @@
 //! that falls behind says by its [`Policy`] what is to be done about it, and none can hold up another, except where it
 //! says that it wants to.
 
-mod log;
-mod fold;
+mod event_log;
+mod coalesce;
 mod policy;
 mod options;
 mod reader;
 pub mod metrics;
-mod seat;
-mod tidings;
-mod hub;
+mod subscriber;
+mod event_batch;
+mod broadcaster;
 mod follower;
 mod registration;
 mod stream;
@@ -24,7 +24,7 @@ mod tests;
 
 pub use attach::AddError;
 pub use handler::{Async, EventHandler};
-pub(crate) use hub::Hub;
+pub(crate) use broadcaster::Hub;
 pub use options::{Replay, Subscribe};
 pub use policy::Policy;
 pub use registration::Registration;

@@ -1,8 +1,8 @@
 //! What a follower has not been told yet, in the order in which it will be.
 
 use super::{
-    fold::{Folded, Since},
-    log::{Cursor, Log, Part, Reading, Stretch},
+    coalesce::{Folded, Since},
+    event_log::{Cursor, Log, Part, Reading, Stretch},
 };
 use crate::{
     cache::{Entry, Snapshot},

@@ -1,8 +1,8 @@
 //! A follower's place in an informer.
 
 use super::{
-    hub::Hub,
-    seat::{Ending, Seat},
+    broadcaster::Hub,
+    subscriber::{Ending, Seat},
 };
 use std::{fmt, sync::Arc};
 

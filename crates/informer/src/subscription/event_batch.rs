@@ -1,6 +1,6 @@
 //! What a change did, on its way to the log.
 
-use super::log::Part;
+use super::event_log::Part;
 use crate::{cache::Entry, cache::Tell, event::Event};
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! Where the cache and those who follow it meet: what changes the one is told to the others, in one step.
 
 use super::{
-    log::{Log, Part},
+    event_log::{Log, Part},
     metrics::HubMetrics,
     options::{Replay, Subscribe},
     policy::Policy,
     reader::{Reader, Welcome},
-    seat::{Ending, Seat, Ticket},
-    tidings::{Tidings, Wants},
+    subscriber::{Ending, Seat, Ticket},
+    event_batch::{Tidings, Wants},
 };
 use crate::{
     cache::{Snapshot, Store, Writer},
