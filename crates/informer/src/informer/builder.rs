@@ -17,7 +17,7 @@ use crate::{
     delta_fifo::{self, DeltaFifo},
     reflector::{self, Report},
     source::{BoxError, Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
-    subscription::Hub,
+    subscription::Broadcaster,
 };
 use kube_client::Client;
 use kube_core::{ClusterResourceScope, Resource};
@@ -286,14 +286,14 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         #[cfg(feature = "saved")]
         let (folders, restored) =
             restore(place, &mut feeds, (&self.fifo, &store.tagger()), (&mut writer, &progress))?;
-        let hub = Hub::new(store.clone(), writer, &name, self.resync);
+        let broadcaster = Broadcaster::new(store.clone(), writer, &name, self.resync);
         self.config.resync = Duration::ZERO;
         let known = store.clone();
         let fifo = self.fifo.reuse(move |identity| known.same(identity));
         #[cfg(feature = "compact")]
         let fifo = fifo.tag_with(store.tagger());
         let plan = Plan { feeds, fifo, config: self.config, on_error: self.on_error };
-        let body = Body::new(store, hub, progress, (name, resource));
+        let body = Body::new(store, broadcaster, progress, (name, resource));
         #[cfg(feature = "saved")]
         let body = body.saved_in(folders, restored);
         Ok(Informer::new_handle(Arc::new(body.planned(plan))))

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     cache::Store,
     source::BoxFuture,
-    subscription::{AddError, EventHandler, Registration, Subscribe, Subscription},
+    subscription::{AddHandlerError, EventHandler, Registration, SubscribeOptions, Subscription},
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
@@ -97,13 +97,13 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// Follows it as a stream: what there is, then what happens. Once it is stopped, the stream is at its end.
     #[must_use]
     pub fn subscribe(&self) -> Subscription<K> {
-        self.subscribe_with(Subscribe::new())
+        self.subscribe_with(SubscribeOptions::new())
     }
 
     /// Follows it as a stream, in the way asked for.
     #[must_use]
-    pub fn subscribe_with(&self, options: Subscribe<K>) -> Subscription<K> {
-        self.body.hub.subscribe(options)
+    pub fn subscribe_with(&self, options: SubscribeOptions<K>) -> Subscription<K> {
+        self.body.broadcaster.subscribe(options)
     }
 
     /// Follows it with a callback: what there is, then what happens. It goes on until it is
@@ -113,27 +113,27 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// [store](Self::store).
     ///
     /// # Errors
-    /// [`AddError`] if the informer has been stopped, or this is not within a tokio runtime.
-    pub fn add_handler(&self, handler: impl EventHandler<K>) -> Result<Registration<K>, AddError> {
-        self.add_handler_with(handler, Subscribe::new())
+    /// [`AddHandlerError`] if the informer has been stopped, or this is not within a tokio runtime.
+    pub fn add_handler(&self, handler: impl EventHandler<K>) -> Result<Registration<K>, AddHandlerError> {
+        self.add_handler_with(handler, SubscribeOptions::new())
     }
 
     /// Follows it with a callback, in the way asked for.
     ///
     /// # Errors
-    /// [`AddError`] if the informer has been stopped, or this is not within a tokio runtime.
+    /// [`AddHandlerError`] if the informer has been stopped, or this is not within a tokio runtime.
     pub fn add_handler_with(
         &self,
         handler: impl EventHandler<K>,
-        options: Subscribe<K>,
-    ) -> Result<Registration<K>, AddError> {
-        self.body.hub.attach(handler, options, &self.body.tasks)
+        options: SubscribeOptions<K>,
+    ) -> Result<Registration<K>, AddHandlerError> {
+        self.body.broadcaster.add_handler(handler, options, &self.body.tasks)
     }
 
     /// Tells followers what did not happen, to see what a handler makes of it. The cache stays as it is.
     #[cfg(any(test, feature = "testing"))]
     pub fn pretend(&self, events: impl IntoIterator<Item = crate::event::Event<K>>) {
-        self.body.hub.pretend(events);
+        self.body.broadcaster.inject(events);
     }
 
     /// How many tasks of it run: one for each source, one for each handler, and one that resyncs.
@@ -155,7 +155,7 @@ impl<K: Send + Sync + 'static> Informer<K> {
             loop {
                 let mut changed = pin!(body.progress.changed());
                 changed.as_mut().enable();
-                let is_stopped = body.hub.is_closed();
+                let is_stopped = body.broadcaster.is_closed();
                 match body.progress.verdict() {
                     Verdict::Synced => return Ok(()),
                     Verdict::Failed(error) => return Err(error),
@@ -204,7 +204,7 @@ impl<K> Informer<K> {
     /// Whether it was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.body.hub.is_closed()
+        self.body.broadcaster.is_closed()
     }
 
     /// Stops it, at once. Await what this returns to wait until nothing of it runs any longer: handlers finish with the
@@ -244,7 +244,7 @@ impl<K: Send + Sync + 'static> Synced for Registration<K> {
     }
 
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {
-        let (settled, name) = (self.settled(), Self::name(self).to_owned());
+        let (settled, name) = (self.clone().wait_for_sync(), Self::name(self).to_owned());
         async move { if settled.await { Ok(()) } else { Err(SyncError::Stopped { resource: name }) } }.boxed()
     }
 

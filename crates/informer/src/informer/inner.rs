@@ -17,7 +17,7 @@ use crate::{
     delta_fifo::{Controller, Process},
     reflector::{self, Activity, Cause, Outlook, Report},
     source::{BoxError, ListerWatcher},
-    subscription::Hub,
+    subscription::Broadcaster,
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
@@ -32,7 +32,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// What the handles of an informer and its tasks share.
 pub(super) struct Body<K> {
     pub(super) store: Store<K>,
-    pub(super) hub: Arc<Hub<K>>,
+    pub(super) broadcaster: Arc<Broadcaster<K>>,
     pub(super) progress: Arc<Progress>,
     pub(super) name: String,
     pub(super) resource: String,
@@ -86,13 +86,13 @@ pub(super) struct Feed<K> {
 impl<K: Resource + Send + Sync + 'static> Body<K> {
     pub(super) fn new(
         store: Store<K>,
-        hub: Hub<K>,
+        broadcaster: Broadcaster<K>,
         progress: Progress,
         (name, resource): (String, String),
     ) -> Self {
         Self {
             store,
-            hub: Arc::new(hub),
+            broadcaster: Arc::new(broadcaster),
             progress: Arc::new(progress),
             name,
             resource,
@@ -130,7 +130,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
                 number,
                 namespace: feed.namespace.clone(),
                 fifo: fifo.clone(),
-                hub: Arc::clone(&self.hub),
+                broadcaster: Arc::clone(&self.broadcaster),
                 progress: Arc::clone(&self.progress),
                 milestones: self.milestones.clone(),
                 #[cfg(feature = "saved")]
@@ -160,7 +160,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
         // Said before anything is taken, where it would be lost.
         let runtime = Handle::current();
         let prepared = std::mem::take(&mut *self.prepared.lock().unwrap_or_else(PoisonError::into_inner));
-        if prepared.is_empty() || self.hub.is_closed() {
+        if prepared.is_empty() || self.broadcaster.is_closed() {
             return false;
         }
         self.milestones.send_modify(|times| times.started = Some(Instant::now()));
@@ -179,7 +179,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
             };
             self.tasks.spawn_on(task, &runtime);
         }
-        self.tasks.spawn_on(Arc::clone(&self.hub).keep_resyncing(self.cancel.clone()), &runtime);
+        self.tasks.spawn_on(Arc::clone(&self.broadcaster).run_resyncs(self.cancel.clone()), &runtime);
         true
     }
 
@@ -192,13 +192,13 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
         };
         let sources: Vec<_> = self.sources.iter().map(source).collect();
         let times = *self.milestones.borrow();
-        let phase = match (self.hub.is_closed(), times.started, self.progress.is_complete()) {
+        let phase = match (self.broadcaster.is_closed(), times.started, self.progress.is_complete()) {
             (true, ..) => Phase::Stopped,
             (false, None, _) => Phase::Idle,
             (false, Some(_), false) => Phase::Syncing,
             (false, Some(_), true) => Phase::Synced,
         };
-        let followers = self.hub.followers().into_iter().map(|follower| FollowerStatus {
+        let followers = self.broadcaster.registrations().into_iter().map(|follower| FollowerStatus {
             name: follower.name().to_owned(),
             depth: follower.depth(),
             has_synced: follower.has_synced(),
@@ -259,7 +259,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
     /// A source has come to its end: what there is of it is written.
     async fn finished(&self, number: usize) {
         let Some(saver) = self.folders.of(number).cloned() else { return };
-        let (snapshot, handled) = (self.hub.snapshot(), self.hub.handled());
+        let (snapshot, handled) = (self.broadcaster.snapshot(), self.broadcaster.handled_position());
         // What is not done then is done when the last handle goes.
         aside(move || saver.close(snapshot, handled)).await;
     }
@@ -278,7 +278,7 @@ impl<K> Body<K> {
     /// Stops everything that runs, and tells followers that nothing more will come.
     pub(super) fn shut(&self) {
         self.cancel.cancel();
-        self.hub.close();
+        self.broadcaster.close();
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.tasks.close();
         self.milestones.send_modify(|_| {});
@@ -291,7 +291,7 @@ pub(super) struct Pump<K> {
     number: usize,
     namespace: Option<String>,
     fifo: DeltaFifo<K>,
-    hub: Arc<Hub<K>>,
+    broadcaster: Arc<Broadcaster<K>>,
     progress: Arc<Progress>,
     milestones: watch::Sender<Times>,
     #[cfg(feature = "saved")]
@@ -322,8 +322,8 @@ fn unread<K>(entries: &[Entry<K>]) -> Option<Vec<Key>> {
 
 impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
     async fn process(&mut self, batch: Batch<K>) -> Result<(), BoxError> {
-        self.hub.metrics.queue_depth.set(self.fifo.load() as f64);
-        self.hub.room().await;
+        self.broadcaster.set_queue_depth(self.fifo.load());
+        self.broadcaster.wait_for_capacity().await;
         let now = Instant::now();
         self.progress.heard_of(self.number, heard_of(&batch.entries));
         let list = unread(&batch.entries);
@@ -332,31 +332,31 @@ impl<K: Resource + Send + Sync + 'static> Process<K> for Pump<K> {
         let (is_complete, is_whole, own) = (batch.is_complete, list.is_some(), batch.version.clone());
         #[cfg(feature = "saved")]
         let has_gaps = batch.has_gaps;
-        let applied = self.hub.publish(batch.received.unwrap_or(now), |writer, tidings| {
+        let applied = self.broadcaster.publish(batch.received.unwrap_or(now), |writer, events| {
             // Within the step that publishes, so that the version of several sources does not go back.
             let version = self.progress.moved(self.number, batch.version.clone());
             let batch = Batch { version, ..batch };
             #[cfg(feature = "saved")]
             if let Some(saver) = &self.saver {
-                return apply_within(extent, batch, writer, &mut saver.noting(tidings));
+                return apply_within(extent, batch, writer, &mut saver.noting(events));
             }
-            apply_within(extent, batch, writer, tidings)
+            apply_within(extent, batch, writer, events)
         });
         let Some(applied) = applied else { return Ok(()) };
         #[cfg(feature = "saved")]
         if let Some(saver) = &self.saver {
-            let (snapshot, position) = (self.hub.snapshot(), self.hub.told());
-            let handled = self.hub.handled();
+            let (snapshot, position) = (self.broadcaster.snapshot(), self.broadcaster.log_end());
+            let handled = self.broadcaster.handled_position();
             let version = own;
             saver.applied(Moment { version, is_complete, has_gaps, is_whole, snapshot, position, handled });
-            if self.hub.is_handled_for_good(handled) {
+            if self.broadcaster.is_final_position(handled) {
                 saver.ends();
             }
         }
         applied.done();
         let is_complete = list.is_some_and(|unreadable| self.progress.listed(self.number, unreadable));
         if is_complete {
-            self.hub.complete();
+            self.broadcaster.mark_synced();
         }
         self.milestones.send_modify(|times| {
             times.heard = Some(now);

@@ -1,372 +1,425 @@
-//! Where the cache and those who follow it meet: what changes the one is told to the others, in one step.
+//! Changes the cache and publishes the resulting events to subscribers in one step.
 
 use super::{
-    event_log::{Log, Part},
-    metrics::HubMetrics,
-    options::{Replay, Subscribe},
-    policy::Policy,
-    reader::{Reader, Welcome},
-    subscriber::{Ending, Seat, Ticket},
-    event_batch::{Tidings, Wants},
+    event_batch::{Audience, EventBatch},
+    event_log::{EventLog, LogEntry},
+    handler::{self, AddHandlerError, EventHandler},
+    metrics::InformerMetrics,
+    options::{Replay, SubscribeOptions},
+    reader::{InitialState, Reader},
+    registration::Registration,
+    stream::Subscription,
+    subscriber::{OnStop, Receiver, Subscriber, SubscriberConfig},
 };
-use crate::{
-    cache::{Snapshot, Store, Writer},
-    waiters::{self, Waiters, wake},
-};
+use crate::cache::{Snapshot, Store, Writer};
+#[cfg(any(test, feature = "testing"))]
+use crate::{cache::Tell, event::Event};
 use kube_core::Resource;
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering, fence},
     },
     task::Waker,
     time::Duration,
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::{runtime::Handle, sync::Notify, time::Instant};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The writer of a store, the log of what it did, and who follows it.
+/// The writer of a store, the log of its events, and the subscribers, changed together under one lock.
 ///
-/// Whoever comes is let in between two changes, with the state of that moment and the end of the log: nothing is missing
-/// between the two, and nothing is in both.
-pub(crate) struct Hub<K> {
+/// A subscriber joins between two changes, with the state of the cache and the end of the log at that moment. So it misses
+/// no change and receives none twice.
+pub(crate) struct Broadcaster<K> {
+    /// The name of the informer.
+    pub(super) name: String,
     store: Store<K>,
-    stage: Mutex<Stage<K>>,
-    /// How much has been written to the log, for those who only want to know how far they are.
-    written: AtomicU64,
-    /// How much had been told when the cache was complete for the first time.
+    state: Mutex<State<K>>,
+    /// The end of the log, readable without the lock.
+    log_end: AtomicU64,
+    /// The end of the log when the cache was complete for the first time; `u64::MAX` before.
     synced_at: AtomicU64,
     is_closed: AtomicBool,
-    /// Who waits for something to be told.
-    waiting: Mutex<Waiters>,
-    /// A follower that makes others wait has come further, or has left.
-    room: Notify,
-    /// Somebody came, or the cache is complete.
-    pub(super) rescheduled: Notify,
-    pub(crate) metrics: HubMetrics,
-    default_period: Duration,
+    /// Notified when a subscriber that blocks the informer has progressed or was removed.
+    pub(super) capacity: Notify,
+    /// Notified when the time of the next resync may have changed.
+    rescheduled: Notify,
+    default_resync: Duration,
 }
 
-struct Stage<K> {
-    /// Gone once the hub is closed.
+struct State<K> {
+    /// `None` once the broadcaster is closed.
     writer: Option<Writer<K>>,
-    log: Log<K>,
-    seats: Vec<Arc<Seat<K>>>,
-    issued: u64,
-    gauged: Option<Instant>,
-    /// What was there from the start, until the cache is complete.
+    log: EventLog<K>,
+    subscribers: Vec<Arc<Subscriber<K>>>,
+    last_id: u64,
+    /// The restored state, until the cache is complete.
     restored: Option<Arc<Snapshot<K>>>,
-    /// So much had been handled by those who are told differences alone and have left.
-    left_at: u64,
+    /// The smallest position that a removed subscriber of [`Replay::Differences`] had handled, if it left events unhandled.
+    abandoned_at: Option<u64>,
+    metrics: InformerMetrics,
+    gauges_set: Option<Instant>,
 }
 
-/// So often are the gauges of followers set.
+/// The shortest time between two updates of the subscribers' gauges.
 const GAUGE_PERIOD: Duration = Duration::from_secs(1);
 
-impl<K> Hub<K> {
-    pub(crate) fn new(store: Store<K>, writer: Writer<K>, name: &str, default_period: Duration) -> Self {
-        let stage = Stage {
+/// How long the informer waits for a handler before it logs a warning.
+const BLOCKED_WARNING: Duration = Duration::from_secs(30);
+
+impl<K> Broadcaster<K> {
+    pub(crate) fn new(store: Store<K>, writer: Writer<K>, name: &str, default_resync: Duration) -> Self {
+        let restored = store.snapshot();
+        let is_restored = restored.version().is_some() || !restored.is_empty();
+        let state = State {
             writer: Some(writer),
-            log: Log::new(),
-            seats: Vec::new(),
-            issued: 0,
-            gauged: None,
-            restored: Some(store.snapshot())
-                .filter(|snapshot| snapshot.version().is_some() || !snapshot.is_empty()),
-            left_at: u64::MAX,
+            log: EventLog::new(),
+            subscribers: Vec::new(),
+            last_id: 0,
+            restored: is_restored.then_some(restored),
+            abandoned_at: None,
+            metrics: InformerMetrics::register(name),
+            gauges_set: None,
         };
         Self {
+            name: name.to_owned(),
             store,
-            stage: Mutex::new(stage),
-            written: AtomicU64::new(0),
+            state: Mutex::new(state),
+            log_end: AtomicU64::new(0),
             synced_at: AtomicU64::new(u64::MAX),
             is_closed: AtomicBool::new(false),
-            waiting: Mutex::default(),
-            room: Notify::new(),
+            capacity: Notify::new(),
             rescheduled: Notify::new(),
-            metrics: HubMetrics::of(name),
-            default_period,
+            default_resync,
         }
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage<K>> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a follower in; nothing once the hub is closed.
-    pub(super) fn join(&self, options: Subscribe<K>, ending: Ending) -> Option<Arc<Seat<K>>> {
-        let period = options.period(self.default_period);
-        let mut stage = self.stage();
-        stage.writer.as_ref()?;
-        stage.issued += 1;
-        let number = stage.issued;
-        // Each that has no name of its own would be a series of its own, for ever.
-        let metrics = self.metrics.seat(options.name.as_deref().unwrap_or("subscriber"));
-        let name = options.name.unwrap_or_else(|| format!("subscriber-{number}"));
-        let Subscribe { policy, filter, replay, .. } = options;
-        let now = self.store.snapshot();
-        let welcome = match (&stage.restored, replay) {
-            (Some(before), Replay::Differences) => Welcome::Differences { before: Arc::clone(before), now },
-            (Some(_), Replay::All) | (None, _) => Welcome::All(now),
-        };
-        let ticket = Ticket { number, name, policy, filter, replay, period, ending, metrics };
-        let reader = Reader::new(number, period.is_some(), welcome, stage.log.cursor());
-        let seat = Arc::new(Seat::new(ticket, reader));
-        stage.seats.push(Arc::clone(&seat));
-        drop(stage);
+    /// Subscribes with a stream. The stream of a closed broadcaster is empty.
+    pub(crate) fn subscribe(self: &Arc<Self>, options: SubscribeOptions<K>) -> Subscription<K> {
+        Subscription::new(Receiver(self.join(options, OnStop::Drain)))
+    }
+
+    /// Subscribes with a handler, which runs in a task of `tasks`.
+    pub(crate) fn add_handler<H: EventHandler<K>>(
+        self: &Arc<Self>,
+        handler: H,
+        mut options: SubscribeOptions<K>,
+        tasks: &TaskTracker,
+    ) -> Result<Registration<K>, AddHandlerError>
+    where
+        K: Send + Sync + 'static,
+    {
+        let runtime = Handle::try_current().map_err(|_| AddHandlerError::NoRuntime)?;
+        options.name.get_or_insert_with(|| std::any::type_name::<H>().to_owned());
+        let subscriber = self.join(options, OnStop::Detach);
+        if subscriber.is_closed() {
+            return Err(AddHandlerError::Stopped);
+        }
+        let task = tasks.spawn_on(handler::run(Receiver(Arc::clone(&subscriber)), handler), &runtime);
+        subscriber.task.get_or_init(|| task.id());
+        Ok(Registration::new(subscriber))
+    }
+
+    /// Adds a subscriber, which is closed if the broadcaster is.
+    fn join(self: &Arc<Self>, options: SubscribeOptions<K>, on_stop: OnStop) -> Arc<Subscriber<K>> {
+        let resync = options.resync_period(self.default_resync);
+        let mut state = self.state();
+        state.last_id += 1;
+        let id = state.last_id;
+        let SubscribeOptions { name, policy, filter, replay, .. } = options;
+        // Subscribers without a name share one label: a label each would create an unlimited number of time series.
+        let label = name.clone().unwrap_or_else(|| "subscriber".to_owned());
+        let name = name.unwrap_or_else(|| format!("subscriber-{id}"));
+        let reader = state.writer.is_some().then(|| {
+            let now = self.store.snapshot();
+            let initial = match (&state.restored, replay) {
+                (Some(before), Replay::Differences) => {
+                    InitialState::Differences { before: Arc::clone(before), now }
+                }
+                (Some(_), Replay::All) | (None, _) => InitialState::All(now),
+            };
+            Reader::new(id, resync.is_some(), initial, state.log.cursor())
+        });
+        let config = SubscriberConfig { id, name, label, policy, filter, replay, on_stop };
+        let subscriber = Arc::new(Subscriber::new(Arc::clone(self), config, resync, reader));
+        if state.writer.is_some() {
+            state.subscribers.push(Arc::clone(&subscriber));
+        }
+        drop(state);
         self.rescheduled.notify_waiters();
-        Some(seat)
+        subscriber
     }
 
-    /// Lets a follower go.
-    pub(super) fn leave(&self, seat: &Seat<K>) {
-        let mut stage = self.stage();
-        let before = stage.seats.len();
-        stage.seats.retain(|held| held.number != seat.number);
-        if before > stage.seats.len() && seat.replay == Replay::Differences {
-            let handled = seat.handled().unwrap_or_default();
-            if handled < stage.log.end() {
-                stage.left_at = stage.left_at.min(handled);
+    /// Removes a subscriber. It does not matter if it was removed before.
+    pub(super) fn remove(&self, subscriber: &Subscriber<K>) {
+        let mut state = self.state();
+        let before = state.subscribers.len();
+        state.subscribers.retain(|other| other.config.id != subscriber.config.id);
+        if state.subscribers.len() < before && subscriber.config.replay == Replay::Differences {
+            let handled = subscriber.handled().unwrap_or(0);
+            if handled < state.log.end() {
+                state.abandoned_at = Some(state.abandoned_at.map_or(handled, |other| other.min(handled)));
             }
         }
-        drop(stage);
-        seat.leave();
-        self.room.notify_waiters();
-        self.wake_all();
+        drop(state);
+        subscriber.close();
+        self.capacity.notify_waiters();
     }
 
-    /// The cache is complete for the first time.
-    pub(crate) fn complete(&self) {
-        let mut stage = self.stage();
-        stage.restored = None;
-        self.synced_at.store(stage.log.end(), Ordering::Release);
+    /// Records that the cache is complete for the first time.
+    pub(crate) fn mark_synced(&self) {
+        let mut state = self.state();
+        state.restored = None;
+        self.synced_at.store(state.log.end(), Ordering::Release);
+        let subscribers = state.subscribers.clone();
+        drop(state);
         let now = Instant::now();
-        stage.seats.iter().for_each(|seat| {
-            seat.rearm(now);
-            // Who has nothing to handle will not come by to see that it is done.
-            seat.nudge();
-        });
-        drop(stage);
+        for subscriber in subscribers {
+            subscriber.reschedule_resync(now);
+            // It may have handled everything already.
+            subscriber.notify();
+        }
         self.rescheduled.notify_waiters();
     }
 
-    /// Whether a follower has been told, and has handled, all that was there when the cache was complete.
-    pub(super) fn has_synced(&self, seat: &Seat<K>) -> bool {
+    /// Returns whether a subscriber has handled everything that was published when the cache was complete.
+    pub(super) fn has_synced(&self, subscriber: &Subscriber<K>) -> bool {
         let synced_at = self.synced_at.load(Ordering::Acquire);
-        synced_at != u64::MAX && seat.handled().is_some_and(|handled| handled >= synced_at)
+        synced_at != u64::MAX && subscriber.handled().is_some_and(|handled| handled >= synced_at)
     }
 
-    /// Takes no more changes, and tells followers that none will come once they have read what there is.
+    /// Closes the broadcaster: it publishes nothing more. Handlers are closed at once, streams read the rest of the log.
     pub(crate) fn close(&self) {
-        let mut stage = self.stage();
-        let writer = stage.writer.take();
-        stage.seats.iter().filter(|seat| seat.ending == Ending::Leaves).for_each(|seat| seat.leave());
+        let mut state = self.state();
+        let writer = state.writer.take();
+        let subscribers = state.subscribers.clone();
         self.is_closed.store(true, Ordering::Release);
-        drop(stage);
+        drop(state);
         drop(writer);
-        self.wake_all();
-        self.room.notify_waiters();
+        for subscriber in subscribers {
+            match subscriber.config.on_stop {
+                OnStop::Detach => subscriber.close(),
+                OnStop::Drain => subscriber.notify(),
+            }
+        }
+        self.capacity.notify_waiters();
         self.rescheduled.notify_waiters();
-        self.stage().seats.iter().for_each(|seat| seat.nudge());
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// The followers there are.
-    pub(super) fn seats(&self) -> Vec<Arc<Seat<K>>> {
-        self.stage().seats.clone()
+    /// Returns the current subscribers.
+    pub(crate) fn registrations(&self) -> Vec<Registration<K>> {
+        self.state().subscribers.iter().cloned().map(Registration::new).collect()
     }
 
-    /// How many events a follower has not been told.
-    pub(super) fn depth(&self, seat: &Seat<K>) -> u64 {
-        // Not under the lock, which is held while a whole list is taken in.
-        seat.depth(self.written.load(Ordering::Acquire))
+    /// Returns the position behind the last published event.
+    pub(crate) fn log_end(&self) -> u64 {
+        self.log_end.load(Ordering::Acquire)
     }
 
-    /// Waits until nobody who makes others wait is too far behind.
-    pub(crate) async fn room(&self) {
-        let began = Instant::now();
-        let mut is_told = false;
+    /// Waits until no subscriber blocks the informer.
+    pub(crate) async fn wait_for_capacity(&self) {
+        if self.state().blocking_subscriber().is_none() {
+            return;
+        }
+        let start = Instant::now();
+        let mut has_warned = false;
         loop {
-            let mut room = std::pin::pin!(self.room.notified());
-            room.as_mut().enable();
-            let Some(slow) = self.slowest() else { return };
-            if !is_told && began.elapsed() >= PATIENCE {
-                is_told = true;
-                tracing::warn!(
-                    handler = slow.name,
-                    depth = self.depth(&slow),
-                    "informer waits for a handler"
-                );
+            let mut capacity = std::pin::pin!(self.capacity.notified());
+            capacity.as_mut().enable();
+            let Some(slow) = self.blocking_subscriber() else { return };
+            if !has_warned && start.elapsed() >= BLOCKED_WARNING {
+                has_warned = true;
+                let handler = &slow.config.name;
+                let depth = slow.depth(self.log_end());
+                tracing::warn!(informer = self.name, handler, depth, "informer is blocked by a slow handler");
             }
-            // From time to time the gauges are set, so that one sees who it is.
-            let _ = tokio::time::timeout(GAUGE_PERIOD, room).await;
+            // Wakes up to set the gauges, which show the slow handler.
+            let _ = tokio::time::timeout(GAUGE_PERIOD, capacity).await;
         }
     }
 
-    /// One who makes others wait and is too far behind.
-    fn slowest(&self) -> Option<Arc<Seat<K>>> {
-        let mut stage = self.stage();
-        let slow = stage.blocking().cloned().filter(|_| stage.writer.is_some())?;
-        self.set_gauges(&mut stage);
+    fn blocking_subscriber(&self) -> Option<Arc<Subscriber<K>>> {
+        let mut state = self.state();
+        let slow = state.blocking_subscriber().cloned()?;
+        self.set_gauges(&mut state, Instant::now());
         Some(slow)
     }
 
-    /// How much has been told, of all that is in the cache by now.
-    pub(crate) fn told(&self) -> u64 {
-        self.stage().log.end()
+    /// Records the number of deltas that are queued.
+    pub(crate) fn set_queue_depth(&self, deltas: usize) {
+        self.state().metrics.queue_depth.set(deltas as f64);
     }
 
-    /// The state of the cache.
+    /// Returns the current state of the cache.
     #[cfg(feature = "saved")]
     pub(crate) fn snapshot(&self) -> Arc<Snapshot<K>> {
         self.store.snapshot()
     }
 
-    /// How much all those have handled who are told differences alone, also those who have left with something unhandled.
+    /// Returns the position up to which every subscriber of [`Replay::Differences`] has handled the events, including
+    /// those that were removed with unhandled events.
     #[cfg(feature = "saved")]
-    pub(crate) fn handled(&self) -> u64 {
-        let stage = self.stage();
-        let kept_up = stage.seats.iter().filter(|seat| seat.replay == Replay::Differences);
-        kept_up.map(|seat| seat.handled().unwrap_or_default()).fold(stage.left_at, u64::min)
+    pub(crate) fn handled_position(&self) -> u64 {
+        let state = self.state();
+        let subscribers = state.subscribers.iter();
+        let positions = subscribers
+            .filter(|subscriber| subscriber.config.replay == Replay::Differences)
+            .map(|subscriber| subscriber.handled().unwrap_or(0));
+        positions.chain(state.abandoned_at).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether no more than that will ever be handled: somebody of them has left.
+    /// Returns whether [`Self::handled_position`] can never exceed `handled`, because a subscriber was removed there.
     #[cfg(feature = "saved")]
-    pub(crate) fn is_handled_for_good(&self, handled: u64) -> bool {
-        let left_at = self.stage().left_at;
-        left_at != u64::MAX && handled >= left_at
+    pub(crate) fn is_final_position(&self, handled: u64) -> bool {
+        self.state().abandoned_at.is_some_and(|abandoned_at| handled >= abandoned_at)
     }
 
-    /// Says that a follower has come further, to those for whom it matters.
-    pub(super) fn progressed(&self, seat: &Seat<K>) {
-        if matches!(seat.policy, Policy::Block(_)) {
-            self.room.notify_waiters();
+    /// Sets the gauges of the subscribers if the last time is long enough ago.
+    fn set_gauges(&self, state: &mut State<K>, now: Instant) {
+        if state.metrics.is_outdated() {
+            state.metrics = InformerMetrics::register(&self.name);
+            state.subscribers.iter().for_each(|subscriber| subscriber.register_metrics(&self.name));
+            state.gauges_set = None;
         }
-    }
-
-    /// Wakes `waker` when something is told, the hub is closed or somebody leaves.
-    pub(super) fn register(&self, ticket: &mut waiters::Ticket, waker: &Waker) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).register(ticket, waker);
-    }
-
-    /// Waits no longer.
-    pub(super) fn unregister(&self, ticket: &waiters::Ticket) {
-        if ticket.is_issued() {
-            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).leave(ticket);
-        }
-    }
-
-    fn wake_all(&self) {
-        let woken = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        wake(woken);
-    }
-
-    fn set_gauges(&self, stage: &mut Stage<K>) {
-        let now = Instant::now();
-        if stage.gauged.is_some_and(|before| now < before + GAUGE_PERIOD) {
+        if state.gauges_set.is_some_and(|before| now < before + GAUGE_PERIOD) {
             return;
         }
-        stage.gauged = Some(now);
-        let end = stage.log.end();
-        for seat in &stage.seats {
-            seat.metrics.depth.set(seat.depth(end) as f64);
-            let lag = seat.oldest().map_or(Duration::ZERO, |oldest| now.saturating_duration_since(oldest));
-            seat.metrics.lag.set(lag.as_secs_f64());
-        }
+        state.gauges_set = Some(now);
+        let end = state.log.end();
+        state.subscribers.iter().for_each(|subscriber| subscriber.set_gauges(end, now));
     }
 }
 
-/// How long the informer waits for a handler before it says so.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-impl<K: Resource> Hub<K> {
-    /// Changes the cache, and tells what that did. Does nothing once the hub is closed.
+impl<K: Resource> Broadcaster<K> {
+    /// Changes the cache and publishes the events that result. Returns `None` once the broadcaster is closed.
     pub(crate) fn publish<R>(
         &self,
         received: Instant,
-        change: impl FnOnce(&mut Writer<K>, &mut Tidings<K>) -> R,
+        change: impl FnOnce(&mut Writer<K>, &mut EventBatch<K>) -> R,
     ) -> Option<R> {
-        let mut stage = self.stage();
-        let mut tidings = Tidings::for_those_who_want(stage.wants());
-        let outcome = change(stage.writer.as_mut()?, &mut tidings);
-        let has_news = !tidings.parts.is_empty();
-        for part in tidings.parts {
-            stage.log.append(part, received);
+        let mut state = self.state();
+        let mut batch = EventBatch::new(state.audience());
+        let outcome = change(state.writer.as_mut()?, &mut batch);
+        let has_events = !batch.entries.is_empty();
+        for entry in batch.entries {
+            state.log.append(entry, received);
         }
-        self.written.store(stage.log.end(), Ordering::Release);
-        self.metrics.events.increment(tidings.changes);
-        self.metrics.objects.set(self.store.len() as f64);
-        if let Some(version) = self.store.version().and_then(|version| version.to_number()) {
-            self.metrics.version.set(version as f64);
-        }
-        self.set_gauges(&mut stage);
-        stage.fold();
-        drop(stage);
-        if has_news {
-            self.wake_all();
-        }
+        self.set_gauges(&mut state, received);
+        self.set_cache_metrics(&state, batch.changes);
+        let wakers = if has_events { self.published(&state) } else { Vec::new() };
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
         Some(outcome)
     }
 
-    /// Tells everything known again to those whose turn it is, and says when the next turn is.
+    fn set_cache_metrics(&self, state: &State<K>, changes: u64) {
+        let snapshot = self.store.snapshot();
+        state.metrics.events.increment(changes);
+        state.metrics.objects.set(snapshot.len() as f64);
+        if let Some(version) = snapshot.version().and_then(|version| version.to_number()) {
+            state.metrics.version.set(version as f64);
+        }
+    }
+
+    /// Coalesces backlogs that became too long, and returns the wakers of the subscribers that wait for events. They are
+    /// woken after the lock is released.
     ///
-    /// While somebody makes others wait, nobody is told anything: the turn passes.
+    /// A subscriber also wakes up for an entry that it skips, so that it does not keep the log alive.
+    fn published(&self, state: &State<K>) -> Vec<Waker> {
+        let end = state.log.end();
+        self.log_end.store(end, Ordering::Release);
+        // Pairs with the fence in `Subscriber::poll_chunk`.
+        fence(Ordering::SeqCst);
+        let mut wakers = Vec::new();
+        for subscriber in &state.subscribers {
+            subscriber.coalesce(end);
+            wakers.extend(subscriber.take_waker());
+        }
+        wakers
+    }
+
+    /// Publishes events without changing the cache.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn inject(&self, events: impl IntoIterator<Item = Event<K>>) {
+        self.publish(Instant::now(), |_, batch| events.into_iter().for_each(|event| batch.change(event)));
+    }
+
+    /// Starts the resyncs that are due, and returns when the next one is. While a subscriber blocks the informer, due
+    /// resyncs are skipped.
     pub(super) fn resync(&self, now: Instant) -> Option<Instant> {
-        let mut stage = self.stage();
-        if self.synced_at.load(Ordering::Acquire) == u64::MAX || stage.writer.is_none() {
+        let mut state = self.state();
+        if self.synced_at.load(Ordering::Acquire) == u64::MAX || state.writer.is_none() {
             return None;
         }
-        let end = stage.log.end();
-        if stage.blocking().is_some() {
-            let is_due = |seat: &&Arc<Seat<K>>| seat.due().is_some_and(|due| due <= now);
-            stage.seats.iter().filter(is_due).for_each(|seat| seat.rearm(now));
+        let mut wakers = Vec::new();
+        if state.blocking_subscriber().is_some() {
+            let is_due = |due: Instant| due <= now;
+            let subscribers = state.subscribers.iter();
+            subscribers
+                .filter(|subscriber| subscriber.resync_due().is_some_and(is_due))
+                .for_each(|subscriber| subscriber.reschedule_resync(now));
         } else {
-            let due = |seat: &&Arc<Seat<K>>| seat.take_turn(now, end);
-            let whom: Box<[u64]> = stage.seats.iter().filter(due).map(|seat| seat.number).collect();
-            if !whom.is_empty() {
-                stage.log.append(Part::Resync(self.store.snapshot(), whom), now);
-                self.written.store(stage.log.end(), Ordering::Release);
-                stage.fold();
+            let end = state.log.end();
+            let due = state.subscribers.iter().filter(|subscriber| subscriber.begin_resync(now, end));
+            let subscribers: Box<[u64]> = due.map(|subscriber| subscriber.config.id).collect();
+            if !subscribers.is_empty() {
+                state.log.append(LogEntry::Resync { snapshot: self.store.snapshot(), subscribers }, now);
+                wakers = self.published(&state);
             }
         }
-        let next = stage.seats.iter().filter_map(|seat| seat.due()).min();
-        drop(stage);
-        self.wake_all();
+        let next = state.subscribers.iter().filter_map(|subscriber| subscriber.resync_due()).min();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
         next
     }
-}
 
-impl<K: Resource> Stage<K> {
-    /// Folds what is too much for those who want it so.
-    fn fold(&self) {
-        let end = self.log.end();
-        for seat in &self.seats {
-            if matches!(seat.policy, Policy::Coalesce(_)) && seat.behind(end) > seat.policy.limit() {
-                seat.reader().fold_beyond(seat.policy.limit(), end);
+    /// Resyncs subscribers when they are due, until cancelled.
+    pub(crate) async fn run_resyncs(self: Arc<Self>, cancel: CancellationToken) {
+        loop {
+            let mut rescheduled = std::pin::pin!(self.rescheduled.notified());
+            rescheduled.as_mut().enable();
+            let next = self.resync(Instant::now());
+            let is_due = async {
+                match next {
+                    Some(next) => tokio::time::sleep_until(next).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                () = rescheduled => {}
+                () = is_due => {}
             }
         }
     }
 }
 
-impl<K> Stage<K> {
-    /// One who makes others wait and is too far behind.
-    fn blocking(&self) -> Option<&Arc<Seat<K>>> {
+impl<K> State<K> {
+    /// Returns a subscriber that is too far behind and blocks the informer; `None` once the broadcaster is closed.
+    fn blocking_subscriber(&self) -> Option<&Arc<Subscriber<K>>> {
+        self.writer.as_ref()?;
         let end = self.log.end();
-        let is_full = |seat: &&Arc<Seat<K>>| {
-            matches!(seat.policy, Policy::Block(_)) && seat.behind(end) >= seat.policy.limit()
-        };
-        self.seats.iter().find(is_full)
+        self.subscribers.iter().find(|subscriber| {
+            subscriber.config.policy.block_limit().is_some_and(|limit| subscriber.unhandled(end) >= limit)
+        })
     }
 
-    fn wants(&self) -> Wants {
-        if self.seats.iter().any(|seat| seat.wants_again()) {
-            Wants::Everything
-        } else if self.seats.is_empty() {
-            Wants::Nothing
+    fn audience(&self) -> Audience {
+        if self.subscribers.is_empty() {
+            Audience::Empty
+        } else if self.subscribers.iter().any(|subscriber| subscriber.includes_resyncs()) {
+            Audience::Resyncs
         } else {
-            Wants::Changes
+            Audience::Changes
         }
     }
 }

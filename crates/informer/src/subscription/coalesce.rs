@@ -1,4 +1,4 @@
-//! The latest state of each key, for a follower that fell behind.
+//! Folds the backlog of a subscriber that fell behind, per key.
 
 use crate::event::Event;
 use kube_core::Resource;
@@ -6,72 +6,79 @@ use kube_informer_wire::{Key, KeyMap};
 use std::collections::VecDeque;
 use tokio::time::Instant;
 
-/// Events that have not been told, folded so that each key has two at most: the end of what the follower knew, and what
-/// there is now.
+/// Undelivered events, folded to at most two per key: the deletion of what the subscriber received, and the latest state.
 ///
-/// The order is that in which keys first fell behind. What came and went unseen leaves no trace; a deletion of something
-/// that the follower knew always stays.
-pub(super) struct Folded<K> {
+/// Keys are ordered by when they first fell behind. An object that was added and deleted in the meantime leaves no event; the
+/// deletion of an object that the subscriber received is always kept.
+pub(super) struct CoalescedEvents<K> {
+    /// Keys with the sequence number of their `KeyEvents`; outdated if the numbers differ.
     order: VecDeque<(u64, Key)>,
-    by_key: KeyMap<Pair<K>>,
-    turn: u64,
+    by_key: KeyMap<KeyEvents<K>>,
+    last_sequence: u64,
 }
 
-/// Where and when the oldest of what was folded into a key was written.
+/// Where in the log and when the oldest of several folded events was written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Since {
+pub(super) struct Oldest {
     pub(super) position: u64,
     pub(super) received: Instant,
 }
 
-struct Pair<K> {
-    turn: u64,
-    since: Since,
-    gone: Option<Event<K>>,
-    now: Option<Event<K>>,
+struct KeyEvents<K> {
+    sequence: u64,
+    oldest: Oldest,
+    deleted: Option<Event<K>>,
+    /// An addition or an update, behind the deletion if there is one.
+    latest: Option<Event<K>>,
 }
 
-impl<K> Folded<K> {
-    /// How many keys there are.
+impl<K> CoalescedEvents<K> {
+    /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Takes the events of the key in front.
+    /// Removes the events of the first key.
     pub(super) fn pop(&mut self) -> Option<impl Iterator<Item = Event<K>> + use<K>> {
         loop {
-            let (turn, key) = self.order.pop_front()?;
-            if self.by_key.get(&key).is_some_and(|pair| pair.turn == turn) {
-                let pair = self.by_key.remove(&key)?;
+            let (sequence, key) = self.order.pop_front()?;
+            if self.by_key.get(&key).is_some_and(|events| events.sequence == sequence) {
+                let events = self.by_key.remove(&key)?;
                 if self.by_key.is_empty() {
-                    // The follower has caught up, and what the fall cost is given back.
-                    (self.order, self.by_key) = (VecDeque::new(), KeyMap::default());
+                    // The subscriber has caught up: free the memory.
+                    *self = Self::default();
                 }
-                return Some(pair.gone.into_iter().chain(pair.now));
+                return Some(events.deleted.into_iter().chain(events.latest));
             }
         }
     }
 
-    /// Where and when the oldest of it was written: keys stand in the order in which they fell behind.
-    pub(super) fn since(&self) -> Option<Since> {
-        let live = |(turn, key): &(u64, Key)| self.by_key.get(key).filter(|pair| pair.turn == *turn);
-        self.order.iter().find_map(live).map(|pair| pair.since)
+    /// Returns the oldest event that was folded: that of the first key.
+    pub(super) fn oldest(&self) -> Option<Oldest> {
+        let live =
+            |(sequence, key): &(u64, Key)| self.by_key.get(key).filter(|events| events.sequence == *sequence);
+        self.order.iter().find_map(live).map(|events| events.oldest)
     }
 
-    fn put(&mut self, key: Key, since: Since, event: Event<K>) {
-        self.turn += 1;
-        self.order.push_back((self.turn, key.clone()));
-        let is_end = matches!(event, Event::Deleted { .. });
-        let (gone, now) = if is_end { (Some(event), None) } else { (None, Some(event)) };
-        self.by_key.insert(key, Pair { turn: self.turn, since, gone, now });
+    fn insert(&mut self, key: Key, oldest: Oldest, event: Event<K>) {
+        self.last_sequence += 1;
+        let sequence = self.last_sequence;
+        self.order.push_back((sequence, key.clone()));
+        let events = if matches!(event, Event::Deleted { .. }) {
+            KeyEvents { sequence, oldest, deleted: Some(event), latest: None }
+        } else {
+            KeyEvents { sequence, oldest, deleted: None, latest: Some(event) }
+        };
+        self.by_key.insert(key, events);
     }
 
-    /// Forgets a key that came and went, and the places that such keys leave behind.
-    fn forget(&mut self, key: &Key) {
+    /// Removes a key that was added and deleted, and outdated elements of `order`.
+    fn remove(&mut self, key: &Key) {
         self.by_key.remove(key);
         let by_key = &self.by_key;
-        let is_live = |(turn, key): &(u64, Key)| by_key.get(key).is_some_and(|pair| pair.turn == *turn);
-        while self.order.front().is_some_and(|place| !is_live(place)) {
+        let is_live =
+            |(sequence, key): &(u64, Key)| by_key.get(key).is_some_and(|events| events.sequence == *sequence);
+        while self.order.front().is_some_and(|first| !is_live(first)) {
             self.order.pop_front();
         }
         if self.order.len() > 2 * self.by_key.len() + 64 {
@@ -80,43 +87,43 @@ impl<K> Folded<K> {
     }
 }
 
-impl<K: Resource> Folded<K> {
-    /// Adds what happened next.
-    pub(super) fn fold(&mut self, event: &Event<K>, since: Since) {
+impl<K: Resource> CoalescedEvents<K> {
+    /// Folds the next event.
+    pub(super) fn fold(&mut self, event: &Event<K>, oldest: Oldest) {
         let Ok(key) = event.object().key() else { return };
-        let Some(pair) = self.by_key.get_mut(&key) else {
-            return self.put(key, since, event.clone());
+        let Some(events) = self.by_key.get_mut(&key) else {
+            return self.insert(key, oldest, event.clone());
         };
-        match (pair.now.take(), event) {
-            (None, event @ (Event::Added { .. } | Event::Updated { .. })) => pair.now = Some(event.clone()),
+        match (events.latest.take(), event) {
+            (None, Event::Added { .. } | Event::Updated { .. }) => events.latest = Some(event.clone()),
             (
                 Some(Event::Added { initial, .. }),
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
             ) => {
-                pair.now = Some(Event::Added { object: new.clone(), initial });
+                events.latest = Some(Event::Added { object: new.clone(), initial });
             }
             (
                 Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
-            ) => pair.now = Some(Event::Updated { old, new: new.clone() }),
-            // It was never told of, so its end is not either.
+            ) => events.latest = Some(Event::Updated { old, new: new.clone() }),
+            // The subscriber never received the addition, so it does not receive the deletion either.
             (None | Some(Event::Added { .. }), Event::Deleted { .. }) => {}
             (
                 Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
                 Event::Deleted { last_known, observed, .. },
             ) => {
                 let last_known = last_known.clone();
-                pair.gone = Some(Event::Deleted { old, last_known, observed: *observed });
+                events.deleted = Some(Event::Deleted { old, last_known, observed: *observed });
             }
         }
-        if pair.gone.is_none() && pair.now.is_none() {
-            self.forget(&key);
+        if events.deleted.is_none() && events.latest.is_none() {
+            self.remove(&key);
         }
     }
 }
 
-impl<K> Default for Folded<K> {
+impl<K> Default for CoalescedEvents<K> {
     fn default() -> Self {
-        Self { order: VecDeque::new(), by_key: KeyMap::default(), turn: 0 }
+        Self { order: VecDeque::new(), by_key: KeyMap::default(), last_sequence: 0 }
     }
 }

@@ -1,65 +1,65 @@
-//! What a change did, on its way to the log.
+//! Collects the events of one change of the cache before they are appended to the log.
 
-use super::event_log::Part;
+use super::event_log::LogEntry;
 use crate::{cache::Entry, cache::Tell, event::Event};
 use std::sync::Arc;
 
-/// Collects what a change did, apart by who wants to hear of it.
-pub(crate) struct Tidings<K> {
-    pub(super) parts: Vec<Part<K>>,
-    wants: Wants,
-    /// How many there were, whoever wants to hear of them.
+/// The events of one change of the cache, grouped into log entries.
+pub(crate) struct EventBatch<K> {
+    pub(super) entries: Vec<LogEntry<K>>,
+    /// The number of changes, whether or not they are in `entries`.
     pub(super) changes: u64,
+    audience: Audience,
 }
 
-/// What followers want to hear of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wants {
-    Nothing,
+/// Which events the current subscribers receive. Others are not collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// There are no subscribers.
+    Empty,
+    /// No subscriber resyncs.
     Changes,
-    /// Also what is told again.
-    Everything,
+    /// Some subscriber also receives unchanged objects.
+    Resyncs,
 }
 
-impl<K> Tidings<K> {
-    pub(super) fn for_those_who_want(wants: Wants) -> Self {
-        Self { parts: Vec::new(), wants, changes: 0 }
+impl<K> EventBatch<K> {
+    pub(super) fn new(audience: Audience) -> Self {
+        Self { entries: Vec::new(), changes: 0, audience }
     }
 }
 
-impl<K> Tell<K> for Tidings<K> {
+impl<K> Tell<K> for EventBatch<K> {
     fn change(&mut self, event: Event<K>) {
         self.changes += 1;
-        if self.wants == Wants::Nothing {
+        if self.audience == Audience::Empty {
             return;
         }
-        match self.parts.last_mut() {
-            Some(Part::Changes(events)) if events.len() < longest(&event) => events.push(event),
-            _ => self.parts.push(Part::Changes(vec![event])),
+        match self.entries.last_mut() {
+            Some(LogEntry::Changes(events)) if events.len() < max_entry_len(&event) => events.push(event),
+            _ => self.entries.push(LogEntry::Changes(vec![event])),
         }
     }
 
     fn again(&mut self, event: Event<K>) {
-        if self.wants != Wants::Everything {
+        if self.audience != Audience::Resyncs {
             return;
         }
-        match self.parts.last_mut() {
-            Some(Part::Again(events)) if events.len() < longest(&event) => events.push(event),
-            _ => self.parts.push(Part::Again(vec![event])),
+        match self.entries.last_mut() {
+            Some(LogEntry::Resynced(events)) if events.len() < max_entry_len(&event) => events.push(event),
+            _ => self.entries.push(LogEntry::Resynced(vec![event])),
         }
     }
 
     fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
         self.changes += entries.len() as u64;
-        if self.wants != Wants::Nothing && !entries.is_empty() {
-            self.parts.push(Part::Initial(entries));
+        if self.audience != Audience::Empty && !entries.is_empty() {
+            self.entries.push(LogEntry::InitialList(entries));
         }
     }
 }
 
-/// How many events are written to the log in one, and so freed in one when all have read them.
-///
-/// One whose objects are decoded when they are looked at grows by that.
-fn longest<K>(event: &Event<K>) -> usize {
+/// Returns the maximum length of an entry. Its events are freed together, and compressed objects grow when they are read.
+fn max_entry_len<K>(event: &Event<K>) -> usize {
     if event.object().is_packed() { 32 } else { 1024 }
 }

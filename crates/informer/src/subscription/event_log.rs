@@ -1,4 +1,4 @@
-//! What happened, written once for everyone who follows, and read by each at its own pace.
+//! A log of events that is written once and read by every subscriber at its own pace.
 
 use crate::{
     cache::{Entry, Snapshot},
@@ -10,39 +10,39 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// One thing that is told.
-pub(super) enum Part<K> {
-    /// What changed.
+/// One entry of the log.
+pub(super) enum LogEntry<K> {
+    /// Changes of the cache.
     Changes(Vec<Event<K>>),
-    /// What was seen again unchanged; for those who want to be told again.
-    Again(Vec<Event<K>>),
-    /// Everything known at this point is told again to these followers.
-    Resync(Arc<Snapshot<K>>, Box<[u64]>),
-    /// All that there was at first, which is told object by object.
-    Initial(Vec<Arc<Entry<K>>>),
+    /// Objects that were received again unchanged, for subscribers that resync.
+    Resynced(Vec<Event<K>>),
+    /// A resync of some subscribers with the state of the cache at this point. Its length is one.
+    Resync { snapshot: Arc<Snapshot<K>>, subscribers: Box<[u64]> },
+    /// The first list of an empty cache, in list order. Its length is one.
+    InitialList(Vec<Arc<Entry<K>>>),
 }
 
-/// A place in the log that is written once. The last one is empty.
-///
-/// Each follower holds the place that it reads next, so what everyone has read is freed without anyone counting.
-pub(super) struct Slot<K> {
-    written: OnceLock<Written<K>>,
-}
-
-struct Written<K> {
-    /// Shared by itself: who is at these events must not hold what is written after them.
-    part: Arc<Part<K>>,
-    received: Instant,
-    next: Arc<Slot<K>>,
-}
-
-/// The end that is written to.
-pub(super) struct Log<K> {
+/// The writing end of the log.
+pub(super) struct EventLog<K> {
     tail: Arc<Slot<K>>,
     end: u64,
 }
 
-/// Where a follower reads.
+/// A place in the log that is written once. The last slot is empty.
+///
+/// Each cursor holds the slot that it reads next, so a slot is freed when every cursor has passed it.
+struct Slot<K> {
+    written: OnceLock<Written<K>>,
+}
+
+struct Written<K> {
+    /// Shared apart from the slot, so that reading an entry does not keep the slots after it alive.
+    entry: Arc<LogEntry<K>>,
+    received: Instant,
+    next: Arc<Slot<K>>,
+}
+
+/// The position of a subscriber in the log.
 pub(super) struct Cursor<K> {
     slot: Arc<Slot<K>>,
     /// How many events of the slot have been read.
@@ -50,84 +50,52 @@ pub(super) struct Cursor<K> {
     position: u64,
 }
 
-/// Events of one part.
-pub(super) struct Stretch<K> {
-    part: Arc<Part<K>>,
-    range: Range<usize>,
+/// Events of one entry that were read from the log.
+pub(super) struct EventRange<K> {
+    pub(super) entry: Arc<LogEntry<K>>,
+    /// The log position of the first event.
+    pub(super) position: u64,
     pub(super) received: Instant,
+    range: Range<usize>,
 }
 
-/// What stands at a cursor.
-pub(super) enum Reading<K> {
-    /// Nothing yet.
-    End,
-    /// Events that changed something.
-    Changes(Stretch<K>),
-    /// Events that only tell again.
-    Again(Stretch<K>),
-    /// Everything known, told again.
-    Resync(Arc<Part<K>>),
-    /// All that there was at first.
-    Initial(Arc<Part<K>>),
-}
-
-impl<K> Part<K> {
+impl<K> LogEntry<K> {
     fn len(&self) -> usize {
         match self {
-            Self::Changes(events) | Self::Again(events) => events.len(),
-            Self::Resync(..) | Self::Initial(_) => 1,
+            Self::Changes(events) | Self::Resynced(events) => events.len(),
+            Self::Resync { .. } | Self::InitialList(_) => 1,
         }
     }
 
-    fn events(&self) -> &[Event<K>] {
+    /// Returns the objects if this is an initial list.
+    pub(super) fn initial_list(&self) -> &[Arc<Entry<K>>] {
         match self {
-            Self::Changes(events) | Self::Again(events) => events,
-            Self::Resync(..) | Self::Initial(_) => &[],
-        }
-    }
-
-    /// The state that is told again, if it is that, and to whom.
-    pub(super) fn resync(&self) -> Option<(&Arc<Snapshot<K>>, &[u64])> {
-        match self {
-            Self::Resync(snapshot, whom) => Some((snapshot, whom)),
-            Self::Changes(_) | Self::Again(_) | Self::Initial(_) => None,
-        }
-    }
-
-    /// All that there was at first, if it is that.
-    pub(super) fn initial(&self) -> &[Arc<Entry<K>>] {
-        match self {
-            Self::Initial(entries) => entries,
-            Self::Changes(_) | Self::Again(_) | Self::Resync(..) => &[],
+            Self::InitialList(entries) => entries,
+            Self::Changes(_) | Self::Resynced(_) | Self::Resync { .. } => &[],
         }
     }
 }
 
-impl<K> Log<K> {
+impl<K> EventLog<K> {
     pub(super) fn new() -> Self {
         Self { tail: Arc::new(Slot::empty()), end: 0 }
     }
 
-    /// How much has been written.
+    /// Returns the position behind the last entry.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Writes something that is not empty.
-    pub(super) fn append(&mut self, part: Part<K>, received: Instant) {
+    /// Appends an entry that is not empty.
+    pub(super) fn append(&mut self, entry: LogEntry<K>, received: Instant) {
         let next = Arc::new(Slot::empty());
-        self.end += part.len() as u64;
-        let written = Written { part: Arc::new(part), received, next: Arc::clone(&next) };
+        self.end += entry.len() as u64;
+        let written = Written { entry: Arc::new(entry), received, next: Arc::clone(&next) };
         let tail = std::mem::replace(&mut self.tail, next);
-        assert!(tail.written.set(written).is_ok(), "only the log writes, and each slot once");
+        assert!(tail.written.set(written).is_ok(), "only the log writes slots, each of them once");
     }
 
-    /// A place where nothing will ever be written.
-    pub(super) fn nowhere() -> Cursor<K> {
-        Self::new().cursor()
-    }
-
-    /// Reads from here on.
+    /// Returns a cursor at the end of the log.
     pub(super) fn cursor(&self) -> Cursor<K> {
         Cursor { slot: Arc::clone(&self.tail), offset: 0, position: self.end }
     }
@@ -139,7 +107,7 @@ impl<K> Slot<K> {
     }
 }
 
-/// Frees a chain link by link: a follower far behind holds many, and each would drop the next from within its own drop.
+/// Frees a chain of slots in a loop: dropping each slot from within the drop of the previous one could overflow the stack.
 impl<K> Drop for Slot<K> {
     fn drop(&mut self) {
         let mut next = self.written.take().map(|written| written.next);
@@ -150,47 +118,55 @@ impl<K> Drop for Slot<K> {
 }
 
 impl<K> Cursor<K> {
-    /// How much of the log lies before it.
+    /// Returns a cursor of an empty log to which nothing is written.
+    pub(super) fn detached() -> Self {
+        EventLog::new().cursor()
+    }
+
+    /// Returns the position of the next event to read.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// When what stands here arrived.
+    /// Returns the entry to read next.
+    pub(super) fn peek(&self) -> Option<&LogEntry<K>> {
+        self.slot.written.get().map(|written| &*written.entry)
+    }
+
+    /// Returns when the next entry was received.
     pub(super) fn received(&self) -> Option<Instant> {
         self.slot.written.get().map(|written| written.received)
     }
 
-    /// How many objects a first state has that stands here.
-    pub(super) fn initial(&self) -> usize {
-        self.slot.written.get().map_or(0, |written| written.part.initial().len())
-    }
-
-    /// Reads up to `max` events, and moves behind them.
-    pub(super) fn read(&mut self, max: usize) -> Reading<K> {
-        let Some(written) = self.slot.written.get() else { return Reading::End };
-        let begin = self.offset;
-        let end = written.part.len().min(begin.saturating_add(max));
-        let part = Arc::clone(&written.part);
-        let reading = match &*written.part {
-            Part::Changes(_) => {
-                Reading::Changes(Stretch { part, range: begin..end, received: written.received })
-            }
-            Part::Again(_) => Reading::Again(Stretch { part, range: begin..end, received: written.received }),
-            Part::Resync(..) => Reading::Resync(part),
-            Part::Initial(_) => Reading::Initial(part),
+    /// Reads at most `max` events of one entry and advances behind them; `None` at the end of the log.
+    pub(super) fn read(&mut self, max: usize) -> Option<EventRange<K>> {
+        let written = self.slot.written.get()?;
+        let start = self.offset;
+        let len = written.entry.len();
+        let end = len.min(start.saturating_add(max));
+        let range = EventRange {
+            entry: Arc::clone(&written.entry),
+            position: self.position,
+            received: written.received,
+            range: start..end,
         };
-        self.position += (end - begin) as u64;
-        if end == written.part.len() {
-            (self.slot, self.offset) = (Arc::clone(&written.next), 0);
+        self.position += (end - start) as u64;
+        if end == len {
+            self.slot = Arc::clone(&written.next);
+            self.offset = 0;
         } else {
             self.offset = end;
         }
-        reading
+        Some(range)
     }
 }
 
-impl<K> Stretch<K> {
+impl<K> EventRange<K> {
+    /// Returns the events; none for an entry that is not made of events.
     pub(super) fn events(&self) -> &[Event<K>] {
-        &self.part.events()[self.range.clone()]
+        match &*self.entry {
+            LogEntry::Changes(events) | LogEntry::Resynced(events) => &events[self.range.clone()],
+            LogEntry::Resync { .. } | LogEntry::InitialList(_) => &[],
+        }
     }
 }
