@@ -11,7 +11,7 @@ use kube_informer::{
     informer::Builder,
     reflector::{Config, Counts, Strategy},
     source::ListWatch,
-    subscription::{Policy, Subscribe},
+    subscription::{Policy, SubscribeOptions},
     wire::Key,
 };
 use serde::de::DeserializeOwned;
@@ -96,7 +96,7 @@ where
         let informer = informer.build().unwrap();
         let handler = Arc::clone(&told);
         let hear = move |event: &Event<K>| handler.lock().unwrap().hear(event);
-        informer.add_handler_with(hear, Subscribe::new().policy(Policy::Unbounded)).unwrap();
+        informer.add_handler_with(hear, SubscribeOptions::new().policy(Policy::Unbounded)).unwrap();
         informer.start();
         Self { store: informer.store().clone(), informer, told }
     }

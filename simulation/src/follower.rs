@@ -10,7 +10,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Event, Informer,
-    subscription::{Async, Policy, Registration, Replay, Subscribe, Subscription},
+    subscription::{Async, Policy, Registration, Replay, SubscribeOptions, Subscription},
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -114,7 +114,8 @@ impl Follower {
     pub(crate) async fn leave(self) {
         let Self { ear, stream, registration, .. } = self;
         drop(stream);
-        registration.remove().await;
+        registration.remove();
+        registration.removed().await;
         lock(&ear).close();
     }
 
@@ -169,8 +170,8 @@ impl Follower {
 }
 
 /// What it asks for.
-fn options(manner: Manner, name: &str) -> Subscribe<ConfigMap> {
-    let mut options = Subscribe::new().policy(manner.policy).replay(manner.replay).named(name);
+fn options(manner: Manner, name: &str) -> SubscribeOptions<ConfigMap> {
+    let mut options = SubscribeOptions::new().policy(manner.policy).replay(manner.replay).named(name);
     if let Some(seconds) = manner.resync {
         options = options.resync(Duration::from_secs(seconds));
     }

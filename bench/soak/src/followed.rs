@@ -11,7 +11,7 @@ use kube_client::Client;
 use kube_informer::{
     Event, Informer, Keep,
     reflector::{Backoff, Config},
-    subscription::{Async, Policy, Subscribe},
+    subscription::{Async, Policy, SubscribeOptions},
 };
 use kube_informer_bench_client::seen::now;
 use serde_json::Value;
@@ -62,7 +62,7 @@ impl Followed {
                 lock(&moments).told(sent, now());
             }
         };
-        let policy = Subscribe::new().policy(Policy::coalesce(BEHIND));
+        let policy = SubscribeOptions::new().policy(Policy::coalesce(BEHIND));
         informer.add_handler_with(handler, policy).map_err(|error| error.to_string())?;
         Ok(Self { informer, fold })
     }
@@ -106,7 +106,7 @@ impl Stuck {
                 lock(&fold).told(&event);
             }
         });
-        let options = Subscribe::new().named(STUCK).policy(Policy::coalesce(BEHIND));
+        let options = SubscribeOptions::new().named(STUCK).policy(Policy::coalesce(BEHIND));
         informer.add_handler_with(handler, options).map_err(|error| error.to_string())?;
         Ok(stuck)
     }

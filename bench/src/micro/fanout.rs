@@ -5,7 +5,7 @@ use futures_util::stream;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Event,
-    subscription::{Policy, Subscribe},
+    subscription::{Policy, SubscribeOptions},
 };
 use serde_json::{Value, json};
 use std::{
@@ -29,7 +29,7 @@ pub(super) async fn measure(handlers: u64, events: u64) -> Result<Value, String>
             count.store(seen, Ordering::Relaxed);
         };
         // As many events wait for a slow one as there are, which is how the peers do it.
-        let added = informer.add_handler_with(handler, Subscribe::new().policy(Policy::Unbounded));
+        let added = informer.add_handler_with(handler, SubscribeOptions::new().policy(Policy::Unbounded));
         added.map_err(|error| error.to_string())?;
     }
     informer.start();

@@ -11,7 +11,7 @@ use kube_informer::{
     informer::{Save, StartError},
     reflector::{Backoff, Report, Strategy},
     source,
-    subscription::{Policy, Subscribe},
+    subscription::{Policy, SubscribeOptions},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -181,7 +181,7 @@ pub(crate) fn events(
     pace: Pace,
 ) -> impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin + use<> {
     let streams = followed.iter().enumerate().map(|(at, followed)| {
-        let asked = Subscribe::new().named("informer").policy(match pace {
+        let asked = SubscribeOptions::new().named("informer").policy(match pace {
             Pace::Every => Policy::block(PATIENCE),
             Pace::Latest => Policy::coalesce(PATIENCE),
         });

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Event, Informer,
     source::Script,
-    subscription::{Policy, Subscribe},
+    subscription::{Policy, SubscribeOptions},
 };
 use std::{
     sync::{
@@ -52,7 +52,9 @@ async fn informer(handlers: usize, policy: Policy) -> f64 {
             seen += u64::from(event.object().metadata.name.is_some());
             count.store(seen, Ordering::Relaxed);
         };
-        informer.add_handler_with(handler, Subscribe::new().policy(policy)).expect("it is not stopped");
+        informer
+            .add_handler_with(handler, SubscribeOptions::new().policy(policy))
+            .expect("it is not stopped");
     }
     let (batch, began) = (events(), Instant::now());
     for _ in 0..EVENTS / BATCH as u64 {

@@ -6,7 +6,7 @@ use kube::{
     api::{Api, PostParams},
 };
 use kube_devserver::DevServer;
-use kube_informer::{Informer, subscription::Subscribe};
+use kube_informer::{Informer, subscription::SubscribeOptions};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("error: {}", maps.lister().namespace("secret").get("settings").expect_err("it is not followed"));
 
     // One who cares for one namespace alone.
-    let mut batch = maps.subscribe_with(Subscribe::new().namespace("batch"));
+    let mut batch = maps.subscribe_with(SubscribeOptions::new().namespace("batch"));
     println!("batch: {:?}", batch.next().await.map(|event| event.object().metadata.name.clone()));
     for source in maps.status().sources {
         println!("{:?}: {:?} at {:?}", source.namespace, source.status.phase, source.status.version);

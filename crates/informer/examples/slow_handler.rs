@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_devserver::{Churn, DevServer};
 use kube_informer::{
     Event, Informer,
-    subscription::{Async, Policy, Subscribe},
+    subscription::{Async, Policy, SubscribeOptions},
 };
 use std::{
     sync::{
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         count.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(100))
     });
-    let options = Subscribe::new().named("slow").policy(Policy::coalesce(100));
+    let options = SubscribeOptions::new().named("slow").policy(Policy::coalesce(100));
     let slowly = pods.add_handler_with(handler, options)?;
 
     while quick.load(Ordering::Relaxed) < 500 {

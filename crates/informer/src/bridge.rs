@@ -16,7 +16,7 @@ use std::{collections::VecDeque, sync::Arc};
 pub fn watcher_events<K: Resource + Clone + Send + Sync + 'static>(
     subscription: Subscription<K>,
 ) -> impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send {
-    let synced = subscription.registration().settled().boxed();
+    let synced = subscription.registration().clone().wait_for_sync().boxed();
     let ready = VecDeque::from([watcher::Event::Init]);
     let state = Bridge { subscription, synced: Some(synced), ready, gone: KeyMap::default() };
     stream::unfold(state, |mut state| async move { state.next().await.map(|event| (Ok(event), state)) })

@@ -4,7 +4,7 @@ use crate::{
     event::Event,
     informer::{Informer, SyncError},
     source::BoxFuture,
-    subscription::AddError,
+    subscription::AddHandlerError,
 };
 use futures_util::{
     FutureExt,
@@ -71,7 +71,7 @@ pub enum ReconcileError {
     Sync(#[from] SyncError),
     /// An informer has been stopped before it began, or there is no runtime.
     #[error(transparent)]
-    Add(#[from] AddError),
+    Add(#[from] AddHandlerError),
     /// An informer has been stopped, so nothing more will come.
     #[error("an informer was stopped")]
     Stopped,
@@ -80,19 +80,18 @@ pub enum ReconcileError {
 /// An informer that adds keys to the queue.
 trait Followed: Send + Sync {
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
-    fn follow(&self, queue: Keys) -> Result<Place, AddError>;
+    fn follow(&self, queue: Keys) -> Result<Place, AddHandlerError>;
 }
 
 /// A handler that is there, and leaves when this is dropped.
 struct Place {
-    remove: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
-    ended: BoxFuture<'static, ()>,
+    remove: Box<dyn Fn() + Send + Sync>,
+    removed: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Removing acts at once, and only joining is left undone.
-        drop((self.remove)());
+        (self.remove)();
     }
 }
 
@@ -181,7 +180,7 @@ impl Reconciler {
         for _ in 0..self.concurrency.get() {
             workers.spawn(work(self.queue.clone(), Arc::clone(&reconcile), stop.clone()));
         }
-        let ended = select_all(places.iter_mut().map(|place| &mut place.ended));
+        let ended = select_all(places.iter().map(|place| (place.removed)()));
         let outcome = tokio::select! {
             () = cancel.cancelled() => Ok(()),
             _ = ended => Err(ReconcileError::Stopped),
@@ -189,8 +188,8 @@ impl Reconciler {
         stop.cancel();
         self.queue.shut_down();
         while workers.join_next().await.is_some() {}
-        let removed: Vec<_> = places.iter().map(|place| (place.remove)()).collect();
-        join_all(removed).await;
+        places.iter().for_each(|place| (place.remove)());
+        join_all(places.iter().map(|place| (place.removed)())).await;
         outcome
     }
 }
@@ -282,7 +281,7 @@ type Wanted<K> = dyn Fn(&Event<K>) -> bool + Send + Sync;
 type KeysOf<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
 
 impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
-    fn follow(&self, queue: Keys) -> Result<Place, AddError> {
+    fn follow(&self, queue: Keys) -> Result<Place, AddHandlerError> {
         let (wanted, keys) = (Arc::clone(&self.wanted), Arc::clone(&self.keys));
         let handler = move |event: &Event<K>| {
             if !wanted(event) {
@@ -298,8 +297,14 @@ impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
             keys(event.object(), &mut add);
         };
         let registration = self.informer.add_handler(handler)?;
-        let ended = registration.ended().boxed();
-        Ok(Place { remove: Box::new(move || registration.remove().boxed()), ended })
+        let removed = registration.clone();
+        Ok(Place {
+            remove: Box::new(move || registration.remove()),
+            removed: Box::new(move || {
+                let registration = removed.clone();
+                async move { registration.removed().await }.boxed()
+            }),
+        })
     }
 
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {

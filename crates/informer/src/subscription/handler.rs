@@ -1,17 +1,42 @@
-//! Following an informer with a callback.
+//! Receives the events of an informer with a callback.
 
-use super::{follower::Follower, seat::Seat};
+use super::subscriber::{Receiver, Subscriber};
 use crate::{event::Event, parallel::Cores};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
+use tokio::time::Instant;
 
-/// Hears events, one after the other and in order.
+/// Handles the events of an informer, one after the other.
 ///
-/// A closure `FnMut(&Event<K>)` is one, and [`Async`] makes one of a function that returns a future.
+/// Closures `FnMut(&Event<K>)` implement it, and [`Async`] implements it for functions that return a future.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::{Event, Informer, subscription::EventHandler};
+///
+/// struct Counter {
+///     added: u64,
+/// }
+///
+/// impl EventHandler<Pod> for Counter {
+///     async fn handle(&mut self, event: &Event<Pod>) {
+///         if let Event::Added { .. } = event {
+///             self.added += 1;
+///         }
+///     }
+/// }
+///
+/// fn watch(pods: &Informer<Pod>) -> Result<(), Box<dyn std::error::Error>> {
+///     pods.add_handler(Counter { added: 0 })?;
+///     pods.add_handler(|event: &Event<Pod>| println!("{:?}", event.object().metadata.name))?;
+///     Ok(())
+/// }
+/// ```
 pub trait EventHandler<K>: Send + 'static {
-    /// Takes an event. The next one comes when this is done.
+    /// Handles an event. The next event is delivered when the returned future has completed.
     ///
-    /// Doing nothing for long without awaiting holds up a thread of the runtime, as anywhere.
+    /// Like any future, it should not block the thread. If it panics, the panic is counted and the handler continues with
+    /// the next event after a pause of a second.
     fn handle(&mut self, event: &Event<K>) -> impl Future<Output = ()> + Send;
 }
 
@@ -21,7 +46,21 @@ impl<K: Send + Sync, F: FnMut(&Event<K>) + Send + 'static> EventHandler<K> for F
     }
 }
 
-/// Makes a handler of a function that returns a future: `Async(|event| async move { .. })`.
+/// Makes an [`EventHandler`] of a function that returns a future.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::{Event, Informer, subscription::Async};
+///
+/// async fn notify(event: Event<Pod>) {
+///     println!("{:?}", event.object().metadata.name);
+/// }
+///
+/// fn watch(pods: &Informer<Pod>) -> Result<(), Box<dyn std::error::Error>> {
+///     pods.add_handler(Async(notify))?;
+///     Ok(())
+/// }
+/// ```
 pub struct Async<F>(pub F);
 
 impl<K, F, T> EventHandler<K> for Async<F>
@@ -41,45 +80,81 @@ impl<F> fmt::Debug for Async<F> {
     }
 }
 
-/// How long a handler that panicked is left in peace: it may panic at every event.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Why a handler was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddHandlerError {
+    /// The informer has been stopped.
+    #[error("cannot add a handler: the informer was stopped")]
+    Stopped,
+    /// The caller is not within a tokio runtime, in which the handler could run.
+    #[error("cannot add a handler: not within a tokio runtime")]
+    NoRuntime,
+}
 
-/// Tells a handler everything until it is removed or the informer is stopped.
-pub(super) async fn drive<K: Send + Sync + 'static>(
-    mut follower: Follower<K>,
+/// How long a handler that panicked is paused, since it may panic at every event.
+const PANIC_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long, and for how many chunks, a handler with a backlog runs before it yields to other tasks.
+const MAX_RUN: Duration = Duration::from_micros(500);
+const MAX_RUN_CHUNKS: usize = 16;
+
+/// How many events are delivered between two updates of the depth.
+const DEPTH_INTERVAL: usize = 32;
+
+/// Delivers all events to a handler until it is removed or the informer is stopped.
+pub(super) async fn run<K: Send + Sync + 'static>(
+    mut receiver: Receiver<K>,
     mut handler: impl EventHandler<K>,
 ) {
-    let mut looks = false;
-    while let Some(chunk) = follower.next().await {
-        let unseen = chunk.events().iter().map(Event::object).find(|object| object.is_closed());
-        if looks && unseen.is_some() {
+    let mut reads_objects = false;
+    let mut run_start = Instant::now();
+    let mut run_chunks = 0;
+    loop {
+        let chunk = match receiver.next_chunk() {
+            Some(chunk) => chunk,
+            None => {
+                let Some(chunk) = receiver.wait_for_chunk().await else { return };
+                run_start = Instant::now();
+                run_chunks = 0;
+                chunk
+            }
+        };
+        let undecoded = chunk.events().iter().map(Event::object).find(|object| object.is_closed());
+        if reads_objects && undecoded.is_some() {
             decode_ahead(chunk.events());
         }
-        let mut told = 0;
-        while told < chunk.events().len() && !follower.seat.has_left() {
-            // Caught around a run of events rather than each: what panicked is passed over, and the run goes on behind it.
-            let run = tell(&follower.seat, &mut handler, chunk.events(), &mut told);
-            if AssertUnwindSafe(run).catch_unwind().await.is_err() {
-                follower.seat.panicked();
-                tracing::error!(
-                    handler = follower.seat.name,
-                    "handler panicked; it goes on with the next event"
-                );
-                follower.seat.pause(PAUSE).await;
+        let mut delivered = 0;
+        while delivered < chunk.events().len() && !receiver.is_closed() {
+            // Panics are caught around many events rather than each; the loop continues behind the one that panicked.
+            let delivery = deliver(&receiver, &mut handler, chunk.events(), &mut delivered);
+            if AssertUnwindSafe(delivery).catch_unwind().await.is_err() {
+                receiver.count_panic();
+                let handler = &receiver.config.name;
+                tracing::error!(handler, "handler panicked; continuing with the next event");
+                let closed = receiver.wait_until(Subscriber::is_closed);
+                let _ = tokio::time::timeout(PANIC_PAUSE, closed).await;
             }
         }
-        if follower.seat.has_left() {
+        if receiver.is_closed() {
             return;
         }
-        looks = unseen.map_or(looks, |unseen| !unseen.is_closed());
-        follower.handled(&chunk);
-        // A backlog must not keep the thread from others.
-        tokio::task::yield_now().await;
+        if let Some(undecoded) = undecoded {
+            reads_objects = !undecoded.is_closed();
+        }
+        let now = Instant::now();
+        receiver.handled_chunk(&chunk, now);
+        run_chunks += 1;
+        if run_chunks == MAX_RUN_CHUNKS || now - run_start >= MAX_RUN {
+            tokio::task::yield_now().await;
+            run_chunks = 0;
+            run_start = Instant::now();
+        }
     }
 }
 
-/// Decodes the second half of what a handler is about to look at, while it looks at the first: one that looks at what is kept
-/// in the small does little else than to wait for that.
+/// Decodes the second half of the objects in parallel, while the handler reads the first half: a handler that reads compressed
+/// objects mostly waits for decoding.
 fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
     let half = &events[events.len() / 2..];
     let objects: Vec<_> =
@@ -87,28 +162,30 @@ fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
     if !objects.is_empty()
         && let Some(helper) = Cores::of_machine().helper()
     {
-        // Nobody waits for it but who wants an object that it is at.
+        // Not joined: a handler that needs an object waits for that object alone.
         drop(helper.run(move || objects.iter().for_each(|object| drop(object.arc()))));
     }
 }
 
-/// So often is it noted how many events are left.
-const NOTE: usize = 32;
-
-/// Tells the events from number `told` on, and counts them there.
-async fn tell<K>(seat: &Seat<K>, handler: &mut impl EventHandler<K>, events: &[Event<K>], told: &mut usize) {
-    let begin = *told;
-    for (number, event) in events.iter().enumerate().skip(begin) {
-        if seat.has_left() {
+/// Delivers the events from index `delivered` on, which counts them.
+async fn deliver<K>(
+    subscriber: &Subscriber<K>,
+    handler: &mut impl EventHandler<K>,
+    events: &[Event<K>],
+    delivered: &mut usize,
+) {
+    let filter = &subscriber.config.filter;
+    for (index, event) in events.iter().enumerate().skip(*delivered) {
+        if subscriber.is_closed() {
             return;
         }
-        *told = number + 1;
-        if number % NOTE == 0 || number + 1 == events.len() {
-            seat.holds(events.len() - number - 1);
+        *delivered = index + 1;
+        if index % DEPTH_INTERVAL == 0 || *delivered == events.len() {
+            subscriber.set_undelivered(events.len() - *delivered);
         }
-        if seat.filter.is_none() {
+        if filter.is_none() {
             handler.handle(event).await;
-        } else if let Some(event) = seat.filter.view(event) {
+        } else if let Some(event) = filter.apply(event) {
             handler.handle(&event).await;
         }
     }

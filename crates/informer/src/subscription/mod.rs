@@ -1,31 +1,28 @@
-//! Following a cache: what there is, then every change, each follower at its own pace.
+//! Delivers the changes of a cache to subscribers: the initial list, then every change, each at its own pace.
 //!
-//! What happens is written once, to a log that all followers read; an event costs the same whoever listens. A follower
-//! that falls behind says by its [`Policy`] what is to be done about it, and none can hold up another, except where it
-//! says that it wants to.
+//! Each event is written once, to a log that all subscribers read, so its cost does not depend on the number of subscribers.
+//! The [`Policy`] of a subscriber decides what happens when it falls behind. A slow subscriber does not affect the cache or
+//! other subscribers, unless its policy is [`Policy::Block`].
 
-mod log;
-mod fold;
 mod policy;
 mod options;
-mod reader;
 pub mod metrics;
-mod seat;
-mod tidings;
-mod hub;
-mod follower;
+mod event_log;
+mod event_batch;
+mod coalesce;
+mod reader;
+mod subscriber;
+mod broadcaster;
 mod registration;
 mod stream;
 mod handler;
-mod attach;
 
 #[cfg(test)]
 mod tests;
 
-pub use attach::AddError;
-pub use handler::{Async, EventHandler};
-pub(crate) use hub::Hub;
-pub use options::{Replay, Subscribe};
+pub(crate) use broadcaster::Broadcaster;
+pub use handler::{AddHandlerError, Async, EventHandler};
+pub use options::{Replay, SubscribeOptions};
 pub use policy::Policy;
 pub use registration::Registration;
 pub use stream::Subscription;

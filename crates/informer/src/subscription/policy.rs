@@ -1,48 +1,69 @@
-//! What happens when a follower falls behind.
+//! What happens when a subscriber falls behind.
 
 use std::num::NonZeroUsize;
 
-/// What happens when a follower falls behind.
+/// What happens when a subscriber falls behind.
 ///
-/// Whichever it is, other followers and readers of the cache notice nothing, but for `Block`, which is there to make
-/// everyone wait.
+/// `Unbounded` and `Block` always deliver every event in watch order. `Coalesce` does too until the subscriber falls behind,
+/// then folds per key for that subscriber only.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::subscription::{Policy, SubscribeOptions};
+///
+/// // Deliver every event; the informer pauses while this subscriber is 1,000 events behind.
+/// let options = SubscribeOptions::<Pod>::new().policy(Policy::block(1000));
+/// assert_eq!(Policy::default(), Policy::coalesce(4096));
+/// # drop(options);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// It is told every event, however far behind it is. Memory grows with the distance.
+    /// Delivers every event, no matter how far the subscriber is behind. Memory grows with the backlog.
     Unbounded,
-    /// Once it is this many events behind, the informer waits for it, and with it the cache and every other follower.
-    /// The server's watch stays open meanwhile. A handler that waits for the cache to move on must not ask for this.
+    /// Delivers every event. Once the subscriber is this many events behind, the informer waits for it: the cache and all
+    /// other subscribers wait too, while the watch connection stays open.
+    ///
+    /// A handler that waits for the cache to change must not use this policy: it would wait for itself.
     Block(NonZeroUsize),
-    /// It is told every event while it keeps up. Once it is this many events behind, what it has not been told is folded:
-    /// it is told the latest state of each key, and of every deletion of something it knew. Memory is bounded by the
-    /// number of keys: of each, what is held for it is the state it knew, the last one before a deletion, and the latest,
-    /// which the cache has anyway.
+    /// Delivers every event until the subscriber is this many events behind. Then its backlog is folded per key: it
+    /// receives the latest state of each object and the deletion of every object it had received.
+    ///
+    /// Memory is bounded by the number of keys: for each key at most the state that the subscriber knows, the last state
+    /// before a deletion, and the latest state, which is shared with the cache.
     Coalesce(NonZeroUsize),
 }
 
 impl Policy {
-    /// Waits for the follower once it is `events` behind; zero counts as one.
+    /// Returns [`Policy::Block`] with a maximum backlog of `events`; zero counts as one.
     #[must_use]
     pub fn block(events: usize) -> Self {
         Self::Block(NonZeroUsize::new(events).unwrap_or(NonZeroUsize::MIN))
     }
 
-    /// Folds what the follower has not been told once it is `events` behind; zero counts as one.
+    /// Returns [`Policy::Coalesce`] with a maximum backlog of `events`; zero counts as one.
     #[must_use]
     pub fn coalesce(events: usize) -> Self {
         Self::Coalesce(NonZeroUsize::new(events).unwrap_or(NonZeroUsize::MIN))
     }
 
-    /// Up to how many events the follower may be behind before something is done about it.
-    pub(super) fn limit(self) -> u64 {
+    /// Returns the limit if the backlog blocks the informer.
+    pub(super) fn block_limit(self) -> Option<u64> {
         match self {
-            Self::Unbounded => u64::MAX,
-            Self::Block(events) | Self::Coalesce(events) => events.get() as u64,
+            Self::Block(events) => Some(events.get() as u64),
+            Self::Unbounded | Self::Coalesce(_) => None,
+        }
+    }
+
+    /// Returns the limit if the backlog is coalesced.
+    pub(super) fn coalesce_limit(self) -> Option<u64> {
+        match self {
+            Self::Coalesce(events) => Some(events.get() as u64),
+            Self::Unbounded | Self::Block(_) => None,
         }
     }
 }
 
-/// Every event to those who keep up, and bounded memory for those who do not.
+/// Coalesces beyond 4,096 events.
 impl Default for Policy {
     fn default() -> Self {
         Self::coalesce(4096)

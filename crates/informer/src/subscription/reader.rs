@@ -1,8 +1,8 @@
-//! What a follower has not been told yet, in the order in which it will be.
+//! Reads the events of one subscriber in order: the initial state, then coalesced events, then the log.
 
 use super::{
-    fold::{Folded, Since},
-    log::{Cursor, Log, Part, Reading, Stretch},
+    coalesce::{CoalescedEvents, Oldest},
+    event_log::{Cursor, EventRange, LogEntry},
 };
 use crate::{
     cache::{Entry, Snapshot},
@@ -12,179 +12,191 @@ use kube_core::Resource;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Where a follower stands:  what was there when it came, then what was folded while it was behind, then the log.
+/// The events that a subscriber has not received yet.
 pub(super) struct Reader<K> {
-    number: u64,
-    wants_again: bool,
-    told: Option<Telling<K>>,
-    /// What had changed when it came.
-    missed: std::vec::IntoIter<Event<K>>,
-    folded: Folded<K>,
+    subscriber: u64,
+    includes_resyncs: bool,
+    /// The differences that a subscriber receives instead of the initial state.
+    differences: std::vec::IntoIter<Event<K>>,
+    replay: Option<StateReplay<K>>,
+    coalesced: CoalescedEvents<K>,
     cursor: Cursor<K>,
 }
 
-/// A state that is told object by object.
-struct Telling<K> {
-    rest: Rest<K>,
-    why: Why,
-    /// Where the log was then.
-    position: u64,
-}
-
-enum Rest<K> {
-    /// All of it. It is taken apart by the follower in its own time, not by whoever lets it in.
-    Whole(Arc<Snapshot<K>>),
-    /// All of it, in the order of a list.
-    Listed(Arc<Part<K>>),
-    Part(std::vec::IntoIter<Arc<Entry<K>>>),
-}
-
-/// What is told first to one who comes.
-pub(super) enum Welcome<K> {
-    /// All there is.
+/// What a new subscriber receives first.
+pub(super) enum InitialState<K> {
+    /// Every object.
     All(Arc<Snapshot<K>>),
-    /// What has changed between two states.
+    /// The differences between two states.
     Differences { before: Arc<Snapshot<K>>, now: Arc<Snapshot<K>> },
 }
 
+/// A state of the cache that is delivered object by object.
+struct StateReplay<K> {
+    source: ReplaySource<K>,
+    reason: ReplayReason,
+    /// The log position of that state.
+    position: u64,
+}
+
+enum ReplaySource<K> {
+    /// A snapshot that is split into entries by the subscriber when it reads, not by the caller that creates the replay.
+    Snapshot(Arc<Snapshot<K>>),
+    Entries(std::vec::IntoIter<Arc<Entry<K>>>),
+    /// An initial list, which is shared by all subscribers, from index `next` on.
+    List {
+        entry: Arc<LogEntry<K>>,
+        next: usize,
+    },
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Why {
-    Joined,
+enum ReplayReason {
+    Initial,
     Resync,
 }
 
-/// Some events, and where the follower stands once it has handled them.
+/// Events to deliver, and the position of the subscriber once it has handled them.
 pub(super) struct Chunk<K> {
-    events: Events<K>,
-    pub(super) reached: Reached,
+    events: ChunkEvents<K>,
+    pub(super) position: ReadPosition,
 }
 
-/// How far a follower has come.
+enum ChunkEvents<K> {
+    Shared(EventRange<K>),
+    Owned(Vec<Event<K>>),
+}
+
+/// How far a subscriber has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reached {
-    pub(super) position: u64,
-    /// Whether what was there when it came is still being told.
-    pub(super) is_joining: bool,
+pub(super) struct ReadPosition {
+    /// Everything in the log before this position has been read.
+    pub(super) log: u64,
+    /// Whether the initial state has been read completely.
+    pub(super) has_initial_state: bool,
 }
 
-enum Events<K> {
-    Shared(Stretch<K>),
-    Own(Vec<Event<K>>),
-}
+/// The maximum number of events in a chunk.
+pub(super) const MAX_CHUNK: usize = 256;
 
-/// So many events are handed out together at most.
-pub(super) const CHUNK: usize = 256;
-
-/// So many of objects that a look at them leaves decoded.
-const PACKED_CHUNK: usize = 32;
+/// The maximum for compressed objects, which stay decoded in memory once a subscriber has read them.
+const MAX_COMPRESSED_CHUNK: usize = 32;
 
 impl<K> Reader<K> {
-    /// Tells the welcome first, which leads to the state at `cursor`.
-    pub(super) fn new(number: u64, wants_again: bool, welcome: Welcome<K>, cursor: Cursor<K>) -> Self {
-        let (told, missed) = match welcome {
-            Welcome::All(snapshot) => (Telling::of(snapshot, Why::Joined, cursor.position()), Vec::new()),
-            Welcome::Differences { before, now } => (None, differences(&before, &now)),
-        };
-        Self { number, wants_again, told, missed: missed.into_iter(), folded: Folded::default(), cursor }
+    /// Creates a reader of the initial state, which leads to the state at `cursor`, and of the log from `cursor` on.
+    pub(super) fn new(
+        subscriber: u64,
+        includes_resyncs: bool,
+        initial: InitialState<K>,
+        cursor: Cursor<K>,
+    ) -> Self {
+        let mut differences = Vec::new();
+        let mut replay = None;
+        match initial {
+            InitialState::All(snapshot) => {
+                replay = StateReplay::new(snapshot, ReplayReason::Initial, cursor.position());
+            }
+            InitialState::Differences { before, now } => differences = diff(&before, &now),
+        }
+        let differences = differences.into_iter();
+        Self {
+            subscriber,
+            includes_resyncs,
+            differences,
+            replay,
+            coalesced: CoalescedEvents::default(),
+            cursor,
+        }
     }
 
-    /// How far it has come, if all that it handed out has been handled.
-    pub(super) fn reached(&self) -> Reached {
-        let is_joining =
-            self.missed.len() > 0 || self.told.as_ref().is_some_and(|telling| telling.why == Why::Joined);
-        let position = match (&self.told, self.folded.since()) {
-            (Some(telling), _) => telling.position,
-            (None, Some(since)) => since.position,
+    /// Creates a reader that never returns an event.
+    pub(super) fn detached() -> Self {
+        Self {
+            subscriber: 0,
+            includes_resyncs: false,
+            differences: Vec::new().into_iter(),
+            replay: None,
+            coalesced: CoalescedEvents::default(),
+            cursor: Cursor::detached(),
+        }
+    }
+
+    /// Returns how far the reader has come.
+    pub(super) fn position(&self) -> ReadPosition {
+        let is_initial = self.replay.as_ref().is_some_and(|replay| replay.reason == ReplayReason::Initial);
+        let log = match (&self.replay, self.coalesced.oldest()) {
+            (Some(replay), _) => replay.position,
+            (None, Some(oldest)) => oldest.position,
             (None, None) => self.cursor.position(),
         };
-        Reached { position, is_joining }
+        ReadPosition { log, has_initial_state: self.differences.len() == 0 && !is_initial }
     }
 
-    /// How many events are waiting, with the log written up to `end`.
+    /// Returns the number of unread events, with the log written up to `end`.
     pub(super) fn depth(&self, end: u64) -> u64 {
-        let told = self.told.as_ref().map_or(0, |telling| match &telling.rest {
-            Rest::Whole(snapshot) => snapshot.len(),
-            Rest::Listed(part) => part.initial().len(),
-            Rest::Part(rest) => rest.len(),
-        });
-        // It stands in the log as one.
-        let initial = self.cursor.initial().saturating_sub(1);
-        (told + self.missed.len() + self.folded.len() + initial) as u64
-            + end.saturating_sub(self.cursor.position())
+        let replay = self.replay.as_ref().map_or(0, StateReplay::len);
+        // An initial list has length one in the log.
+        let list = self.cursor.peek().map_or(0, |entry| entry.initial_list().len().saturating_sub(1));
+        let unread = self.differences.len() + replay + self.coalesced.len() + list;
+        unread as u64 + end.saturating_sub(self.cursor.position())
     }
 
-    /// When the oldest change that it has not handed out arrived.
+    /// Returns when the oldest unread change was received.
     pub(super) fn oldest(&self) -> Option<Instant> {
-        self.folded.since().map(|since| since.received).or_else(|| self.cursor.received())
+        self.coalesced.oldest().map(|oldest| oldest.received).or_else(|| self.cursor.received())
     }
 
-    /// Lets go of everything: nobody reads any longer.
-    pub(super) fn end(&mut self) {
-        (self.told, self.folded, self.cursor) = (None, Folded::default(), Log::nowhere());
-        self.missed = Vec::new().into_iter();
+    /// Reads the next events; `None` if there are none.
+    pub(super) fn next_chunk(&mut self) -> Option<Chunk<K>> {
+        let events = self
+            .read_differences()
+            .or_else(|| self.read_replay())
+            .or_else(|| self.read_coalesced())
+            .or_else(|| self.read_log())?;
+        Some(Chunk { events, position: self.position() })
     }
 
-    /// Takes the next events; nothing if there are none yet.
-    pub(super) fn take(&mut self) -> Option<Chunk<K>> {
-        let events =
-            self.catch_up().or_else(|| self.tell()).or_else(|| self.unfold()).or_else(|| self.read())?;
-        Some(Chunk { events, reached: self.reached() })
+    fn read_differences(&mut self) -> Option<ChunkEvents<K>> {
+        let events: Vec<_> = self.differences.by_ref().take(MAX_COMPRESSED_CHUNK).collect();
+        (!events.is_empty()).then_some(ChunkEvents::Owned(events))
     }
 
-    fn catch_up(&mut self) -> Option<Events<K>> {
-        let events: Vec<_> = self.missed.by_ref().take(PACKED_CHUNK).collect();
-        (!events.is_empty()).then_some(Events::Own(events))
-    }
-
-    fn tell(&mut self) -> Option<Events<K>> {
-        let telling = self.told.as_mut()?;
-        let why = telling.why;
-        let event = |entry: Arc<Entry<K>>| match why {
-            Why::Joined => Event::Added { object: entry.shared(), initial: true },
-            Why::Resync => Event::sync(entry.shared()),
-        };
-        let rest = telling.rest.open();
-        let chunk = rest.as_slice().first().map_or(CHUNK, |entry| match entry.kept().is_packed() {
-            true => PACKED_CHUNK,
-            false => CHUNK,
-        });
-        let events = rest.take(chunk).map(event).collect();
-        if rest.len() == 0 {
-            self.told = None;
+    fn read_replay(&mut self) -> Option<ChunkEvents<K>> {
+        let replay = self.replay.as_mut()?;
+        let events = replay.read();
+        if replay.len() == 0 {
+            self.replay = None;
         }
-        Some(Events::Own(events))
+        Some(ChunkEvents::Owned(events))
     }
 
-    fn unfold(&mut self) -> Option<Events<K>> {
-        let mut events: Vec<_> = self.folded.pop()?.collect();
-        while events.len() < CHUNK
-            && let Some(more) = self.folded.pop()
+    fn read_coalesced(&mut self) -> Option<ChunkEvents<K>> {
+        let mut events: Vec<_> = self.coalesced.pop()?.collect();
+        while events.len() < MAX_CHUNK
+            && let Some(more) = self.coalesced.pop()
         {
             events.extend(more);
         }
-        Some(Events::Own(events))
+        Some(ChunkEvents::Owned(events))
     }
 
-    fn read(&mut self) -> Option<Events<K>> {
+    fn read_log(&mut self) -> Option<ChunkEvents<K>> {
         loop {
-            let position = self.cursor.position();
-            match self.cursor.read(CHUNK) {
-                Reading::End => return None,
-                Reading::Changes(stretch) => return Some(Events::Shared(stretch)),
-                Reading::Again(stretch) if self.wants_again => return Some(Events::Shared(stretch)),
-                Reading::Again(_) => {}
-                Reading::Resync(part) => {
-                    let (snapshot, whom) = part.resync()?;
-                    if whom.contains(&self.number) {
-                        self.told = Telling::of(Arc::clone(snapshot), Why::Resync, position);
-                        if let Some(events) = self.tell() {
-                            return Some(events);
-                        }
+            let range = self.cursor.read(MAX_CHUNK)?;
+            match &*range.entry {
+                LogEntry::Changes(_) => return Some(ChunkEvents::Shared(range)),
+                LogEntry::Resynced(_) if self.includes_resyncs => return Some(ChunkEvents::Shared(range)),
+                LogEntry::Resync { snapshot, subscribers } if subscribers.contains(&self.subscriber) => {
+                    self.replay =
+                        StateReplay::new(Arc::clone(snapshot), ReplayReason::Resync, range.position);
+                    if let Some(events) = self.read_replay() {
+                        return Some(events);
                     }
                 }
-                Reading::Initial(part) => {
-                    self.told = Some(Telling::listed(part, position));
-                    return self.tell();
+                LogEntry::Resynced(_) | LogEntry::Resync { .. } => {}
+                LogEntry::InitialList(_) => {
+                    self.replay = Some(StateReplay::of_list(range.entry, range.position));
+                    return self.read_replay();
                 }
             }
         }
@@ -192,99 +204,130 @@ impl<K> Reader<K> {
 }
 
 impl<K: Resource> Reader<K> {
-    /// Folds all that the log has, so that it can be freed, if that is more than `limit`. It is written up to `end`.
-    pub(super) fn fold_beyond(&mut self, limit: u64, end: u64) {
+    /// Folds the unread part of the log, which is written up to `end`, if it has more than `limit` events.
+    pub(super) fn coalesce_beyond(&mut self, limit: u64, end: u64) {
         if end.saturating_sub(self.cursor.position()) <= limit {
             return;
         }
-        while let Some(received) = self.cursor.received() {
-            let mut since = Since { position: self.cursor.position(), received };
-            match self.cursor.read(usize::MAX) {
-                Reading::End => return,
-                Reading::Again(_) if !self.wants_again => {}
-                Reading::Changes(stretch) | Reading::Again(stretch) => {
-                    for event in stretch.events() {
-                        self.folded.fold(event, since);
-                        since.position += 1;
+        while let Some(range) = self.cursor.read(usize::MAX) {
+            let mut oldest = Oldest { position: range.position, received: range.received };
+            match &*range.entry {
+                LogEntry::Resynced(_) if !self.includes_resyncs => {}
+                LogEntry::Changes(_) | LogEntry::Resynced(_) => {
+                    for event in range.events() {
+                        self.coalesced.fold(event, oldest);
+                        oldest.position += 1;
                     }
                 }
-                Reading::Initial(part) if self.told.is_none() && self.folded.len() == 0 => {
-                    self.told = Some(Telling::listed(part, since.position));
-                }
-                Reading::Initial(part) => {
-                    for entry in part.initial() {
-                        let event = Event::Added { object: entry.shared(), initial: true };
-                        self.folded.fold(&event, since);
+                LogEntry::Resync { snapshot, subscribers } => {
+                    if subscribers.contains(&self.subscriber) {
+                        for entry in snapshot.iter() {
+                            self.coalesced.fold(&Event::sync(entry.shared()), oldest);
+                        }
                     }
                 }
-                Reading::Resync(part) => match part.resync() {
-                    Some((snapshot, whom)) if whom.contains(&self.number) => {
-                        let again = |entry: &Entry<K>| self.folded.fold(&Event::sync(entry.shared()), since);
-                        snapshot.iter().for_each(again);
+                LogEntry::InitialList(_) if self.replay.is_none() && self.coalesced.len() == 0 => {
+                    self.replay = Some(StateReplay::of_list(range.entry, range.position));
+                }
+                LogEntry::InitialList(entries) => {
+                    for entry in entries {
+                        self.coalesced.fold(&ReplayReason::Initial.event(entry), oldest);
                     }
-                    Some(_) | None => {}
-                },
+                }
             }
         }
     }
 }
 
-/// What leads from one state to another.
-fn differences<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
+/// Returns the events that lead from one state to another.
+fn diff<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
     if Arc::ptr_eq(before, now) {
         return Vec::new();
     }
-    let gone = before.iter().filter(|entry| !now.contains(entry.key())).map(|entry| {
+    let deleted = before.iter().filter(|entry| !now.contains(entry.key())).map(|entry| {
         let last_known = entry.shared();
         Event::Deleted { old: last_known.clone(), last_known, observed: false }
     });
-    let come = now.iter().filter_map(|entry| match before.entry(entry.key()) {
-        // An index that was added since makes entries anew, of the same objects.
+    let changed = now.iter().filter_map(|entry| match before.entry(entry.key()) {
+        // Adding an index re-creates the entries of the same objects.
         Some(known) if std::ptr::eq(known, entry) || known.kept().is(&entry.shared()) => None,
         Some(known) => Some(Event::Updated { old: known.shared(), new: entry.shared() }),
         None => Some(Event::Added { object: entry.shared(), initial: false }),
     });
-    gone.chain(come).collect()
+    deleted.chain(changed).collect()
 }
 
-impl<K> Telling<K> {
-    fn of(snapshot: Arc<Snapshot<K>>, why: Why, position: u64) -> Option<Self> {
-        (!snapshot.is_empty()).then(|| Self { rest: Rest::Whole(snapshot), why, position })
-    }
-
-    /// What was there at first, which is something.
-    fn listed(part: Arc<Part<K>>, position: u64) -> Self {
-        Self { rest: Rest::Listed(part), why: Why::Joined, position }
+impl ReplayReason {
+    fn event<K>(self, entry: &Entry<K>) -> Event<K> {
+        match self {
+            Self::Initial => Event::Added { object: entry.shared(), initial: true },
+            Self::Resync => Event::sync(entry.shared()),
+        }
     }
 }
 
-impl<K> Rest<K> {
-    fn open(&mut self) -> &mut std::vec::IntoIter<Arc<Entry<K>>> {
-        match self {
-            Self::Whole(snapshot) => *self = Self::Part(snapshot.shared_entries().into_iter()),
-            Self::Listed(part) => *self = Self::Part(part.initial().to_vec().into_iter()),
-            Self::Part(_) => {}
-        }
-        match self {
-            Self::Part(rest) => rest,
-            Self::Whole(_) | Self::Listed(_) => unreachable!("it was opened just before"),
+impl<K> StateReplay<K> {
+    /// Creates a replay of a snapshot; `None` if it is empty.
+    fn new(snapshot: Arc<Snapshot<K>>, reason: ReplayReason, position: u64) -> Option<Self> {
+        (!snapshot.is_empty()).then(|| Self { source: ReplaySource::Snapshot(snapshot), reason, position })
+    }
+
+    /// Creates a replay of an initial list.
+    fn of_list(entry: Arc<LogEntry<K>>, position: u64) -> Self {
+        let source = ReplaySource::List { entry, next: 0 };
+        Self { source, reason: ReplayReason::Initial, position }
+    }
+
+    /// Returns the number of objects left.
+    fn len(&self) -> usize {
+        match &self.source {
+            ReplaySource::Snapshot(snapshot) => snapshot.len(),
+            ReplaySource::Entries(entries) => entries.len(),
+            ReplaySource::List { entry, next } => entry.initial_list().len() - next,
         }
     }
+
+    /// Reads the events of the next objects.
+    fn read(&mut self) -> Vec<Event<K>> {
+        if let ReplaySource::Snapshot(snapshot) = &self.source {
+            self.source = ReplaySource::Entries(snapshot.shared_entries().into_iter());
+        }
+        let reason = self.reason;
+        match &mut self.source {
+            ReplaySource::Snapshot(_) => Vec::new(),
+            ReplaySource::Entries(entries) => {
+                let chunk = chunk_len(entries.as_slice());
+                entries.take(chunk).map(|entry| reason.event(&entry)).collect()
+            }
+            ReplaySource::List { entry, next } => {
+                let unread = &entry.initial_list()[*next..];
+                let chunk = &unread[..chunk_len(unread)];
+                *next += chunk.len();
+                chunk.iter().map(|entry| reason.event(entry)).collect()
+            }
+        }
+    }
+}
+
+/// Returns the length of the next chunk of these entries.
+fn chunk_len<K>(entries: &[Arc<Entry<K>>]) -> usize {
+    let is_compressed = entries.first().is_some_and(|entry| entry.kept().is_packed());
+    entries.len().min(if is_compressed { MAX_COMPRESSED_CHUNK } else { MAX_CHUNK })
 }
 
 impl<K> Chunk<K> {
     pub(super) fn events(&self) -> &[Event<K>] {
         match &self.events {
-            Events::Shared(stretch) => stretch.events(),
-            Events::Own(events) => events,
+            ChunkEvents::Shared(range) => range.events(),
+            ChunkEvents::Owned(events) => events,
         }
     }
 
-    /// When the server's word arrived; not for what is told on demand.
+    /// Returns when the events were received; `None` for replayed and coalesced events.
     pub(super) fn received(&self) -> Option<Instant> {
         match &self.events {
-            Events::Shared(stretch) => Some(stretch.received),
-            Events::Own(_) => None,
+            ChunkEvents::Shared(range) => Some(range.received),
+            ChunkEvents::Owned(_) => None,
         }
     }
 }

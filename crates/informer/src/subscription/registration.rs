@@ -1,130 +1,96 @@
-//! A follower's place in an informer.
+//! The handle of a subscriber.
 
-use super::{
-    hub::Hub,
-    seat::{Ending, Seat},
-};
+use super::subscriber::Subscriber;
 use std::{fmt, sync::Arc};
 
-/// A follower's place: whether it has synced, how far it is behind, and how to remove it.
+/// The handle of a subscriber: whether it has synced, how far it is behind, and how to remove it.
 ///
-/// Dropping this changes nothing: a handler goes on until it is removed or the informer is stopped.
+/// Dropping it has no effect: a handler runs until it is removed or the informer is stopped.
 pub struct Registration<K> {
-    hub: Arc<Hub<K>>,
-    /// Nothing where the informer had been stopped before.
-    seat: Option<Arc<Seat<K>>>,
+    subscriber: Arc<Subscriber<K>>,
 }
 
 impl<K> Registration<K> {
-    pub(super) fn new(hub: Arc<Hub<K>>, seat: Option<Arc<Seat<K>>>) -> Self {
-        Self { hub, seat }
+    pub(super) fn new(subscriber: Arc<Subscriber<K>>) -> Self {
+        Self { subscriber }
     }
 
-    /// Its name.
+    /// Returns the name of the subscriber: the given name, or the type name of a handler.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.seat.as_ref().map_or("", |seat| &seat.name)
+        &self.subscriber.config.name
     }
 
-    /// Whether it has handled everything that was there when the informer had synced.
+    /// Returns whether the subscriber has handled everything that was in the cache when the informer had synced.
     ///
-    /// An event at which a handler panicked counts as handled.
+    /// An event whose handler panicked counts as handled.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| self.hub.has_synced(seat))
+        self.subscriber.broadcaster.has_synced(&self.subscriber)
     }
 
-    /// How many events it has not been told.
+    /// Returns the number of events that have not been delivered yet.
     #[must_use]
     pub fn depth(&self) -> u64 {
-        self.seat.as_ref().map_or(0, |seat| self.hub.depth(seat))
+        // Without the broadcaster's lock, which is held while a whole list is applied.
+        self.subscriber.depth(self.subscriber.broadcaster.log_end())
     }
 
-    /// How often its handler panicked.
+    /// Returns how often the handler has panicked.
     #[must_use]
     pub fn panics(&self) -> u64 {
-        self.seat.as_ref().map_or(0, |seat| seat.panics())
+        self.subscriber.panics()
     }
 
-    /// Whether it is told nothing any longer: removed, dropped, or its informer stopped and all there was is read.
+    /// Returns whether no more events are delivered: it was removed, its stream was dropped, or the informer was stopped and
+    /// a stream has returned all events.
     #[must_use]
-    pub fn has_left(&self) -> bool {
-        self.seat.as_ref().is_none_or(|seat| seat.has_left())
+    pub fn is_closed(&self) -> bool {
+        self.subscriber.is_closed()
     }
 
-    /// Removes it: it is told nothing more, from now on. Await what this returns to wait until its handler has
-    /// finished with the event it is at. Removing what is removed changes nothing.
+    /// Removes the subscriber: no more events are delivered, except the one that its handler is handling. Removing it again
+    /// has no effect.
     ///
-    /// Within the handler itself, and for a stream, there is nothing to wait for, and this does not.
-    pub fn remove(&self) -> impl Future<Output = ()> + Send + 'static + use<K> {
-        let finished = self.seat.as_ref().map(|seat| {
-            self.hub.leave(seat);
-            let is_own = tokio::task::try_id().is_some_and(|id| seat.task.get() == Some(&id));
-            (!is_own && seat.ending == Ending::Leaves).then(|| seat.finished.clone())
-        });
-        async move {
-            if let Some(finished) = finished.flatten() {
-                finished.cancelled().await;
-            }
+    /// Use [`removed`](Self::removed) to wait for that handler.
+    pub fn remove(&self) {
+        self.subscriber.broadcaster.remove(&self.subscriber);
+    }
+
+    /// Waits until the subscriber is closed ([`is_closed`](Self::is_closed)) and its handler has returned.
+    ///
+    /// Called from within the handler itself, this returns at once, since the handler cannot wait for itself.
+    pub async fn removed(&self) {
+        let current_task = tokio::task::try_id();
+        if current_task.is_none() || current_task.as_ref() != self.subscriber.task.get() {
+            self.subscriber.done.cancelled().await;
         }
     }
 
-    /// Waits until it has handled all that is in the cache by now, or has left.
-    pub fn caught_up(&self) -> impl Future<Output = ()> + Send + 'static + use<K>
-    where
-        K: Send + Sync + 'static,
-    {
-        let (target, seat) = (self.hub.told(), self.seat.clone());
-        async move {
-            let Some(seat) = seat else { return };
-            loop {
-                let mut moved = std::pin::pin!(seat.moved());
-                moved.as_mut().enable();
-                if seat.has_left() || seat.handled().is_some_and(|handled| handled >= target) {
-                    return;
-                }
-                moved.await;
-            }
-        }
+    /// Waits until the subscriber has handled all events that were published before this call, or is closed.
+    pub async fn caught_up(&self) {
+        let target = self.subscriber.broadcaster.log_end();
+        let has_caught_up = |subscriber: &Subscriber<K>| {
+            subscriber.is_closed() || subscriber.handled().is_some_and(|handled| handled >= target)
+        };
+        self.subscriber.wait_until(has_caught_up).await;
     }
 
-    /// Waits until nothing of it runs any longer: it was removed, or its informer stopped.
-    pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static + use<K> {
-        let finished = self.seat.as_ref().map(|seat| seat.finished.clone());
-        async move {
-            if let Some(finished) = finished {
-                finished.cancelled().await;
-            }
-        }
-    }
-
-    /// Waits until it has [synced](Self::has_synced), or has left.
-    pub(crate) fn settled(&self) -> impl Future<Output = bool> + Send + use<K>
-    where
-        K: Send + Sync + 'static,
-    {
-        let (hub, seat) = (Arc::clone(&self.hub), self.seat.clone());
-        async move {
-            let Some(seat) = seat else { return false };
-            loop {
-                let mut moved = std::pin::pin!(seat.moved());
-                moved.as_mut().enable();
-                let has_ended = seat.has_left() || hub.is_closed();
-                if hub.has_synced(&seat) {
-                    return true;
-                }
-                if has_ended {
-                    return false;
-                }
-                moved.await;
-            }
-        }
+    /// Waits until the subscriber has [synced](Self::has_synced). Returns false if it is closed or the informer stopped
+    /// before that.
+    pub(crate) async fn wait_for_sync(self) -> bool {
+        let subscriber = &self.subscriber;
+        let is_decided = |subscriber: &Subscriber<K>| {
+            self.has_synced() || subscriber.is_closed() || subscriber.broadcaster.is_closed()
+        };
+        subscriber.wait_until(is_decided).await;
+        self.has_synced()
     }
 }
 
 impl<K> Clone for Registration<K> {
     fn clone(&self) -> Self {
-        Self { hub: Arc::clone(&self.hub), seat: self.seat.clone() }
+        Self { subscriber: Arc::clone(&self.subscriber) }
     }
 }
 

@@ -1,82 +1,84 @@
-//! Following an informer as a stream.
+//! Receives the events of an informer as a stream.
 
-use super::{follower::Follower, reader::Chunk, registration::Registration};
+use super::{reader::Chunk, registration::Registration, subscriber::Receiver};
 use crate::event::Event;
 use futures_core::Stream;
 use std::{
     borrow::Cow,
     fmt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
-use tokio::task::coop::poll_proceed;
+use tokio::{task::coop::poll_proceed, time::Instant};
 
-/// The events of an informer: what there is, as [`Event::Added`] with `initial`, then what happens.
+/// A stream of the events of an informer: every object in the cache as [`Event::Added`] with `initial`, then every change.
 ///
-/// It is a [`Stream`], which ends when the informer is stopped. An event counts as handled when the next one is asked for.
-/// Dropping it ends the subscription.
+/// It ends when the informer is stopped. An event counts as handled when the next one is requested. Dropping the subscription
+/// removes it from the informer.
 pub struct Subscription<K> {
-    /// Nothing where the informer had been stopped before.
-    follower: Option<Follower<K>>,
+    /// `None` once the stream has ended.
+    receiver: Option<Receiver<K>>,
     registration: Registration<K>,
     chunk: Option<Chunk<K>>,
-    /// How many events of the chunk have been seen.
-    seen: usize,
+    /// How many events of the chunk have been returned.
+    returned: usize,
 }
 
+/// The maximum number of chunks without a matching event that are skipped in one poll.
+const MAX_SKIPPED_CHUNKS: usize = 16;
+
 impl<K> Subscription<K> {
-    pub(super) fn new(follower: Option<Follower<K>>, registration: Registration<K>) -> Self {
-        Self { follower, registration, chunk: None, seen: 0 }
+    pub(super) fn new(receiver: Receiver<K>) -> Self {
+        let registration = Registration::new(Arc::clone(&receiver.0));
+        Self { receiver: Some(receiver), registration, chunk: None, returned: 0 }
     }
 
-    /// Its place in the informer: whether it has synced, how far it is behind. Outlives the subscription.
+    /// Returns the handle of this subscriber, which outlives the subscription.
     #[must_use]
     pub fn registration(&self) -> &Registration<K> {
         &self.registration
     }
 
-    /// The next event; nothing once the informer is stopped.
+    /// Waits for the next event; `None` once the informer is stopped or this subscriber is removed.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it has lost no event.
+    /// No event is lost if the future is dropped before it completes.
     pub async fn next(&mut self) -> Option<Event<K>> {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event<K>>> {
-        let Some(follower) = &mut self.follower else { return Poll::Ready(None) };
-        // A backlog is there at once, and must not keep the thread from others.
-        let turn = ready!(poll_proceed(context));
-        for _ in 0..CHUNKS {
-            if follower.seat.has_left() {
+        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
+        // A long backlog must not monopolize the thread.
+        let budget = ready!(poll_proceed(context));
+        for _ in 0..MAX_SKIPPED_CHUNKS {
+            if receiver.is_closed() {
                 self.chunk = None;
             }
             if let Some(chunk) = &self.chunk {
-                while let Some(event) = chunk.events().get(self.seen) {
-                    self.seen += 1;
-                    follower.seat.holds(chunk.events().len() - self.seen);
-                    if let Some(event) = follower.seat.filter.view(event) {
-                        turn.made_progress();
+                while let Some(event) = chunk.events().get(self.returned) {
+                    self.returned += 1;
+                    receiver.set_undelivered(chunk.events().len() - self.returned);
+                    if let Some(event) = receiver.config.filter.apply(event) {
+                        budget.made_progress();
                         return Poll::Ready(Some(Cow::into_owned(event)));
                     }
                 }
-                follower.handled(chunk);
+                receiver.handled_chunk(chunk, Instant::now());
             }
-            (self.seen, self.chunk) = (0, None);
-            self.chunk = ready!(follower.poll_next(context));
+            self.chunk = None;
+            self.returned = 0;
+            self.chunk = ready!(receiver.poll_chunk(context));
             if self.chunk.is_none() {
-                self.follower = None;
+                self.receiver = None;
                 return Poll::Ready(None);
             }
         }
-        // None of that was meant for it. Others want the thread too.
         context.waker().wake_by_ref();
         Poll::Pending
     }
 }
-
-/// So many chunks are looked through at a time.
-const CHUNKS: usize = 16;
 
 impl<K> Stream for Subscription<K> {
     type Item = Event<K>;

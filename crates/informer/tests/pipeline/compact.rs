@@ -15,7 +15,7 @@ use kube_informer::{
     Event, Informer, Keep,
     reflector::Strategy,
     source::{Encoding, FromFns, Page, Watch},
-    subscription::{Replay, Subscribe},
+    subscription::{Replay, SubscribeOptions},
     wire::{Key, ResourceVersion},
 };
 use serde::{Deserialize, Deserializer};
@@ -223,7 +223,7 @@ async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_
         decoded();
         let maps = build();
         assert_eq!((maps.len(), decoded()), (40, 0), "{keep:?} {strategy:?}");
-        let mut changes = maps.subscribe_with(Subscribe::new().replay(Replay::Differences));
+        let mut changes = maps.subscribe_with(SubscribeOptions::new().replay(Replay::Differences));
         maps.start();
         maps.synced().await.unwrap();
         assert_eq!((maps.status().counts.replaces, decoded()), (1, 1), "{keep:?} {strategy:?}");
@@ -318,7 +318,8 @@ async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         assert!(seen.len() == 150 && seen.values().all(|times| *times == 1));
         assert_eq!(decoded(), if looks { 150 } else { 0 }, "also by whoever decodes ahead");
-        handled.remove().await;
+        handled.remove();
+        handled.removed().await;
     }
     maps.stop().await;
 }

@@ -6,7 +6,7 @@ use kube_devserver::{Fault, Verb, Versions};
 use kube_informer::{
     Informer, Keep,
     reflector::{self, Config},
-    subscription::{Policy, Subscribe, Subscription},
+    subscription::{Policy, SubscribeOptions, Subscription},
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -100,7 +100,7 @@ async fn live(strategy: reflector::Strategy, keep: Keep, acts: Vec<Act>) {
             Act::Answer(code) => fault(Fault::answer(code).on(Verb::Watch)),
             Act::CutAfter(events) => fault(Fault::cut_after_events(events).on(Verb::Watch)),
             Act::Join(policy) => {
-                let events = maps.subscribe_with(Subscribe::new().policy(policy));
+                let events = maps.subscribe_with(SubscribeOptions::new().policy(policy));
                 crowd.push(One { events, told: Told::default() });
             }
             Act::Leave(who) => {

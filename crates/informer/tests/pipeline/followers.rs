@@ -7,7 +7,7 @@ use kube_devserver::{Fault, Verb};
 use kube_informer::{
     Event, Informer, Keep,
     informer::{Builder, Synced},
-    subscription::{Policy, Subscribe, Subscription},
+    subscription::{Policy, SubscribeOptions, Subscription},
 };
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::{Instant, timeout};
@@ -93,7 +93,7 @@ async fn each_follower_resyncs_in_its_own_time() {
     cluster.create("a").await;
     let maps = begin(&cluster).resync(Duration::from_secs(5)).start().unwrap();
     maps.synced().await.unwrap();
-    let every = |time: Duration| maps.subscribe_with(Subscribe::new().resync(time));
+    let every = |time: Duration| maps.subscribe_with(SubscribeOptions::new().resync(time));
     let until = Duration::from_millis(6_500);
     let (never, second, two, three, default) = tokio::join!(
         resyncs(every(Duration::ZERO), until),
@@ -126,7 +126,7 @@ async fn resyncs_are_counted_from_the_sync_and_wait_for_it() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = begin(&cluster).build().unwrap();
-    let mut events = maps.subscribe_with(Subscribe::new().resync(Duration::from_secs(2)));
+    let mut events = maps.subscribe_with(SubscribeOptions::new().resync(Duration::from_secs(2)));
     assert!(is_quiet(&mut events, Duration::from_secs(60)).await);
     maps.start();
     maps.synced().await.unwrap();
@@ -145,7 +145,7 @@ async fn a_relist_tells_what_changed_and_the_rest_to_those_who_resync() {
     let maps = informer(&cluster);
     maps.synced().await.unwrap();
     let mut plain = maps.subscribe();
-    let mut resyncing = maps.subscribe_with(Subscribe::new().resync(Duration::from_secs(3600)));
+    let mut resyncing = maps.subscribe_with(SubscribeOptions::new().resync(Duration::from_secs(3600)));
     next(&mut plain, 2).await;
     next(&mut resyncing, 2).await;
     let away = [Verb::List, Verb::Watch]
@@ -168,7 +168,7 @@ async fn a_stuck_follower_holds_up_nobody() {
     let cluster = Cluster::new();
     let maps = informer(&cluster);
     maps.synced().await.unwrap();
-    let stuck = maps.subscribe_with(Subscribe::new().named("stuck").policy(Policy::coalesce(10)));
+    let stuck = maps.subscribe_with(SubscribeOptions::new().named("stuck").policy(Policy::coalesce(10)));
     let mut others: Vec<_> = (0..9).map(|_| maps.subscribe()).collect();
     cluster.create("a").await;
     for round in 0..100 {
@@ -190,7 +190,7 @@ async fn one_that_blocks_makes_the_reflector_wait_and_the_watch_survives() {
     let cluster = Cluster::new();
     let maps = informer(&cluster);
     maps.synced().await.unwrap();
-    let mut blocking = maps.subscribe_with(Subscribe::new().policy(Policy::block(5)));
+    let mut blocking = maps.subscribe_with(SubscribeOptions::new().policy(Policy::block(5)));
     let last = 12_000;
     let mut version = String::new();
     for number in 0..last {

@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Event, Informer,
-    subscription::{AddError, Async, EventHandler, Subscribe},
+    subscription::{AddHandlerError, Async, EventHandler, SubscribeOptions},
 };
 use std::{
     sync::{
@@ -72,7 +72,7 @@ async fn closures_futures_and_types_hear_the_same_and_one_may_come_twice() {
     .unwrap();
     let first = maps.add_handler(twice.clone()).unwrap();
     maps.add_handler(twice).unwrap();
-    let last = maps.add_handler_with(named, Subscribe::new().named("last")).unwrap();
+    let last = maps.add_handler_with(named, SubscribeOptions::new().named("last")).unwrap();
     cluster.create("b").await;
     for (notebook, expected) in notebooks.iter().zip([2, 2, 4, 2]) {
         let mut heard = notebook.has(expected).await;
@@ -88,7 +88,7 @@ async fn closures_futures_and_types_hear_the_same_and_one_may_come_twice() {
 
 // R134, R135
 #[tokio::test(start_paused = true)]
-async fn removing_acts_at_once_and_joins_when_awaited() {
+async fn removing_acts_at_once_and_removed_waits_for_the_handler() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster).await;
@@ -107,15 +107,17 @@ async fn removing_acts_at_once_and_joins_when_awaited() {
     };
     let registration = maps.add_handler(handler).unwrap();
     entered.notified().await;
-    let joined = registration.remove();
-    assert_eq!(left.load(Ordering::SeqCst), 0, "it is still at it");
-    let mut joined = Box::pin(joined);
-    assert!(timeout(Duration::from_secs(60), &mut joined).await.is_err(), "it is waited for");
+    registration.remove();
+    assert!(registration.is_closed());
+    assert_eq!(left.load(Ordering::SeqCst), 0, "the handler is still running");
+    let mut removed = Box::pin(registration.removed());
+    assert!(timeout(Duration::from_secs(60), &mut removed).await.is_err(), "it waits for the handler");
     leave.add_permits(10);
-    joined.await;
+    removed.await;
     assert_eq!(left.load(Ordering::SeqCst), 1);
     cluster.create("b").await;
-    registration.remove().await;
+    registration.remove();
+    registration.removed().await;
     assert_eq!(
         (left.load(Ordering::SeqCst), maps.tasks()),
         (1, 2),
@@ -131,11 +133,12 @@ async fn after_the_end_removing_is_fine_and_adding_is_an_error() {
     let notebook = Notebook::default();
     let registration = maps.add_handler(notebook.clone()).unwrap();
     maps.stop().await;
-    registration.remove().await;
-    registration.remove().await;
+    registration.remove();
+    registration.remove();
+    registration.removed().await;
     let error = maps.add_handler(notebook).unwrap_err();
-    assert_eq!(error, AddError::Stopped);
-    assert_eq!(error.to_string(), "handler was not added: the informer has stopped already");
+    assert_eq!(error, AddHandlerError::Stopped);
+    assert_eq!(error.to_string(), "cannot add a handler: the informer was stopped");
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +153,11 @@ async fn a_handler_may_remove_itself() {
             heard.fetch_add(1, Ordering::SeqCst);
             let own: Option<kube_informer::subscription::Registration<ConfigMap>> =
                 own.lock().unwrap().clone();
-            async move { own.unwrap().remove().await }
+            async move {
+                let own = own.unwrap();
+                own.remove();
+                own.removed().await;
+            }
         })
     };
     let registration = maps.add_handler(handler).unwrap();
@@ -159,7 +166,7 @@ async fn a_handler_may_remove_itself() {
     while maps.tasks() > 2 {
         tokio::task::yield_now().await;
     }
-    assert!(registration.has_left());
+    assert!(registration.is_closed());
     assert_eq!(heard.load(Ordering::SeqCst), 1);
 }
 
@@ -213,7 +220,7 @@ async fn so_does_one_that_panics_before_it_begins_and_one_whose_filter_does() {
     let maps = informer(&cluster).await;
     let (hasty, filtered) = (Notebook::default(), Notebook::default());
     let hasty_place = maps.add_handler(Hasty(hasty.clone())).unwrap();
-    let panics = Subscribe::new().filter(|map: &ConfigMap| {
+    let panics = SubscribeOptions::new().filter(|map: &ConfigMap| {
         assert_ne!(map.metadata.name.as_deref(), Some("a"), "of all names");
         true
     });
@@ -224,7 +231,7 @@ async fn so_does_one_that_panics_before_it_begins_and_one_whose_filter_does() {
     filtered_place.caught_up().await;
     assert_eq!((hasty_place.panics(), filtered_place.panics()), (1, 1));
     maps.stop().await;
-    timeout(Duration::from_secs(60), hasty_place.ended()).await.unwrap();
+    timeout(Duration::from_secs(60), hasty_place.removed()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube_devserver::Fault;
-use kube_informer::{Event, Informers, subscription::Subscribe};
+use kube_informer::{Event, Informers, subscription::SubscribeOptions};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -87,7 +87,7 @@ async fn a_type_may_have_a_resync_period_of_its_own() {
     informers.start();
     informers.synced(SOON).await.unwrap();
     let began = Instant::now();
-    let mut events = maps.subscribe_with(Subscribe::new());
+    let mut events = maps.subscribe_with(SubscribeOptions::new());
     while !timeout(SOON, events.next()).await.unwrap().unwrap().is_sync() {}
     assert_eq!(began.elapsed().as_secs(), 4);
     let mut events = metadata.subscribe();

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube_informer::{
     Informer, Keep,
-    subscription::{Replay, Subscribe, Subscription},
+    subscription::{Replay, SubscribeOptions, Subscription},
 };
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ impl Life {
         let maps = maps(cluster).keep(keep).save_to(&folder).build().unwrap();
         let restored = versions(maps.list().iter().map(|map| &**map));
         let known = known.unwrap_or_else(|| restored.clone());
-        let changes = maps.subscribe_with(Subscribe::new().replay(Replay::Differences));
+        let changes = maps.subscribe_with(SubscribeOptions::new().replay(Replay::Differences));
         maps.start();
         Self { folder, maps, changes, told: Told { known, ..Told::default() } }
     }

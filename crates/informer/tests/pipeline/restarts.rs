@@ -9,7 +9,7 @@ use kube_informer::{
     informer::{Builder, Save, StartError, SyncError},
     reflector::Strategy,
     source::{Encoding, FromFns},
-    subscription::{Policy, Replay, Subscribe, Subscription},
+    subscription::{Policy, Replay, SubscribeOptions, Subscription},
 };
 use std::{
     path::{Path, PathBuf},
@@ -92,8 +92,8 @@ async fn told(events: &mut Subscription<ConfigMap>) -> Vec<String> {
     told
 }
 
-fn differences<K>() -> Subscribe<K> {
-    Subscribe::new().replay(Replay::Differences)
+fn differences<K>() -> SubscribeOptions<K> {
+    SubscribeOptions::new().replay(Replay::Differences)
 }
 
 pub(crate) async fn abc() -> Cluster {
@@ -134,7 +134,7 @@ async fn a_restart_tells_only_what_changed() {
         assert!(restored.objects == 3 && restored.age < Duration::from_secs(60) && !restored.is_confirmed);
         assert!(!maps.has_synced() && maps.version().is_some());
         let [mut all, mut changes] =
-            [Subscribe::new(), differences()].map(|asked| maps.subscribe_with(asked));
+            [SubscribeOptions::new(), differences()].map(|asked| maps.subscribe_with(asked));
         maps.start();
         maps.synced().await.unwrap();
         assert!(maps.status().restored.unwrap().is_confirmed);

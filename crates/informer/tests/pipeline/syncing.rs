@@ -72,7 +72,7 @@ async fn one_that_never_ran_leaves_nothing_behind() {
     maps.stop().await;
     assert_eq!(maps.tasks(), 0);
     assert!(waits.await.unwrap_err().is_stopped());
-    assert!(handler.has_left() && !handler.has_synced());
+    assert!(handler.is_closed() && !handler.has_synced());
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +137,7 @@ async fn waiting_for_many_tells_which_are_not_done_and_why() {
 
     let there = cluster.create("a").await.metadata.resource_version.unwrap();
     maps.wait_for(&there.parse().unwrap()).await.unwrap();
-    let lazy = maps.subscribe_with(kube_informer::subscription::Subscribe::new().named("lazy"));
+    let lazy = maps.subscribe_with(kube_informer::subscription::SubscribeOptions::new().named("lazy"));
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     cluster.server.faults().inject(Fault::answer(503).of("nodes"));
     let pods = Informer::<Pod>::new(cluster.server.client()).start().unwrap();

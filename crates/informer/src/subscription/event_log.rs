@@ -1,0 +1,172 @@
+//! A log of events that is written once and read by every subscriber at its own pace.
+
+use crate::{
+    cache::{Entry, Snapshot},
+    event::Event,
+};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+use tokio::time::Instant;
+
+/// One entry of the log.
+pub(super) enum LogEntry<K> {
+    /// Changes of the cache.
+    Changes(Vec<Event<K>>),
+    /// Objects that were received again unchanged, for subscribers that resync.
+    Resynced(Vec<Event<K>>),
+    /// A resync of some subscribers with the state of the cache at this point. Its length is one.
+    Resync { snapshot: Arc<Snapshot<K>>, subscribers: Box<[u64]> },
+    /// The first list of an empty cache, in list order. Its length is one.
+    InitialList(Vec<Arc<Entry<K>>>),
+}
+
+/// The writing end of the log.
+pub(super) struct EventLog<K> {
+    tail: Arc<Slot<K>>,
+    end: u64,
+}
+
+/// A place in the log that is written once. The last slot is empty.
+///
+/// Each cursor holds the slot that it reads next, so a slot is freed when every cursor has passed it.
+struct Slot<K> {
+    written: OnceLock<Written<K>>,
+}
+
+struct Written<K> {
+    /// Shared apart from the slot, so that reading an entry does not keep the slots after it alive.
+    entry: Arc<LogEntry<K>>,
+    received: Instant,
+    next: Arc<Slot<K>>,
+}
+
+/// The position of a subscriber in the log.
+pub(super) struct Cursor<K> {
+    slot: Arc<Slot<K>>,
+    /// How many events of the slot have been read.
+    offset: usize,
+    position: u64,
+}
+
+/// Events of one entry that were read from the log.
+pub(super) struct EventRange<K> {
+    pub(super) entry: Arc<LogEntry<K>>,
+    /// The log position of the first event.
+    pub(super) position: u64,
+    pub(super) received: Instant,
+    range: Range<usize>,
+}
+
+impl<K> LogEntry<K> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Changes(events) | Self::Resynced(events) => events.len(),
+            Self::Resync { .. } | Self::InitialList(_) => 1,
+        }
+    }
+
+    /// Returns the objects if this is an initial list.
+    pub(super) fn initial_list(&self) -> &[Arc<Entry<K>>] {
+        match self {
+            Self::InitialList(entries) => entries,
+            Self::Changes(_) | Self::Resynced(_) | Self::Resync { .. } => &[],
+        }
+    }
+}
+
+impl<K> EventLog<K> {
+    pub(super) fn new() -> Self {
+        Self { tail: Arc::new(Slot::empty()), end: 0 }
+    }
+
+    /// Returns the position behind the last entry.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Appends an entry that is not empty.
+    pub(super) fn append(&mut self, entry: LogEntry<K>, received: Instant) {
+        let next = Arc::new(Slot::empty());
+        self.end += entry.len() as u64;
+        let written = Written { entry: Arc::new(entry), received, next: Arc::clone(&next) };
+        let tail = std::mem::replace(&mut self.tail, next);
+        assert!(tail.written.set(written).is_ok(), "only the log writes slots, each of them once");
+    }
+
+    /// Returns a cursor at the end of the log.
+    pub(super) fn cursor(&self) -> Cursor<K> {
+        Cursor { slot: Arc::clone(&self.tail), offset: 0, position: self.end }
+    }
+}
+
+impl<K> Slot<K> {
+    fn empty() -> Self {
+        Self { written: OnceLock::new() }
+    }
+}
+
+/// Frees a chain of slots in a loop: dropping each slot from within the drop of the previous one could overflow the stack.
+impl<K> Drop for Slot<K> {
+    fn drop(&mut self) {
+        let mut next = self.written.take().map(|written| written.next);
+        while let Some(mut slot) = next.and_then(Arc::into_inner) {
+            next = slot.written.take().map(|written| written.next);
+        }
+    }
+}
+
+impl<K> Cursor<K> {
+    /// Returns a cursor of an empty log to which nothing is written.
+    pub(super) fn detached() -> Self {
+        EventLog::new().cursor()
+    }
+
+    /// Returns the position of the next event to read.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Returns the entry to read next.
+    pub(super) fn peek(&self) -> Option<&LogEntry<K>> {
+        self.slot.written.get().map(|written| &*written.entry)
+    }
+
+    /// Returns when the next entry was received.
+    pub(super) fn received(&self) -> Option<Instant> {
+        self.slot.written.get().map(|written| written.received)
+    }
+
+    /// Reads at most `max` events of one entry and advances behind them; `None` at the end of the log.
+    pub(super) fn read(&mut self, max: usize) -> Option<EventRange<K>> {
+        let written = self.slot.written.get()?;
+        let start = self.offset;
+        let len = written.entry.len();
+        let end = len.min(start.saturating_add(max));
+        let range = EventRange {
+            entry: Arc::clone(&written.entry),
+            position: self.position,
+            received: written.received,
+            range: start..end,
+        };
+        self.position += (end - start) as u64;
+        if end == len {
+            self.slot = Arc::clone(&written.next);
+            self.offset = 0;
+        } else {
+            self.offset = end;
+        }
+        Some(range)
+    }
+}
+
+impl<K> EventRange<K> {
+    /// Returns the events; none for an entry that is not made of events.
+    pub(super) fn events(&self) -> &[Event<K>] {
+        match &*self.entry {
+            LogEntry::Changes(events) | LogEntry::Resynced(events) => &events[self.range.clone()],
+            LogEntry::Resync { .. } | LogEntry::InitialList(_) => &[],
+        }
+    }
+}
