@@ -1,8 +1,6 @@
 //! The index values under which an object stands, and its labels.
 
-#[cfg(feature = "compact")]
 use crate::source::Labels;
-#[cfg(feature = "compact")]
 use kube_informer_wire::Key;
 use std::sync::Arc;
 
@@ -24,14 +22,12 @@ pub(crate) struct Tags {
     pub(crate) tags: Vec<Tag>,
 }
 
-#[cfg(feature = "compact")]
 impl Tags {
     /// As many indexes as no store has: the tags are worked out anew.
     pub(crate) const OF_NONE: usize = 0;
 }
 
 /// Works out the tags of an object, if there are indexes that look at objects, or labels are kept.
-#[cfg(feature = "compact")]
 pub(crate) struct Tagger<K> {
     /// Says whether there are such indexes.
     pub(crate) looks: Box<dyn Fn() -> bool + Send + Sync>,
@@ -40,8 +36,6 @@ pub(crate) struct Tagger<K> {
     pub(crate) labels: Option<Box<OfLabels>>,
 }
 
-#[cfg(feature = "compact")]
 pub(crate) type OfLabels = dyn Fn(Labels<'_>) -> Tags + Send + Sync;
 
-#[cfg(feature = "compact")]
 type Work<K> = dyn Fn(&Key, &K) -> Tags + Send + Sync;

@@ -5,9 +5,8 @@ use super::{
     index::{IndexConflict, IndexFn, Indexes, Panics, calling_back},
     snapshot::Snapshot,
 };
-#[cfg(feature = "compact")]
 use crate::tags::{OfLabels, Tagger, Tags};
-use crate::{labels::LabelKeeper, object::Object, tags::Tag};
+use crate::{labels::CachedLabels, object::Object, tags::Tag};
 use arc_swap::ArcSwap;
 use kube_informer_wire::Key;
 use std::{
@@ -39,7 +38,7 @@ pub(super) struct Draft<'c, K> {
 }
 
 impl<K> Cell<K> {
-    pub(super) fn new(resource: String, indexes: Indexes<K>, labels: Option<LabelKeeper<K>>) -> Self {
+    pub(super) fn new(resource: String, indexes: Indexes<K>, labels: Option<CachedLabels<K>>) -> Self {
         let state = Snapshot { indexes, labels: labels.map(Arc::new), ..Snapshot::default() };
         Self {
             published: ArcSwap::from_pointee(state.clone()),
@@ -126,7 +125,6 @@ fn worked_out<K>(
     Ok(known.objects.iter().map(values).collect())
 }
 
-#[cfg(feature = "compact")]
 impl<K: Send + Sync + 'static> Cell<K> {
     /// What works out the tags of an object before it is written.
     pub(super) fn tagger(self: &Arc<Self>) -> Tagger<K> {

@@ -5,7 +5,7 @@ use super::{
     index::{Indexes, NAMESPACE, UnknownIndex},
     trie::Trie,
 };
-use crate::{labels::LabelKeeper, object::listing::Shown};
+use crate::{labels::CachedLabels, object::listing::Shown};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -19,7 +19,7 @@ pub struct Snapshot<K> {
     pub(super) indexes: Indexes<K>,
     pub(super) version: Option<ResourceVersion>,
     /// Keeps labels of objects that are kept compact, where that was asked for.
-    pub(super) labels: Option<Arc<LabelKeeper<K>>>,
+    pub(super) labels: Option<Arc<CachedLabels<K>>>,
 }
 
 impl<K> Snapshot<K> {
@@ -176,7 +176,7 @@ impl<K: Resource> Snapshot<K> {
         if labels.is_everything() {
             return Some(true);
         }
-        self.labels.as_ref()?.verdict(entry.labels()?, labels)
+        self.labels.as_ref()?.matches(entry.labels()?, labels)
     }
 }
 

@@ -8,9 +8,8 @@ use super::{
     snapshot::Snapshot,
     writer::Writer,
 };
-#[cfg(feature = "compact")]
 use crate::tags::Tagger;
-use crate::{labels::LabelKeeper, object::listing::Shown};
+use crate::{labels::CachedLabels, object::listing::Shown};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
@@ -52,7 +51,7 @@ pub struct Store<K> {
 pub struct Builder<K> {
     resource: String,
     indexes: Indexes<K>,
-    labels: Option<LabelKeeper<K>>,
+    labels: Option<CachedLabels<K>>,
     conflict: Option<IndexConflict>,
 }
 
@@ -117,13 +116,13 @@ impl<K: Resource> Builder<K> {
     /// Keeps the labels of objects that are kept [compact](crate::Keep) beside them, so that [`matching`](Store::matching) decodes
     /// only what matches. Objects of the same labels share them. Of objects that are kept whole, labels are at hand anyway.
     pub fn keep_labels(mut self) -> Self {
-        self.labels = Some(LabelKeeper::new(None));
+        self.labels = Some(CachedLabels::new(None));
         self
     }
 
     /// The same for the labels of these names alone. A selector that asks for others too decodes what those do not rule out.
     pub fn keep_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.labels = Some(LabelKeeper::new(Some(names.into_iter().map(Into::into).collect())));
+        self.labels = Some(CachedLabels::new(Some(names.into_iter().map(Into::into).collect())));
         self
     }
 }
@@ -215,7 +214,6 @@ impl<K> Store<K> {
     }
 
     /// What works out the tags of an object before it is written.
-    #[cfg(feature = "compact")]
     pub(crate) fn tagger(&self) -> Tagger<K>
     where
         K: Send + Sync + 'static,

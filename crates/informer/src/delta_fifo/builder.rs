@@ -1,11 +1,10 @@
 //! What can be said of a queue before there is one.
 
 use super::{fifo::DeltaFifo, rejected::Rejected, transform::Gate};
-#[cfg(feature = "compact")]
 use crate::tags::Tagger;
-#[cfg(feature = "saved")]
-use crate::{codec::Unpacker, source::Decoder};
 use crate::{object::Keep, object::listing::Shown, source::BoxError};
+#[cfg(feature = "saved")]
+use crate::{object::encoded::Restorer, source::Decoder};
 use kube_informer_wire::{Identity, Key};
 use std::num::NonZeroUsize;
 
@@ -50,7 +49,6 @@ impl<K> Builder<K> {
     }
 
     /// Finds with this the index values of objects that are not kept decoded, when they come.
-    #[cfg(feature = "compact")]
     pub(crate) fn tag_with(mut self, tagger: Tagger<K>) -> Self {
         self.gate.tag_with(tagger);
         self
@@ -77,8 +75,8 @@ impl<K> Builder<K> {
 
     /// What takes in objects that were queued, and packed, in an earlier life.
     #[cfg(feature = "saved")]
-    pub(crate) fn unpacker(&self, decoder: Decoder<K>) -> Option<Unpacker<K>> {
-        self.gate.unpacker(decoder)
+    pub(crate) fn restorer(&self, decoder: Decoder<K>) -> Option<Restorer<K>> {
+        self.gate.restorer(decoder)
     }
 
     /// Hears of every object that is left out. The default is a warning in the log.

@@ -13,7 +13,6 @@ mod process_loop;
 #[cfg(test)]
 mod apply_tests;
 #[cfg(test)]
-#[cfg(feature = "compact")]
 mod compressed_tests;
 #[cfg(test)]
 mod tests;

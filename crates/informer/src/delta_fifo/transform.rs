@@ -2,18 +2,19 @@
 
 use super::rejected::Rejected;
 #[cfg(feature = "saved")]
-use crate::{codec::Unpacker, source::Decoder};
-#[cfg(feature = "compact")]
-use crate::{
-    codec::{Loose, Packed, Packer},
-    source::{Labels, See},
-    tags::{Tagger, Tags},
-};
+use crate::{object::encoded::Restorer, source::Decoder};
 use crate::{
     object::listing::{Listing, Shown},
-    object::{Keep, Object},
+    object::{
+        Keep, Object,
+        encoded::{EncodeInput, EncodedObject, Encoder},
+    },
     reflector::{Collected, LeftOut},
     source::{BoxError, Item, Wanted},
+};
+use crate::{
+    source::{Labels, See},
+    tags::{Tagger, Tags},
 };
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key};
@@ -30,9 +31,7 @@ use std::{
 pub(super) struct Gate<K> {
     reuse: Option<Reuse<K>>,
     transform: Option<Transform<K>>,
-    #[cfg(feature = "compact")]
-    packer: Option<Packer<K>>,
-    #[cfg(feature = "compact")]
+    packer: Option<Encoder<K>>,
     tagger: Option<Arc<Tagger<K>>>,
     report: Arc<dyn Fn(Rejected) + Send + Sync>,
     rejected: AtomicU64,
@@ -55,12 +54,10 @@ enum Prepared<K> {
     /// It stays as it is.
     As(Object<K>),
     /// It is to be packed.
-    #[cfg(feature = "compact")]
-    Loose(Loose<K>, Extras<K>),
+    Loose(EncodeInput<K>, Extras<K>),
 }
 
 /// What there is beside an object that is packed.
-#[cfg(feature = "compact")]
 enum Extras<K> {
     None,
     /// The object: somebody is about to look at it.
@@ -76,9 +73,8 @@ enum Found<K> {
     New(Prepared<K>),
 }
 
-#[cfg(feature = "compact")]
 impl<K> Found<K> {
-    fn loose(&self) -> Option<&Loose<K>> {
+    fn loose(&self) -> Option<&EncodeInput<K>> {
         match self {
             Self::Known(_) | Self::New(Prepared::As(_)) => None,
             Self::New(Prepared::Loose(loose, _)) => Some(loose),
@@ -94,7 +90,6 @@ impl<K: Resource> Gate<K> {
         let (key, prepared) = self.prepare(item, look)?;
         let object = match prepared {
             Prepared::As(object) => object,
-            #[cfg(feature = "compact")]
             Prepared::Loose(loose, extras) => packed(&key, self.pack_all(&[&loose]).pop(), extras),
         };
         Ok((key, object))
@@ -115,7 +110,6 @@ impl<K: Resource> Gate<K> {
 
     /// Decodes, transforms, and works out the key. What is left to do is to pack it.
     fn prepare(&self, item: Item<K>, look: Look) -> Result<(Key, Prepared<K>), LeftOut> {
-        #[cfg(feature = "compact")]
         if (look == Look::Later || item.is_sound())
             && let Some(unseen) = self.prepare_unseen(&item)?
         {
@@ -133,12 +127,12 @@ impl<K: Resource> Gate<K> {
         let object = outcome
             .map_err(|(key, cause)| self.reject(Some(key.clone()), Rejected::Transform { key, cause }))?;
         let key = Key::of(&*object).map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-        #[cfg(feature = "compact")]
         if let (Some(packer), Some(wire)) = (&self.packer, &wire)
-            && let Some(loose) = Loose::new(wire, &Identity::of(&*object), self.transform.as_ref())
+            && self.transform.is_none()
+            && let Some(loose) = EncodeInput::new(&wire.raw, &wire.decoder, &Identity::of(&*object))
         {
             let extras = match &self.tagger {
-                _ if look == Look::Soon || packer.stays_decoded() => Extras::Decoded(object),
+                _ if look == Look::Soon || packer.keeps_decoded() => Extras::Decoded(object),
                 Some(tagger) if tagger.labels.is_some() || (tagger.looks)() => {
                     Extras::Tags(Box::new((tagger.tags)(&key, &object)))
                 }
@@ -146,19 +140,16 @@ impl<K: Resource> Gate<K> {
             };
             return Ok((key, Prepared::Loose(loose, extras)));
         }
-        #[cfg(not(feature = "compact"))]
-        let _ = (wire, look);
         Ok((key, Prepared::As(object.into())))
     }
 
     /// Prepares an object that nobody looks at yet, once it is certain that it can be decoded. Nothing where that, a
     /// transform or an index takes the object itself.
-    #[cfg(feature = "compact")]
     fn prepare_unseen(&self, item: &Item<K>) -> Result<Option<(Key, Prepared<K>)>, LeftOut> {
         let (Some(packer), None, false) = (&self.packer, &self.transform, self.is_looked_at()) else {
             return Ok(None);
         };
-        if packer.stays_decoded() {
+        if packer.keeps_decoded() {
             return Ok(None);
         }
         let (labels, mut extras) =
@@ -169,11 +160,11 @@ impl<K: Resource> Gate<K> {
         let probed = item.probed(labels.map(|_| &mut see as &mut See<'_>)).map_err(LeftOut::Undecodable)?;
         let Some((wire, identity)) = probed else { return Ok(None) };
         let key = identity.key().map_err(|cause| self.reject(None, Rejected::Keyless { cause }))?;
-        Ok(Loose::new(wire, &identity, None).map(|loose| (key, Prepared::Loose(loose, extras))))
+        Ok(EncodeInput::new(&wire.raw, &wire.decoder, &identity)
+            .map(|loose| (key, Prepared::Loose(loose, extras))))
     }
 
     /// Packs together what is to be packed, and leaves everything in its place.
-    #[cfg(feature = "compact")]
     fn finish(&self, found: Vec<Result<(Key, Found<K>), LeftOut>>) -> Vec<Collected<K>> {
         let loose = found.iter().flatten().filter_map(|(_, found)| found.loose()).collect::<Vec<_>>();
         let mut all = self.pack_all(&loose).into_iter();
@@ -188,21 +179,10 @@ impl<K: Resource> Gate<K> {
         found.into_iter().map(|found| found.map(&mut finish)).collect()
     }
 
-    /// There is nothing to be packed.
-    #[cfg(not(feature = "compact"))]
-    fn finish(&self, found: Vec<Result<(Key, Found<K>), LeftOut>>) -> Vec<Collected<K>> {
-        let finish = |(key, found): (Key, Found<K>)| match found {
-            Found::Known(shown) => (key, shown),
-            Found::New(Prepared::As(object)) => (key, object.into()),
-        };
-        found.into_iter().map(|found| found.map(finish)).collect()
-    }
-
     /// What is wanted of the objects of events: bytes, where they are packed and nothing takes the object itself.
     pub(super) fn wants(&self) -> Wanted {
-        #[cfg(feature = "compact")]
         if let (Some(packer), None, false) = (&self.packer, &self.transform, self.is_looked_at())
-            && !packer.stays_decoded()
+            && !packer.keeps_decoded()
         {
             return Wanted::Bytes;
         }
@@ -210,31 +190,26 @@ impl<K: Resource> Gate<K> {
     }
 
     /// Whether there are indexes that look at objects.
-    #[cfg(feature = "compact")]
     fn is_looked_at(&self) -> bool {
         self.tagger.as_ref().is_some_and(|tagger| (tagger.looks)())
     }
 
-    #[cfg(feature = "compact")]
-    fn pack_all(&self, loose: &[&Loose<K>]) -> Vec<Packed<K>> {
-        self.packer.as_ref().map(|packer| packer.pack(loose)).unwrap_or_default()
+    fn pack_all(&self, loose: &[&EncodeInput<K>]) -> Vec<EncodedObject<K>> {
+        self.packer.as_ref().map(|packer| packer.encode(loose)).unwrap_or_default()
     }
 
     /// Makes the best of a list that is complete.
     pub(super) fn settle(&self, listing: &mut Listing<K>) {
-        #[cfg(feature = "compact")]
         if let Some(packer) = &self.packer
-            && packer.list_ended()
+            && packer.list_completed()
         {
             let objects = listing.objects.iter_mut().map(|(_, object)| object);
             let objects: Vec<_> = objects.filter(|object| object.loose().is_some()).collect();
             let loose: Vec<_> = objects.iter().filter_map(|object| object.loose().cloned()).collect();
-            for (object, packed) in objects.into_iter().zip(packer.repack(&loose)) {
+            for (object, packed) in objects.into_iter().zip(packer.reencode(&loose)) {
                 object.pack_as(packed);
             }
         }
-        #[cfg(not(feature = "compact"))]
-        let _ = listing;
     }
 
     /// Reports what was not let in, and tells its key, if it has one.
@@ -257,8 +232,7 @@ impl<K: Resource> Gate<K> {
 }
 
 /// An object that was packed.
-#[cfg(feature = "compact")]
-fn packed<K>(key: &Key, packed: Option<Packed<K>>, extras: Extras<K>) -> Object<K> {
+fn packed<K>(key: &Key, packed: Option<EncodedObject<K>>, extras: Extras<K>) -> Object<K> {
     let (decoded, tags) = match extras {
         Extras::None => (None, None),
         Extras::Decoded(object) => (Some(object), None),
@@ -299,29 +273,27 @@ impl<K> Gate<K> {
     }
 
     /// Finds with this the index values of objects that are not kept decoded.
-    #[cfg(feature = "compact")]
     pub(super) fn tag_with(&mut self, tagger: Tagger<K>) {
         self.tagger = Some(Arc::new(tagger));
     }
 
     pub(super) fn keep(&mut self, keep: Keep) {
         match keep {
-            #[cfg(feature = "compact")]
             Keep::Whole => self.packer = None,
-            #[cfg(feature = "compact")]
-            Keep::Compact => self.packer = Some(Packer::new()),
-            #[cfg(not(feature = "compact"))]
-            Keep::Whole => {}
+            Keep::Encoded => self.packer = Some(Encoder::uncompressed()),
+            #[cfg(feature = "compressed")]
+            Keep::Compact => self.packer = Some(Encoder::compressed()),
         }
     }
 
     /// Keeps the bytes of objects too, to be saved.
     #[cfg(feature = "saved")]
     pub(super) fn keep_bytes(&mut self) {
-        self.packer = Some(match self.packer {
-            Some(_) => Packer::apart(),
-            None => Packer::beside(),
-        });
+        use crate::object::Storage;
+        self.packer = Some(Encoder::for_saving(match self.packer {
+            Some(_) => Storage::Compressed,
+            None => Storage::Decoded,
+        }));
     }
 
     /// Whether objects are changed on their way.
@@ -332,8 +304,8 @@ impl<K> Gate<K> {
 
     /// What takes in objects that were let in, and packed, in an earlier life. Nothing where bytes are not kept.
     #[cfg(feature = "saved")]
-    pub(super) fn unpacker(&self, decoder: Decoder<K>) -> Option<Unpacker<K>> {
-        Some(Unpacker::new(self.packer.clone()?, decoder, self.transform.clone()))
+    pub(super) fn restorer(&self, decoder: Decoder<K>) -> Option<Restorer<K>> {
+        Some(Restorer::new(self.packer.clone()?, decoder))
     }
 
     pub(super) fn report_to(&mut self, report: impl Fn(Rejected) + Send + Sync + 'static) {
@@ -347,16 +319,7 @@ impl<K> Default for Gate<K> {
             let cause = std::error::Error::source(&rejected).map(ToString::to_string);
             tracing::warn!(%rejected, cause, "object left out");
         });
-        Self {
-            reuse: None,
-            transform: None,
-            #[cfg(feature = "compact")]
-            packer: None,
-            #[cfg(feature = "compact")]
-            tagger: None,
-            report,
-            rejected: AtomicU64::new(0),
-        }
+        Self { reuse: None, transform: None, packer: None, tagger: None, report, rejected: AtomicU64::new(0) }
     }
 }
 
@@ -366,9 +329,7 @@ impl<K> Clone for Gate<K> {
         Self {
             reuse: self.reuse.clone(),
             transform: self.transform.clone(),
-            #[cfg(feature = "compact")]
             packer: self.packer.clone(),
-            #[cfg(feature = "compact")]
             tagger: self.tagger.clone(),
             report: Arc::clone(&self.report),
             rejected: AtomicU64::new(0),

@@ -290,7 +290,6 @@ impl<K: Resource + Send + Sync + 'static> Builder<K> {
         self.config.resync = Duration::ZERO;
         let known = store.clone();
         let fifo = self.fifo.reuse(move |identity| known.same(identity));
-        #[cfg(feature = "compact")]
         let fifo = fifo.tag_with(store.tagger());
         let plan = Plan { feeds, fifo, config: self.config, on_error: self.on_error };
         let body = Body::new(store, hub, progress, (name, resource));

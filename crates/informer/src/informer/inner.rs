@@ -9,7 +9,7 @@ use super::{
     sync::Progress,
 };
 #[cfg(feature = "saved")]
-use crate::parallel::aside;
+use crate::parallel::run_blocking;
 use crate::{
     cache::Store,
     cache::{Extent, apply_within},
@@ -261,7 +261,7 @@ impl<K: Resource + Send + Sync + 'static> Body<K> {
         let Some(saver) = self.folders.of(number).cloned() else { return };
         let (snapshot, handled) = (self.hub.snapshot(), self.hub.handled());
         // What is not done then is done when the last handle goes.
-        aside(move || saver.close(snapshot, handled)).await;
+        run_blocking(move || saver.close(snapshot, handled)).await;
     }
 
     fn saving(&self) -> Option<Saving> {

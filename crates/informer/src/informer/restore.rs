@@ -9,10 +9,9 @@ use super::{
 };
 use crate::{
     cache::Writer,
-    codec::Packed,
     delta_fifo,
-    object::Object,
-    parallel::each,
+    object::{Object, encoded::EncodedObject},
+    parallel::map,
     tags::{Tagger, Tags},
 };
 use kube_core::Resource;
@@ -34,8 +33,8 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     let mut edit = writer.edit();
     for (number, feed) in feeds.iter_mut().enumerate() {
         let decoder = feed.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
-        let unpacker = fifo.unpacker(decoder).expect("bytes are kept where they are saved");
-        let Opened { saver, failure, state } = open(&place, feed.namespace.as_deref(), unpacker)?;
+        let restorer = fifo.restorer(decoder).expect("bytes are kept where they are saved");
+        let Opened { saver, failure, state } = open(&place, feed.namespace.as_deref(), restorer)?;
         folders.add(saver, failure);
         let Some(State { objects, version, has_gaps, age }) = state else { continue };
         let sum = restored.get_or_insert(Restored { objects: 0, age, is_confirmed: false });
@@ -54,15 +53,18 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
 }
 
 /// The tags of objects that are not kept decoded, found on all cores; nothing where none are to be known.
-fn tags_of<K: Resource + Send + Sync>(objects: &[(Key, Packed<K>)], tagger: &Tagger<K>) -> Vec<Option<Tags>> {
+fn tags_of<K: Resource + Send + Sync>(
+    objects: &[(Key, EncodedObject<K>)],
+    tagger: &Tagger<K>,
+) -> Vec<Option<Tags>> {
     if tagger.labels.is_none() && !(tagger.looks)() {
         return Vec::new();
     }
-    let one = |(key, packed): &(Key, Packed<K>)| match &tagger.labels {
-        _ if packed.stays_decoded() => None,
+    let one = |(key, packed): &(Key, EncodedObject<K>)| match &tagger.labels {
+        _ if packed.keeps_decoded() => None,
         _ if (tagger.looks)() => Some((tagger.tags)(key, &packed.decode())),
         Some(labels) => Some(packed.with_labels(labels)),
         None => None,
     };
-    each(objects, one)
+    map(objects, one)
 }

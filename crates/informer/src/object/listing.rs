@@ -1,7 +1,6 @@
 //! Everything there is of a resource at one version, as a list or a streamed list found it.
 
-#[cfg(feature = "compact")]
-use crate::codec::Packed;
+use crate::object::encoded::EncodedObject;
 use crate::{object::Object, object::stored::Kept};
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError, ResourceVersion};
@@ -24,8 +23,7 @@ pub struct Shown<K>(Form<K>);
 enum Form<K> {
     Object(Object<K>),
     /// What a cache keeps.
-    #[cfg(feature = "compact")]
-    Packed(Packed<K>),
+    Packed(EncodedObject<K>),
 }
 
 impl<K> Listing<K> {
@@ -55,7 +53,6 @@ impl<K> Shown<K> {
     /// What a cache keeps under `key`.
     pub(crate) fn known(key: &Key, kept: &Kept<K>) -> Self {
         Self(match kept {
-            #[cfg(feature = "compact")]
             Kept::Packed(packed) => Form::Packed(packed.clone()),
             kept => Form::Object(kept.share(key)),
         })
@@ -63,21 +60,17 @@ impl<K> Shown<K> {
 
     /// The object, which is listed under `key`.
     #[must_use]
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
     pub fn object(&self, key: &Key) -> Object<K> {
         match &self.0 {
             Form::Object(object) => object.clone(),
-            #[cfg(feature = "compact")]
             Form::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
         }
     }
 
     /// The object, which is listed under `key`.
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
     pub(crate) fn into_object(self, key: &Key) -> Object<K> {
         match self.0 {
             Form::Object(object) => object,
-            #[cfg(feature = "compact")]
             Form::Packed(_) => self.object(key),
         }
     }
@@ -86,7 +79,6 @@ impl<K> Shown<K> {
     pub(crate) fn is(&self, kept: &Kept<K>) -> bool {
         match &self.0 {
             Form::Object(object) => kept.is(object),
-            #[cfg(feature = "compact")]
             Form::Packed(packed) => matches!(kept, Kept::Packed(kept) if kept.ptr_eq(packed)),
         }
     }
@@ -95,24 +87,22 @@ impl<K> Shown<K> {
     pub(crate) fn with<R>(&self, look: impl FnOnce(&K) -> R) -> R {
         match &self.0 {
             Form::Object(object) => object.with(look),
-            #[cfg(feature = "compact")]
             Form::Packed(packed) => look(&packed.decode()),
         }
     }
 }
 
-#[cfg(feature = "compact")]
 impl<K> Shown<K> {
     /// It as it is packed, if it could be smaller for want of a dictionary.
-    pub(crate) fn loose(&self) -> Option<&Packed<K>> {
+    pub(crate) fn loose(&self) -> Option<&EncodedObject<K>> {
         match &self.0 {
             Form::Object(object) => object.loose(),
-            Form::Packed(packed) => Some(packed).filter(|packed| packed.is_loose()),
+            Form::Packed(packed) => Some(packed).filter(|packed| packed.can_shrink()),
         }
     }
 
     /// Shows it as this, where it is packed at all.
-    pub(crate) fn pack_as(&mut self, smaller: Packed<K>) {
+    pub(crate) fn pack_as(&mut self, smaller: EncodedObject<K>) {
         match &mut self.0 {
             Form::Object(object) => object.pack_as(smaller),
             Form::Packed(packed) => *packed = smaller,

@@ -2,6 +2,7 @@
 
 mod kind;
 mod raw;
+pub(crate) mod encoded;
 pub(crate) mod listing;
 pub(crate) mod stored;
 
@@ -9,15 +10,12 @@ pub(crate) use kind::Expected;
 pub use kind::{ItemError, KindError};
 pub use listing::{Listing, Shown};
 pub use raw::{Decoder, Item, Wanted};
-#[cfg(feature = "compact")]
-pub(crate) use raw::{Labels, See, Wire};
+pub(crate) use raw::{Labels, See};
 
-#[cfg(feature = "compact")]
-use crate::codec::Packed;
+use crate::object::encoded::EncodedObject;
 use crate::tags::Tags;
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyError};
-#[cfg(feature = "compact")]
 use std::sync::OnceLock;
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -37,8 +35,20 @@ pub enum Keep {
     /// an event that is no news. Transforms run again at each such look, so they must do the same each time; what they take away
     /// is not seen but is kept. Of a source that has no bytes but objects ([`FromFns`](crate::source::FromFns)),
     /// those are kept whole.
-    #[cfg(feature = "compact")]
+    #[cfg(feature = "compressed")]
     Compact,
+    /// The bytes that came over the wire.
+    Encoded,
+}
+
+/// What a cache keeps of its objects.
+#[cfg(feature = "saved")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    Decoded,
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests"))]
+    Encoded,
+    Compressed,
 }
 
 /// An object of a listing, a delta or an event. It reads like the `K` it stands for.
@@ -50,21 +60,18 @@ pub struct Object<K>(pub(crate) Form<K>);
 /// The two ways.
 pub(crate) enum Form<K> {
     Whole(Arc<K>),
-    #[cfg(feature = "compact")]
     Packed(Arc<Small<K>>),
 }
 
 /// An object in the small, and what was decoded of it.
-#[cfg(feature = "compact")]
 pub(crate) struct Small<K> {
     key: Key,
-    pub(crate) packed: Packed<K>,
+    pub(crate) packed: EncodedObject<K>,
     decoded: OnceLock<Arc<K>>,
     /// Found when it was decoded to see that it can be, so that it is not decoded again for them.
     tags: Option<Box<Tags>>,
 }
 
-#[cfg(feature = "compact")]
 impl<K> Small<K> {
     pub(crate) fn look(&self) -> &Arc<K> {
         self.decoded.get_or_init(|| self.packed.decode())
@@ -83,9 +90,7 @@ impl<K> Object<K> {
     pub fn ptr_eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Form::Whole(one), Form::Whole(other)) => Arc::ptr_eq(one, other),
-            #[cfg(feature = "compact")]
             (Form::Packed(one), Form::Packed(other)) => one.packed.ptr_eq(&other.packed),
-            #[cfg(feature = "compact")]
             (Form::Whole(_), Form::Packed(_)) | (Form::Packed(_), Form::Whole(_)) => false,
         }
     }
@@ -94,10 +99,9 @@ impl<K> Object<K> {
     pub(crate) fn with<R>(&self, look: impl FnOnce(&K) -> R) -> R {
         match &self.0 {
             Form::Whole(object) => look(object),
-            #[cfg(feature = "compact")]
             Form::Packed(small) => match small.decoded.get() {
                 Some(object) => look(object),
-                None if small.packed.stays_decoded() => look(small.look()),
+                None if small.packed.keeps_decoded() => look(small.look()),
                 None => look(&small.packed.decode()),
             },
         }
@@ -107,7 +111,6 @@ impl<K> Object<K> {
     pub(crate) fn tags(&self) -> Option<&Tags> {
         match &self.0 {
             Form::Whole(_) => None,
-            #[cfg(feature = "compact")]
             Form::Packed(small) => small.tags.as_deref(),
         }
     }
@@ -116,8 +119,7 @@ impl<K> Object<K> {
     pub(crate) fn is_packed(&self) -> bool {
         match &self.0 {
             Form::Whole(_) => false,
-            #[cfg(feature = "compact")]
-            Form::Packed(small) => !small.packed.stays_decoded(),
+            Form::Packed(small) => !small.packed.keeps_decoded(),
         }
     }
 
@@ -125,7 +127,6 @@ impl<K> Object<K> {
     pub(crate) fn is_closed(&self) -> bool {
         match &self.0 {
             Form::Whole(_) => false,
-            #[cfg(feature = "compact")]
             Form::Packed(small) => small.decoded.get().is_none(),
         }
     }
@@ -133,18 +134,16 @@ impl<K> Object<K> {
     fn look(&self) -> &Arc<K> {
         match &self.0 {
             Form::Whole(object) => object,
-            #[cfg(feature = "compact")]
             Form::Packed(small) => small.look(),
         }
     }
 }
 
-#[cfg(feature = "compact")]
 impl<K> Object<K> {
     /// An object that is kept in the small, and decoded already where that is given.
     pub(crate) fn packed(
         key: Key,
-        packed: Packed<K>,
+        packed: EncodedObject<K>,
         decoded: Option<Arc<K>>,
         tags: Option<Box<Tags>>,
     ) -> Self {
@@ -154,7 +153,7 @@ impl<K> Object<K> {
 
     /// Its bytes, where it has some.
     #[cfg(feature = "saved")]
-    pub(crate) fn bytes(&self) -> Option<&Packed<K>> {
+    pub(crate) fn bytes(&self) -> Option<&EncodedObject<K>> {
         match &self.0 {
             Form::Whole(_) => None,
             Form::Packed(small) => Some(&small.packed),
@@ -162,15 +161,15 @@ impl<K> Object<K> {
     }
 
     /// It as it is packed, if it could be smaller for want of a dictionary.
-    pub(crate) fn loose(&self) -> Option<&Packed<K>> {
+    pub(crate) fn loose(&self) -> Option<&EncodedObject<K>> {
         match &self.0 {
-            Form::Packed(small) if small.packed.is_loose() => Some(&small.packed),
+            Form::Packed(small) if small.packed.can_shrink() => Some(&small.packed),
             Form::Packed(_) | Form::Whole(_) => None,
         }
     }
 
     /// Keeps it as this, where it is packed at all and nobody has it yet.
-    pub(crate) fn pack_as(&mut self, packed: Packed<K>) {
+    pub(crate) fn pack_as(&mut self, packed: EncodedObject<K>) {
         if let Form::Packed(small) = &mut self.0
             && let Some(small) = Arc::get_mut(small)
         {
@@ -187,7 +186,6 @@ impl<K: Resource> Object<K> {
     pub fn key(&self) -> Result<Key, KeyError> {
         match &self.0 {
             Form::Whole(object) => Key::of(&**object),
-            #[cfg(feature = "compact")]
             Form::Packed(small) => Ok(small.key.clone()),
         }
     }
@@ -198,9 +196,7 @@ impl<K: Resource> Object<K> {
             (Form::Whole(one), Form::Whole(other)) => {
                 is_same_state(&Identity::of(&**one), &Identity::of(&**other))
             }
-            #[cfg(feature = "compact")]
             (Form::Packed(one), Form::Packed(other)) => one.packed.is_same_state(&other.packed),
-            #[cfg(feature = "compact")]
             (Form::Whole(whole), Form::Packed(small)) | (Form::Packed(small), Form::Whole(whole)) => {
                 small.packed.is_state(&Identity::of(&**whole))
             }
@@ -237,7 +233,6 @@ impl<K> From<Object<K>> for Arc<K> {
     fn from(object: Object<K>) -> Self {
         match object.0 {
             Form::Whole(object) => object,
-            #[cfg(feature = "compact")]
             Form::Packed(_) => object.arc(),
         }
     }
@@ -247,7 +242,6 @@ impl<K> Clone for Object<K> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             Form::Whole(object) => Form::Whole(Arc::clone(object)),
-            #[cfg(feature = "compact")]
             Form::Packed(small) => Form::Packed(Arc::clone(small)),
         })
     }

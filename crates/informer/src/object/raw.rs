@@ -105,7 +105,6 @@ impl<K> Decoder<K> {
     }
 
     /// Those of the bytes that the function looks at.
-    #[cfg(feature = "compact")]
     pub(crate) fn needed(&self, raw: &Raw) -> Raw {
         match self.managed_fields {
             ManagedFields::Keep => raw.clone(),
@@ -114,7 +113,6 @@ impl<K> Decoder<K> {
     }
 
     /// Whether both are one.
-    #[cfg(feature = "compact")]
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.decode, &other.decode)
     }
@@ -202,7 +200,6 @@ impl<K> Item<K> {
     }
 
     /// Whether it is certain that it can be decoded, and it is not.
-    #[cfg(feature = "compact")]
     pub(crate) fn is_sound(&self) -> bool {
         matches!(self.0, Form::Sound(_))
     }
@@ -220,7 +217,6 @@ impl<K> Item<K> {
     ///
     /// # Errors
     /// [`ItemError`] if it cannot be decoded.
-    #[cfg(feature = "compact")]
     pub(crate) fn probed(
         &self,
         see: Option<&mut See<'_>>,

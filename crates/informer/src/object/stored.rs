@@ -1,8 +1,7 @@
 //! An object as a store keeps it.
 
 use crate::object::{Form, Object, is_same_state};
-#[cfg(feature = "compact")]
-use crate::{codec::Packed, object::Small};
+use crate::{object::Small, object::encoded::EncodedObject};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -10,10 +9,8 @@ use std::{fmt, sync::Arc};
 /// An object as a store keeps it: nothing of it stays decoded that is not kept so.
 pub(crate) enum Kept<K> {
     Whole(Arc<K>),
-    #[cfg(feature = "compact")]
-    Packed(Packed<K>),
+    Packed(EncodedObject<K>),
     /// Decoded, as soon as somebody has looked at it, with the bytes beside it.
-    #[cfg(feature = "compact")]
     Beside(Arc<Small<K>>),
 }
 
@@ -22,9 +19,7 @@ impl<K> Object<K> {
     pub(crate) fn kept(&self) -> Kept<K> {
         match &self.0 {
             Form::Whole(object) => Kept::Whole(Arc::clone(object)),
-            #[cfg(feature = "compact")]
-            Form::Packed(small) if small.packed.stays_decoded() => Kept::Beside(Arc::clone(small)),
-            #[cfg(feature = "compact")]
+            Form::Packed(small) if small.packed.keeps_decoded() => Kept::Beside(Arc::clone(small)),
             Form::Packed(small) => Kept::Packed(small.packed.clone()),
         }
     }
@@ -35,21 +30,16 @@ impl<K> Kept<K> {
     pub(crate) fn object(&self) -> Arc<K> {
         match self {
             Self::Whole(object) => Arc::clone(object),
-            #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.decode(),
-            #[cfg(feature = "compact")]
             Self::Beside(small) => Arc::clone(small.look()),
         }
     }
 
     /// The object, which is likely to be asked for again.
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
     pub(crate) fn object_again(&self, key: &Key) -> Arc<K> {
         match self {
             Self::Whole(object) => Arc::clone(object),
-            #[cfg(feature = "compact")]
-            Self::Packed(packed) => packed.decode_again(key.digest()),
-            #[cfg(feature = "compact")]
+            Self::Packed(packed) => packed.decode_cached(key.digest()),
             Self::Beside(small) => Arc::clone(small.look()),
         }
     }
@@ -58,9 +48,7 @@ impl<K> Kept<K> {
     pub(crate) fn is_packed(&self) -> bool {
         match self {
             Self::Whole(_) => false,
-            #[cfg(feature = "compact")]
             Self::Packed(_) => true,
-            #[cfg(feature = "compact")]
             Self::Beside(_) => false,
         }
     }
@@ -69,21 +57,16 @@ impl<K> Kept<K> {
     pub(crate) fn size(&self) -> Option<usize> {
         match self {
             Self::Whole(_) => None,
-            #[cfg(feature = "compact")]
             Self::Packed(packed) => Some(packed.size()),
-            #[cfg(feature = "compact")]
             Self::Beside(_) => None,
         }
     }
 
     /// The object to be handed on.
-    #[cfg_attr(not(feature = "compact"), expect(unused_variables, reason = "what is whole needs no key"))]
     pub(crate) fn share(&self, key: &Key) -> Object<K> {
         match self {
             Self::Whole(object) => Object(Form::Whole(Arc::clone(object))),
-            #[cfg(feature = "compact")]
             Self::Packed(packed) => Object::packed(key.clone(), packed.clone(), None, None),
-            #[cfg(feature = "compact")]
             Self::Beside(small) => Object(Form::Packed(Arc::clone(small))),
         }
     }
@@ -92,11 +75,8 @@ impl<K> Kept<K> {
     pub(crate) fn is(&self, object: &Object<K>) -> bool {
         match (self, &object.0) {
             (Self::Whole(one), Form::Whole(other)) => Arc::ptr_eq(one, other),
-            #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Packed(other)) => one.ptr_eq(&other.packed),
-            #[cfg(feature = "compact")]
             (Self::Beside(one), Form::Packed(other)) => Arc::ptr_eq(one, other),
-            #[cfg(feature = "compact")]
             (Self::Whole(_), Form::Packed(_)) | (Self::Packed(_) | Self::Beside(_), Form::Whole(_)) => false,
         }
     }
@@ -104,10 +84,8 @@ impl<K> Kept<K> {
     /// Whether `object`, which is the same state, takes less to keep.
     pub(crate) fn is_looser_than(&self, object: &Object<K>) -> bool {
         match (self, &object.0) {
-            #[cfg(feature = "compact")]
-            (Self::Packed(one), Form::Packed(other)) => one.is_loose() && !other.packed.is_loose(),
-            #[cfg(feature = "compact")]
-            (Self::Beside(one), Form::Packed(other)) => one.packed.is_loose() && !other.packed.is_loose(),
+            (Self::Packed(one), Form::Packed(other)) => one.can_shrink() && !other.packed.can_shrink(),
+            (Self::Beside(one), Form::Packed(other)) => one.packed.can_shrink() && !other.packed.can_shrink(),
             _ => false,
         }
     }
@@ -118,9 +96,7 @@ impl<K: Resource> Kept<K> {
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         match self {
             Self::Whole(object) => object.meta().resource_version.as_deref()?.parse().ok(),
-            #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.version(),
-            #[cfg(feature = "compact")]
             Self::Beside(small) => small.packed.version(),
         }
     }
@@ -129,9 +105,7 @@ impl<K: Resource> Kept<K> {
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         match self {
             Self::Whole(object) => is_same_state(&Identity::of(&**object), identity),
-            #[cfg(feature = "compact")]
             Self::Packed(packed) => packed.is_state(identity),
-            #[cfg(feature = "compact")]
             Self::Beside(small) => small.packed.is_state(identity),
         }
     }
@@ -142,15 +116,10 @@ impl<K: Resource> Kept<K> {
             (Self::Whole(one), Form::Whole(other)) => {
                 is_same_state(&Identity::of(&**one), &Identity::of(&**other))
             }
-            #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Packed(other)) => one.is_same_state(&other.packed),
-            #[cfg(feature = "compact")]
             (Self::Whole(one), Form::Packed(other)) => other.packed.is_state(&Identity::of(&**one)),
-            #[cfg(feature = "compact")]
             (Self::Packed(one), Form::Whole(other)) => one.is_state(&Identity::of(&**other)),
-            #[cfg(feature = "compact")]
             (Self::Beside(one), Form::Packed(other)) => one.packed.is_same_state(&other.packed),
-            #[cfg(feature = "compact")]
             (Self::Beside(one), Form::Whole(other)) => one.packed.is_state(&Identity::of(&**other)),
         }
     }
@@ -160,9 +129,7 @@ impl<K> Clone for Kept<K> {
     fn clone(&self) -> Self {
         match self {
             Self::Whole(object) => Self::Whole(Arc::clone(object)),
-            #[cfg(feature = "compact")]
             Self::Packed(packed) => Self::Packed(packed.clone()),
-            #[cfg(feature = "compact")]
             Self::Beside(small) => Self::Beside(Arc::clone(small)),
         }
     }

@@ -1,7 +1,7 @@
 //! What has arrived on a watch, taken and checked together.
 
 use crate::{
-    parallel::Cores,
+    parallel::ThreadBudget,
     source::{Error, Item, Wanted, Watch},
 };
 use futures_util::FutureExt;
@@ -42,7 +42,7 @@ pub(super) async fn checked<K: Send + Sync + 'static>(
     wanted: Wanted,
 ) -> Vec<Arrived<K>> {
     let is_much = events.len() >= MANY && events.iter().map(size).sum::<usize>() >= MUCH;
-    let helper = if is_much { Cores::of_machine().helper() } else { None };
+    let helper = if is_much { ThreadBudget::process().try_acquire() } else { None };
     let rest = helper.map(|helper| {
         let rest = events.split_off(events.len() / 2);
         helper.run(move || check(rest, wanted))

@@ -1,7 +1,7 @@
 //! Objects of the initial state on their way into the sink's form, on as many cores as there are.
 
 use super::sink::{Collected, Collector, Presence};
-use crate::{parallel::Cores, source::Item};
+use crate::{parallel::ThreadBudget, source::Item};
 use std::{collections::VecDeque, future::pending, mem};
 use tokio::task::JoinHandle;
 
@@ -15,7 +15,7 @@ pub(super) struct Intake<K> {
     bytes: usize,
     /// Oldest first.
     work: VecDeque<Work<K>>,
-    cores: &'static Cores,
+    cores: &'static ThreadBudget,
 }
 
 /// What became of one object of the source.
@@ -39,7 +39,7 @@ const BYTES: usize = 512 << 10;
 
 impl<K: Send + Sync + 'static> Intake<K> {
     pub(super) fn new() -> Self {
-        Self { batch: Vec::new(), bytes: 0, work: VecDeque::new(), cores: Cores::of_machine() }
+        Self { batch: Vec::new(), bytes: 0, work: VecDeque::new(), cores: ThreadBudget::process() }
     }
 
     /// Takes an object in.
@@ -99,7 +99,7 @@ impl<K: Send + Sync + 'static> Intake<K> {
 
     fn dispatch(&mut self, collector: &Collector<K>) {
         let batch = self.take_batch();
-        self.work.push_back(match self.cores.helper() {
+        self.work.push_back(match self.cores.try_acquire() {
             Some(helper) => {
                 let collector = collector.clone();
                 Work::Elsewhere(helper.run(move || collect(batch, &collector)))
@@ -156,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_come_back_in_order_from_several_threads() {
-        static TWO: Cores = Cores::new(2);
+        static TWO: ThreadBudget = ThreadBudget::new(2);
         let (threads, mut intake) = (Arc::default(), Intake::new());
         intake.cores = &TWO;
         let (collector, mut keys) = (collector(&threads), Vec::new());
@@ -217,7 +217,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_elsewhere_is_a_panic_here() {
-        static ONE: Cores = Cores::new(1);
+        static ONE: ThreadBudget = ThreadBudget::new(1);
         let (threads, mut intake) = (Arc::default(), Intake::new());
         intake.cores = &ONE;
         let collector = collector(&threads);

@@ -1,7 +1,7 @@
 //! Following an informer with a callback.
 
 use super::{follower::Follower, seat::Seat};
-use crate::{event::Event, parallel::Cores};
+use crate::{event::Event, parallel::ThreadBudget};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
 
@@ -85,7 +85,7 @@ fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
     let objects: Vec<_> =
         half.iter().map(Event::object).filter(|object| object.is_closed()).cloned().collect();
     if !objects.is_empty()
-        && let Some(helper) = Cores::of_machine().helper()
+        && let Some(helper) = ThreadBudget::process().try_acquire()
     {
         // Nobody waits for it but who wants an object that it is at.
         drop(helper.run(move || objects.iter().for_each(|object| drop(object.arc()))));

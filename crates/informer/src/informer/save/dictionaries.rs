@@ -1,6 +1,6 @@
 //! The dictionaries of a saved cache, by the numbers under which they are saved.
 
-use crate::codec::Dictionary;
+use crate::object::encoded::Dictionary;
 use std::sync::Arc;
 
 /// Those that are saved, or are about to be.

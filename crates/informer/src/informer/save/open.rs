@@ -8,9 +8,9 @@ use super::{
     saver::{Beginning, CLUSTER, FORM, GAPS, LOOSE, Part, Saver},
 };
 use crate::{
-    codec::{Packed, Unpacker},
     informer::start_error::StartError,
-    parallel::hands,
+    object::encoded::{EncodedObject, Restorer, SavedCompression, SavedObject},
+    parallel::thread_count,
     subscription::metrics::SAVE_FAILURES,
 };
 use kube_client::Client;
@@ -74,7 +74,7 @@ pub(in super::super) struct Opened<K> {
 
 /// A state that was read back.
 pub(in super::super) struct State<K> {
-    pub(in super::super) objects: Vec<(Key, Packed<K>)>,
+    pub(in super::super) objects: Vec<(Key, EncodedObject<K>)>,
     pub(in super::super) version: ResourceVersion,
     /// Whether something of that version is missing, or as it was before.
     pub(in super::super) has_gaps: bool,
@@ -126,7 +126,7 @@ impl Place {
 pub(in super::super) fn open<K: Send + Sync + 'static>(
     place: &Place,
     namespace: Option<&str>,
-    unpacker: Unpacker<K>,
+    restorer: Restorer<K>,
 ) -> Result<Opened<K>, StartError> {
     let header =
         namespace.into_iter().fold(place.header.clone(), |header, namespace| header.namespaces([namespace]));
@@ -165,7 +165,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     if let Some(refused) = restored.refused() {
         tracing::warn!(informer = place.name, error = %refused, "saved state is given up");
     }
-    let (state, begin) = take_in(place, unpacker, saved, restored);
+    let (state, begin) = take_in(place, restorer, saved, restored);
     let part = Part { namespace: namespace.map(str::to_owned), folder };
     let saver = Saver::new(part, place.form.clone(), Arc::clone(&place.cluster), begin);
     Ok(Opened { saver: Some(Arc::new(saver)), failure: None, state })
@@ -174,7 +174,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
 /// Makes objects of what was read back, or nothing if not all can be.
 fn take_in<K: Send + Sync>(
     place: &Place,
-    mut unpacker: Unpacker<K>,
+    mut restorer: Restorer<K>,
     saved: Saved,
     restored: Restored,
 ) -> (Option<State<K>>, Beginning) {
@@ -193,10 +193,10 @@ fn take_in<K: Send + Sync>(
     let Some(version) = restored.version().cloned() else { return (None, nothing(saved)) };
     let age = restored.age(SystemTime::now()).unwrap_or_default();
     let objects = match form {
-        Some(form) if form.is_alike(&place.form) => unpack(place.schema, &mut unpacker, restored),
+        Some(form) if form.is_alike(&place.form) => unpack(place.schema, &mut restorer, restored),
         Some(_) | None => Err("it is of another type of objects"),
     };
-    let is_sound = |objects: &Vec<(Key, Packed<K>)>| is_current || are_sound(objects);
+    let is_sound = |objects: &Vec<(Key, EncodedObject<K>)>| is_current || are_sound(objects);
     let objects = objects.and_then(|objects| {
         if is_sound(&objects) {
             Ok(objects)
@@ -213,7 +213,7 @@ fn take_in<K: Send + Sync>(
             let count = objects.len();
             tracing::info!(informer = place.name, objects = count, ?age, %version, has_gaps, "restored");
             let dictionaries =
-                unpacker.dictionaries().map(|(number, one)| (number, Arc::clone(one))).collect();
+                restorer.dictionaries().map(|(number, one)| (number, Arc::clone(one))).collect();
             let begin = Beginning {
                 saved,
                 dictionaries,
@@ -229,13 +229,14 @@ fn take_in<K: Send + Sync>(
 
 fn unpack<K>(
     schema: Option<Schema>,
-    unpacker: &mut Unpacker<K>,
+    restorer: &mut Restorer<K>,
     restored: Restored,
-) -> Result<Vec<(Key, Packed<K>)>, &'static str> {
+) -> Result<Vec<(Key, EncodedObject<K>)>, &'static str> {
     const DAMAGED: &str = "it holds what this program did not write";
     // The newest first, which is packed with from now on.
     for number in restored.attachments().filter(|number| *number >= dictionaries::FIRST).rev() {
-        let is_one = restored.attachment(number).is_some_and(|content| unpacker.dictionary(number, content));
+        let is_one =
+            restored.attachment(number).is_some_and(|content| restorer.add_dictionary(number, content));
         is_one.then_some(()).ok_or(DAMAGED)?;
     }
     let one = |object: kube_informer_saved::Object| {
@@ -246,18 +247,28 @@ fn unpack<K>(
             (Layout::Protobuf | Layout::ProtobufItem, None) => return None,
         };
         let Encoding(encoding) = object.payload.encoding();
-        let form = (format, (encoding != LOOSE).then_some(encoding));
-        let state = (&*object.uid, &object.version);
-        let packed = unpacker.unpack(&object.payload.bytes().ok()?, form, state)?;
+        let compression = match encoding {
+            _ if object.payload.encoding() == Encoding::PLAIN => SavedCompression::None,
+            LOOSE => SavedCompression::Zstd { dictionary: None },
+            number => SavedCompression::Zstd { dictionary: Some(number) },
+        };
+        let saved = SavedObject {
+            bytes: &object.payload.bytes().ok()?,
+            format,
+            compression,
+            uid: &object.uid,
+            version: &object.version,
+        };
+        let packed = restorer.restore(&saved)?;
         Some((object.key, packed))
     };
     restored.into_objects().into_iter().map(one).collect::<Option<_>>().ok_or(DAMAGED)
 }
 
 /// Whether all can be decoded; tried on all cores.
-fn are_sound<K: Send + Sync>(objects: &[(Key, Packed<K>)]) -> bool {
-    let is_sound = |part: &[(Key, Packed<K>)]| part.iter().all(|(_, packed)| packed.is_sound());
-    let hands = hands();
+fn are_sound<K: Send + Sync>(objects: &[(Key, EncodedObject<K>)]) -> bool {
+    let is_sound = |part: &[(Key, EncodedObject<K>)]| part.iter().all(|(_, packed)| packed.can_be_decoded());
+    let hands = thread_count();
     if hands == 1 {
         return is_sound(objects);
     }

@@ -4,9 +4,9 @@ use super::{cluster::Cluster, dictionaries::Dictionaries, moment::Moment, progra
 use crate::{
     cache::Tell,
     cache::{Entry, Snapshot},
-    codec::Packed,
     event::Event,
     object::Object,
+    object::encoded::EncodedObject,
 };
 use bytes::Bytes;
 use kube_core::Resource;
@@ -325,7 +325,7 @@ impl<K> State<K> {
     }
 
     /// Sees to it that the dictionary of an object is saved before the object is.
-    fn know(&mut self, packed: &Packed<K>) {
+    fn know(&mut self, packed: &EncodedObject<K>) {
         let Some(dictionary) = packed.dictionary() else { return };
         if self.dictionaries.number_of(dictionary).is_some() {
             return;
@@ -380,19 +380,22 @@ impl<K: Resource + Send + Sync + 'static, T: Tell<K>> Tell<K> for Noting<'_, K, 
 /// An object as it is saved; without a dictionary if its own is not known.
 fn saved_object<K: Send + Sync + 'static>(
     key: Key,
-    packed: &Packed<K>,
+    packed: &EncodedObject<K>,
     dictionaries: &Dictionaries,
 ) -> saved::Object {
     let (uid, version) = packed.uid_and_version().unwrap_or_default();
-    let known = packed.dictionary().filter(|_| packed.is_apart());
+    let known = packed.dictionary().filter(|_| packed.has_own_block());
     let number = known.map(|dictionary| dictionaries.number_of(dictionary));
     let layout = packed.format().into();
     let payload = match number {
-        None if packed.is_apart() => {
+        None if !packed.is_compressed() => Payload::plain(layout, Bytes::from_owner(packed.clone())),
+        None if packed.has_own_block() => {
             Payload::encoded(layout, Encoding(LOOSE), Bytes::from_owner(packed.clone()))
         }
         Some(Some(number)) => Payload::encoded(layout, Encoding(number), Bytes::from_owner(packed.clone())),
-        None | Some(None) => Payload::encoded(layout, Encoding(LOOSE), packed.compressed_alone().into()),
+        None | Some(None) => {
+            Payload::encoded(layout, Encoding(LOOSE), packed.compress_without_dictionary().into())
+        }
     };
     saved::Object { key, uid: uid.into(), version: version.parse().unwrap_or(ResourceVersion::ANY), payload }
 }

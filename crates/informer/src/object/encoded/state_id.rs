@@ -1,89 +1,83 @@
-//! Which state of which object, in a few bytes.
+//! The uid and version of an object in a few bytes.
 
 use kube_informer_wire::{Identity, ResourceVersion};
 
-/// A uid and a version. Where both are as the API server writes them, they take 24 bytes and no text.
+/// Identifies one version of one object. Takes 24 bytes and no allocation if both parts are as the API server writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stamp {
-    Short { version: u64, uid: [u64; 2] },
-    Text(Box<[Box<str>; 2]>),
+pub(super) enum StateId {
+    Binary { version: u64, uid: [u64; 2] },
+    Text(Box<StateText>),
 }
 
-impl Stamp {
-    /// The version.
-    pub(super) fn version(&self) -> Option<ResourceVersion> {
-        match self {
-            Self::Short { version, .. } => Some(ResourceVersion::number(*version)),
-            Self::Text(texts) => texts[0].parse().ok(),
-        }
-    }
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StateText {
+    version: Box<str>,
+    uid: Box<str>,
+}
 
-    /// The stamp of an object; nothing if it has no version, and so nothing is known of its state.
-    pub(super) fn of(identity: &Identity<'_>) -> Option<Self> {
-        let (version, uid) = (&*identity.version, &*identity.uid);
+impl StateId {
+    /// `None` if the object has no version.
+    pub(super) fn new(identity: &Identity<'_>) -> Option<Self> {
+        let version = &*identity.version;
+        let uid = &*identity.uid;
         if matches!(version, "" | "0") {
             return None;
         }
-        Some(match (number(version), words(uid)) {
-            (Some(version), Some(uid)) => Self::Short { version, uid },
-            _ => Self::Text(Box::new([version.into(), uid.into()])),
+        Some(match (parse_version(version), parse_uid(uid)) {
+            (Some(version), Some(uid)) => Self::Binary { version, uid },
+            _ => Self::Text(Box::new(StateText { version: version.into(), uid: uid.into() })),
         })
+    }
+
+    pub(super) fn version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Binary { version, .. } => Some(ResourceVersion::number(*version)),
+            Self::Text(text) => text.version.parse().ok(),
+        }
     }
 }
 
 #[cfg(feature = "saved")]
-impl Stamp {
-    /// The stamp of an object of which these were written down.
-    pub(super) fn read(uid: &str, version: &ResourceVersion) -> Option<Self> {
-        match (version.to_number(), words(uid)) {
-            (Some(0), _) => None,
-            (Some(version), Some(uid)) => Some(Self::Short { version, uid }),
-            _ => {
-                let (mut identity, version) = (Identity::default(), version.to_string());
-                (identity.uid, identity.version) = (uid.into(), version.as_str().into());
-                Self::of(&identity)
-            }
+impl StateId {
+    /// Creates an id from saved [parts](Self::uid_and_version). `None` if there is no version.
+    pub(super) fn from_saved(uid: &str, version: &ResourceVersion) -> Option<Self> {
+        if let (Some(version), Some(uid)) = (version.to_number(), parse_uid(uid)) {
+            return (version != 0).then_some(Self::Binary { version, uid });
         }
+        let version = version.to_string();
+        let mut identity = Identity::default();
+        identity.uid = uid.into();
+        identity.version = version.as_str().into();
+        Self::new(&identity)
     }
 
-    /// The uid and the version, as they were written.
-    pub(super) fn parts(&self) -> (String, String) {
+    pub(super) fn uid_and_version(&self) -> (String, String) {
         match self {
-            Self::Short { version, uid: [0, 0] } => (String::new(), version.to_string()),
-            Self::Short { version, uid: [high, low] } => {
-                let uid = format!(
-                    "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-                    high >> 32,
-                    high >> 16 & 0xffff,
-                    high & 0xffff,
-                    low >> 48,
-                    low & 0xffff_ffff_ffff
-                );
-                (uid, version.to_string())
-            }
-            Self::Text(parts) => (parts[1].to_string(), parts[0].to_string()),
+            Self::Binary { version, uid } => (format_uid(*uid), version.to_string()),
+            Self::Text(text) => (text.uid.to_string(), text.version.to_string()),
         }
     }
 }
 
-/// A number that has no other way to be written.
-fn number(text: &str) -> Option<u64> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-    text.parse().ok().filter(|_| is_plain)
+/// `None` if the text is not the canonical form of a number.
+fn parse_version(text: &str) -> Option<u64> {
+    let is_canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|_| is_canonical)
 }
 
-/// The words of a uid in its usual form, `8-4-4-4-12` digits in lower case, and zero for none.
-fn words(uid: &str) -> Option<[u64; 2]> {
+/// Parses a lower-case UUID; an empty uid is zero. `None` if it is neither.
+fn parse_uid(uid: &str) -> Option<[u64; 2]> {
     if uid.is_empty() {
         return Some([0, 0]);
     }
-    let (bytes, mut words, mut digits) = (uid.as_bytes(), [0_u64; 2], 0_usize);
-    if bytes.len() != 36 {
+    if uid.len() != 36 {
         return None;
     }
-    for (place, byte) in bytes.iter().enumerate() {
-        if matches!(place, 8 | 13 | 18 | 23) {
-            if *byte != b'-' {
+    let mut words = [0_u64; 2];
+    let mut digits = 0_usize;
+    for (position, byte) in uid.bytes().enumerate() {
+        if matches!(position, 8 | 13 | 18 | 23) {
+            if byte != b'-' {
                 return None;
             }
             continue;
@@ -96,53 +90,66 @@ fn words(uid: &str) -> Option<[u64; 2]> {
         words[digits / 16] = words[digits / 16] << 4 | u64::from(digit);
         digits += 1;
     }
-    // All zeros would be taken for none.
+    // Zero stands for an empty uid.
     (words != [0, 0]).then_some(words)
+}
+
+#[cfg(feature = "saved")]
+fn format_uid([high, low]: [u64; 2]) -> String {
+    if [high, low] == [0, 0] {
+        return String::new();
+    }
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stamp(version: &str, uid: &str) -> Option<Stamp> {
+    fn state(version: &str, uid: &str) -> Option<StateId> {
         let mut identity = Identity::default();
-        (identity.version, identity.uid) = (version.into(), uid.into());
-        Stamp::of(&identity)
+        identity.version = version.into();
+        identity.uid = uid.into();
+        StateId::new(&identity)
     }
 
     #[test]
-    fn what_differs_in_version_or_uid_differs() {
+    fn ids_differ_if_version_or_uid_differ() {
         let uid = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
         let nil = "00000000-0000-0000-0000-000000000000";
         let upper = uid.to_uppercase();
         let uids = [uid, "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f1", &upper, nil, "", "u"];
         let versions = ["1", "01", "+1", "18446744073709551615", "18446744073709551616", "1a"];
-        let all: Vec<_> = uids.iter().flat_map(|uid| versions.map(|version| stamp(version, uid))).collect();
-        for (place, one) in all.iter().enumerate() {
+        let all: Vec<_> = uids.iter().flat_map(|uid| versions.map(|version| state(version, uid))).collect();
+        for (position, one) in all.iter().enumerate() {
             assert!(one.is_some());
+            assert_eq!(all.iter().filter(|other| *other == one).count(), 1, "{position}");
             #[cfg(feature = "saved")]
             {
-                let (uid, version) = one.as_ref().unwrap().parts();
-                assert_eq!(stamp(&version, &uid), *one);
-                assert_eq!(Stamp::read(&uid, &version.parse().unwrap()), *one);
-                assert_eq!(
-                    (uids[place / versions.len()], versions[place % versions.len()]),
-                    (&*uid, &*version)
-                );
+                let (uid, version) = one.as_ref().unwrap().uid_and_version();
+                assert_eq!((&*uid, &*version), (uids[position / 6], versions[position % 6]));
+                assert_eq!(state(&version, &uid), *one);
+                assert_eq!(StateId::from_saved(&uid, &version.parse().unwrap()), *one);
             }
-            assert_eq!(all.iter().filter(|other| *other == one).count(), 1, "{place}");
         }
         assert_eq!(
-            stamp("7", uid),
-            Some(Stamp::Short { version: 7, uid: [0x0f1e_2d3c_4b5a_6978, 0x8796_a5b4_c3d2_e1f0] })
+            state("7", uid),
+            Some(StateId::Binary { version: 7, uid: [0x0f1e_2d3c_4b5a_6978, 0x8796_a5b4_c3d2_e1f0] })
         );
     }
 
     #[test]
-    fn without_a_version_nothing_is_known() {
-        assert_eq!(stamp("", "u"), None);
-        assert_eq!(stamp("0", "u"), None);
+    fn an_object_without_a_version_has_no_id() {
+        assert_eq!(state("", "u"), None);
+        assert_eq!(state("0", "u"), None);
         #[cfg(feature = "saved")]
-        assert_eq!(Stamp::read("u", &ResourceVersion::ANY), None);
+        assert_eq!(StateId::from_saved("u", &ResourceVersion::ANY), None);
     }
 }
