@@ -1,6 +1,6 @@
-//! Labels of objects, kept beside those that are not kept decoded.
+//! Labels of objects that are not kept decoded.
 
-use crate::object::IndexValue;
+use crate::tags::Tag;
 use kube_core::Resource;
 use kube_informer_wire::{LabelSelector, chance::HashSeed};
 use std::{
@@ -9,67 +9,66 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Keeps the labels of objects, or those of some names, as tags of a number that no index has.
+/// Keeps labels of objects as [tags](Tag), so that selectors can be evaluated without decoding.
 ///
-/// Labels of thousands of objects are often the same, so each set of them is one text that all share: names and values by
-/// turns, in the order of names, each with a zero behind it.
-pub(crate) struct LabelKeeper<K> {
-    /// In order; nothing where all labels are kept.
+/// Many objects have equal labels, so equal label sets share one string: names and values alternating, ordered by name, each
+/// followed by a zero byte.
+pub(crate) struct CachedLabels<K> {
+    /// Sorted; `None` if all labels are kept.
     names: Option<Box<[Box<str>]>>,
     labels: fn(&K) -> Option<&BTreeMap<String, String>>,
-    sets: Mutex<Sets>,
+    sets: Mutex<LabelSets>,
 }
 
-/// The sets in use, and some that were until lately.
-struct Sets {
-    known: HashSet<Arc<str>, HashSeed>,
-    /// When there are so many, those that nobody has are dropped.
-    full: usize,
+/// The label sets in use, and some that are no longer used.
+struct LabelSets {
+    sets: HashSet<Arc<str>, HashSeed>,
+    /// The number of sets at which unused ones are removed.
+    cleanup_at: usize,
 }
 
-/// So many sets stay, whether somebody has them or not.
-const FEW: usize = 64;
+/// The number of sets that are kept without a cleanup.
+const MIN_CLEANUP: usize = 64;
 
-/// What no part of a label has in it.
-const END: char = '\0';
+/// Cannot occur in a valid label.
+const SEPARATOR: char = '\0';
 
-impl<K: Resource> LabelKeeper<K> {
-    /// Keeps all labels, or those of these names.
+impl<K: Resource> CachedLabels<K> {
+    /// Keeps the labels with these names, or all labels if `None`.
     pub(crate) fn new(names: Option<Vec<String>>) -> Self {
         let names = names.map(|mut names| {
             names.sort_unstable();
             names.into_iter().map(Into::into).collect()
         });
-        let sets = Sets { known: HashSet::with_hasher(HashSeed::new()), full: FEW };
+        let sets = LabelSets { sets: HashSet::with_hasher(HashSeed::new()), cleanup_at: MIN_CLEANUP };
         Self { names, labels: |object| object.meta().labels.as_ref(), sets: Mutex::new(sets) }
     }
 }
 
-impl<K> LabelKeeper<K> {
-    /// What is kept of an object's labels. Nothing where they are not what a server takes for labels: such an object is looked
-    /// at to know them.
-    pub(crate) fn value(&self, labels: Option<&BTreeMap<String, String>>) -> Option<IndexValue> {
+impl<K> CachedLabels<K> {
+    /// Returns the tag of these labels. `None` if they contain a zero byte, which no API server accepts.
+    pub(crate) fn tag(&self, labels: Option<&BTreeMap<String, String>>) -> Option<Tag> {
         let mut text = String::new();
         for (name, value) in labels.into_iter().flatten().filter(|(name, _)| self.keeps(name)) {
-            if name.contains(END) || value.contains(END) {
+            if name.contains(SEPARATOR) || value.contains(SEPARATOR) {
                 return None;
             }
-            [name.as_str(), value].into_iter().for_each(|part| {
+            for part in [name, value] {
                 text.push_str(part);
-                text.push(END);
-            });
+                text.push(SEPARATOR);
+            }
         }
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(IndexValue { index: IndexValue::LABELS, value: sets.shared(text) })
+        Some(Tag { index: Tag::LABELS, value: sets.intern(text) })
     }
 
-    /// What is kept of the labels of `object`.
-    pub(crate) fn value_of(&self, object: &K) -> Option<IndexValue> {
-        self.value((self.labels)(object))
+    /// Returns the tag of the labels of `object`.
+    pub(crate) fn tag_of(&self, object: &K) -> Option<Tag> {
+        self.tag((self.labels)(object))
     }
 
-    /// Whether an object of which these labels are kept is meant; nothing if others have to be known for that.
-    pub(crate) fn verdict(&self, labels: &IndexValue, selector: &LabelSelector) -> Option<bool> {
+    /// Returns whether the labels match. `None` if that depends on labels that are not kept.
+    pub(crate) fn matches(&self, labels: &Tag, selector: &LabelSelector) -> Option<bool> {
         if selector.is_nothing() {
             return Some(false);
         }
@@ -77,7 +76,7 @@ impl<K> LabelKeeper<K> {
         for requirement in selector.requirements() {
             if !self.keeps(requirement.key()) {
                 is_certain = false;
-            } else if !requirement.matches(label(&labels.value, requirement.key())) {
+            } else if !requirement.matches(value(&labels.value, requirement.key())) {
                 return Some(false);
             }
         }
@@ -90,9 +89,9 @@ impl<K> LabelKeeper<K> {
     }
 }
 
-/// The value of a label in a set of them.
-fn label<'s>(set: &'s str, name: &str) -> Option<&'s str> {
-    let mut parts = set.split_terminator(END);
+/// Returns the value of a label in a label set.
+fn value<'s>(set: &'s str, name: &str) -> Option<&'s str> {
+    let mut parts = set.split_terminator(SEPARATOR);
     while let (Some(found), Some(value)) = (parts.next(), parts.next()) {
         if found >= name {
             return (found == name).then_some(value);
@@ -101,26 +100,26 @@ fn label<'s>(set: &'s str, name: &str) -> Option<&'s str> {
     None
 }
 
-impl Sets {
-    /// The one text for all that are equal to this.
-    fn shared(&mut self, text: String) -> Arc<str> {
-        if let Some(known) = self.known.get(&*text) {
-            return Arc::clone(known);
+impl LabelSets {
+    /// Returns the shared string that equals `text`.
+    fn intern(&mut self, text: String) -> Arc<str> {
+        if let Some(set) = self.sets.get(&*text) {
+            return Arc::clone(set);
         }
-        if self.known.len() >= self.full {
-            self.known.retain(|set| Arc::strong_count(set) > 1);
-            self.known.shrink_to(FEW);
-            self.full = FEW.max(2 * self.known.len());
+        if self.sets.len() >= self.cleanup_at {
+            self.sets.retain(|set| Arc::strong_count(set) > 1);
+            self.sets.shrink_to(MIN_CLEANUP);
+            self.cleanup_at = MIN_CLEANUP.max(2 * self.sets.len());
         }
         let set: Arc<str> = text.into();
-        self.known.insert(Arc::clone(&set));
+        self.sets.insert(Arc::clone(&set));
         set
     }
 }
 
-impl<K> fmt::Debug for LabelKeeper<K> {
+impl<K> fmt::Debug for CachedLabels<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LabelKeeper").field("names", &self.names).finish_non_exhaustive()
+        f.debug_struct("CachedLabels").field("names", &self.names).finish_non_exhaustive()
     }
 }
 
@@ -129,8 +128,8 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::ConfigMap;
 
-    fn keeper(names: Option<&[&str]>) -> LabelKeeper<ConfigMap> {
-        LabelKeeper::new(names.map(|names| names.iter().map(|name| (*name).to_owned()).collect()))
+    fn cached(names: Option<&[&str]>) -> CachedLabels<ConfigMap> {
+        CachedLabels::new(names.map(|names| names.iter().map(|name| (*name).to_owned()).collect()))
     }
 
     fn labels(all: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -138,41 +137,45 @@ mod tests {
     }
 
     #[test]
-    fn equal_sets_are_one_and_those_that_nobody_has_are_dropped() {
-        let keeper = keeper(None);
-        let of = |number: usize| keeper.value(Some(&labels(&[("a", &number.to_string())]))).unwrap();
-        let stays = of(0);
-        assert!(Arc::ptr_eq(&stays.value, &of(0).value));
+    fn equal_label_sets_are_shared_and_unused_ones_are_removed() {
+        let cached = cached(None);
+        let tag = |number: usize| cached.tag(Some(&labels(&[("a", &number.to_string())]))).unwrap();
+        let used = tag(0);
+        assert!(Arc::ptr_eq(&used.value, &tag(0).value));
         for number in 1..100_000 {
-            drop(of(number));
+            drop(tag(number));
         }
-        let count = keeper.sets.lock().unwrap().known.len();
-        assert!(count <= FEW, "{count} sets");
-        assert!(Arc::ptr_eq(&stays.value, &of(0).value), "what somebody has is still the one");
-        let held: Vec<_> = (0..1000).map(of).collect();
-        assert!(held.iter().enumerate().all(|(number, tag)| Arc::ptr_eq(&tag.value, &of(number).value)));
+        let count = cached.sets.lock().unwrap().sets.len();
+        assert!(count <= MIN_CLEANUP, "{count} sets");
+        assert!(Arc::ptr_eq(&used.value, &tag(0).value), "a set that is used is not removed");
+        let tags: Vec<_> = (0..1000).map(tag).collect();
+        assert!(tags.iter().enumerate().all(|(number, one)| Arc::ptr_eq(&one.value, &tag(number).value)));
     }
 
     #[test]
-    fn what_is_not_kept_is_left_open() {
-        let keeper = keeper(Some(&["b", "a"]));
-        let tag = keeper.value(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
-        let verdict = |selector: &str| keeper.verdict(&tag, &selector.parse().unwrap());
-        assert_eq!(verdict("a=1,!b"), Some(true));
-        assert_eq!(verdict("a=2"), Some(false));
-        assert_eq!(verdict("c=3"), None);
-        assert_eq!(verdict("c=3,b"), Some(false), "whatever c is");
-        assert_eq!(keeper.verdict(&tag, &LabelSelector::nothing()), Some(false));
+    fn a_match_that_depends_on_other_labels_is_unknown() {
+        let cached = cached(Some(&["b", "a"]));
+        let tag = cached.tag(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
+        let matches = |selector: &str| cached.matches(&tag, &selector.parse().unwrap());
+        assert_eq!(matches("a=1,!b"), Some(true));
+        assert_eq!(matches("a=2"), Some(false));
+        assert_eq!(matches("c=3"), None);
+        assert_eq!(matches("c=3,b"), Some(false), "it does not match for any c");
+        assert_eq!(cached.matches(&tag, &LabelSelector::nothing()), Some(false));
     }
 
     #[test]
-    fn labels_that_no_server_takes_are_left_open() {
-        for odd in [labels(&[("a\0b", "1")]), labels(&[("a", "\0")])] {
-            assert!(keeper(None).value(Some(&odd)).is_none());
+    fn labels_with_a_zero_byte_are_not_kept() {
+        for invalid in [labels(&[("a\0b", "1")]), labels(&[("a", "\0")])] {
+            assert!(cached(None).tag(Some(&invalid)).is_none());
         }
-        let empty = keeper(None).value(None).unwrap();
-        assert_eq!(keeper(None).verdict(&empty, &"!a".parse().unwrap()), Some(true));
-        let blank = keeper(None).value(Some(&labels(&[("a", ""), ("b", "x")]))).unwrap();
-        assert_eq!(keeper(None).verdict(&blank, &"a=,b=x".parse().unwrap()), Some(true));
+    }
+
+    #[test]
+    fn absent_and_empty_labels_are_distinguished() {
+        let absent = cached(None).tag(None).unwrap();
+        assert_eq!(cached(None).matches(&absent, &"!a".parse().unwrap()), Some(true));
+        let empty = cached(None).tag(Some(&labels(&[("a", ""), ("b", "x")]))).unwrap();
+        assert_eq!(cached(None).matches(&empty, &"a=,b=x".parse().unwrap()), Some(true));
     }
 }

@@ -42,8 +42,7 @@ mod waiters;
 mod parallel;
 pub mod object;
 pub mod source;
-#[cfg(feature = "compact")]
-mod codec;
+
 mod tags;
 mod labels;
 mod event;

@@ -1,4 +1,4 @@
-//! Who else may lend a hand: the other cores of the machine, through the runtime.
+//! Runs CPU-bound work on other threads, bounded for the whole process.
 
 use kube_informer_wire::chance;
 #[cfg(feature = "saved")]
@@ -13,100 +13,103 @@ use std::{
 };
 use tokio::{runtime::Handle, task::JoinHandle};
 
-/// The cores beside the one that asks, as one number for the whole process.
+/// A limit on the number of extra threads.
 ///
-/// Many informers that list at once have all cores busy as it is: a thread for each of them would gain no time, and cost memory,
-/// since allocators keep a heap for every thread.
+/// The limit is per process: many informers that list at once keep all cores busy anyway. More threads would not be faster and
+/// would use more memory, since allocators keep a heap per thread.
 #[derive(Debug)]
-pub(crate) struct Cores {
-    free: AtomicUsize,
+pub(crate) struct ThreadBudget {
+    available: AtomicUsize,
 }
 
-/// One of them, until the work is done.
+/// The permission to use one extra thread of the runtime's blocking pool.
 #[derive(Debug)]
-pub(crate) struct Helper {
+pub(crate) struct Permit {
     runtime: Handle,
-    turn: Turn,
+    reservation: Reservation,
 }
 
+/// Returns a thread to its budget when dropped.
 #[derive(Debug)]
-struct Turn(&'static Cores);
+struct Reservation(&'static ThreadBudget);
 
-static CORES: LazyLock<Cores> = LazyLock::new(|| Cores::new(number() - 1));
+static PROCESS: LazyLock<ThreadBudget> = LazyLock::new(|| ThreadBudget::new(cores() - 1));
 
-impl Cores {
-    pub(crate) const fn new(free: usize) -> Self {
-        Self { free: AtomicUsize::new(free) }
+impl ThreadBudget {
+    pub(crate) const fn new(threads: usize) -> Self {
+        Self { available: AtomicUsize::new(threads) }
     }
 
-    /// Those of this machine.
-    pub(crate) fn of_machine() -> &'static Self {
-        &CORES
+    /// Returns the budget of this process: one thread for each core except the caller's.
+    pub(crate) fn process() -> &'static Self {
+        &PROCESS
     }
 
-    /// Somebody who has time; nobody outside of a runtime, and where all is to happen on one thread.
-    pub(crate) fn helper(&'static self) -> Option<Helper> {
+    /// `None` if no thread is available, outside of a runtime, and in a simulation.
+    pub(crate) fn try_acquire(&'static self) -> Option<Permit> {
         let runtime = runtime()?;
-        self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(1)).ok()?;
-        Some(Helper { runtime, turn: Turn(self) })
+        self.available.fetch_update(Relaxed, Relaxed, |available| available.checked_sub(1)).ok()?;
+        Some(Permit { runtime, reservation: Reservation(self) })
     }
 }
 
-impl Helper {
-    /// Has the work done, on a thread of the runtime's blocking pool.
+impl Permit {
+    /// Runs the work on a thread of the runtime's blocking pool, and then releases the permit.
     pub(crate) fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-        let Self { runtime, turn } = self;
+        let Self { runtime, reservation } = self;
         runtime.spawn_blocking(move || {
-            let _turn = turn;
+            let _reservation = reservation;
             work()
         })
     }
 }
 
-impl Drop for Turn {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.0.free.fetch_add(1, Relaxed);
+        self.0.available.fetch_add(1, Relaxed);
     }
 }
 
-/// Does the same with each of many, on all cores, and gives what came of it, in order. It waits for them.
+/// Maps all items on all cores, and waits for the results. They are in the order of the items.
 #[cfg(feature = "saved")]
-pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = hands();
-    let (part, work) = (all.len().div_ceil(cores).max(1), &work);
-    if cores == 1 {
-        return all.iter().map(work).collect();
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = thread_count();
+    if threads == 1 {
+        return items.iter().map(work).collect();
     }
+    let work = &work;
+    let chunk = items.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
-        let parts = all.chunks(part).map(|part| scope.spawn(|| part.iter().map(work).collect::<Vec<_>>()));
-        let parts: Vec<_> = parts.collect();
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let chunks = items.chunks(chunk);
+        let running: Vec<_> =
+            chunks.map(|chunk| scope.spawn(|| chunk.iter().map(work).collect::<Vec<_>>())).collect();
+        let join = |running: thread::ScopedJoinHandle<'_, Vec<R>>| {
+            running.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        running.into_iter().flat_map(join).collect()
     })
 }
 
-/// How many there are.
-fn number() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
-/// Does something that blocks where it holds nobody up, and waits for it.
-///
-/// A runtime that is about to end may not do it.
+/// Runs work that blocks on the runtime's blocking pool, and waits for it. A runtime that is shutting down may not run it.
 #[cfg(feature = "saved")]
-pub(crate) async fn aside(work: impl FnOnce() + Send + 'static) {
+pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
     match runtime() {
         Some(runtime) => drop(runtime.spawn_blocking(work).await),
         None => work(),
     }
 }
 
-/// How many threads may share something that is waited for.
+/// Returns the number of threads for work that the caller waits for; one in a simulation.
 #[cfg(feature = "saved")]
-pub(crate) fn hands() -> usize {
-    if chance::is_fixed() { 1 } else { number() }
+pub(crate) fn thread_count() -> usize {
+    if chance::is_fixed() { 1 } else { cores() }
 }
 
-/// The runtime; nothing outside of one, and where all is to happen on one thread.
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// `None` outside of a runtime, and in a simulation, where everything runs on one thread.
 fn runtime() -> Option<Handle> {
     if chance::is_fixed() { None } else { Handle::try_current().ok() }
 }
@@ -116,25 +119,34 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_more_help_than_there_are_cores_and_they_come_back() {
-        static TWO: Cores = Cores::new(2);
-        let (first, second) = (TWO.helper().unwrap(), TWO.helper().unwrap());
-        assert!(TWO.helper().is_none());
+    async fn permits_are_bounded_and_returned() {
+        static TWO: ThreadBudget = ThreadBudget::new(2);
+        let first = TWO.try_acquire().unwrap();
+        let second = TWO.try_acquire().unwrap();
+        assert!(TWO.try_acquire().is_none());
         drop(first);
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let busy = TWO.helper().unwrap().run(move || wait.recv().is_ok());
-        assert!(TWO.helper().is_none());
-        go.send(()).unwrap();
-        assert!(busy.await.unwrap());
-        assert!(TWO.helper().is_some());
+        let (finish, wait) = std::sync::mpsc::channel::<()>();
+        let running = TWO.try_acquire().unwrap().run(move || wait.recv().is_ok());
+        assert!(TWO.try_acquire().is_none());
+        finish.send(()).unwrap();
+        assert!(running.await.unwrap());
+        assert!(TWO.try_acquire().is_some());
         second.run(|| panic!("on purpose")).await.unwrap_err();
-        let all = (TWO.helper(), TWO.helper());
-        assert!(all.0.is_some() && all.1.is_some());
+        let all = [TWO.try_acquire(), TWO.try_acquire()];
+        assert!(all.iter().all(Option::is_some));
     }
 
     #[test]
-    fn nobody_helps_outside_of_a_runtime() {
-        static ONE: Cores = Cores::new(1);
-        assert!(ONE.helper().is_none());
+    fn there_are_no_permits_outside_of_a_runtime() {
+        static ONE: ThreadBudget = ThreadBudget::new(1);
+        assert!(ONE.try_acquire().is_none());
+    }
+
+    #[cfg(feature = "saved")]
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        let items: Vec<_> = (0..1000).collect();
+        assert_eq!(map(&items, |item| item * 2), (0..2000).step_by(2).collect::<Vec<_>>());
+        assert!(map(&[] as &[usize], |item| item * 2).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Fills a store with many objects at once.
 
 use super::{entry::Entry, snapshot::Snapshot, writer::Edit};
-use crate::{object::Object, parallel::hands};
+use crate::{object::Object, parallel::thread_count};
 use kube_core::Resource;
 use kube_informer_wire::Key;
 use std::{sync::Arc, thread};
@@ -13,7 +13,7 @@ impl<K: Resource + Send + Sync> Edit<'_, K> {
     pub(crate) fn fill_with(&mut self, all: impl Iterator<Item = (Key, Object<K>)>) {
         let Snapshot { objects, indexes, labels, .. } = &mut *self.draft.state;
         // What is looked at is put in one by one.
-        if hands() == 1 || indexes.have_functions() || labels.is_some() {
+        if thread_count() == 1 || indexes.have_functions() || labels.is_some() {
             all.for_each(|(key, object)| drop(self.put(key, object)));
             return;
         }

@@ -610,7 +610,6 @@ fn check_pop(
 }
 
 /// What is to be packed, and of no type of its own, is looked through when it comes and decoded when it is looked at.
-#[cfg(feature = "compact")]
 #[test]
 fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
     use crate::source::{Decoder, Item, Wanted};

@@ -16,8 +16,7 @@ mod tests;
 
 pub use crate::boxed::{BoxError, BoxFuture};
 pub use crate::object::{Decoder, Item, ItemError, KindError, Wanted};
-#[cfg(feature = "compact")]
-pub(crate) use crate::object::{Labels, See, Wire};
+pub(crate) use crate::object::{Labels, See};
 pub use content_type::{Encoded, Encoding};
 pub use error::Error;
 pub use functions::{FromFns, Page};

@@ -1,132 +1,161 @@
-//! Packs the objects of one cache.
+//! Encodes the objects of one cache.
 
+#[cfg(feature = "compressed")]
+use super::zstd::{DEFAULT_LEVEL, MAX_OBJECTS_PER_BLOCK, ZstdCompressor};
 #[cfg(feature = "saved")]
-use super::dictionary::QUICK;
-#[cfg(feature = "saved")]
-use super::input::Transform;
+use super::{super::Storage, dictionary::Dictionary, zstd::FAST_LEVEL};
 use super::{
-    codec::Codec,
-    dictionary::{Dictionary, SMALL},
-    hot::Hot,
+    super::raw::Decoder,
+    compression::{Compression, Compressor},
     input::{EncodeInput, groups},
-    object::{HotObjects, Method, EncodedObject},
+    object::{Block, BlockHeader, Decoding, EncodedObject, RecentlyDecoded},
 };
-#[cfg(feature = "saved")]
-use crate::source::Decoder;
-#[cfg(feature = "saved")]
 use kube_informer_wire::Format;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Packs objects. Clones share what they learn of them.
+/// Encodes the objects of one cache. Clones share the dictionary.
 pub(crate) struct Encoder<K> {
     shared: Arc<Shared<K>>,
 }
 
 struct Shared<K> {
-    codec: Codec,
-    hot: Arc<HotObjects<K>>,
+    compressor: Compressor,
+    /// The maximum number of objects in one block.
+    max_group: usize,
     keeps_decoded: bool,
-    /// Whether each object is packed by itself.
-    is_apart: bool,
-    /// The few ways that are in use: one for each source and format, with the dictionary of the day.
-    methods: Mutex<Vec<Arc<Method<K>>>>,
+    recently_decoded: Arc<RecentlyDecoded<K>>,
+    /// The decodings in use with the current dictionary: one for each source and format.
+    decodings: Mutex<Vec<Arc<Decoding<K>>>>,
 }
 
 impl<K> Encoder<K> {
-    pub(crate) fn new() -> Self {
-        Self::with(SMALL, false, false)
+    /// Creates an encoder that keeps the bytes of each object uncompressed, in an allocation of their own.
+    pub(crate) fn uncompressed() -> Self {
+        Shared::new(Compressor::None).into()
     }
 
-    /// Packs each object by itself, as it is saved.
+    /// Creates an encoder that compresses neighbors into shared blocks.
+    #[cfg(feature = "compressed")]
+    pub(crate) fn compressed() -> Self {
+        let compressor = Compressor::Zstd(ZstdCompressor::new(DEFAULT_LEVEL));
+        Shared { max_group: MAX_OBJECTS_PER_BLOCK, ..Shared::new(compressor) }.into()
+    }
+
+    /// Creates an encoder for a cache that is saved: each object has its own block. With [`Storage::Decoded`], the decoded
+    /// object is kept too.
     #[cfg(feature = "saved")]
-    pub(crate) fn apart() -> Self {
-        Self::with(SMALL, false, true)
+    pub(crate) fn for_saving(storage: Storage) -> Self {
+        let zstd = |level| Shared::new(Compressor::Zstd(ZstdCompressor::new(level)));
+        match storage {
+            Storage::Decoded => Shared { keeps_decoded: true, ..zstd(FAST_LEVEL) }.into(),
+            Storage::Encoded => Self::uncompressed(),
+            Storage::Compressed => zstd(DEFAULT_LEVEL).into(),
+        }
     }
 
-    /// Packs objects that stay decoded all the same, so that their bytes are at hand to be saved.
-    #[cfg(feature = "saved")]
-    pub(crate) fn beside() -> Self {
-        Self::with(QUICK, true, true)
-    }
-
-    fn with(level: i32, keeps_decoded: bool, is_apart: bool) -> Self {
-        let (codec, hot) = (Codec::new(level), Arc::new(Hot::new()));
-        Self { shared: Arc::new(Shared { codec, hot, keeps_decoded, is_apart, methods: Mutex::default() }) }
-    }
-
-    /// Whether what is packed here stays decoded all the same.
+    /// Returns whether the decoded objects are kept too, and the bytes only to be saved.
     pub(crate) fn keeps_decoded(&self) -> bool {
         self.shared.keeps_decoded
     }
 
-    /// Packs objects, neighbours together where they may be. It answers for each, in order.
-    pub(crate) fn encode(&self, objects: &[&EncodeInput<K>]) -> Vec<EncodedObject<K>> {
-        let mut packed = Vec::with_capacity(objects.len());
-        let most = if self.shared.is_apart { 1 } else { usize::MAX };
-        for group in groups(objects, most) {
-            let method = |dictionary: Option<&_>| self.method(dictionary, group[0]);
-            EncodedObject::together(&self.shared.codec, group, method, |object| packed.push(object));
+    /// Encodes objects. Returns one for each input, in the same order.
+    pub(crate) fn encode(&self, inputs: &[&EncodeInput<K>]) -> Vec<EncodedObject<K>> {
+        let mut objects = Vec::with_capacity(inputs.len());
+        for group in groups(inputs, self.shared.max_group) {
+            let block = self.encode_block(group);
+            let mut start = 0;
+            for input in group {
+                let length = to_u32(input.bytes().len());
+                objects.push(EncodedObject::new(block.clone(), input.state.clone(), start, length));
+                start += length;
+            }
         }
-        packed
+        objects
     }
 
-    /// A list has come to its end. Says whether there is a dictionary, and so something in packing [again](Self::reencode).
+    fn encode_block(&self, group: &[&EncodeInput<K>]) -> Block<K> {
+        let parts: Vec<&[u8]> = group.iter().map(|input| input.bytes()).collect();
+        let length = to_u32(parts.iter().map(|part| part.len()).sum());
+        self.shared.compressor.compress(&parts, |block, compression| {
+            let decoding = self.decoding(compression, group[0]);
+            Block::from_header_and_slice(BlockHeader { decoding, length }, block)
+        })
+    }
+
+    /// Must be called when a list is complete. Returns whether there is a dictionary, so that objects that
+    /// [can shrink](EncodedObject::can_shrink) are worth [encoding again](Self::reencode).
     pub(crate) fn list_completed(&self) -> bool {
-        self.shared.codec.list_completed()
+        self.shared.compressor.list_completed()
     }
 
-    /// Packs what was packed before there was a dictionary.
-    pub(crate) fn reencode(&self, packed: &[EncodedObject<K>]) -> Vec<EncodedObject<K>> {
-        let loose: Vec<_> = packed.iter().map(EncodedObject::loosen).collect();
-        self.encode(&loose.iter().collect::<Vec<_>>())
+    /// Encodes objects again, with the current dictionary. Returns one for each, in the same order.
+    pub(crate) fn reencode(&self, objects: &[EncodedObject<K>]) -> Vec<EncodedObject<K>> {
+        let inputs: Vec<_> = objects.iter().map(EncodedObject::to_input).collect();
+        self.encode(&inputs.iter().collect::<Vec<_>>())
     }
 
-    /// The way to read what is packed so.
-    fn method(&self, dictionary: Option<&Arc<Dictionary>>, object: &EncodeInput<K>) -> Arc<Method<K>> {
-        let EncodeInput { raw, decoder, .. } = object;
-        let mut methods = self.shared.methods.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_current =
-            |method: &Method<K>| method.dictionary.as_ref().map(Arc::as_ptr) == dictionary.map(Arc::as_ptr);
-        // One of an older dictionary is not used again; the objects that need it hold it.
-        methods.retain(|method| is_current(method));
-        let found = methods.iter().find(|method| method.format == raw.format() && method.decoder.is(decoder));
-        if let Some(method) = found {
-            return Arc::clone(method);
+    fn decoding(&self, compression: Compression, input: &EncodeInput<K>) -> Arc<Decoding<K>> {
+        let EncodeInput { raw, decoder, .. } = input;
+        let mut decodings = self.shared.decodings.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those with an older dictionary are held by the objects that need them.
+        decodings.retain(|decoding| decoding.compression.is_same(&compression));
+        let found = decodings.iter().find(|known| known.format == raw.format() && known.decoder.is(decoder));
+        if let Some(decoding) = found {
+            return Arc::clone(decoding);
         }
-        let method = Arc::new(Method {
-            format: raw.format(),
-            dictionary: dictionary.cloned(),
+        let decoding = self.new_decoding(raw.format(), decoder, compression);
+        decodings.push(Arc::clone(&decoding));
+        decoding
+    }
+
+    pub(super) fn new_decoding(
+        &self,
+        format: Format,
+        decoder: &Decoder<K>,
+        compression: Compression,
+    ) -> Arc<Decoding<K>> {
+        Arc::new(Decoding {
+            format,
+            compression,
             decoder: decoder.clone(),
             keeps_decoded: self.shared.keeps_decoded,
-            hot: Arc::downgrade(&self.shared.hot),
-        });
-        methods.push(Arc::clone(&method));
-        method
+            recently_decoded: Arc::downgrade(&self.shared.recently_decoded),
+        })
     }
 }
 
 #[cfg(feature = "saved")]
 impl<K> Encoder<K> {
-    /// Goes on packing with a dictionary of an earlier life, unless there is one. Gives it, to read what was packed with it; nothing
-    /// if it is none.
-    pub(super) fn resume(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
-        self.shared.codec.resume(content)
+    pub(super) fn is_zstd(&self) -> bool {
+        self.shared.compressor.is_zstd()
     }
 
-    /// The way to read what was packed in an earlier life.
-    pub(super) fn earlier(
-        &self,
-        dictionary: Option<Arc<Dictionary>>,
-        format: Format,
-        decoder: &Decoder<K>,
-    ) -> Arc<Method<K>> {
-        Arc::new(Method {
-            format,
-            dictionary,
-            decoder: decoder.clone(),
-            keeps_decoded: self.shared.keeps_decoded,
-            hot: Arc::downgrade(&self.shared.hot),
-        })
+    /// Loads a saved dictionary, and compresses with it unless there is one already. `None` if it is invalid.
+    pub(super) fn load_dictionary(&self, content: &[u8]) -> Option<Arc<Dictionary>> {
+        self.shared.compressor.load_dictionary(content)
+    }
+}
+
+fn to_u32(length: usize) -> u32 {
+    u32::try_from(length).expect("objects are shorter than 4 GiB, and so are groups of them")
+}
+
+impl<K> Shared<K> {
+    /// Each object has its own block and is not kept decoded.
+    fn new(compressor: Compressor) -> Self {
+        Self {
+            compressor,
+            max_group: 1,
+            keeps_decoded: false,
+            recently_decoded: Arc::new(RecentlyDecoded::new()),
+            decodings: Mutex::default(),
+        }
+    }
+}
+
+impl<K> From<Shared<K>> for Encoder<K> {
+    fn from(shared: Shared<K>) -> Self {
+        Self { shared: Arc::new(shared) }
     }
 }
 

@@ -1,61 +1,51 @@
-//! Objects on their way to being packed, and which of them are packed together.
+//! Objects that are to be encoded, and which of them share a block.
 
-use super::stamp::Stamp;
-use crate::source::{BoxError, Decoder, Wire};
+use super::{super::raw::Decoder, state_id::StateId};
 use kube_informer_wire::{Identity, Raw};
-use std::sync::Arc;
 
-/// An object that is to be packed: its bytes, and what it takes to make it of them.
+/// The bytes and the decoder of an object that is to be encoded.
 pub(crate) struct EncodeInput<K> {
     pub(super) raw: Raw,
     pub(super) decoder: Decoder<K>,
-    pub(super) stamp: Option<Stamp>,
+    pub(super) state: Option<StateId>,
 }
 
-/// So many objects share a block at most.
-const OBJECTS: usize = 16;
-
-/// And so many bytes, which is four pods: what is expanded to read one of them.
-const BYTES: usize = 40 << 10;
+/// The maximum length of a block of several objects, about four pods. Reading one of them decompresses all.
+const MAX_GROUP_BYTES: usize = 40 << 10;
 
 impl<K> EncodeInput<K> {
-    /// What was decoded of these bytes into something of this identity. Nothing if it is too long to be packed.
-    pub(crate) fn new(
-        raw: &Raw,
-        decoder: &Decoder<K>,
-        identity: &Identity<'_>,
-    ) -> Option<Self> {
+    /// Takes what `decoder` needs of the bytes of an object. `None` if it is longer than 4 GiB.
+    pub(crate) fn new(raw: &Raw, decoder: &Decoder<K>, identity: &Identity<'_>) -> Option<Self> {
         let raw = decoder.needed(raw);
         u32::try_from(raw.bytes().len()).ok()?;
-                Some(Self { raw, decoder: decoder.clone(), stamp: Stamp::of(identity) })
+        Some(Self { raw, decoder: decoder.clone(), state: StateId::new(identity) })
     }
 
-    fn len(&self) -> usize {
-        self.raw.bytes().len()
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.raw.bytes()
     }
 
-    /// Whether what reads one reads the other.
-    fn is_like(&self, other: &Self) -> bool {
+    fn has_same_decoder(&self, other: &Self) -> bool {
         self.raw.format() == other.raw.format() && self.decoder.is(&other.decoder)
     }
 }
 
-/// Those that are packed together: neighbours, as long as there is room, and `most` of them.
-pub(super) fn groups<'o, K>(
-    objects: &'o [&'o EncodeInput<K>],
-    most: usize,
-) -> impl Iterator<Item = &'o [&'o EncodeInput<K>]> {
-    let mut rest = objects;
+/// Splits `inputs` into groups of at most `max` neighbors that share a block.
+pub(super) fn groups<'i, K>(
+    inputs: &'i [&'i EncodeInput<K>],
+    max: usize,
+) -> impl Iterator<Item = &'i [&'i EncodeInput<K>]> {
+    let mut rest = inputs;
     std::iter::from_fn(move || {
         let first = rest.first()?;
-        let mut bytes = first.len();
-        let fits = |object: &&&EncodeInput<K>| {
-            bytes += object.len();
-            bytes <= BYTES && object.is_like(first)
+        let mut bytes = first.bytes().len();
+        let fits = |input: &&&EncodeInput<K>| {
+            bytes += input.bytes().len();
+            bytes <= MAX_GROUP_BYTES && input.has_same_decoder(first)
         };
-        let more = rest[1..].iter().take(OBJECTS.min(most) - 1).take_while(fits).count();
-        let (group, behind) = rest.split_at(1 + more);
-        rest = behind;
+        let more = rest[1..].iter().take(max - 1).take_while(fits).count();
+        let (group, remaining) = rest.split_at(1 + more);
+        rest = remaining;
         Some(group)
     })
 }

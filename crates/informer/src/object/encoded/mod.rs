@@ -1,14 +1,17 @@
-//! Objects in the small: the bytes that came over the wire, compressed against a dictionary made of others like them.
+//! Objects kept as bytes and decoded when they are read, uncompressed or compressed with zstd.
 //!
-//! What makes the difference is the dictionary, which is some objects that came first: a pod alone shrinks to a quarter, and
-//! to a twelfth where what pods have in common need not be said again. Each object holds on to the dictionary it needs, so
-//! that one can take the place of another when objects come to look different.
+//! A compressed object shares a dictionary, made of a sample of the first objects, with the other objects of its cache. A pod
+//! shrinks to a quarter without a dictionary and to a twelfth with one. Each object holds a reference to the dictionary it was
+//! compressed with, so a new dictionary can be introduced at any time.
 
-mod stamp;
+mod state_id;
+#[cfg(feature = "compressed")]
 mod sample;
+#[cfg(feature = "compressed")]
 mod dictionary;
-mod codec;
-mod hot;
+#[cfg(feature = "compressed")]
+mod zstd;
+mod compression;
 mod input;
 mod object;
 mod encoder;
@@ -17,11 +20,13 @@ mod restorer;
 
 #[cfg(test)]
 mod tests;
+#[cfg(all(test, feature = "compressed"))]
+mod zstd_tests;
 
 #[cfg(feature = "saved")]
 pub(crate) use dictionary::Dictionary;
+pub(crate) use encoder::Encoder;
 pub(crate) use input::EncodeInput;
 pub(crate) use object::EncodedObject;
-pub(crate) use encoder::Encoder;
 #[cfg(feature = "saved")]
-pub(crate) use restorer::Restorer;
+pub(crate) use restorer::{Restorer, SavedCompression, SavedObject};

@@ -1,17 +1,9 @@
-//! One object in the small.
+//! An object kept as bytes, and the cache of recently decoded objects.
 
+use super::{super::raw::Decoder, compression::Compression, input::EncodeInput, state_id::StateId};
 #[cfg(feature = "saved")]
-use super::{codec::compress_alone, dictionary::SMALL};
-use super::{
-    codec::{Codec, expand},
-    dictionary::Dictionary,
-    hot::Hot,
-    input::EncodeInput,
-    stamp::Stamp,
-};
-use crate::source::Decoder;
-#[cfg(feature = "saved")]
-use crate::source::Labels;
+use super::{super::raw::Labels, dictionary::Dictionary, zstd};
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 #[cfg(feature = "saved")]
 use kube_core::Resource;
@@ -21,210 +13,190 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use triomphe::ThinArc;
 
-/// An object, compressed, with all that it takes to decode it.
-pub(crate) struct EncodedObject<K>(triomphe::Arc<Place<K>>);
+/// An object as bytes, with what is needed to decode it. Cheap to clone.
+pub(crate) struct EncodedObject<K>(triomphe::Arc<BlockSlice<K>>);
 
-/// Where an object is in what it was compressed with.
-struct Place<K> {
+/// The part of a decompressed block that is one object.
+struct BlockSlice<K> {
     block: Block<K>,
-    stamp: Option<Stamp>,
+    state: Option<StateId>,
     start: u32,
     length: u32,
 }
 
-/// Some objects that were compressed as one, in one allocation. It lives as long as any of them.
+/// One or more encoded objects in one allocation, which is freed with the last of them.
 ///
-/// Neighbours in a list are much alike, and what one says of itself the next need not say again: four pods together take two
-/// fifths of what they take apart.
-type Block<K> = ThinArc<Head<K>, u8>;
+/// Neighbors in a list are similar: four pods compressed as one block take two fifths of what they take in four blocks.
+pub(super) type Block<K> = ThinArc<BlockHeader<K>, u8>;
 
-struct Head<K> {
-    method: Arc<Method<K>>,
-    /// How long the bytes are that were compressed.
-    length: u32,
+pub(super) struct BlockHeader<K> {
+    pub(super) decoding: Arc<Decoding<K>>,
+    /// The length of the block when it is decompressed.
+    pub(super) length: u32,
 }
 
-/// How objects are to be made of bytes. One serves many.
-pub(super) struct Method<K> {
+/// How the objects of a block are decoded. Shared by many blocks.
+pub(super) struct Decoding<K> {
     pub(super) format: Format,
-    pub(super) dictionary: Option<Arc<Dictionary>>,
+    pub(super) compression: Compression,
     pub(super) decoder: Decoder<K>,
-    /// Whether objects stay decoded once they are, and this is beside them.
     pub(super) keeps_decoded: bool,
-    /// The cache of decoded objects holds packed ones, which hold this.
-    pub(super) hot: Weak<HotObjects<K>>,
+    /// Weak, since the cache refers to encoded objects, which refer to this.
+    pub(super) recently_decoded: Weak<RecentlyDecoded<K>>,
 }
 
-/// The decoded objects of one cache.
-pub(super) type HotObjects<K> = Hot<EncodedObject<K>, K>;
+/// A small direct-mapped cache of decoded objects, so that reading the same object repeatedly is fast.
+pub(super) struct RecentlyDecoded<K> {
+    slots: Box<[ArcSwapOption<DecodedSlot<K>>]>,
+}
+
+struct DecodedSlot<K> {
+    encoded: EncodedObject<K>,
+    decoded: Arc<K>,
+}
+
+/// Few, since a decoded pod takes a hundred times the memory of a compressed one.
+const RECENTLY_DECODED_SLOTS: usize = 32;
 
 impl<K> EncodedObject<K> {
-    /// Compresses objects together, which `method` finds the way to read for, given the dictionary, and hands over each.
-    pub(super) fn together(
-        codec: &Codec,
-        group: &[&EncodeInput<K>],
-        method: impl FnOnce(Option<&Arc<Dictionary>>) -> Arc<Method<K>>,
-        mut take: impl FnMut(Self),
-    ) {
-        let parts: Vec<&[u8]> = group.iter().map(|object| &**object.raw.bytes()).collect();
-        let short =
-            |length: usize| u32::try_from(length).expect("a group is short, and so is an object alone");
-        let length = short(parts.iter().map(|part| part.len()).sum());
-        let block = codec.compress(&parts, |compressed, dictionary| {
-            let head = Head { method: method(dictionary), length };
-            ThinArc::from_header_and_slice(head, compressed)
-        });
-        let mut start = 0;
-        for object in group {
-            let (block, stamp, length) =
-                (block.clone(), object.stamp.clone(), short(object.raw.bytes().len()));
-            take(Self(triomphe::Arc::new(Place { block, stamp, start, length })));
-            start += length;
-        }
+    /// Creates the object at this range of a decompressed block.
+    pub(super) fn new(block: Block<K>, state: Option<StateId>, start: u32, length: u32) -> Self {
+        Self(triomphe::Arc::new(BlockSlice { block, state, start, length }))
     }
 
-    fn head(&self) -> &Head<K> {
+    fn header(&self) -> &BlockHeader<K> {
         &self.0.block.header.header
     }
 
-    fn method(&self) -> &Method<K> {
-        &self.head().method
+    fn decoding(&self) -> &Decoding<K> {
+        &self.header().decoding
     }
 
-    fn stamp(&self) -> Option<&Stamp> {
-        self.0.stamp.as_ref()
+    fn state(&self) -> Option<&StateId> {
+        self.0.state.as_ref()
     }
 
-    /// The bytes that were compressed.
-    pub(super) fn bytes(&self) -> Bytes {
-        let Place { block, start, length, .. } = &*self.0;
-        let whole = block.header.header.length as usize;
-        let bytes = Bytes::from(expand(&block.slice, self.method().dictionary.as_deref(), whole));
-        bytes.slice(*start as usize..(*start + *length) as usize)
+    /// Returns the bytes of the object, decompressed. `None` if the block is invalid.
+    fn decompress(&self) -> Option<Raw> {
+        let header = self.header();
+        let Decoding { format, compression, .. } = &*header.decoding;
+        let block = Bytes::from(compression.decompress(&self.0.block.slice, header.length as usize)?);
+        let start = self.0.start as usize;
+        Some(Raw::new(*format, block.slice(start..start + self.0.length as usize)))
     }
 
-    /// The object.
-    ///
-    /// # Panics
-    /// If the transform fails, which it did not when the object came.
+    pub(super) fn raw(&self) -> Raw {
+        self.decompress().expect("the block was valid when the object was encoded")
+    }
+
+    /// Decodes the object.
     pub(crate) fn decode(&self) -> Arc<K> {
-        let method = self.method();
-        let raw = Raw::new(method.format, self.bytes());
-        let object = method.decoder.decode(&raw).expect("it was decoded when it came");
-        Arc::new(object)
+        let object = self.decoding().decoder.decode(&self.raw());
+        Arc::new(object.expect("the object was valid when it was encoded"))
     }
 
-    /// The object, which is likely to be asked for again, by the hash of its key.
+    /// Decodes the object with the key of this hash, unless it is one of those decoded most recently.
     pub(crate) fn decode_cached(&self, digest: u64) -> Arc<K> {
-        let Some(hot) = self.method().hot.upgrade() else { return self.decode() };
-        hot.find(digest, |packed| packed.ptr_eq(self)).unwrap_or_else(|| {
-            let object = self.decode();
-            hot.put(digest, self.clone(), Arc::clone(&object));
-            object
-        })
-    }
-
-    /// Whether the object stays decoded once it is.
-    pub(crate) fn keeps_decoded(&self) -> bool {
-        self.method().keeps_decoded
-    }
-
-    /// The object as it was before it was packed.
-    pub(super) fn loosen(&self) -> EncodeInput<K> {
-        let Method { format, decoder, .. } = self.method();
-        EncodeInput {
-            raw: Raw::new(*format, self.bytes()),
-            decoder: decoder.clone(),
-            stamp: self.stamp().cloned(),
+        match self.decoding().recently_decoded.upgrade() {
+            Some(cache) => cache.get_or_decode(digest, self),
+            None => self.decode(),
         }
     }
 
-    /// The version of the object, where it has one.
+    /// Returns whether the decoded object is kept too, and the bytes only to be saved.
+    pub(crate) fn keeps_decoded(&self) -> bool {
+        self.decoding().keeps_decoded
+    }
+
+    /// Returns what this was encoded from.
+    pub(super) fn to_input(&self) -> EncodeInput<K> {
+        EncodeInput {
+            raw: self.raw(),
+            decoder: self.decoding().decoder.clone(),
+            state: self.state().cloned(),
+        }
+    }
+
+    /// Returns the object's version, if it has one.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
-        self.stamp().and_then(Stamp::version)
+        self.state().and_then(StateId::version)
     }
 
-    /// How many bytes it takes, with its share of what it was compressed with: those who are left share what there is.
+    /// Returns the number of bytes in memory. Objects that share a block divide its size among them.
     pub(crate) fn size(&self) -> usize {
-        let block = self.0.block.slice.len() + size_of::<Head<K>>() + 2 * size_of::<usize>();
-        block.div_ceil(ThinArc::strong_count(&self.0.block)) + size_of::<Place<K>>() + size_of::<usize>()
+        let block = self.0.block.slice.len() + size_of::<BlockHeader<K>>() + 2 * size_of::<usize>();
+        block.div_ceil(ThinArc::strong_count(&self.0.block)) + size_of::<BlockSlice<K>>() + size_of::<usize>()
     }
 
-    /// Whether it could be smaller, for want of a dictionary.
+    /// Returns whether encoding it again would make it smaller, because it was compressed without a dictionary.
     pub(crate) fn can_shrink(&self) -> bool {
-        self.method().dictionary.is_none()
+        self.decoding().compression.lacks_dictionary()
     }
 
     pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
         triomphe::Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether both are the same state of the same object.
+    /// Returns whether both are the same version of the same object.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
-        self.ptr_eq(other) || self.stamp().is_some() && self.stamp() == other.stamp()
+        self.ptr_eq(other) || self.state().is_some() && self.state() == other.state()
     }
 
-    /// Whether this is the state of the object that has this identity.
+    /// Returns whether this is the version of the object that `identity` describes.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
-        self.stamp().is_some() && self.stamp() == Stamp::of(identity).as_ref()
+        self.state().is_some() && self.state() == StateId::new(identity).as_ref()
     }
 }
 
 #[cfg(feature = "saved")]
 impl<K> EncodedObject<K> {
-    /// What was compressed elsewhere of so many bytes, as `AsRef` gave it.
-    pub(super) fn of(compressed: &[u8], length: u32, stamp: Option<Stamp>, method: Arc<Method<K>>) -> Self {
-        let block = ThinArc::from_header_and_slice(Head { method, length }, compressed);
-        Self(triomphe::Arc::new(Place { block, stamp, start: 0, length }))
+    /// Returns whether [`as_ref`](AsRef::as_ref) is compressed with zstd.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.decoding().compression.is_zstd()
     }
 
-    /// The bytes, compressed so that it takes no dictionary to expand them.
-    pub(crate) fn compressed_alone(&self) -> Vec<u8> {
-        compress_alone(&self.bytes(), SMALL)
+    /// Returns whether [`as_ref`](AsRef::as_ref) contains this object only.
+    pub(crate) fn has_own_block(&self) -> bool {
+        self.0.length == self.header().length
     }
 
-    /// Whether it was packed by itself.
-    pub(crate) fn is_apart(&self) -> bool {
-        self.0.length == self.head().length
-    }
-
-    /// What it takes to expand them, if anything.
+    /// Returns the dictionary that [`as_ref`](AsRef::as_ref) was compressed with, if any.
     pub(crate) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
-        self.method().dictionary.as_ref()
+        self.decoding().compression.dictionary()
+    }
+
+    /// Returns the object compressed by itself and without a dictionary.
+    pub(crate) fn compress_without_dictionary(&self) -> Vec<u8> {
+        zstd::compress_without_dictionary(self.raw().bytes())
     }
 
     pub(crate) fn format(&self) -> Format {
-        self.method().format
+        self.decoding().format
     }
 
-    /// The uid and the version, where the object has one.
+    /// Returns the uid and the version, if the object has a version.
     pub(crate) fn uid_and_version(&self) -> Option<(String, String)> {
-        self.stamp().map(Stamp::parts)
+        self.state().map(StateId::uid_and_version)
     }
 
-    /// Looks at the labels of the object.
-    pub(crate) fn with_labels<R>(&self, look: impl Fn(Labels<'_>) -> R) -> R
+    /// Passes the object's labels to `read`, without decoding the object where possible.
+    pub(crate) fn with_labels<R>(&self, read: impl Fn(Labels<'_>) -> R) -> R
     where
         K: Resource,
     {
-        let (method, mut found) = (self.method(), None);
-        let raw = Raw::new(method.format, self.bytes());
-        method.decoder.show_labels(&raw, &mut |labels| found = Some(look(labels)));
-        found.unwrap_or_else(|| look(self.decode().meta().labels.as_ref()))
+        let mut result = None;
+        self.decoding().decoder.show_labels(&self.raw(), &mut |labels| result = Some(read(labels)));
+        result.unwrap_or_else(|| read(self.decode().meta().labels.as_ref()))
     }
 
-    /// Whether it can be decoded, for one that was not when it came. One that makes a decoder or a transform panic cannot.
-    pub(crate) fn is_sound(&self) -> bool {
-        let method = self.method();
-        let decodes = || {
-            let raw = Raw::new(method.format, self.bytes());
-            method.decoder.decode(&raw).is_ok()
-        };
-        catch_unwind(AssertUnwindSafe(decodes)).unwrap_or(false)
+    /// Decodes the object and returns whether that succeeds, for a restored object. A panic of the decoder counts as failure.
+    pub(crate) fn can_be_decoded(&self) -> bool {
+        let decode = || self.decompress().is_some_and(|raw| self.decoding().decoder.decode(&raw).is_ok());
+        catch_unwind(AssertUnwindSafe(decode)).unwrap_or(false)
     }
 }
 
-/// The compressed bytes, of an object that was packed apart.
+/// The stored bytes of the block.
 #[cfg(feature = "saved")]
 impl<K> AsRef<[u8]> for EncodedObject<K> {
     fn as_ref(&self) -> &[u8] {
@@ -235,5 +207,25 @@ impl<K> AsRef<[u8]> for EncodedObject<K> {
 impl<K> Clone for EncodedObject<K> {
     fn clone(&self) -> Self {
         Self(triomphe::Arc::clone(&self.0))
+    }
+}
+
+impl<K> RecentlyDecoded<K> {
+    pub(super) fn new() -> Self {
+        Self { slots: (0..RECENTLY_DECODED_SLOTS).map(|_| ArcSwapOption::empty()).collect() }
+    }
+
+    fn get_or_decode(&self, digest: u64, encoded: &EncodedObject<K>) -> Arc<K> {
+        // All keys of one trie node have the same low bits.
+        let slot = &self.slots[(digest >> 48) as usize % RECENTLY_DECODED_SLOTS];
+        if let Some(found) = &*slot.load()
+            && found.encoded.ptr_eq(encoded)
+        {
+            return Arc::clone(&found.decoded);
+        }
+        let decoded = encoded.decode();
+        let new = DecodedSlot { encoded: encoded.clone(), decoded: Arc::clone(&decoded) };
+        slot.store(Some(Arc::new(new)));
+        decoded
     }
 }

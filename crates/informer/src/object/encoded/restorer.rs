@@ -1,70 +1,103 @@
-//! Takes in what was packed in an earlier life.
+//! Restores encoded objects that an earlier process saved.
 
 use super::{
+    super::raw::Decoder,
+    compression::Compression,
     dictionary::Dictionary,
-    object::{Method, EncodedObject},
     encoder::Encoder,
-    stamp::Stamp,
+    input::EncodeInput,
+    object::{Block, BlockHeader, Decoding, EncodedObject},
+    state_id::StateId,
 };
-use crate::source::Decoder;
-use kube_informer_wire::{Format, ResourceVersion};
+use kube_informer_wire::{Format, Raw, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
 
-/// Makes packed objects of saved ones.
+/// Creates encoded objects from saved ones.
 pub(crate) struct Restorer<K> {
-    packer: Encoder<K>,
+    encoder: Encoder<K>,
     decoder: Decoder<K>,
     dictionaries: HashMap<u32, Arc<Dictionary>>,
-    /// The few ways that are in use.
-    methods: Vec<(Format, Option<u32>, Arc<Method<K>>)>,
+    decodings: Vec<Arc<Decoding<K>>>,
 }
 
-/// The longest object that is taken in; fifty times what an API server stores.
-const LONGEST: u64 = 64 << 20;
+/// An object as it was saved.
+pub(crate) struct SavedObject<'s> {
+    pub(crate) bytes: &'s [u8],
+    pub(crate) format: Format,
+    pub(crate) compression: SavedCompression,
+    pub(crate) uid: &'s str,
+    pub(crate) version: &'s ResourceVersion,
+}
+
+/// How the bytes of a saved object are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SavedCompression {
+    None,
+    Zstd {
+        /// The number of the dictionary, if there is one.
+        dictionary: Option<u32>,
+    },
+}
+
+/// The maximum length of a restored object, fifty times what an API server accepts.
+const MAX_OBJECT_LENGTH: u64 = 64 << 20;
 
 impl<K> Restorer<K> {
-    /// Makes objects that `decoder` decodes, for a cache that `packer` packs for.
-    pub(crate) fn new(packer: Encoder<K>, decoder: Decoder<K>) -> Self {
-        Self { packer, decoder, dictionaries: HashMap::new(), methods: Vec::new() }
+    /// Creates a restorer for a cache that uses `encoder`.
+    pub(crate) fn new(encoder: Encoder<K>, decoder: Decoder<K>) -> Self {
+        Self { encoder, decoder, dictionaries: HashMap::new(), decodings: Vec::new() }
     }
 
-    /// Adds a dictionary under a number. The first that is added is packed with from now on. Says whether it is one.
-    pub(crate) fn dictionary(&mut self, number: u32, content: &[u8]) -> bool {
-        let dictionary = self.packer.resume(content);
-        let is_one = dictionary.is_some();
-        self.dictionaries.extend(dictionary.map(|dictionary| (number, dictionary)));
-        is_one
+    /// Adds a dictionary under a number. The encoder continues with the first that is added. Returns whether it is valid.
+    pub(crate) fn add_dictionary(&mut self, number: u32, content: &[u8]) -> bool {
+        let Some(dictionary) = self.encoder.load_dictionary(content) else { return false };
+        self.dictionaries.insert(number, dictionary);
+        true
     }
 
-    /// The dictionaries, by number.
+    /// Returns the dictionaries and their numbers.
     pub(crate) fn dictionaries(&self) -> impl Iterator<Item = (u32, &Arc<Dictionary>)> {
         self.dictionaries.iter().map(|(number, dictionary)| (*number, dictionary))
     }
 
-    /// Takes in an object that was packed with the dictionary of this number, or with none. Nothing if it is not such an object.
-    pub(crate) fn unpack(
-        &mut self,
-        compressed: &[u8],
-        (format, dictionary): (Format, Option<u32>),
-        (uid, version): (&str, &ResourceVersion),
-    ) -> Option<EncodedObject<K>> {
-        let length = zstd_safe::get_frame_content_size(compressed).ok()??;
-        let length = u32::try_from(length).ok().filter(|_| length <= LONGEST)?;
-        let method = self.method(format, dictionary)?;
-        Some(EncodedObject::of(compressed, length, Stamp::read(uid, version), method))
+    /// Restores an object, converted if it was saved with another storage than the encoder's. `None` if it is invalid.
+    ///
+    /// Bytes that need no conversion are not decompressed here, so the result may fail to
+    /// [decode](EncodedObject::can_be_decoded).
+    pub(crate) fn restore(&mut self, saved: &SavedObject<'_>) -> Option<EncodedObject<K>> {
+        let compression = self.compression(saved.compression)?;
+        let length =
+            compression.decompressed_length(saved.bytes).filter(|length| *length <= MAX_OBJECT_LENGTH)?;
+        let length = u32::try_from(length).ok()?;
+        let state = StateId::from_saved(saved.uid, saved.version);
+        if compression.is_zstd() == self.encoder.is_zstd() {
+            let header = BlockHeader { decoding: self.decoding(saved.format, compression), length };
+            let block = Block::from_header_and_slice(header, saved.bytes);
+            return Some(EncodedObject::new(block, state, 0, length));
+        }
+        let bytes = compression.decompress(saved.bytes, length as usize)?;
+        let raw = Raw::new(saved.format, bytes.into());
+        self.encoder.encode(&[&EncodeInput { raw, decoder: self.decoder.clone(), state }]).pop()
     }
 
-    fn method(&mut self, format: Format, number: Option<u32>) -> Option<Arc<Method<K>>> {
-        let found = self.methods.iter().find(|(known, of, _)| (*known, *of) == (format, number));
-        if let Some((.., method)) = found {
-            return Some(Arc::clone(method));
+    fn compression(&self, saved: SavedCompression) -> Option<Compression> {
+        Some(match saved {
+            SavedCompression::None => Compression::None,
+            SavedCompression::Zstd { dictionary: None } => Compression::Zstd { dictionary: None },
+            SavedCompression::Zstd { dictionary: Some(number) } => {
+                Compression::Zstd { dictionary: Some(Arc::clone(self.dictionaries.get(&number)?)) }
+            }
+        })
+    }
+
+    fn decoding(&mut self, format: Format, compression: Compression) -> Arc<Decoding<K>> {
+        let is_same =
+            |known: &&Arc<Decoding<K>>| known.format == format && known.compression.is_same(&compression);
+        if let Some(decoding) = self.decodings.iter().find(is_same) {
+            return Arc::clone(decoding);
         }
-        let dictionary = match number {
-            None => None,
-            Some(number) => Some(Arc::clone(self.dictionaries.get(&number)?)),
-        };
-        let method = self.packer.earlier(dictionary, format, &self.decoder);
-        self.methods.push((format, number, Arc::clone(&method)));
-        Some(method)
+        let decoding = self.encoder.new_decoding(format, &self.decoder, compression);
+        self.decodings.push(Arc::clone(&decoding));
+        decoding
     }
 }

@@ -1,8 +1,8 @@
-//! When to make a dictionary, and of what.
+//! Decides when to create a dictionary, and from which objects.
 
-/// Objects to make a dictionary of: every so many-th of those that came, so that few stand for all.
+/// Objects to create a dictionary from: every `step`-th object, so that a bounded number represents all.
 ///
-/// A list comes in the order of names, and neighbours are alike.
+/// A list is ordered by name and neighbors are similar, so the first objects alone do not represent it.
 pub(super) struct Sample {
     objects: Vec<Box<[u8]>>,
     bytes: usize,
@@ -10,36 +10,35 @@ pub(super) struct Sample {
     step: usize,
 }
 
-/// How well objects pack, held against how well they did when the dictionary was new.
+/// Compares how well objects compress now with how well they did when the dictionary was new.
 #[derive(Debug, Default)]
-pub(super) struct Ratio {
+pub(super) struct CompressionRatio {
     objects: usize,
-    before: u64,
-    after: u64,
-    at_first: Option<f64>,
+    original: u64,
+    compressed: u64,
+    first: Option<f64>,
 }
 
-/// So long are all objects of a dictionary. Half of it packs pods with managed fields a twentieth worse; more packs no better.
-const LONGEST: usize = 100 << 10;
+/// The maximum length of a dictionary. Half of it makes pods with managed fields a twentieth larger; more has no effect.
+const MAX_DICTIONARY_BYTES: usize = 100 << 10;
 
-/// So much of objects is held, to choose from.
-const SAMPLE: usize = 6 * LONGEST;
+/// The maximum length of all sampled objects.
+const MAX_SAMPLE_BYTES: usize = 6 * MAX_DICTIONARY_BYTES;
 
-/// So much of one object is in a dictionary at most.
-const PART: usize = 16 << 10;
+/// The maximum number of bytes taken from one object.
+const MAX_OBJECT_BYTES: usize = 16 << 10;
 
-/// After so many objects there is a dictionary, and a better one after more: a list comes in the order of names, so that the
-/// first are not like all.
-const STAGES: [usize; 3] = [256, 4096, 65_536];
+/// A dictionary is created after each of these numbers of objects, since a longer list gives a better sample.
+const DICTIONARY_AFTER: [usize; 3] = [256, 4096, 65_536];
 
-/// If no more are to come, so many do.
-const FEWEST: usize = 16;
+/// The minimum number of objects for a dictionary when the list is complete.
+const MIN_OBJECTS: usize = 16;
 
-/// The ratio is taken over so many objects at a time.
-const WINDOW: usize = 2048;
+/// The number of objects over which a ratio is measured.
+const RATIO_WINDOW: usize = 2048;
 
-/// A dictionary that packs so many times worse than it did is not made of such objects.
-const WORSE: f64 = 1.5;
+/// The dictionary is replaced when the ratio falls by this factor.
+const MAX_RATIO_LOSS: f64 = 1.5;
 
 impl Sample {
     pub(super) fn new() -> Self {
@@ -48,65 +47,70 @@ impl Sample {
 
     pub(super) fn add(&mut self, object: &[u8]) {
         if self.seen.is_multiple_of(self.step) {
-            let part = &object[..object.len().min(PART)];
+            let part = &object[..object.len().min(MAX_OBJECT_BYTES)];
             self.objects.push(part.into());
             self.bytes += part.len();
         }
         self.seen += 1;
-        while self.bytes > SAMPLE {
-            let mut is_second = true;
-            self.objects.retain(|_| {
-                is_second = !is_second;
-                !is_second
-            });
-            self.bytes = self.objects.iter().map(|object| object.len()).sum();
-            self.step *= 2;
+        while self.bytes > MAX_SAMPLE_BYTES {
+            self.drop_every_second();
         }
     }
 
-    /// Whether it is time for a dictionary.
+    fn drop_every_second(&mut self) {
+        let mut is_kept = false;
+        self.objects.retain(|_| {
+            is_kept = !is_kept;
+            is_kept
+        });
+        self.bytes = self.objects.iter().map(|object| object.len()).sum();
+        self.step *= 2;
+    }
+
+    /// Returns whether to create a dictionary now.
     pub(super) fn is_due(&self) -> bool {
-        STAGES.contains(&self.seen)
+        DICTIONARY_AFTER.contains(&self.seen)
     }
 
-    /// Whether it has seen all that it is to see.
-    pub(super) fn is_full(&self) -> bool {
-        self.seen >= STAGES[STAGES.len() - 1]
+    /// Returns whether no more objects are needed.
+    pub(super) fn is_complete(&self) -> bool {
+        self.seen >= DICTIONARY_AFTER[DICTIONARY_AFTER.len() - 1]
     }
 
-    /// Whether it is worth a dictionary.
+    /// Returns whether there are enough objects for a dictionary if no more are expected.
     pub(super) fn suffices(&self) -> bool {
-        self.seen >= FEWEST
+        self.seen >= MIN_OBJECTS
     }
 
-    /// What the dictionary is made of: as many as there is room for, spread over what there is.
-    pub(super) fn content(&self) -> Vec<u8> {
-        let (mut content, mut passed) = (Vec::with_capacity(LONGEST), 0);
+    /// Returns as many objects as fit into a dictionary, evenly spread over the sample.
+    pub(super) fn dictionary_content(&self) -> Vec<u8> {
+        let mut content = Vec::with_capacity(MAX_DICTIONARY_BYTES);
+        let mut visited = 0;
         for object in &self.objects {
-            // Where the dictionary would be if all objects went in, each a little shortened.
-            let due = passed * LONGEST / self.bytes.max(LONGEST);
-            if content.len() <= due && content.len() + object.len() <= LONGEST {
+            // The length the content would have by now if each object contributed an equal share.
+            let share = visited * MAX_DICTIONARY_BYTES / self.bytes.max(MAX_DICTIONARY_BYTES);
+            if content.len() <= share && content.len() + object.len() <= MAX_DICTIONARY_BYTES {
                 content.extend_from_slice(object);
             }
-            passed += object.len();
+            visited += object.len();
         }
         content
     }
 }
 
-impl Ratio {
-    /// Counts objects of so many bytes that were packed into so many. Says whether they pack much worse than at first.
-    pub(super) fn count(&mut self, objects: usize, before: usize, after: usize) -> bool {
+impl CompressionRatio {
+    /// Records a block. Returns whether objects compress much worse than at first.
+    pub(super) fn record(&mut self, objects: usize, original: usize, compressed: usize) -> bool {
         self.objects += objects;
-        self.before += before as u64;
-        self.after += after as u64;
-        if self.objects < WINDOW {
+        self.original += original as u64;
+        self.compressed += compressed as u64;
+        if self.objects < RATIO_WINDOW {
             return false;
         }
-        let now = self.before as f64 / self.after.max(1) as f64;
-        let at_first = *self.at_first.get_or_insert(now);
-        (self.objects, self.before, self.after) = (0, 0, 0);
-        now * WORSE < at_first
+        let ratio = self.original as f64 / self.compressed.max(1) as f64;
+        let first = *self.first.get_or_insert(ratio);
+        *self = Self { first: Some(first), ..Self::default() };
+        ratio * MAX_RATIO_LOSS < first
     }
 }
 
@@ -115,30 +119,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_that_falls_far_is_noticed_once_a_window() {
-        let mut ratio = Ratio::default();
-        let mut window = |after: usize| (0..WINDOW).filter(|_| ratio.count(1, 1000, after)).count();
-        assert_eq!(window(100), 0, "this is what it is held against");
+    fn a_much_worse_ratio_is_reported_once_per_window() {
+        let mut ratio = CompressionRatio::default();
+        let mut window =
+            |compressed: usize| (0..RATIO_WINDOW).filter(|_| ratio.record(1, 1000, compressed)).count();
+        assert_eq!(window(100), 0, "the first window is the reference");
         assert_eq!(window(149), 0);
         assert_eq!(window(151), 1);
         assert_eq!(window(50), 0);
     }
 
     #[test]
-    fn a_sample_is_spread_over_what_came_and_bounded() {
+    fn a_sample_is_bounded_and_spread_over_all_objects() {
         let mut sample = Sample::new();
-        for number in 0..STAGES[0] {
+        for number in 0..DICTIONARY_AFTER[0] {
             assert!(!sample.is_due());
             sample.add(&[number as u8; 10_000]);
         }
-        assert!(sample.is_due() && !sample.is_full());
-        let content = sample.content();
-        assert!((LONGEST - PART..=LONGEST).contains(&content.len()), "{}", content.len());
+        assert!(sample.is_due() && !sample.is_complete());
+        let content = sample.dictionary_content();
+        let expected = MAX_DICTIONARY_BYTES - MAX_OBJECT_BYTES..=MAX_DICTIONARY_BYTES;
+        assert!(expected.contains(&content.len()), "{}", content.len());
         let firsts: Vec<_> = content.chunks(10_000).map(|object| object[0]).collect();
         assert!(firsts.len() == 10 && firsts[0] == 0 && firsts[9] >= 208, "{firsts:?}");
         assert!(firsts.windows(2).all(|pair| (16..=32).contains(&(pair[1] - pair[0]))), "{firsts:?}");
         let mut large = Sample::new();
         (0..100).for_each(|_| large.add(&[0; 1 << 20]));
-        assert!(large.content().len() <= LONGEST && large.suffices());
+        assert!(large.dictionary_content().len() <= MAX_DICTIONARY_BYTES && large.suffices());
     }
 }

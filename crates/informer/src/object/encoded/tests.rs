@@ -1,265 +1,291 @@
-//! What goes in comes out, whichever dictionary it went in with.
+//! Tests of encoding, decoding, blocks, and restoring.
 
+#[cfg(feature = "saved")]
 use super::{
-    codec::{Codec, expand},
-    dictionary::{Dictionary, SMALL},
+    super::Storage,
+    restorer::{Restorer, SavedCompression, SavedObject},
+};
+use super::{
+    super::raw::Decoder,
+    encoder::Encoder,
     input::{EncodeInput, groups},
     object::EncodedObject,
-    encoder::Encoder,
 };
-use crate::source::{Decoder, Wire};
+use bytes::Bytes;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer_wire::{Format, Identity, ManagedFields, Raw};
-use proptest::prelude::*;
 use std::sync::Arc;
-
-/// What one object became.
-struct Small {
-    bytes: Vec<u8>,
-    dictionary: Option<Arc<Dictionary>>,
-    length: usize,
-}
-
-fn compress(codec: &Codec, bytes: &[u8]) -> Small {
-    codec.compress(&[bytes], |compressed, dictionary| Small {
-        bytes: compressed.into(),
-        dictionary: dictionary.cloned(),
-        length: bytes.len(),
-    })
-}
-
-impl Small {
-    fn expand(&self) -> Vec<u8> {
-        expand(&self.bytes, self.dictionary.as_deref(), self.length)
-    }
-
-    /// Whether both took the same dictionary, or none.
-    fn is_like(&self, other: &Self) -> bool {
-        self.dictionary.as_ref().map(Arc::as_ptr) == other.dictionary.as_ref().map(Arc::as_ptr)
-    }
-}
-
-/// A kilobyte or so that says little new.
-fn text(kind: u64, number: u64) -> Vec<u8> {
-    let line = |line: u64| {
-        let noise = (kind + line).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        format!("{noise:016x}: {}\n", noise.rotate_left(29))
-    };
-    let lines: String = (0..32).map(line).collect();
-    format!("{number}\n{lines}").into_bytes()
-}
-
-/// Sources of one cache share a packer, and each has saved the dictionary.
-#[cfg(feature = "saved")]
-#[test]
-fn a_dictionary_that_is_restored_twice_is_one() {
-    let codec = Codec::new(SMALL);
-    let content = (0..100).flat_map(|number| text(1, number)).collect::<Vec<_>>();
-    let [first, again] = [0, 1].map(|_| codec.resume(&content).unwrap());
-    assert!(Arc::ptr_eq(&first, &again));
-    assert!(!Arc::ptr_eq(&first, &codec.resume(&text(2, 0)).unwrap()));
-    assert!(compress(&codec, &text(1, 7)).dictionary.is_some_and(|taken| Arc::ptr_eq(&taken, &first)));
-}
-
-#[cfg(feature = "saved")]
-#[test]
-fn what_makes_its_decoder_panic_is_not_sound() {
-    let raw = Raw::new(Format::Json, r#"{"metadata":{"name":"a","uid":"1","resourceVersion":"7"}}"#.into());
-    let packed = |decoder: Decoder<ConfigMap>| {
-        let wire = Wire { raw: raw.clone(), decoder };
-        let identity = raw.identity().unwrap();
-        Encoder::new().encode(&[&EncodeInput::new(&wire, &identity, None).unwrap()]).remove(0)
-    };
-    assert!(packed(Decoder::new(|raw: &Raw| Ok(raw.decode(ManagedFields::Keep)?))).is_sound());
-    assert!(!packed(Decoder::new(|_: &Raw| panic!("an unexpected object"))).is_sound());
-}
-
-#[test]
-fn the_first_256_make_a_dictionary() {
-    let codec = Codec::new(SMALL);
-    let all: Vec<_> = (0..300).map(|number| compress(&codec, &text(1, number))).collect();
-    assert!(all[..255].iter().all(|small| small.dictionary.is_none()));
-    assert!(all[255..].iter().all(|small| small.is_like(&all[255]) && small.dictionary.is_some()));
-    assert!(all[299].bytes.len() * 5 < all[0].bytes.len());
-    assert!((0..300).all(|number| all[number].expand() == text(1, number as u64)));
-}
-
-#[test]
-fn a_long_list_gets_a_dictionary_of_more_of_it() {
-    let codec = Codec::new(SMALL);
-    // What comes first is not like the rest.
-    let all: Vec<_> = (0..5000).map(|number| compress(&codec, &text(number / 300 * 1000, number))).collect();
-    let changes: Vec<_> = (1..5000).filter(|number| !all[*number].is_like(&all[number - 1])).collect();
-    assert_eq!(changes, [255, 4095]);
-    assert!(
-        (0..5000)
-            .step_by(97)
-            .all(|number| all[number].expand() == text(number as u64 / 300 * 1000, number as u64))
-    );
-    codec.list_completed();
-    let after: Vec<_> = (0..70_000).map(|number| compress(&codec, &text(1, number))).collect();
-    assert!(
-        after.iter().all(|small| small.is_like(&after[0])),
-        "a list that is complete says all there is to say"
-    );
-}
-
-#[test]
-fn so_do_fewer_if_that_is_all_there_are() {
-    let codec = Codec::new(SMALL);
-    (0..15).for_each(|number| drop(compress(&codec, &text(1, number))));
-    assert!(!codec.list_completed(), "too few");
-    compress(&codec, &text(1, 15));
-    assert!(codec.list_completed());
-    let small = compress(&codec, &text(1, 16));
-    assert!(small.dictionary.is_some());
-    assert_eq!(small.expand(), text(1, 16));
-}
-
-#[test]
-fn objects_that_come_to_look_different_get_a_dictionary_of_their_own() {
-    let codec = Codec::new(SMALL);
-    let first: Vec<_> = (0..3000).map(|number| compress(&codec, &text(1, number))).collect();
-    codec.list_completed();
-    let then: Vec<_> = (0..7000).map(|number| compress(&codec, &text(1000, number))).collect();
-    let (old, new) = (&first[2999], &then[6999]);
-    assert!(!old.is_like(new));
-    assert!(new.bytes.len() < old.bytes.len() * 5 / 4, "{} and {}", old.bytes.len(), new.bytes.len());
-    let changes = then.windows(2).filter(|pair| !pair[0].is_like(&pair[1])).count();
-    assert!((1..=2).contains(&changes), "{changes}");
-    assert!((0..3000).step_by(97).all(|number| first[number].expand() == text(1, number as u64)));
-    assert!((0..7000).step_by(97).all(|number| then[number].expand() == text(1000, number as u64)));
-}
-
-#[test]
-fn a_dictionary_is_freed_with_the_last_object_that_needs_it() {
-    let codec = Codec::new(SMALL);
-    (0..256).for_each(|number| drop(compress(&codec, &text(1, number))));
-    let small = compress(&codec, &text(1, 256));
-    let dictionary = small.dictionary.as_ref().map(Arc::downgrade).unwrap();
-    drop(codec);
-    assert_eq!(small.expand(), text(1, 256));
-    drop(small);
-    assert!(dictionary.upgrade().is_none());
-}
 
 fn decoder(managed_fields: ManagedFields) -> Decoder<ConfigMap> {
     Decoder::new(move |raw| Ok(raw.decode(managed_fields)?)).managed_fields(managed_fields)
 }
 
-fn map(number: u64) -> Raw {
+/// Returns a config map of about half a kilobyte, with this number as its version.
+fn map(number: usize) -> Raw {
     let json = format!(
         r#"{{"metadata":{{"name":"m{number}","uid":"u","resourceVersion":"{number}","managedFields":[{{"manager":"{}"}}]}}}}"#,
-        "somebody ".repeat(40)
+        "manager ".repeat(45)
     );
     Raw::new(Format::Json, json.into())
 }
 
-fn encode(packer: &Encoder<ConfigMap>, decoder: &Decoder<ConfigMap>, number: u64) -> EncodedObject<ConfigMap> {
-    packer.encode(&[&loose(decoder, map(number))]).pop().unwrap()
+fn input(decoder: &Decoder<ConfigMap>, raw: &Raw) -> EncodeInput<ConfigMap> {
+    EncodeInput::new(raw, decoder, &Identity::of(&decoder.decode(raw).unwrap())).unwrap()
+}
+
+fn encode_all(
+    encoder: &Encoder<ConfigMap>,
+    decoder: &Decoder<ConfigMap>,
+    count: usize,
+) -> Vec<EncodedObject<ConfigMap>> {
+    let inputs: Vec<_> = (0..count).map(|number| input(decoder, &map(number))).collect();
+    encoder.encode(&inputs.iter().collect::<Vec<_>>())
+}
+
+fn encode(
+    encoder: &Encoder<ConfigMap>,
+    decoder: &Decoder<ConfigMap>,
+    number: usize,
+) -> EncodedObject<ConfigMap> {
+    encoder.encode(&[&input(decoder, &map(number))]).pop().unwrap()
+}
+
+fn encoders() -> Vec<Encoder<ConfigMap>> {
+    vec![
+        Encoder::uncompressed(),
+        #[cfg(feature = "compressed")]
+        Encoder::compressed(),
+    ]
 }
 
 #[test]
-fn managed_fields_that_nobody_decodes_are_not_kept() {
-    let packer = Encoder::new();
-    let [kept, dropped] =
-        [ManagedFields::Keep, ManagedFields::Drop].map(|fields| pack(&packer, &decoder(fields), 7));
-    assert!(String::from_utf8(kept.bytes().into()).unwrap().contains("somebody"));
-    assert!(!String::from_utf8(dropped.bytes().into()).unwrap().contains("somebody"));
-    assert_eq!(dropped.decode().metadata.name.as_deref(), Some("m7"));
-    assert!(
-        kept.is_same_state(&dropped) && !kept.is_same_state(&pack(&packer, &decoder(ManagedFields::Drop), 8))
-    );
-}
-
-fn loose(decoder: &Decoder<ConfigMap>, raw: Raw) -> EncodeInput<ConfigMap> {
-    let object = decoder.decode(&raw).unwrap();
-    EncodeInput::new(&Wire { raw, decoder: decoder.clone() }, &Identity::of(&object), None).unwrap()
-}
-
-/// A map of so many bytes, about.
-fn long(name: &str, length: usize) -> Raw {
-    let json = format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"text":"{}"}}}}"#, "x".repeat(length));
-    Raw::new(Format::Json, json.into())
-}
-
-fn sizes(objects: &[EncodeInput<ConfigMap>]) -> Vec<usize> {
-    groups(&objects.iter().collect::<Vec<_>>(), usize::MAX).map(<[_]>::len).collect()
-}
-
-#[test]
-fn neighbours_are_packed_together_as_long_as_there_is_room() {
-    let (one, other) = (decoder(ManagedFields::Keep), decoder(ManagedFields::Keep));
-    let some = |decoder, count, length| (0..count).map(move |_| loose(decoder, long("a", length)));
-    assert_eq!(sizes(&some(&one, 35, 10).collect::<Vec<_>>()), [16, 16, 3]);
-    assert_eq!(sizes(&some(&one, 9, 9_000).collect::<Vec<_>>()), [4, 4, 1]);
-    assert_eq!(sizes(&some(&one, 2, 100_000).collect::<Vec<_>>()), [1, 1]);
-    assert_eq!(sizes(&some(&one, 3, 10).chain(some(&other, 2, 10)).collect::<Vec<_>>()), [3, 2]);
-    assert_eq!(sizes(&[]), [0; 0]);
-}
-
-#[test]
-fn each_of_a_group_is_read_by_itself_and_outlives_the_others() {
-    let (packer, decoder) = (Encoder::new(), decoder(ManagedFields::Keep));
-    let objects: Vec<_> = (0..100).map(|number| loose(&decoder, map(number))).collect();
-    let objects: Vec<_> = objects.iter().collect();
-    let (together, alone) = (packer.encode(&objects), packer.encode(&objects[..1]));
-    assert!(together[0].size() * 2 < alone[0].size(), "{} and {}", together[0].size(), alone[0].size());
-    assert!(packer.list_completed());
-    let again = packer.reencode(&together);
-    assert!(again.iter().all(|packed| !packed.can_shrink()) && again[0].size() < together[0].size());
-    for all in [together, again] {
-        let survivors: Vec<_> = all.into_iter().enumerate().filter(|(number, _)| number % 16 == 5).collect();
-        for (number, packed) in survivors {
-            assert_eq!(packed.decode().metadata.name, Some(format!("m{number}")));
-            assert_eq!(packed.bytes(), map(number as u64).bytes());
-        }
+fn managed_fields_are_not_kept_if_the_decoder_drops_them() {
+    for encoder in encoders() {
+        let [kept, dropped] =
+            [ManagedFields::Keep, ManagedFields::Drop].map(|fields| encode(&encoder, &decoder(fields), 7));
+        assert!(String::from_utf8(kept.raw().bytes().to_vec()).unwrap().contains("manager"));
+        assert!(!String::from_utf8(dropped.raw().bytes().to_vec()).unwrap().contains("manager"));
+        assert_eq!(dropped.decode().metadata.name.as_deref(), Some("m7"));
+        assert!(kept.is_same_state(&dropped));
+        assert!(!kept.is_same_state(&encode(&encoder, &decoder(ManagedFields::Drop), 8)));
     }
 }
 
 #[test]
-fn who_is_left_pays_for_what_the_others_took() {
-    let (packer, decoder) = (Encoder::new(), decoder(ManagedFields::Keep));
-    let objects: Vec<_> = (0..4).map(|number| loose(&decoder, map(number))).collect();
-    let mut together = packer.encode(&objects.iter().collect::<Vec<_>>());
-    let [all, block] = [together[0].size() * 4, AsRef::<[u8]>::as_ref(&together[0]).len()];
+fn state_is_known_without_decoding() {
+    for encoder in encoders() {
+        let undecodable = Decoder::new(|_: &Raw| panic!("decoded"));
+        let raw = map(7);
+        let identity = raw.identity().unwrap();
+        let object: EncodedObject<ConfigMap> =
+            encoder.encode(&[&EncodeInput::new(&raw, &undecodable, &identity).unwrap()]).remove(0);
+        assert_eq!(object.version(), "7".parse().ok());
+        assert!(object.is_state(&identity));
+        assert!(!object.is_state(&map(8).identity().unwrap()));
+        assert!(!object.keeps_decoded());
+    }
+}
+
+#[test]
+fn an_uncompressed_object_does_not_share_the_allocation_of_its_list() {
+    struct Page(Arc<Vec<u8>>);
+    impl AsRef<[u8]> for Page {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    let allocation = Arc::new(map(1).bytes().repeat(2));
+    let page = Bytes::from_owner(Page(Arc::clone(&allocation)));
+    let raw = Raw::new(Format::Json, page.slice(..page.len() / 2));
+    let object = Encoder::uncompressed().encode(&[&input(&decoder(ManagedFields::Keep), &raw)]).remove(0);
+    drop((page, raw));
+    assert_eq!(Arc::strong_count(&allocation), 1);
+    assert_eq!(object.decode().metadata.name.as_deref(), Some("m1"));
+}
+
+#[test]
+fn uncompressed_objects_have_their_exact_size_and_cannot_shrink() {
+    let encoder = Encoder::uncompressed();
+    let objects = encode_all(&encoder, &decoder(ManagedFields::Keep), 100);
+    assert!(!encoder.list_completed());
+    for (number, object) in objects.iter().enumerate() {
+        let bytes = map(number).bytes().len();
+        assert!(!object.can_shrink());
+        assert!((bytes..bytes + 120).contains(&object.size()), "{} for {bytes} bytes", object.size());
+        assert_eq!(object.raw().bytes(), map(number).bytes());
+        assert_eq!(object.decode().metadata.name, Some(format!("m{number}")));
+    }
+}
+
+#[test]
+fn clones_are_the_same_object() {
+    let encoder = Encoder::uncompressed();
+    let [one, other] = [1, 1].map(|number| encode(&encoder.clone(), &decoder(ManagedFields::Keep), number));
+    assert!(one.ptr_eq(&one.clone()) && !one.ptr_eq(&other));
+    assert!(one.is_same_state(&other));
+}
+
+#[test]
+fn neighbors_are_grouped_up_to_a_number_and_a_length() {
+    let [one, other] = [0, 1].map(|_| decoder(ManagedFields::Keep));
+    let some = |decoder, count, length: usize| {
+        let json = format!(r#"{{"metadata":{{"name":"a"}},"data":{{"text":"{}"}}}}"#, "x".repeat(length));
+        let raw = Raw::new(Format::Json, json.into());
+        (0..count).map(move |_| input(decoder, &raw))
+    };
+    let sizes = |inputs: Vec<EncodeInput<ConfigMap>>, max| -> Vec<usize> {
+        groups(&inputs.iter().collect::<Vec<_>>(), max).map(<[_]>::len).collect()
+    };
+    assert_eq!(sizes(some(&one, 35, 10).collect(), 16), [16, 16, 3]);
+    assert_eq!(sizes(some(&one, 9, 9_000).collect(), 16), [4, 4, 1]);
+    assert_eq!(sizes(some(&one, 2, 100_000).collect(), 16), [1, 1]);
+    assert_eq!(sizes(some(&one, 3, 10).chain(some(&other, 2, 10)).collect(), 16), [3, 2]);
+    assert_eq!(sizes(some(&one, 3, 10).collect(), 1), [1, 1, 1]);
+    assert_eq!(sizes(Vec::new(), 16), [0; 0]);
+}
+
+#[cfg(feature = "compressed")]
+#[test]
+fn each_object_of_a_block_is_decoded_alone_and_outlives_the_others() {
+    let encoder = Encoder::compressed();
+    let decoder = decoder(ManagedFields::Keep);
+    let together = encode_all(&encoder, &decoder, 100);
+    let alone = encode(&encoder, &decoder, 0);
+    assert!(together[0].size() * 2 < alone.size(), "{} and {}", together[0].size(), alone.size());
+    assert!(together.iter().all(EncodedObject::can_shrink));
+    assert!(encoder.list_completed());
+    let again = encoder.reencode(&together);
+    assert!(again.iter().all(|object| !object.can_shrink()) && again[0].size() < together[0].size());
+    for all in [together, again] {
+        let remaining: Vec<_> = all.into_iter().enumerate().skip(5).step_by(16).collect();
+        for (number, object) in remaining {
+            assert_eq!(object.decode().metadata.name, Some(format!("m{number}")));
+            assert_eq!(object.raw().bytes(), map(number).bytes());
+        }
+    }
+}
+
+#[cfg(feature = "saved")]
+#[test]
+fn the_size_of_a_block_is_divided_among_the_remaining_objects() {
+    let mut together = encode_all(&Encoder::compressed(), &decoder(ManagedFields::Keep), 4);
+    let all = together[0].size() * 4;
+    let block = AsRef::<[u8]>::as_ref(&together[0]).len();
     together.truncate(1);
     assert!(together[0].size() > block && together[0].size() < all, "{} of {all}", together[0].size());
 }
 
 #[test]
-fn what_was_read_last_is_at_hand_and_nothing_else_is_taken_for_it() {
-    let (packer, decoder) = (Encoder::new(), decoder(ManagedFields::Keep));
-    let [one, other] = [1, 2].map(|number| pack(&packer, &decoder, number));
-    let object = one.decode_cached(5);
-    assert!(Arc::ptr_eq(&object, &one.decode_cached(5)));
-    assert_eq!(other.decode_cached(5).metadata.name.as_deref(), Some("m2"));
-    assert!(!Arc::ptr_eq(&object, &one.decode_cached(5)), "the place was taken");
-    drop(packer);
-    assert_eq!(one.decode_cached(5), object, "without the cache it still can be read");
+fn a_recently_decoded_object_is_returned_only_for_the_same_encoded_object() {
+    for encoder in encoders() {
+        let decoder = decoder(ManagedFields::Keep);
+        let [one, other] = [1, 2].map(|number| encode(&encoder, &decoder, number));
+        let object = one.decode_cached(5);
+        assert!(Arc::ptr_eq(&object, &one.decode_cached(5)));
+        assert_eq!(other.decode_cached(5).metadata.name.as_deref(), Some("m2"));
+        assert!(!Arc::ptr_eq(&object, &one.decode_cached(5)), "the other object has replaced it");
+        drop(encoder);
+        assert_eq!(one.decode_cached(5), object, "decoding does not need the cache");
+    }
 }
 
-proptest! {
-    #[test]
-    fn several_that_go_in_as_one_come_out_as_one(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 1..20)) {
-        let codec = Codec::new(SMALL);
-        let parts: Vec<_> = objects.iter().map(Vec::as_slice).collect();
-        for _ in 0..2 {
-            let (bytes, dictionary) = codec.compress(&parts, |bytes, dictionary| (bytes.to_vec(), dictionary.cloned()));
-            let whole = objects.concat();
-            prop_assert_eq!(expand(&bytes, dictionary.as_deref(), whole.len()), whole);
-            codec.list_completed();
+#[cfg(feature = "saved")]
+#[test]
+fn an_object_that_makes_its_decoder_panic_cannot_be_decoded() {
+    let raw = map(7);
+    let encode = |decoder: Decoder<ConfigMap>| {
+        let input = EncodeInput::new(&raw, &decoder, &raw.identity().unwrap()).unwrap();
+        Encoder::compressed().encode(&[&input]).remove(0)
+    };
+    assert!(encode(decoder(ManagedFields::Keep)).can_be_decoded());
+    assert!(!encode(Decoder::new(|_: &Raw| panic!("an unexpected object"))).can_be_decoded());
+}
+
+#[cfg(feature = "saved")]
+#[test]
+fn an_encoder_for_saving_gives_each_object_its_own_block() {
+    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+        let encoder = Encoder::for_saving(storage);
+        assert_eq!(encoder.keeps_decoded(), storage == Storage::Decoded);
+        let objects = encode_all(&encoder, &decoder(ManagedFields::Keep), 20);
+        for object in &objects {
+            assert!(object.has_own_block());
+            assert_eq!(object.is_compressed(), storage != Storage::Encoded);
+            assert_eq!(object.keeps_decoded(), storage == Storage::Decoded);
         }
     }
+    assert!(!encode_all(&Encoder::compressed(), &decoder(ManagedFields::Keep), 2)[1].has_own_block());
+}
 
-    #[test]
-    fn whatever_goes_in_comes_out(objects in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..400)) {
-        let codec = Codec::new(SMALL);
-        let all: Vec<_> = objects.iter().map(|object| compress(&codec, object)).collect();
-        codec.list_completed();
-        for (object, small) in objects.iter().zip(&all) {
-            prop_assert_eq!(&small.expand(), object);
-            prop_assert_eq!(&compress(&codec, object).expand(), object);
-        }
+/// Saves objects of one storage, and restores them with another.
+#[cfg(feature = "saved")]
+#[test]
+fn objects_are_restored_with_any_storage() {
+    let decoder = decoder(ManagedFields::Keep);
+    let storages = [Storage::Decoded, Storage::Encoded, Storage::Compressed];
+    for [from, to] in storages.into_iter().flat_map(|from| storages.map(|to| [from, to])) {
+        let encoder = Encoder::for_saving(from);
+        let has_dictionary = {
+            encode_all(&encoder, &decoder, 20);
+            encoder.list_completed()
+        };
+        let saved = encode(&encoder, &decoder, 7);
+        let target = Encoder::for_saving(to);
+        let mut restorer = Restorer::new(target.clone(), decoder.clone());
+        let dictionary = saved.dictionary().map(|dictionary| {
+            assert!(restorer.add_dictionary(16, &dictionary.content));
+            16
+        });
+        assert_eq!(dictionary.is_some(), has_dictionary);
+        let compression = match from {
+            Storage::Encoded => SavedCompression::None,
+            Storage::Decoded | Storage::Compressed => SavedCompression::Zstd { dictionary },
+        };
+        let (uid, version) = saved.uid_and_version().unwrap();
+        let version = version.parse().unwrap();
+        let format = saved.format();
+        let object = SavedObject { bytes: saved.as_ref(), format, compression, uid: &uid, version: &version };
+        let restored = restorer.restore(&object).unwrap();
+        assert!(restored.can_be_decoded() && restored.has_own_block() && restored.is_same_state(&saved));
+        assert_eq!(restored.is_compressed(), to != Storage::Encoded, "{from:?} to {to:?}");
+        assert_eq!(restored.raw().bytes(), map(7).bytes());
+        let damaged = SavedObject { bytes: &[1, 2, 3], ..object };
+        assert!(restorer.restore(&damaged).is_none_or(|damaged| !damaged.can_be_decoded()));
+    }
+}
+
+#[cfg(feature = "saved")]
+#[test]
+fn an_object_of_an_unknown_dictionary_is_not_restored() {
+    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Keep));
+    let saved = encode(&Encoder::compressed(), &decoder(ManagedFields::Keep), 7);
+    let version = saved.version().unwrap();
+    let mut object = SavedObject {
+        bytes: saved.as_ref(),
+        format: Format::Json,
+        compression: SavedCompression::Zstd { dictionary: Some(16) },
+        uid: "u",
+        version: &version,
+    };
+    assert!(restorer.restore(&object).is_none());
+    object.compression = SavedCompression::Zstd { dictionary: None };
+    assert_eq!(restorer.restore(&object).unwrap().decode().metadata.name.as_deref(), Some("m7"));
+}
+
+#[cfg(feature = "saved")]
+#[test]
+fn labels_are_read_without_decoding_if_the_decoder_can_do_that() {
+    let raw = Raw::new(Format::Json, r#"{"metadata":{"name":"a","labels":{"l":"1"}}}"#.into());
+    let decoders = [
+        decoder(ManagedFields::Keep),
+        Decoder::new(|_: &Raw| panic!("decoded")).probe(|raw, see| {
+            see(raw.decode::<ConfigMap>(ManagedFields::Keep)?.metadata.labels.as_ref());
+            Ok(())
+        }),
+    ];
+    for decoder in decoders {
+        let input = EncodeInput::new(&raw, &decoder, &raw.identity().unwrap()).unwrap();
+        let object = Encoder::uncompressed().encode(&[&input]).remove(0);
+        assert_eq!(object.with_labels(|labels| labels.unwrap()["l"].clone()), "1");
     }
 }
