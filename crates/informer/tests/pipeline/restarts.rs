@@ -313,11 +313,14 @@ async fn what_is_of_something_else_is_refused_with_the_reason() {
     live(&cluster, Save::from(&folder).cluster("one")).await;
     let save = || Save::from(&folder).cluster("one");
     let labels = refusal(maps(&cluster).labels("a=b").save_to(save()));
-    assert!(labels.contains("saved for labels \"\", and \"a=b\" is wanted; use another folder"), "{labels}");
+    assert!(
+        labels.contains("saved for labels \"\", but \"a=b\" is requested; use another folder"),
+        "{labels}"
+    );
     let fields = refusal(maps(&cluster).fields("metadata.name=a").save_to(save()));
     assert!(fields.contains("saved for fields"), "{fields}");
     let cluster_name = refusal(maps(&cluster).save_to(save().cluster("two")));
-    assert!(cluster_name.contains("saved for cluster \"one\", and \"two\" is wanted"), "{cluster_name}");
+    assert!(cluster_name.contains("saved for cluster \"one\", but \"two\" is requested"), "{cluster_name}");
     let shard = refusal(maps(&cluster).shard(0, 2).save_to(save()));
     assert!(shard.contains("saved for shard"), "{shard}");
     let transform = refusal(maps(&cluster).transform(Ok).save_to(save().transform("v1")));
@@ -427,7 +430,7 @@ async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
         maps.stop().await;
     }
     let renamed = refusal(transformed(Save::from(&folder).transform("v2")));
-    assert!(renamed.contains("saved for transform \"v1\", and \"v2\" is wanted"), "{renamed}");
+    assert!(renamed.contains("saved for transform \"v1\", but \"v2\" is requested"), "{renamed}");
 }
 
 #[tokio::test(start_paused = true)]

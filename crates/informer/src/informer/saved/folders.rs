@@ -74,7 +74,7 @@ impl<K: Send + Sync + 'static> Folders<K> {
                 Some(cause) => format!("{folder}: {error}: {cause}"),
                 None => format!("{folder}: {error}"),
             };
-            saving.failing = saving.failing.or(status.failing.map(words));
+            saving.failing = saving.failing.or(status.last_error.map(words));
             saving.failures += status.failures;
             saving.changes += status.saved;
             saving.file_bytes += status.file_bytes;

@@ -15,7 +15,7 @@ use crate::{
 };
 use kube_client::Client;
 use kube_core::Resource;
-use kube_informer_saved::{Encoding, Event, Header, Layout, OpenError, Options, Restored, Saved};
+use kube_informer_saved::{Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent};
 use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
@@ -138,31 +138,31 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     }
     let (name, told) = (place.name.clone(), folder.clone());
     options = options.on_event(move |event| tell(&name, &told, event));
-    let opened = match Saved::open(&folder, &header, options.clone()) {
-        Err(error @ OpenError::Damaged { .. }) => {
+    let opened = match SavedState::open(&folder, &header, options.clone()) {
+        Err(error @ OpenError::Corrupt { .. }) => {
             tracing::warn!(informer = place.name, %error, "saved state is of no use; starting without");
-            Saved::open(&folder, &header, options.start_over())
+            SavedState::open(&folder, &header, options.start_over())
         }
         opened => opened,
     };
     let (saved, restored) = match opened {
         Ok(opened) => opened,
-        Err(OpenError::Io { path, doing, cause }) => {
-            let failure = format!("{}: {doing} failed: {cause}", path.display());
+        Err(OpenError::Io { path, action, source }) => {
+            let failure = format!("{}: failed to {action}: {source}", path.display());
             tracing::error!(informer = place.name, failure, "nothing is saved");
             count_failure(&place.name);
             return Ok(Opened { saver: None, failure: Some(failure), state: None });
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some(dropped) = restored.dropped() {
+    if let Some(dropped) = restored.truncated() {
         tracing::warn!(
             informer = place.name,
             bytes = dropped.bytes,
             "the end of the saved state was torn, and is dropped"
         );
     }
-    if let Some(refused) = restored.refused() {
+    if let Some(refused) = restored.discarded() {
         tracing::warn!(informer = place.name, error = %refused, "saved state is given up");
     }
     let (state, begin) = take_in(place, unpacker, saved, restored);
@@ -175,7 +175,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
 fn take_in<K: Send + Sync>(
     place: &Place,
     mut unpacker: Unpacker<K>,
-    saved: Saved,
+    saved: SavedState,
     restored: Restored,
 ) -> (Option<State<K>>, Beginning) {
     let form = restored.attachment(FORM).and_then(|text| Form::read(text));
@@ -248,7 +248,7 @@ fn unpack<K>(
         let Encoding(encoding) = object.payload.encoding();
         let form = (format, (encoding != LOOSE).then_some(encoding));
         let state = (&*object.uid, &object.version);
-        let packed = unpacker.unpack(&object.payload.bytes().ok()?, form, state)?;
+        let packed = unpacker.unpack(object.payload.bytes(), form, state)?;
         Some((object.key, packed))
     };
     restored.into_objects().into_iter().map(one).collect::<Option<_>>().ok_or(DAMAGED)
@@ -272,16 +272,16 @@ fn count_failure(informer: &str) {
     metrics::counter!(SAVE_FAILURES, "name" => informer.to_owned()).increment(1);
 }
 
-fn tell(informer: &str, folder: &Path, event: &Event) {
+fn tell(informer: &str, folder: &Path, event: &WriterEvent) {
     let folder = folder.display();
     match event {
-        Event::Failed { error, failures, retry_in } => {
+        WriterEvent::Failed { error, failures, retry_in } => {
             count_failure(informer);
             let cause = error.source().map(tracing::field::display);
             tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "saving failed");
         }
-        Event::Recovered => tracing::info!(informer, %folder, "saving goes on"),
-        Event::Compacted { before, after } => {
+        WriterEvent::Recovered => tracing::info!(informer, %folder, "saving goes on"),
+        WriterEvent::Compacted { before, after } => {
             tracing::debug!(informer, before, after, "saved state compacted")
         }
         _ => {}

@@ -9,7 +9,7 @@ use crate::{
 };
 use bytes::Bytes;
 use kube_core::Resource;
-use kube_informer_saved::{self as saved, Batch, Encoding, Payload, Saved, Status, Taken};
+use kube_informer_saved::{self as saved, Batch, Encoding, Enqueue, Payload, SavedState, WriterStatus};
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
     collections::VecDeque,
@@ -40,9 +40,9 @@ pub(super) struct Part {
 
 struct State<K> {
     /// Gone once it is closed.
-    saved: Option<Saved>,
+    saved: Option<SavedState>,
     /// How it went until then.
-    last: Status,
+    last: WriterStatus,
     stage: Stage,
     /// Whether there is a whole state.
     has_state: bool,
@@ -90,7 +90,7 @@ const MOST_WAITING: usize = 64 << 20;
 
 /// What a saver goes on from.
 pub(super) struct Beginning {
-    pub(super) saved: Saved,
+    pub(super) saved: SavedState,
     pub(super) dictionaries: Dictionaries,
     /// The version that was restored, if a state was.
     pub(super) version: Option<ResourceVersion>,
@@ -109,7 +109,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         }
         let state = State {
             saved: Some(begin.saved),
-            last: Status::default(),
+            last: WriterStatus::default(),
             stage: if has_state { Stage::Changes } else { Stage::Whole },
             has_state,
             has_gaps: begin.has_gaps,
@@ -129,9 +129,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
     }
 
     /// How saving goes.
-    pub(in super::super) fn status(&self) -> Status {
+    pub(in super::super) fn status(&self) -> WriterStatus {
         let state = self.state();
-        state.saved.as_ref().map_or_else(|| state.last.clone(), Saved::status)
+        state.saved.as_ref().map_or_else(|| state.last.clone(), SavedState::status)
     }
 
     /// Where it is saved.
@@ -185,7 +185,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
             drop(state);
             // A failure shows in the status, and was told of.
             let _ = saved.flush();
-            if let Some(whole) = whole.filter(|_| is_missing || saved.status().is_behind) {
+            if let Some(whole) = whole.filter(|_| is_missing || saved.status().needs_snapshot) {
                 let _ = (saved.replace(whole), saved.flush());
             }
             let last = saved.status();
@@ -209,9 +209,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
                 }
             };
             match taken {
-                Taken::Queued => {}
-                Taken::SnapshotNeeded => return state.forget(),
-                Taken::Stopped => state.stage = Stage::Nothing,
+                Enqueue::Queued => {}
+                Enqueue::NeedsSnapshot => return state.forget(),
+                Enqueue::Stopped => state.stage = Stage::Nothing,
             }
         }
     }
@@ -387,11 +387,9 @@ fn saved_object<K: Send + Sync + 'static>(
     let number = known.map(|dictionary| dictionaries.number_of(dictionary));
     let layout = packed.format().into();
     let payload = match number {
-        None if packed.is_apart() => {
-            Payload::encoded(layout, Encoding(LOOSE), Bytes::from_owner(packed.clone()))
-        }
-        Some(Some(number)) => Payload::encoded(layout, Encoding(number), Bytes::from_owner(packed.clone())),
-        None | Some(None) => Payload::encoded(layout, Encoding(LOOSE), packed.compressed_alone().into()),
+        None if packed.is_apart() => Payload::new(layout, Encoding(LOOSE), Bytes::from_owner(packed.clone())),
+        Some(Some(number)) => Payload::new(layout, Encoding(number), Bytes::from_owner(packed.clone())),
+        None | Some(None) => Payload::new(layout, Encoding(LOOSE), packed.compressed_alone().into()),
     };
     saved::Object { key, uid: uid.into(), version: version.parse().unwrap_or(ResourceVersion::ANY), payload }
 }
