@@ -12,7 +12,7 @@ use kube_informer::{
     reflector, source,
 };
 use kube_informer_bench_client::{
-    options::{self, Encoding, Form, Keep, ManagedFields, Options, Strategy},
+    options::{self, Encoding, Form, Storage, ManagedFields, Options, Strategy},
     seen::{Goal, Seen},
     session::{self, Cache},
     subject::{Subject, WIDGET_DEEP, WIDGETS},
@@ -49,7 +49,7 @@ impl Kind for Pod {
     type View<'a> = &'a Self;
 
     fn builder(client: Client) -> Builder<Self> {
-        Informer::new(client)
+        Informer::builder(client)
     }
 
     fn view(&self) -> &Self {
@@ -77,7 +77,7 @@ impl Kind for Lazy<Pod> {
     type View<'a> = LazyPod<'a>;
 
     fn builder(client: Client) -> Builder<Self> {
-        Informer::new(client)
+        Informer::builder(client)
     }
 
     fn view(&self) -> LazyPod<'_> {
@@ -199,12 +199,12 @@ async fn follow<K: Kind>(
             Encoding::Protobuf => source::Encoding::Auto,
         })
         .config(reflecting(options))
-        .keep(match options.keep {
-            Keep::Whole => kube_informer::Keep::Whole,
-            Keep::Compact => kube_informer::Keep::Compact,
+        .storage(match options.keep {
+            Storage::Decoded => kube_informer::Storage::Decoded,
+            Storage::Compressed => kube_informer::Storage::Compressed,
         });
     let builder = match options.managed_fields {
-        ManagedFields::Keep => builder,
+        ManagedFields::Storage => builder,
         ManagedFields::Drop => builder.without_managed_fields(),
     };
     let builder = match &options.save_to {

@@ -8,7 +8,7 @@ use kube::{
 use kube_informer::{
     Event, Informer,
     cache::Store,
-    informer::Builder,
+    informer::InformerBuilder,
     reflector::{Config, Counts, Strategy},
     source::ListWatch,
     subscription::{Policy, SubscribeOptions},
@@ -82,7 +82,7 @@ where
 {
     /// Begins to follow a source.
     pub fn start(source: ListWatch<K>, config: Config) -> Self {
-        Self::of(Informer::of(source).config(config))
+        Self::of(Informer::from_source(source).config(config))
     }
 
     /// Begins to follow.
@@ -197,7 +197,8 @@ where
     /// Stops everything, and waits until it has.
     pub async fn stop(self) {
         self.alive();
-        self.informer.stop().await;
+        self.informer.stop();
+        self.informer.stopped().await;
         assert_eq!(self.informer.tasks(), 0);
     }
 

@@ -1,6 +1,6 @@
 //! Saved states, as files that anybody may have written.
 
-use kube_informer_saved::{Header, Options, Restored, Saved};
+use kube_informer_saved::{Header, Options, Restored, SavedState};
 use std::{cell::OnceCell, fs, path::PathBuf, time::Duration};
 use twox_hash::XxHash3_64;
 
@@ -22,7 +22,7 @@ pub(crate) fn files(data: &[u8]) {
             let (saved, again) = folder.open().expect("it was opened before");
             drop(saved);
             assert_eq!(state(&again), state(&first));
-            assert!(again.dropped().is_none(), "the rest is gone");
+            assert!(again.truncated().is_none(), "the rest is gone");
         }
     });
 }
@@ -39,7 +39,7 @@ pub(crate) fn records(data: &[u8]) {
         let file = [preamble, &length.to_le_bytes()[..], &hash.to_le_bytes(), data].concat();
         let restored = folder.restore(&file).expect("the header is right");
         for object in restored.objects() {
-            drop(object.payload.bytes());
+            let _ = object.payload.bytes();
         }
     });
 }
@@ -54,8 +54,8 @@ fn with_folder(work: impl FnOnce(&Folder)) {
 
 fn state(restored: &Restored) -> Vec<String> {
     let object = |object: &kube_informer_saved::Object| {
-        let bytes = object.payload.bytes().map(|bytes| bytes.to_vec());
-        format!("{} {} {} {:?}", object.key, object.uid, object.version, bytes.ok())
+        let bytes = object.payload.bytes();
+        format!("{} {} {} {:?}", object.key, object.uid, object.version, bytes)
     };
     let mut state: Vec<_> = restored.objects().iter().map(object).collect();
     state.sort_unstable();
@@ -76,9 +76,9 @@ impl Folder {
         self.path.join("state")
     }
 
-    fn open(&self) -> Option<(Saved, Restored)> {
+    fn open(&self) -> Option<(SavedState, Restored)> {
         let options = Options::default().flush_interval(Duration::from_secs(3600));
-        Saved::open(&self.path, &Header::new("", "v1", "pods").cluster("5f1e"), options).ok()
+        SavedState::open(&self.path, &Header::new("", "v1", "pods").cluster("5f1e"), options).ok()
     }
 
     /// What a file of these bytes holds; nothing if it is refused.

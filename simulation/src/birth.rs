@@ -63,7 +63,7 @@ impl Birth<'_> {
 
     fn builder(self, client: Client) -> Builder<ConfigMap> {
         let Self { setup, history, .. } = self;
-        let mut builder = Informer::<ConfigMap>::new(client).config(setup.config());
+        let mut builder = Informer::<ConfigMap>::builder(client).config(setup.config());
         let scope = setup.scope();
         if let Some(namespaces) = &scope.namespaces {
             builder = builder.namespaces(namespaces.iter().copied());
@@ -73,7 +73,7 @@ impl Birth<'_> {
         }
         let hears = history.clone();
         builder
-            .keep(setup.keep)
+            .storage(setup.keep)
             .encoding(setup.encoding)
             .queue(NonZeroUsize::new(setup.queue).unwrap_or(NonZeroUsize::MIN))
             .resync(Duration::from_secs(setup.resync))

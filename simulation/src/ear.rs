@@ -102,11 +102,11 @@ impl Ear {
     /// Takes an event.
     pub(crate) fn hear(&mut self, event: &Event<ConfigMap>) {
         let said = match event {
-            Event::Added { initial: true, .. } => "initial",
+            Event::Added { phase: Phase::Initial, .. } => "initial",
             Event::Added { .. } => "added",
-            Event::Updated { .. } if event.is_sync() => "sync",
+            Event::Updated { .. } if event.is_resync() => "sync",
             Event::Updated { .. } => "updated",
-            Event::Deleted { observed: true, .. } => "deleted",
+            Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
             Event::Deleted { .. } => "vanished",
         };
         let seen = Seen::of(event.object());
@@ -151,7 +151,7 @@ impl Ear {
             }
             Event::Updated { old, new } => {
                 knew(old)?;
-                if event.is_sync() {
+                if event.is_resync() {
                     return Ok(());
                 }
                 if identity(new).version <= identity(old).version {

@@ -258,7 +258,7 @@ impl Life {
     }
 
     /// What keeps it from being settled.
-    pub(crate) fn trouble(&self, version: u64, truth: &Truth) -> (Rule, String) {
+    pub(crate) fn blocked_on(&self, version: u64, truth: &Truth) -> (Rule, String) {
         let status = self.informer.status();
         let at = self.informer.version();
         if at.as_ref().is_none_or(|at| at.to_string().parse::<u64>().is_ok_and(|at| at < version)) {
@@ -361,7 +361,8 @@ impl Life {
         let store = informer.store().clone();
         match ending {
             Ending::Stopped => {
-                informer.stop().await;
+                informer.stop();
+                informer.stopped().await;
                 if informer.tasks() > 0 {
                     history.breach(Rule::OverIsOver, format!("{} tasks run after stop", informer.tasks()));
                 }

@@ -286,7 +286,7 @@ impl<'w> World<'w> {
                 return;
             }
             if began.elapsed() > PATIENCE {
-                let (rule, detail) = life.trouble(version, &self.server.truth);
+                let (rule, detail) = life.blocked_on(version, &self.server.truth);
                 return self.history.breach(rule, detail);
             }
             sleep(wait).await;

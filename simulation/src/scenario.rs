@@ -8,7 +8,7 @@ use crate::{
     random::Random,
 };
 use kube_informer::{
-    Keep,
+    Storage,
     reflector::Strategy,
     source::Encoding,
     subscription::{Policy, Replay},
@@ -41,7 +41,7 @@ pub(crate) struct Setup {
     pub(crate) namespaces: Option<usize>,
     /// Whether it asks only for objects of one tier.
     pub(crate) selects: bool,
-    pub(crate) keep: Keep,
+    pub(crate) keep: Storage,
     pub(crate) strategy: Strategy,
     pub(crate) encoding: Encoding,
     pub(crate) page_size: u64,
@@ -53,12 +53,12 @@ pub(crate) struct Setup {
     pub(crate) history: usize,
     pub(crate) bookmarks: Duration,
     /// How its cache is saved, if it is.
-    pub(crate) saving: Option<Saving>,
+    pub(crate) saving: Option<SaveStatus>,
 }
 
 /// How a cache is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Saving {
+pub(crate) struct SaveStatus {
     pub(crate) names_cluster: bool,
     /// What the first follower of each life is told of what was restored.
     pub(crate) replay: Replay,
@@ -108,7 +108,7 @@ impl Setup {
             before: random.below(objects * 3),
             namespaces: random.pick(&[None, None, Some(1), Some(2), Some(3)]),
             selects: random.once_in(4),
-            keep: random.pick(&[Keep::Whole, Keep::Whole, Keep::Whole, Keep::Compact]),
+            keep: random.pick(&[Storage::Decoded, Storage::Decoded, Storage::Decoded, Storage::Compressed]),
             strategy: random.pick(&[
                 Strategy::Stream,
                 Strategy::Stream,
@@ -128,7 +128,7 @@ impl Setup {
                 Duration::from_secs(20),
                 Duration::from_secs(5),
             ]),
-            saving: random.once_in(2).then(|| Saving {
+            saving: random.once_in(2).then(|| SaveStatus {
                 names_cluster: random.once_in(2),
                 replay: random.pick(&[Replay::All, Replay::Differences, Replay::Differences]),
             }),
@@ -166,7 +166,7 @@ impl Act {
                 let crowd = random.pick(&[Crowd::Free, Crowd::Stuck, Crowd::Stuck, Crowd::Stuck]);
                 Self::Burst(place, random.between(70, 120), crowd)
             }
-            114..=145 => Self::trouble(random),
+            114..=145 => Self::blocked_on(random),
             146..=151 => Self::Cut,
             152..=154 => Self::Compact,
             155..=157 => Self::Restart,
@@ -181,7 +181,7 @@ impl Act {
 }
 
 impl Act {
-    fn trouble(random: &mut Random) -> Self {
+    fn blocked_on(random: &mut Random) -> Self {
         let trouble = Trouble::draw(random);
         // What has to do with the whole state strikes only when that is asked for.
         let provoked = match trouble.asked() {

@@ -9,7 +9,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::Client;
 use kube_informer::{
-    Event, Informer, Keep,
+    Event, Informer, Storage,
     reflector::{Backoff, Config},
     subscription::{Async, Policy, SubscribeOptions},
 };
@@ -46,14 +46,14 @@ impl Followed {
         (number, waits): (u64, Waits),
         moments: &Arc<Mutex<Moments>>,
     ) -> Result<Self, String> {
-        let keep = if number % 2 == 0 { Keep::Whole } else { Keep::Compact };
-        let builder = Informer::<ConfigMap>::new(client)
+        let keep = if number % 2 == 0 { Storage::Decoded } else { Storage::Compressed };
+        let builder = Informer::<ConfigMap>::builder(client)
             .namespace(Options::namespace(number))
             .named(format!("soak-{number}"))
             // Faults are what this is about.
             .on_error(|_| {})
             .config(config(waits))
-            .keep(keep);
+            .storage(keep);
         let informer = builder.build().map_err(|error| error.to_string())?;
         let (fold, moments) = (Arc::<Mutex<Fold>>::default(), Arc::clone(moments));
         let folding = Arc::clone(&fold);

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_devserver::{Churn, DevServer};
-use kube_informer::{Informer, Keep, wire::LabelSelector};
+use kube_informer::{Informer, Storage, wire::LabelSelector};
 use kube_informer_bench_client::usage::Usage;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, hint::black_box, time::Instant};
@@ -15,11 +15,11 @@ pub(super) async fn measure(pods: u64, kept: &str) -> Result<Value, String> {
     let server = DevServer::start();
     server.churn(Churn::pods(pods));
     let before = Usage::now().rss;
-    let builder = Informer::<Pod>::new(server.client()).keep(Keep::Compact);
+    let builder = Informer::<Pod>::builder(server.client()).storage(Storage::Compressed);
     let builder = match kept {
-        "all" => builder.keep_labels(),
+        "all" => builder.cache_labels(),
         "none" => builder,
-        name => builder.keep_labels_named([name]),
+        name => builder.cache_labels_named([name]),
     };
     let informer = builder.start().map_err(|error| error.to_string())?;
     informer.synced().await.map_err(|error| error.to_string())?;
@@ -34,7 +34,8 @@ pub(super) async fn measure(pods: u64, kept: &str) -> Result<Value, String> {
     };
     let (matches, objects) = time(&|| informer.matching(&selector).len());
     let (_, keys) = time(&|| informer.matching_keys(&selector).len());
-    informer.stop().await;
+    informer.stop();
+    informer.stopped().await;
     Ok(json!({
         "selector": selector.to_string(), "matches": matches, "matching_microseconds": objects,
         "keys_microseconds": keys, "rss": rss,

@@ -50,6 +50,6 @@ where
             }
         },
     );
-    let informer = Informer::of(source.without_streaming_lists()).build();
+    let informer = Informer::from_source(source.without_streaming_lists()).build();
     Ok((informer.map_err(|error| error.to_string())?, begin))
 }

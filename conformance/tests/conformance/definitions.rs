@@ -76,9 +76,11 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
                 store.is_empty() || follower.reports().iter().any(|report| report.contains("not_found"))
             })
             .await;
-        follower.stop().await;
+        follower.stop();
+        follower.stopped().await;
     }
-    metadata.stop().await;
+    metadata.stop();
+    metadata.stopped().await;
 }
 
 async fn a_definition_goes_when_its_objects_are_gone(server: &Server) {

@@ -39,7 +39,8 @@ async fn thousands_of_concurrent_writes_are_followed(server: &Server) {
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "the state was asked for once: {:#?}", follower.reports());
         assert_eq!(follower.unseen_deletions(), [""; 0]);
-        follower.stop().await;
+        follower.stop();
+        follower.stopped().await;
     }
 }
 
@@ -68,7 +69,8 @@ async fn objects_enter_and_leave_a_cache_of_a_selection(server: &Server) {
         assert_eq!(follower.events(), expected);
         follower.settled(&maps.api, &selected).await;
         assert_eq!(follower.asked(), 1);
-        follower.stop().await;
+        follower.stop();
+        follower.stopped().await;
     }
 }
 
@@ -94,7 +96,8 @@ async fn an_object_with_a_finalizer_stays_until_it_is_let_go(server: &Server) {
         follower.until("its end", |store| store.is_empty()).await;
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.events(), ["added held", "updated held", "deleted held"]);
-        follower.stop().await;
+        follower.stop();
+        follower.stopped().await;
     }
 }
 
@@ -110,7 +113,8 @@ async fn an_object_that_is_made_anew_is_another_one(server: &Server) {
     let cached = follower.store.list();
     let uid = maps.api.get("phoenix").await.unwrap().metadata.uid;
     assert_eq!(cached[0].metadata.uid, uid);
-    follower.stop().await;
+    follower.stop();
+    follower.stopped().await;
 }
 
 /// Creates, changes and deletes a few objects many times.

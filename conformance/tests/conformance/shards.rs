@@ -46,7 +46,7 @@ async fn caches_of_parts_follow_their_part(server: &Server) {
     for config in strategies() {
         // Once cut by the server alone, once as an informer does it, which looks at each object itself.
         let [first, second] = halves(&maps).map(|half| Follower::start(half, config.clone()));
-        let part = |index| Follower::of(Informer::of(maps.source()).config(config.clone()).shard(index, 2));
+        let part = |index| Follower::of(Informer::from_source(maps.source()).config(config.clone()).shard(index, 2));
         let followers = [[first, second], [part(0), part(1)]];
         for number in 0..20 {
             maps.create(&format!("m{number:02}")).await;
@@ -73,7 +73,8 @@ async fn caches_of_parts_follow_their_part(server: &Server) {
         .await;
         for follower in followers.into_iter().flatten() {
             assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-            follower.stop().await;
+            follower.stop();
+            follower.stopped().await;
         }
         for name in listed.keys().map(|key| key.rsplit('/').next().unwrap()) {
             maps.delete(name).await;

@@ -183,10 +183,11 @@ async fn a_text_that_is_no_utf8_is_taken_and_reads_the_same_in_both_encodings(se
     let expected = "\u{fffd}\u{fffd}\u{fffd}!";
     assert_eq!(made["data"]["a"], expected, "{made}");
     for encoding in [Encoding::Json, Encoding::Protobuf] {
-        let informer = Informer::of(maps.source().encoding(encoding)).start().unwrap();
+        let informer = Informer::from_source(maps.source().encoding(encoding)).start().unwrap();
         informer.synced().await.unwrap();
         let odd = informer.get((maps.namespace.as_str(), "odd")).unwrap();
         assert_eq!(odd.data.as_ref().unwrap()["a"], expected, "{encoding:?}");
-        informer.stop().await;
+        informer.stop();
+        informer.stopped().await;
     }
 }

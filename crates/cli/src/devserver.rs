@@ -42,9 +42,11 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     writeln!(io::stdout(), "listening on {}", server.url().unwrap_or_default())?;
     interrupted.await;
     if let Some(churning) = churning {
-        churning.stop().await;
+        churning.stop();
+        churning.stopped().await;
     }
-    server.stop().await;
+    server.stop();
+    server.stopped().await;
     Ok(())
 }
 

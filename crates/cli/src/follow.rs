@@ -7,7 +7,7 @@ use crate::trouble::{Class, Trouble, chain};
 use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event, Informer, Keep,
+    Event, Informer, Storage,
     informer::{Save, StartError},
     reflector::{Backoff, Report, Strategy},
     source,
@@ -44,12 +44,12 @@ pub(crate) struct Manner {
     pub(crate) indexing: Indexing,
     pub(crate) backoff: Backoff,
     pub(crate) hear: Hear,
-    pub(crate) saving: Option<Saving>,
+    pub(crate) saving: Option<SaveStatus>,
 }
 
 /// Where caches are saved.
 #[derive(Clone, Debug)]
-pub(crate) struct Saving {
+pub(crate) struct SaveStatus {
     /// Each kind has a folder below this.
     pub(crate) folder: PathBuf,
     /// Whether Secrets are saved too.
@@ -114,9 +114,9 @@ pub(crate) fn follow(
         .without_managed_fields()
         .page_size(asked.page_size.unwrap_or(0))
         .resync(asked.resync.unwrap_or_default())
-        .keep(match asked.keep {
-            Keeping::Whole => Keep::Whole,
-            Keeping::Compact => Keep::Compact,
+        .storage(match asked.keep {
+            Keeping::Whole => Storage::Decoded,
+            Keeping::Compact => Storage::Compressed,
         })
         .on_error(move |report| hear(report));
     if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
@@ -131,7 +131,7 @@ pub(crate) fn follow(
     if manner.indexing == Indexing::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
-    if let Some(Saving { folder, secrets }) = &manner.saving {
+    if let Some(SaveStatus { folder, secrets }) = &manner.saving {
         let save = Save::in_folder(folder.join(kind.resource()));
         informer = informer.save_to(if *secrets { save.secrets() } else { save });
     }

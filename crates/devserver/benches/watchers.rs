@@ -46,7 +46,8 @@ fn deliveries(events: u64) {
             address.send(server.address().unwrap()).unwrap();
             stopped.await.unwrap();
             let used = thread_time();
-            server.stop().await;
+            server.stop();
+            server.stopped().await;
             used
         })
     });

@@ -40,6 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (written, seen) = tokio::join!(writing, reading);
     written?;
     println!("saw {seen:?} through {} broken watch", cut.hits());
-    server.stop().await;
+    server.stop();
+    server.stopped().await;
     Ok(())
 }

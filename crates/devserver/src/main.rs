@@ -80,9 +80,11 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     println!("listening on {}", server.url().unwrap_or_default());
     tokio::signal::ctrl_c().await?;
     if let Some(churning) = churning {
-        churning.stop().await;
+        churning.stop();
+        churning.stopped().await;
     }
-    server.stop().await;
+    server.stop();
+    server.stopped().await;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ mod apart;
 
 use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{Informer, Keep, reflector::Strategy, wire::Key};
+use kube_informer::{Informer, Storage, reflector::Strategy, wire::Key};
 use std::{
     env, fs,
     hint::black_box,
@@ -25,9 +25,9 @@ const FEW: u64 = 2_000;
 async fn measure(keep: &str, fields: &str, strategy: &str, few: Option<f64>) {
     let count = if few.is_some() { PODS } else { FEW };
     let mut server = Apart::with_pods(count);
-    let builder = Informer::<Pod>::new(apart::client(&server.url));
+    let builder = Informer::<Pod>::builder(apart::client(&server.url));
     let builder = if fields == "managed" { builder } else { builder.without_managed_fields() };
-    let builder = builder.keep(if keep == "whole" { Keep::Whole } else { Keep::Compact });
+    let builder = builder.storage(if keep == "whole" { Storage::Decoded } else { Storage::Compressed });
     let builder = builder.strategy(if strategy == "list" { Strategy::List } else { Strategy::Stream });
     let began = Instant::now();
     let pods = builder.start().expect("a good plan");
@@ -57,7 +57,8 @@ async fn measure(keep: &str, fields: &str, strategy: &str, few: Option<f64>) {
         println!("{:>25} relist {turn}: height {:.3}, {took:.1?}", "", memory("VmHWM") / calm);
     }
     read(&pods, &pods.keys());
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
 }
 
 fn read(pods: &Informer<Pod>, keys: &[Key]) {

@@ -44,7 +44,7 @@ async fn all_counted(counts: &[Arc<AtomicU64>], events: u64) {
 }
 
 async fn informer(handlers: usize, policy: Policy) -> f64 {
-    let informer = Informer::of(Script::<Pod>::new()).build().expect("nothing is wrong with it");
+    let informer = Informer::from_source(Script::<Pod>::new()).build().expect("nothing is wrong with it");
     let counts: Vec<_> = (0..handlers).map(|_| Arc::new(AtomicU64::new(0))).collect();
     for count in &counts {
         let (mut seen, count) = (0, Arc::clone(count));
@@ -58,12 +58,13 @@ async fn informer(handlers: usize, policy: Policy) -> f64 {
     }
     let (batch, began) = (events(), Instant::now());
     for _ in 0..EVENTS / BATCH as u64 {
-        informer.pretend(batch.iter().cloned());
+        informer.inject(batch.iter().cloned());
         tokio::task::yield_now().await;
     }
     all_counted(&counts, EVENTS / BATCH as u64 * BATCH as u64).await;
     let rate = EVENTS as f64 / began.elapsed().as_secs_f64();
-    informer.stop().await;
+    informer.stop();
+    informer.stopped().await;
     rate
 }
 

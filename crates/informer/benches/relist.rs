@@ -27,7 +27,7 @@ async fn measure(strategy: &str, queue: &str) {
     let (store, mut writer) = Store::builder().build().expect("no index to be wrong");
     let (known, builder) = (store.clone(), DeltaFifo::builder());
     let fifo = match queue {
-        "reuse" => builder.reuse(move |identity| known.same(identity)).build(),
+        "reuse" => builder.known_objects(&known).build(),
         _ => builder.build(),
     };
     let mut config = Config::default();

@@ -10,7 +10,7 @@ mod apart;
 
 use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{Informer, Keep};
+use kube_informer::{Informer, Storage};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -42,8 +42,8 @@ struct Life {
 }
 
 fn pods(url: &str, keep: &str, folder: Option<&PathBuf>) -> Informer<Pod> {
-    let builder = Informer::<Pod>::new(apart::client(url)).without_managed_fields();
-    let builder = builder.keep(if keep == "whole" { Keep::Whole } else { Keep::Compact });
+    let builder = Informer::<Pod>::builder(apart::client(url)).without_managed_fields();
+    let builder = builder.storage(if keep == "whole" { Storage::Decoded } else { Storage::Compressed });
     folder.into_iter().fold(builder, |builder, folder| builder.save_to(folder)).build().expect("a good plan")
 }
 
@@ -70,7 +70,8 @@ async fn live(url: &str, keep: &str, length: Duration, folder: Option<&PathBuf>)
     let restored = status.restored.map_or(0, |restored| restored.objects);
     let file = status.saving.map_or(0, |saving| saving.file_bytes) >> 20;
     println!("{restored} {loaded} {synced} {} {} {share} {file}", memory[0], memory[1]);
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
 }
 
 /// What the system says that this process has used of its processors.

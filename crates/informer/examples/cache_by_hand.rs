@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for event in &events {
         let what = match event {
-            Event::Added { initial: true, .. } => "there from the start",
+            Event::Added { phase: Phase::Initial, .. } => "there from the start",
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Deleted { .. } => "deleted",

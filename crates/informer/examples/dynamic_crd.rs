@@ -42,6 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(event) = events.next().await {
         println!("{:?} has size {}", event.object().metadata.name, event.object().data["spec"]["size"]);
     }
-    informers.stop().await;
+    informers.stop();
+    informers.stopped().await;
     Ok(())
 }

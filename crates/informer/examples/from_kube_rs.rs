@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // In the place of `Controller::new(api, watcher::Config::default())`: one watch for all who follow it.
-    let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+    let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
     let (reader, writer) = reflector::store();
     let trigger = reflector(writer, watcher_events(maps.subscribe())).applied_objects();
     let mut controller =
@@ -33,7 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("kube reconciled {}", object.name);
     }
     println!("and the cache here has {} config maps for everyone else", maps.len());
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     server.churn(Churn::pods(500));
     let by_node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
-    let pods = Informer::<Pod>::new(server.client()).index("node", by_node).start()?;
+    let pods = Informer::<Pod>::builder(server.client()).index("node", by_node).start()?;
     pods.synced().await?;
 
     for node in pods.index_values("node")?.iter().take(3) {
@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} owners, among them {:?}", owners.len(), owners.first());
     // A question about an index that is not there has an answer that helps.
     println!("{}", pods.by_index("zone", "a").expect_err("nobody added it"));
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
     Ok(())
 }

@@ -9,7 +9,7 @@ use kube_informer::Informer;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     server.churn(Churn::pods(300));
-    let metadata = Informer::<PartialObjectMeta<Pod>>::new(server.client())
+    let metadata = Informer::<PartialObjectMeta<Pod>>::builder(server.client())
         .without_managed_fields()
         .index("owner", |pod: &PartialObjectMeta<Pod>| {
             pod.metadata.owner_references.iter().flatten().map(|owner| owner.name.clone()).collect::<Vec<_>>()
@@ -21,6 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for owner in owners.iter().take(3) {
         println!("{owner}: {} pods", metadata.by_index("owner", owner)?.len());
     }
-    metadata.stop().await;
+    metadata.stop();
+    metadata.stopped().await;
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
-    let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+    let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
     maps.synced().await?;
 
     for number in 0..3 {
@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             read.as_deref() == Some(&written)
         );
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     Ok(())
 }

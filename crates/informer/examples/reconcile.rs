@@ -5,7 +5,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Informer,
-    controller::{Next, Reconciler},
+    controller::{Next, Controller},
     wire::{Key, LabelSelector},
 };
 use serde_json::json;
@@ -22,21 +22,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     server.faults().inject(Fault::answer(500).on(Verb::Patch).times(2));
 
-    let maps = Informer::<ConfigMap>::new(server.client()).start()?;
+    let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
     let (store, cancel) = (maps.store().clone(), CancellationToken::new());
     let reconcile = move |key: Key| {
         let (map, api) = (store.get(&key), api.clone());
         async move {
-            let Some(map) = map else { return Ok(Next::Change) };
+            let Some(map) = map else { return Ok(Action::await_change()) };
             if !map.metadata.labels.iter().flatten().any(|(name, _)| name == "seen") {
                 let patch = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
                 api.patch(key.name(), &PatchParams::default(), &patch).await?;
                 println!("labelled {key}");
             }
-            Ok::<_, kube::Error>(Next::Change)
+            Ok::<_, kube::Error>(Action::await_change())
         }
     };
-    let running = tokio::spawn(Reconciler::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
+    let running = tokio::spawn(Controller::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
 
     let seen: LabelSelector = "seen=yes".parse()?;
     let mut events = maps.subscribe();

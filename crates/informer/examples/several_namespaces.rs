@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for namespace in ["web", "batch", "secret"] {
         create(server.client(), namespace, "settings").await?;
     }
-    let maps = Informer::<ConfigMap>::new(server.client()).namespaces(["web", "batch"]).start()?;
+    let maps = Informer::<ConfigMap>::builder(server.client()).namespaces(["web", "batch"]).start()?;
     maps.synced().await?;
     println!("all:   {:?}", maps.keys());
     println!("web:   {:?}", maps.lister().namespace("web").get("settings")?.metadata.name);
@@ -26,7 +26,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for source in maps.status().sources {
         println!("{:?}: {:?} at {:?}", source.namespace, source.status.phase, source.status.version);
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use std::{
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     let churning = server.churn(Churn::pods(50).rate(500.0));
-    let pods = Informer::<Pod>::new(server.client()).start()?;
+    let pods = Informer::<Pod>::builder(server.client()).start()?;
     let (quick, slow) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
 
     let count = Arc::clone(&quick);
@@ -40,10 +40,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     println!("{} changes", churning.changes());
-    churning.stop().await;
+    churning.stop();
+    churning.stopped().await;
     println!("quick: {} events", quick.load(Ordering::Relaxed));
     println!("slow:  {} events, {} behind", slow.load(Ordering::Relaxed), slowly.depth());
     assert!(slowly.depth() < 500, "bounded by the pods there are, the hundred, and what it has in hand");
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
     Ok(())
 }

@@ -30,7 +30,7 @@ impl Audit {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
-    let (audit, maps) = (Audit::default(), Informer::<ConfigMap>::new(server.client()).start()?);
+    let (audit, maps) = (Audit::default(), Informer::<ConfigMap>::builder(server.client()).start()?);
     let heard = audit.clone();
     let handler = maps.add_handler(move |event: &Event<ConfigMap>| heard.handle(event))?;
     maps.synced().await?;
@@ -53,6 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let known = audit.0.lock().expect("nobody panics").clone();
     println!("hit by {} faults, and knows {known:?}", away.hits());
     assert!(known.iter().eq(["three", "two"]));
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     Ok(())
 }

@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _churning = server.churn(Churn::pods(100).rate(200.0));
     let client: Client = server.client(); // for a cluster: Client::try_default().await?
 
-    let pods = Informer::<Pod>::new(client).without_managed_fields().start()?;
+    let pods = Informer::<Pod>::builder(client).without_managed_fields().start()?;
     pods.synced().await?;
     println!("{} pods at version {:?}", pods.len(), pods.version());
 
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut changes = 0;
     while let Some(event) = events.next().await {
         match &event {
-            Event::Added { initial: true, .. } => continue,
+            Event::Added { phase: Phase::Initial, .. } => continue,
             Event::Added { object, .. } => println!("added   {}", object.name_any()),
             Event::Updated { old, new } => {
                 println!("updated {}: {} -> {}", new.name_any(), phase(old), phase(new))
@@ -31,7 +31,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             break;
         }
     }
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
     Ok(())
 }
 

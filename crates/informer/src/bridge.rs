@@ -1,34 +1,49 @@
-//! From here to `kube::runtime`, for those who move over piece by piece.
+//! Drives `kube::runtime` with the events of an informer, to migrate step by step.
 
 use crate::{event::Event, subscription::Subscription};
 use futures_core::Stream;
 use futures_util::{FutureExt, future::BoxFuture, stream};
 use kube_core::Resource;
-use kube_informer_wire::KeyMap;
+use kube_informer_wire::{Key, KeyMap};
 use kube_runtime::watcher;
 use std::{collections::VecDeque, sync::Arc};
 
-/// What `kube::runtime::watcher` would give, of an informer that is there already.
+/// Converts the events of a subscription to those of `kube::runtime::watcher`.
 ///
-/// What is there comes between `Init` and `InitDone`, what happens comes after. It never fails: the informer copes. Each
-/// object is cloned, as kube's events own theirs. With kube's `reflector` behind it, this drives a
-/// `kube::runtime::Controller`, as the example `from_kube_rs` shows.
+/// The initial objects come between `Init` and `InitDone`, changes after that. There are no errors: the informer handles them. Each
+/// object is cloned, since kube's events own theirs. With kube's `reflector` behind it, this drives a `kube::runtime::Controller`, as
+/// the example `from_kube_rs` shows.
+///
+/// ```
+/// use futures_util::StreamExt;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube::runtime::watcher::Event;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, bridge::watcher_events};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
+/// let mut events = std::pin::pin!(watcher_events(maps.subscribe()));
+/// assert!(matches!(events.next().await, Some(Ok(Event::Init))));
+/// # Ok(()) }
+/// ```
 pub fn watcher_events<K: Resource + Clone + Send + Sync + 'static>(
     subscription: Subscription<K>,
 ) -> impl Stream<Item = Result<watcher::Event<K>, watcher::Error>> + Send {
     let synced = subscription.registration().clone().wait_for_sync().boxed();
     let ready = VecDeque::from([watcher::Event::Init]);
-    let state = Bridge { subscription, synced: Some(synced), ready, gone: KeyMap::default() };
+    let state = Bridge { subscription, synced: Some(synced), ready, deleted: KeyMap::default() };
     stream::unfold(state, |mut state| async move { state.next().await.map(|event| (Ok(event), state)) })
 }
 
 struct Bridge<K> {
     subscription: Subscription<K>,
-    /// Until `InitDone` has been said.
+    /// Set until `InitDone`.
     synced: Option<BoxFuture<'static, bool>>,
     ready: VecDeque<watcher::Event<K>>,
-    /// What was told and went before `InitDone`, after which it is said.
-    gone: KeyMap<K>,
+    /// Objects that were deleted before `InitDone`: kube has no event for that, so that they follow it.
+    deleted: KeyMap<K>,
 }
 
 impl<K: Resource + Clone> Bridge<K> {
@@ -43,30 +58,23 @@ impl<K: Resource + Clone> Bridge<K> {
                     biased;
                     event = self.subscription.next() => event?,
                     is_synced = synced => {
-                        self.initial_state_ends(is_synced);
+                        self.initial_list_ended(is_synced);
                         continue;
                     }
                 },
             };
-            self.tell(event);
+            self.convert(event);
         }
     }
 
-    fn tell(&mut self, event: Event<K>) {
+    fn convert(&mut self, event: Event<K>) {
         let is_initial = self.synced.is_some();
         match event {
-            Event::Added { object: new, .. } | Event::Updated { new, .. } if is_initial => {
-                if let Ok(key) = new.key() {
-                    self.gone.remove(&key);
-                }
+            Event::Added { key, object: new, .. } | Event::Updated { key, new, .. } if is_initial => {
+                self.deleted.remove(&key);
                 self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(new.into())));
             }
-            // Kube's words have no deletion within the initial state.
-            Event::Deleted { last_known, .. } if is_initial => {
-                if let Ok(key) = last_known.key() {
-                    self.gone.insert(key, Arc::unwrap_or_clone(last_known.into()));
-                }
-            }
+            Event::Deleted { key, last_known, .. } if is_initial => self.delete_later(key, last_known.arc()),
             Event::Added { object: new, .. } | Event::Updated { new, .. } => {
                 self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new.into())));
             }
@@ -76,12 +84,16 @@ impl<K: Resource + Clone> Bridge<K> {
         }
     }
 
-    /// The initial state is complete, or never will be.
-    fn initial_state_ends(&mut self, is_complete: bool) {
+    fn delete_later(&mut self, key: Key, object: Arc<K>) {
+        self.deleted.insert(key, Arc::unwrap_or_clone(object));
+    }
+
+    /// The initial list is complete, or never will be.
+    fn initial_list_ended(&mut self, is_complete: bool) {
         self.synced = None;
         if is_complete {
             self.ready.push_back(watcher::Event::InitDone);
-            self.ready.extend(self.gone.drain().map(|(_, object)| watcher::Event::Delete(object)));
+            self.ready.extend(self.deleted.drain().map(|(_, object)| watcher::Event::Delete(object)));
         }
     }
 }

@@ -1,310 +1,344 @@
-//! The loop of a controller: a key that changed is reconciled, one worker at a time, and again if that failed.
+//! The reconcile loop: calls a function for each key that changed, and again after a failure.
 
 use crate::{
-    event::Event,
+    boxed::BoxFuture,
+    event::{Event, Phase},
     informer::{Informer, SyncError},
-    source::BoxFuture,
-    subscription::AddHandlerError,
+    subscription::{AddHandlerError, Registration},
 };
 use futures_util::{
     FutureExt,
     future::{join_all, select_all},
 };
-use kube_core::{ClusterResourceScope, Resource};
+use kube_core::Resource;
 use kube_informer_wire::Key;
 use kube_workqueue::{Priority, Queue, limiter};
-use std::{any::TypeId, fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroUsize, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Calls a function for each key that changed.
+/// Calls a reconcile function for each key that changed.
 ///
-/// A key is never in two hands at once, and what changes meanwhile brings it back. A failure brings it back too, each time
-/// after twice as long, from five milliseconds up to a thousand seconds. What happens now goes before what was there from
-/// the start.
+/// A key is never reconciled concurrently with itself: changes in the meantime queue it again. After a failure it is queued again with
+/// exponential backoff, from 5 milliseconds to 1000 seconds. Changes have priority over the initial list and resyncs.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube_devserver::DevServer;
-/// use kube_informer::{Informer, controller::{Next, Reconciler}};
+/// use kube_informer::{Informer, controller::{Action, Controller}};
 /// use tokio_util::sync::CancellationToken;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = DevServer::start();
-/// let maps = Informer::<ConfigMap>::new(server.client()).start()?;
-/// let (store, cancel) = (maps.store().clone(), CancellationToken::new());
+/// let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
+/// let store = maps.store().clone();
+/// let cancel = CancellationToken::new();
 /// # cancel.cancel();
 /// let reconcile = move |key| {
-///     let map = store.get(&key); // nothing, if it is gone
+///     let map = store.get(&key); // `None` if it was deleted
 ///     async move {
 ///         println!("{key} is {map:?}");
-///         Ok::<_, kube::Error>(Next::Change)
+///         Ok::<_, kube::Error>(Action::await_change())
 ///     }
 /// };
-/// Reconciler::new(&maps).concurrency(4).run(reconcile, cancel).await?;
+/// Controller::new(&maps).concurrency(4).run(reconcile, cancel).await?;
 /// # Ok(()) }
 /// ```
 #[must_use]
-pub struct Reconciler {
+pub struct Controller {
     queue: Keys,
     concurrency: NonZeroUsize,
-    followed: Vec<Arc<dyn Followed>>,
+    triggers: Vec<Arc<dyn Trigger>>,
 }
 
 type Keys = Queue<Key, Priority>;
 
-/// When a key that was reconciled comes again.
+/// When a key is reconciled again after success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// When something changes.
-    Change,
-    /// After this time, or when something changes.
-    After(Duration),
+pub struct Action {
+    requeue_after: Option<Duration>,
 }
 
-/// Why a reconciler did not begin, or did not go on.
+impl Action {
+    /// Reconcile again after this time, or when something changes.
+    #[must_use]
+    pub fn requeue(after: Duration) -> Self {
+        Self { requeue_after: Some(after) }
+    }
+
+    /// Reconcile again when something changes.
+    #[must_use]
+    pub fn await_change() -> Self {
+        Self { requeue_after: None }
+    }
+}
+
+/// Why a controller did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReconcileError {
-    /// A cache cannot be complete, and acting on half of one is worse than not acting.
+pub enum ControllerError {
+    /// A cache cannot be complete. Acting on an incomplete one could delete what it lacks.
     #[error(transparent)]
     Sync(#[from] SyncError),
-    /// An informer has been stopped before it began, or there is no runtime.
+    /// An informer has been stopped before the start, or there is no runtime.
     #[error(transparent)]
-    Add(#[from] AddHandlerError),
-    /// An informer has been stopped, so nothing more will come.
+    AddHandler(#[from] AddHandlerError),
+    /// An informer was stopped, so that there will be no more changes.
     #[error("an informer was stopped")]
     Stopped,
 }
 
-/// An informer that adds keys to the queue.
-trait Followed: Send + Sync {
+/// An informer whose events add keys to the queue.
+trait Trigger: Send + Sync {
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
-    fn follow(&self, queue: Keys) -> Result<Place, AddHandlerError>;
+    fn add_handler(&self, queue: Keys) -> Result<Box<dyn Handler>, AddHandlerError>;
 }
 
-/// A handler that is there, and leaves when this is dropped.
-struct Place {
-    remove: Box<dyn Fn() + Send + Sync>,
-    removed: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+/// A handler that feeds the queue.
+trait Handler: Send + Sync {
+    fn remove(&self);
+    fn removed(&self) -> BoxFuture<'static, ()>;
 }
 
-impl Drop for Place {
+impl<K: Send + Sync + 'static> Handler for Registration<K> {
+    fn remove(&self) {
+        Self::remove(self);
+    }
+
+    fn removed(&self) -> BoxFuture<'static, ()> {
+        let registration = self.clone();
+        async move { registration.removed().await }.boxed()
+    }
+}
+
+/// The handlers of a running controller; removed when this is dropped.
+struct Handlers(Vec<Box<dyn Handler>>);
+
+impl Drop for Handlers {
     fn drop(&mut self) {
-        (self.remove)();
+        self.0.iter().for_each(|handler| handler.remove());
     }
 }
 
-/// How long a key that failed waits at first, and at most.
-const FIRST_WAIT: Duration = Duration::from_millis(5);
-const LONGEST_WAIT: Duration = Duration::from_secs(1000);
-/// What was there, or is told again, comes after what happens.
-const LATER: i32 = -1;
-/// After so many that were let pass, one that waits is taken all the same.
-const PATIENCE: u32 = 8;
+/// The delay after the first failure, and the maximum.
+const MIN_BACKOFF: Duration = Duration::from_millis(5);
+const MAX_BACKOFF: Duration = Duration::from_secs(1000);
+/// The priority of the initial list and of resyncs. That of changes is 0.
+const LOW_PRIORITY: i32 = -1;
+/// The number of keys with a higher priority after which a waiting one is taken nevertheless.
+const MAX_OVERTAKEN: u32 = 8;
 
-impl Reconciler {
-    /// Reconciles the objects of this informer, by their keys.
+impl Controller {
+    /// Creates a controller of the objects of this informer.
     pub fn new<K: Resource + Send + Sync + 'static>(informer: &Informer<K>) -> Self {
-        Self::when(informer, |_| true)
+        Self::filtered(informer, |_| true)
     }
 
-    /// Reconciles the objects of this informer when something happened for which `wanted` holds, such as
-    /// [`is_news_of_spec`]: so a controller does not hear of what it writes into a status.
-    pub fn when<K: Resource + Send + Sync + 'static>(
+    /// Creates a controller of the objects of this informer that reconciles after events for which `predicate` holds, such as
+    /// [`generation_changed`].
+    pub fn filtered<K: Resource + Send + Sync + 'static>(
         informer: &Informer<K>,
-        wanted: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let queue = Queue::builder().rate_limiter(limiter::Exponential::new(FIRST_WAIT, LONGEST_WAIT));
-        let queue = queue.order(Priority::with_patience(PATIENCE)).build();
-        let one = NonZeroUsize::MIN;
-        let own = |object: &K| Key::of(object).ok();
-        Self { queue, concurrency: one, followed: Vec::new() }.also_when(informer, wanted, own)
+        let backoff = limiter::Exponential::new(MIN_BACKOFF, MAX_BACKOFF);
+        let queue =
+            Queue::builder().rate_limiter(backoff).order(Priority::with_patience(MAX_OVERTAKEN)).build();
+        Self { queue, concurrency: NonZeroUsize::MIN, triggers: Vec::new() }.watches_filtered(
+            informer,
+            predicate,
+            |object: &K| Key::of(object).ok(),
+        )
     }
 
-    /// Reconciles so many keys at a time; one, if it is not said. Zero counts as one.
+    /// Sets the number of keys that are reconciled at the same time. The default is one; zero counts as one.
     pub fn concurrency(mut self, keys: usize) -> Self {
         self.concurrency = NonZeroUsize::new(keys).unwrap_or(NonZeroUsize::MIN);
         self
     }
 
-    /// Reconciles also when objects of another informer change: `keys` says which, such as [`controller_of`].
-    pub fn also<K, I>(self, informer: &Informer<K>, keys: impl Fn(&K) -> I + Send + Sync + 'static) -> Self
-    where
-        K: Resource + Send + Sync + 'static,
-        I: IntoIterator<Item = Key>,
-    {
-        self.also_when(informer, |_| true, keys)
-    }
-
-    /// Reconciles also when something happened to objects of another informer for which `wanted` holds.
-    pub fn also_when<K, I>(
-        mut self,
+    /// Reconciles also after events of another informer: `mapper` returns the keys to reconcile, such as [`controller_owner`]. It is
+    /// called with the old and the new state.
+    pub fn watches<K, I>(
+        self,
         informer: &Informer<K>,
-        wanted: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
-        keys: impl Fn(&K) -> I + Send + Sync + 'static,
+        mapper: impl Fn(&K) -> I + Send + Sync + 'static,
     ) -> Self
     where
         K: Resource + Send + Sync + 'static,
         I: IntoIterator<Item = Key>,
     {
-        let keys =
-            Arc::new(move |object: &K, add: &mut dyn FnMut(Key)| keys(object).into_iter().for_each(add));
-        self.followed.push(Arc::new(Feed { informer: informer.clone(), wanted: Arc::new(wanted), keys }));
+        self.watches_filtered(informer, |_| true, mapper)
+    }
+
+    /// Reconciles also after events of another informer for which `predicate` holds.
+    pub fn watches_filtered<K, I>(
+        mut self,
+        informer: &Informer<K>,
+        predicate: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
+        mapper: impl Fn(&K) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        K: Resource + Send + Sync + 'static,
+        I: IntoIterator<Item = Key>,
+    {
+        let mapper =
+            Arc::new(move |object: &K, add: &mut dyn FnMut(Key)| mapper(object).into_iter().for_each(add));
+        self.triggers.push(Arc::new(InformerTrigger {
+            informer: informer.clone(),
+            predicate: Arc::new(predicate),
+            mapper,
+        }));
         self
     }
 
-    /// Waits until all caches are complete, then reconciles until cancelled. Returns when the last worker is done. Objects that cannot
-    /// be read stop nobody: they are logged, and are in the cache as they were, or not at all.
+    /// Waits until all caches are complete, then reconciles until canceled. Returns when the last reconcile has finished. Objects that
+    /// were skipped are logged, and do not prevent the start.
     ///
     /// # Errors
-    /// [`ReconcileError`] if it cannot begin, or an informer is stopped. What `reconcile` says is logged, and brings its key back.
-    pub async fn run<F, T, E>(self, reconcile: F, cancel: CancellationToken) -> Result<(), ReconcileError>
+    /// [`ControllerError`] if the controller cannot start, or an informer is stopped. Errors of `reconcile` are logged, and the key is
+    /// queued again.
+    pub async fn run<F, T, E>(self, reconcile: F, cancel: CancellationToken) -> Result<(), ControllerError>
     where
         F: Fn(Key) -> T + Send + Sync + 'static,
-        T: Future<Output = Result<Next, E>> + Send + 'static,
+        T: Future<Output = Result<Action, E>> + Send + 'static,
         E: fmt::Display + Send + 'static,
     {
-        let mut places = Vec::new();
-        for followed in &self.followed {
-            places.push(followed.follow(self.queue.clone())?);
-            match cancel.run_until_cancelled(followed.synced()).await {
-                Some(Err(error)) if error.is_unreadable() => {
-                    tracing::error!(%error, "reconciling goes on without");
+        let mut handlers = Handlers(Vec::new());
+        for trigger in &self.triggers {
+            handlers.0.push(trigger.add_handler(self.queue.clone())?);
+            match cancel.run_until_cancelled(trigger.synced()).await {
+                Some(Err(error)) if error.is_skipped() => {
+                    tracing::error!(%error, "starting with an incomplete cache");
                 }
                 Some(synced) => synced?,
                 None => return Ok(()),
             }
         }
-        let (mut workers, reconcile, stop) = (JoinSet::new(), Arc::new(reconcile), cancel.child_token());
+        let mut workers = JoinSet::new();
+        let reconcile = Arc::new(reconcile);
+        let stop = cancel.child_token();
         for _ in 0..self.concurrency.get() {
             workers.spawn(work(self.queue.clone(), Arc::clone(&reconcile), stop.clone()));
         }
-        let ended = select_all(places.iter().map(|place| (place.removed)()));
-        let outcome = tokio::select! {
+        let stopped = select_all(handlers.0.iter().map(|handler| handler.removed()));
+        let result = tokio::select! {
             () = cancel.cancelled() => Ok(()),
-            _ = ended => Err(ReconcileError::Stopped),
+            _ = stopped => Err(ControllerError::Stopped),
         };
         stop.cancel();
         self.queue.shut_down();
         while workers.join_next().await.is_some() {}
-        places.iter().for_each(|place| (place.remove)());
-        join_all(places.iter().map(|place| (place.removed)())).await;
-        outcome
+        handlers.0.iter().for_each(|handler| handler.remove());
+        join_all(handlers.0.iter().map(|handler| handler.removed())).await;
+        result
     }
 }
 
 async fn work<F, T, E>(queue: Keys, reconcile: Arc<F>, cancel: CancellationToken)
 where
     F: Fn(Key) -> T + Send + Sync,
-    T: Future<Output = Result<Next, E>> + Send,
+    T: Future<Output = Result<Action, E>> + Send,
     E: fmt::Display,
 {
     while let Some(Some(key)) = cancel.run_until_cancelled(queue.get()).await {
-        // What an error says is its author's work, too.
-        let outcome = async { reconcile(Key::clone(&key)).await.map_err(|error| error.to_string()) };
-        let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
-        match outcome {
-            Ok(Ok(next)) => {
+        // The error is formatted within, since `Display` of a user's type may panic too.
+        let result = async { reconcile(Key::clone(&key)).await.map_err(|error| error.to_string()) };
+        match AssertUnwindSafe(result).catch_unwind().await {
+            Ok(Ok(action)) => {
                 queue.forget(&key);
-                if let Next::After(time) = next {
-                    queue.add_after(Key::clone(&key), time);
+                if let Some(after) = action.requeue_after {
+                    queue.add_after(Key::clone(&key), after);
                 }
             }
             Ok(Err(error)) => {
-                tracing::warn!(key = %*key, %error, "reconciling failed, and is tried again");
+                tracing::warn!(key = %*key, %error, "reconcile failed; retrying");
                 queue.add_rate_limited(Key::clone(&key));
             }
             Err(_) => {
-                tracing::error!(key = %*key, "reconciling panicked, and is tried again");
+                tracing::error!(key = %*key, "reconcile panicked; retrying");
                 queue.add_rate_limited(Key::clone(&key));
             }
         }
     }
 }
 
-/// Whether something happened to what is asked of an object, and not to what is said of it: kube's `predicates::generation`.
+/// A predicate that ignores changes of the status: kube's `predicates::generation`.
 ///
-/// The server counts the former in `metadata.generation`. What is told [again](Event::is_sync) is wanted; of kinds that are not
-/// counted, such as config maps, every change is.
+/// The server increments `metadata.generation` when the spec changes. [Resyncs](Event::is_resync) pass, and so does every change of
+/// kinds without a generation, such as config maps.
 #[must_use]
-pub fn is_news_of_spec<K: Resource>(event: &Event<K>) -> bool {
+pub fn generation_changed<K: Resource>(event: &Event<K>) -> bool {
     match event {
-        Event::Updated { old, new } => {
-            let (old, new) = (old.meta(), new.meta());
-            // One that was made anew begins to count anew.
-            let is_counted = new.generation.is_some() && old.uid == new.uid;
-            event.is_sync() || !is_counted || old.generation != new.generation
+        Event::Updated { old, new, .. } => {
+            let old = old.get().meta();
+            let new = new.get().meta();
+            // An object that was deleted and created again starts with a new generation.
+            let is_comparable = new.generation.is_some() && old.uid == new.uid;
+            event.is_resync() || !is_comparable || old.generation != new.generation
         }
         Event::Added { .. } | Event::Deleted { .. } => true,
     }
 }
 
-/// The key of the controller that an object has, if that is a `K`: what kube's `Controller::owns` looks for.
+/// Returns the key of the controller of an object (`ownerReferences` with `controller: true`), if that is a `K`.
 ///
 /// ```
 /// # use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Pod};
-/// # use kube_informer::{Informer, controller::{Reconciler, controller_of}};
-/// # fn reconciler(sets: &Informer<ReplicaSet>, pods: &Informer<Pod>) -> Reconciler {
-/// Reconciler::new(sets).also(pods, controller_of::<ReplicaSet, Pod>)
+/// # use kube_informer::{Informer, controller::{Controller, controller_owner}};
+/// # fn controller(sets: &Informer<ReplicaSet>, pods: &Informer<Pod>) -> Controller {
+/// Controller::new(sets).watches(pods, controller_owner::<ReplicaSet, Pod>)
 /// # }
 /// ```
 #[must_use]
-pub fn controller_of<K, O>(owned: &O) -> Option<Key>
+pub fn controller_owner<K, O>(owned: &O) -> Option<Key>
 where
-    K: Resource<DynamicType: Default, Scope: 'static>,
+    K: Resource<DynamicType: Default>,
     O: Resource,
 {
-    let (kind, mut owners) = (K::DynamicType::default(), owned.meta().owner_references.iter().flatten());
-    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    let kind = K::DynamicType::default();
+    let owner =
+        owned.meta().owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
     let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     if (group, owner.kind.as_str()) != (&*K::group(&kind), &*K::kind(&kind)) {
         return None;
     }
-    // What is in no namespace may own what is in one.
-    let has_none = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
-    let namespace = owned.meta().namespace.as_deref().filter(|_| !has_none);
+    // A namespaced object may have a cluster-scoped owner.
+    let is_namespaced = K::url_path(&kind, Some("name")) != K::url_path(&kind, None);
+    let namespace = owned.meta().namespace.as_deref().filter(|_| is_namespaced);
     Key::new(namespace, &owner.name).ok()
 }
 
-/// An informer, and the keys that a change of an object of it concerns.
-struct Feed<K> {
+/// An informer, and how its events map to keys.
+struct InformerTrigger<K> {
     informer: Informer<K>,
-    wanted: Arc<Wanted<K>>,
-    keys: Arc<KeysOf<K>>,
+    predicate: Arc<Predicate<K>>,
+    mapper: Arc<Mapper<K>>,
 }
 
-/// Says whether something that happened leads to a reconcile.
-type Wanted<K> = dyn Fn(&Event<K>) -> bool + Send + Sync;
+/// Whether an event causes a reconcile.
+type Predicate<K> = dyn Fn(&Event<K>) -> bool + Send + Sync;
 
-/// Calls back with each key that a change of an object concerns.
-type KeysOf<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
+/// Calls back with each key to reconcile.
+type Mapper<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
 
-impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
-    fn follow(&self, queue: Keys) -> Result<Place, AddHandlerError> {
-        let (wanted, keys) = (Arc::clone(&self.wanted), Arc::clone(&self.keys));
+impl<K: Resource + Send + Sync + 'static> Trigger for InformerTrigger<K> {
+    fn add_handler(&self, queue: Keys) -> Result<Box<dyn Handler>, AddHandlerError> {
+        let predicate = Arc::clone(&self.predicate);
+        let mapper = Arc::clone(&self.mapper);
         let handler = move |event: &Event<K>| {
-            if !wanted(event) {
+            if !predicate(event) {
                 return;
             }
-            let is_old = matches!(event, Event::Added { initial: true, .. }) || event.is_sync();
-            let priority = if is_old { LATER } else { 0 };
+            let is_live = !matches!(event, Event::Added { phase: Phase::Initial, .. }) && !event.is_resync();
+            let priority = if is_live { 0 } else { LOW_PRIORITY };
             let mut add = |key| queue.at_priority(priority).add(key);
             if let Event::Updated { old, .. } | Event::Deleted { old, .. } = event {
-                // What it was may concern others than what it is.
-                keys(old, &mut add);
+                // The old state may map to other keys than the new one.
+                mapper(old.get(), &mut add);
             }
-            keys(event.object(), &mut add);
+            mapper(event.object().get(), &mut add);
         };
-        let registration = self.informer.add_handler(handler)?;
-        let removed = registration.clone();
-        Ok(Place {
-            remove: Box::new(move || registration.remove()),
-            removed: Box::new(move || {
-                let registration = removed.clone();
-                async move { registration.removed().await }.boxed()
-            }),
-        })
+        Ok(Box::new(self.informer.add_handler(handler)?))
     }
 
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {
@@ -312,8 +346,8 @@ impl<K: Resource + Send + Sync + 'static> Followed for Feed<K> {
     }
 }
 
-impl fmt::Debug for Reconciler {
+impl fmt::Debug for Controller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reconciler").field("concurrency", &self.concurrency).finish_non_exhaustive()
+        f.debug_struct("Controller").field("concurrency", &self.concurrency).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! Labels of objects that are not kept decoded.
 
-use crate::tags::Tag;
+use crate::object::IndexValue;
 use kube_core::Resource;
 use kube_informer_wire::{LabelSelector, chance::HashSeed};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Keeps labels of objects as [tags](Tag), so that selectors can be evaluated without decoding.
+/// Keeps labels of objects as [tags](IndexValue), so that selectors can be evaluated without decoding.
 ///
 /// Many objects have equal labels, so equal label sets share one string: names and values alternating, ordered by name, each
 /// followed by a zero byte.
@@ -47,7 +47,7 @@ impl<K: Resource> CachedLabels<K> {
 
 impl<K> CachedLabels<K> {
     /// Returns the tag of these labels. `None` if they contain a zero byte, which no API server accepts.
-    pub(crate) fn tag(&self, labels: Option<&BTreeMap<String, String>>) -> Option<Tag> {
+    pub(crate) fn value(&self, labels: Option<&BTreeMap<String, String>>) -> Option<IndexValue> {
         let mut text = String::new();
         for (name, value) in labels.into_iter().flatten().filter(|(name, _)| self.keeps(name)) {
             if name.contains(SEPARATOR) || value.contains(SEPARATOR) {
@@ -59,16 +59,16 @@ impl<K> CachedLabels<K> {
             }
         }
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Tag { index: Tag::LABELS, value: sets.intern(text) })
+        Some(IndexValue { index: IndexValue::LABELS, value: sets.intern(text) })
     }
 
     /// Returns the tag of the labels of `object`.
-    pub(crate) fn tag_of(&self, object: &K) -> Option<Tag> {
-        self.tag((self.labels)(object))
+    pub(crate) fn value_of(&self, object: &K) -> Option<IndexValue> {
+        self.value((self.labels)(object))
     }
 
     /// Returns whether the labels match. `None` if that depends on labels that are not kept.
-    pub(crate) fn matches(&self, labels: &Tag, selector: &LabelSelector) -> Option<bool> {
+    pub(crate) fn matches(&self, labels: &IndexValue, selector: &LabelSelector) -> Option<bool> {
         if selector.is_nothing() {
             return Some(false);
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn equal_label_sets_are_shared_and_unused_ones_are_removed() {
         let cached = cached(None);
-        let tag = |number: usize| cached.tag(Some(&labels(&[("a", &number.to_string())]))).unwrap();
+        let tag = |number: usize| cached.value(Some(&labels(&[("a", &number.to_string())]))).unwrap();
         let used = tag(0);
         assert!(Arc::ptr_eq(&used.value, &tag(0).value));
         for number in 1..100_000 {
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_match_that_depends_on_other_labels_is_unknown() {
         let cached = cached(Some(&["b", "a"]));
-        let tag = cached.tag(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
+        let tag = cached.value(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
         let matches = |selector: &str| cached.matches(&tag, &selector.parse().unwrap());
         assert_eq!(matches("a=1,!b"), Some(true));
         assert_eq!(matches("a=2"), Some(false));
@@ -167,15 +167,15 @@ mod tests {
     #[test]
     fn labels_with_a_zero_byte_are_not_kept() {
         for invalid in [labels(&[("a\0b", "1")]), labels(&[("a", "\0")])] {
-            assert!(cached(None).tag(Some(&invalid)).is_none());
+            assert!(cached(None).value(Some(&invalid)).is_none());
         }
     }
 
     #[test]
     fn absent_and_empty_labels_are_distinguished() {
-        let absent = cached(None).tag(None).unwrap();
+        let absent = cached(None).value(None).unwrap();
         assert_eq!(cached(None).matches(&absent, &"!a".parse().unwrap()), Some(true));
-        let empty = cached(None).tag(Some(&labels(&[("a", ""), ("b", "x")]))).unwrap();
+        let empty = cached(None).value(Some(&labels(&[("a", ""), ("b", "x")]))).unwrap();
         assert_eq!(cached(None).matches(&empty, &"a=,b=x".parse().unwrap()), Some(true));
     }
 }

@@ -42,27 +42,28 @@ mod waiters;
 mod parallel;
 pub mod object;
 pub mod source;
-
-mod tags;
 mod labels;
-mod event;
+pub mod event;
+mod delta;
+pub mod ingest;
 pub mod reflector;
 pub mod cache;
 pub mod delta_fifo;
 pub mod subscription;
 pub mod informer;
-#[cfg(feature = "reconcile")]
+#[cfg(feature = "controller")]
 pub mod controller;
 #[cfg(feature = "kube-runtime")]
 pub mod bridge;
 #[cfg(test)]
 mod testing;
 
+pub use delta::{Delta, DeltaBatch};
 pub use event::Event;
 pub use informer::{Informer, Informers};
 pub use kube_informer_wire as wire;
 pub use kube_informer_wire::Lazy;
-pub use object::{Keep, Listing, Object, Shown};
+pub use object::{Object, Storage};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

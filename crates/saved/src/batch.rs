@@ -1,34 +1,33 @@
-//! What is saved together: objects that came, keys that went, and the version at which all of this holds.
+//! The changes and snapshots that a caller saves.
 
 use crate::payload::Payload;
 use bytes::Bytes;
 use kube_informer_wire::{Key, ResourceVersion};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::SystemTime};
 
-/// One object as it is saved.
+/// A saved object.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Where it lives.
+    /// The namespace and name.
     pub key: Key,
-    /// Its uid.
+    /// The uid.
     pub uid: Arc<str>,
-    /// Its version.
+    /// The resourceVersion.
     pub version: ResourceVersion,
-    /// Its bytes.
+    /// The content.
     pub payload: Payload,
 }
 
-/// Changes that are saved together or not at all.
+/// Changes that are saved atomically.
 ///
-/// A batch leads from one state that the server had to another: what a list found different, or what a watch said up to
-/// some version. It ends with the version to resume from.
+/// A batch leads from one consistent state to the next and usually ends with the resourceVersion to resume from.
 ///
 /// ```
-/// use kube_informer_saved::{Batch, Layout, Object, Payload};
+/// use kube_informer_saved::{Batch, Encoding, Layout, Object, Payload};
 /// use kube_informer_wire::ResourceVersion;
 ///
 /// let mut batch = Batch::new();
-/// let payload = Payload::plain(Layout::Json, "{}".into());
+/// let payload = Payload::new(Layout::Json, Encoding::PLAIN, "{}".into());
 /// batch.put(Object { key: "web/a".parse()?, uid: "1".into(), version: ResourceVersion::number(7), payload });
 /// batch.delete("web/b".parse()?);
 /// batch.version(ResourceVersion::number(9));
@@ -41,81 +40,90 @@ pub struct Batch {
     size: usize,
 }
 
-/// One change of a batch.
+/// One change of a saved state.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Put(Object),
     Delete(Key),
-    Version { part: Arc<str>, version: ResourceVersion },
+    Version { source: Arc<str>, version: ResourceVersion },
     Attach { id: u32, bytes: Bytes },
     Detach { id: u32 },
 }
 
-/// A whole state, to save in place of whatever was saved before.
+/// A complete state that replaces everything saved before.
 ///
-/// The objects are asked for by the writer, on its thread, one after the other, so that they need not all be at hand.
+/// The writer thread consumes the objects one by one, so they need not all be in memory.
 #[must_use]
 pub struct Snapshot {
     pub(crate) objects: Box<dyn Iterator<Item = Object> + Send>,
-    pub(crate) versions: BTreeMap<Arc<str>, ResourceVersion>,
-    pub(crate) attachments: BTreeMap<u32, Bytes>,
+    pub(crate) metadata: Metadata,
 }
 
-/// What a change takes in the queue beside its bytes.
+/// The parts of a saved state other than its objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Metadata {
+    /// The resourceVersion of each source.
+    pub(crate) versions: BTreeMap<Arc<str>, ResourceVersion>,
+    pub(crate) attachments: BTreeMap<u32, Bytes>,
+    /// When the last batch was written; `None` if there is no state yet.
+    pub(crate) saved_at: Option<SystemTime>,
+}
+
+/// The assumed memory use of a queued change, without its bytes.
 const OVERHEAD: usize = 128;
 
 impl Batch {
-    /// A batch that changes nothing yet.
+    /// Creates an empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The object is like this, whether it is new or known.
+    /// Adds or replaces an object.
     pub fn put(&mut self, object: Object) -> &mut Self {
         let size = object.payload.size();
         self.push(Change::Put(object), size)
     }
 
-    /// There is no object of this key.
+    /// Deletes an object, if it exists.
     pub fn delete(&mut self, key: Key) -> &mut Self {
         self.push(Change::Delete(key), 0)
     }
 
-    /// With this batch, the state is that of this version: a watch may go on from here.
+    /// Sets the resourceVersion of the state after this batch, from which a watch can resume.
     pub fn version(&mut self, version: ResourceVersion) -> &mut Self {
         self.version_of("", version)
     }
 
-    /// As [`Batch::version`], for one of several sources that make up the state, such as one namespace of several.
-    pub fn version_of(&mut self, part: impl Into<Arc<str>>, version: ResourceVersion) -> &mut Self {
-        self.push(Change::Version { part: part.into(), version }, 0)
+    /// Sets the resourceVersion of one of several sources of the state, such as one namespace of several.
+    pub fn version_of(&mut self, source: impl Into<Arc<str>>, version: ResourceVersion) -> &mut Self {
+        self.push(Change::Version { source: source.into(), version }, 0)
     }
 
-    /// Keeps bytes beside the objects, such as the dictionary that payloads are encoded with; replaces what has this id.
+    /// Stores additional bytes, such as a compression dictionary. Replaces the attachment with the same id.
     pub fn attach(&mut self, id: u32, bytes: Bytes) -> &mut Self {
         let size = bytes.len();
         self.push(Change::Attach { id, bytes }, size)
     }
 
-    /// Forgets what was attached under this id.
+    /// Deletes an attachment, if it exists.
     pub fn detach(&mut self, id: u32) -> &mut Self {
         self.push(Change::Detach { id }, 0)
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.changes.len()
     }
 
-    /// Whether there is no change.
+    /// Returns whether there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// About how much memory it holds.
+    /// Returns the approximate memory use in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
@@ -133,32 +141,31 @@ impl Batch {
 }
 
 impl Snapshot {
-    /// These objects, and no others.
+    /// Creates a snapshot of these objects.
     pub fn new(objects: impl IntoIterator<Item = Object, IntoIter: Send + 'static>) -> Self {
-        let objects = Box::new(objects.into_iter());
-        Self { objects, versions: BTreeMap::new(), attachments: BTreeMap::new() }
+        Self { objects: Box::new(objects.into_iter()), metadata: Metadata::default() }
     }
 
-    /// They are the state of this version.
+    /// Sets the resourceVersion of the state.
     pub fn version(self, version: ResourceVersion) -> Self {
         self.version_of("", version)
     }
 
-    /// As [`Snapshot::version`], for one of several sources.
-    pub fn version_of(mut self, part: impl Into<Arc<str>>, version: ResourceVersion) -> Self {
-        self.versions.insert(part.into(), version);
+    /// Sets the resourceVersion of one of several sources of the state.
+    pub fn version_of(mut self, source: impl Into<Arc<str>>, version: ResourceVersion) -> Self {
+        self.metadata.versions.insert(source.into(), version);
         self
     }
 
-    /// With these bytes beside the objects.
+    /// Adds an attachment.
     pub fn attach(mut self, id: u32, bytes: Bytes) -> Self {
-        self.attachments.insert(id, bytes);
+        self.metadata.attachments.insert(id, bytes);
         self
     }
 }
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("versions", &self.versions).finish_non_exhaustive()
+        f.debug_struct("Snapshot").field("metadata", &self.metadata).finish_non_exhaustive()
     }
 }

@@ -1,58 +1,63 @@
-//! What can go wrong, when a folder is opened and while its file is written.
+//! Errors from opening a folder and from writing to it.
 
-use crate::{header::FORMAT, payload::MAX_PAYLOAD};
+use crate::header::FORMAT;
 use std::{io, path::PathBuf, sync::Arc};
 
-/// Why a folder could not be opened.
+/// Reports why a folder could not be opened.
 ///
-/// Where [`OpenError::is_unusable`] holds, the way out is to start over:
-/// [`Options::start_over`](crate::Options::start_over) does so by itself, and whoever wants to look first can delete the file.
+/// If [`OpenError::is_unusable`] returns `true`, [`Options::start_over`](crate::Options::start_over) or deleting the file helps.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// What is saved is the state of something else.
-    #[error("{}: saved for {field} {saved:?}, and {wanted:?} is wanted; use another folder, or start over", path.display())]
+    /// The file holds the state of something else.
+    #[error(
+        "{}: saved for {field} {saved:?}, but {expected:?} is requested; use another folder or start over",
+        path.display()
+    )]
     Mismatch {
         /// The file.
         path: PathBuf,
         /// The field of the [`Header`](crate::Header) that differs.
         field: &'static str,
-        /// What the file says there; empty for nothing.
+        /// The value in the file; empty if absent.
         saved: String,
-        /// What was asked for; empty for nothing.
-        wanted: String,
+        /// The requested value; empty if absent.
+        expected: String,
     },
-    /// Another process, or another handle of this one, has the folder.
-    #[error("{}: in use by another process; give each its own folder", path.display())]
+    /// The folder is open in another process or in another handle of this one.
+    #[error("{}: in use by another process; use a separate folder for each process", path.display())]
     Locked {
         /// The folder.
         path: PathBuf,
     },
-    /// The file is not one of ours.
-    #[error("{}: not a saved state; use another folder, or delete it", path.display())]
-    Foreign {
+    /// The file was not written by this crate.
+    #[error("{}: not a saved state; use another folder or delete the file", path.display())]
+    UnknownFile {
         /// The file.
         path: PathBuf,
     },
-    /// The file is one of ours, and damaged before anything that could be restored.
-    #[error("{}: damaged, {what}; start over, or delete it", path.display())]
-    Damaged {
+    /// The header of the file is corrupt.
+    #[error("{}: corrupt file: {reason}; start over or delete the file", path.display())]
+    Corrupt {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
+        /// What is wrong with the header.
+        reason: &'static str,
     },
     /// The file was written by a newer release.
-    #[error("{}: format {found} is newer than {FORMAT}; use the newer release, or start over", path.display())]
-    Newer {
+    #[error(
+        "{}: unsupported format {found}, expected {FORMAT}; use a newer release or start over",
+        path.display()
+    )]
+    UnsupportedFormat {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u32,
     },
-    /// The folder is open to others, and holds other things too, so that closing it may do harm.
-    #[error("{}: others may enter it (mode {mode:o}); name a folder of its own below it", path.display())]
-    Exposed {
+    /// Other users can access the folder, and it contains other files, so its permissions are not changed.
+    #[error("{}: accessible to other users (mode {mode:o}); use a separate subfolder", path.display())]
+    InsecurePermissions {
         /// The folder.
         path: PathBuf,
         /// Its permissions.
@@ -61,92 +66,91 @@ pub enum OpenError {
     /// The header is too long to be saved.
     #[error("the header is too long to be saved")]
     HeaderTooLong,
-    /// The system refused.
-    #[error("{}: {doing} failed", path.display())]
+    /// An I/O operation failed.
+    #[error("{}: failed to {action}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was being done.
-        doing: &'static str,
-        /// What the system says.
-        #[source]
-        cause: Arc<io::Error>,
+        /// The operation that failed.
+        action: &'static str,
+        /// The error of the operating system.
+        source: Arc<io::Error>,
     },
 }
 
 impl OpenError {
-    pub(crate) fn io(path: impl Into<PathBuf>, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |cause| Self::Io { path, doing, cause: Arc::new(cause) }
+        move |source| Self::Io { path, action, source: Arc::new(source) }
     }
 
-    /// Whether the folder is fine and what is saved there is of no use, so that starting over helps.
+    /// Returns whether the folder is fine but the saved state cannot be used, so that starting over helps.
     #[must_use]
     pub fn is_unusable(&self) -> bool {
         match self {
-            Self::Mismatch { .. } | Self::Damaged { .. } | Self::Newer { .. } => true,
-            // A file that was never ours is not ours to overwrite.
-            Self::Foreign { .. }
+            Self::Mismatch { .. } | Self::Corrupt { .. } | Self::UnsupportedFormat { .. } => true,
+            // A file of another program must not be overwritten.
+            Self::UnknownFile { .. }
             | Self::Locked { .. }
-            | Self::Exposed { .. }
+            | Self::InsecurePermissions { .. }
             | Self::HeaderTooLong
             | Self::Io { .. } => false,
         }
     }
 
-    /// Whether another process has the folder.
+    /// Returns whether the folder is in use by another process.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         matches!(self, Self::Locked { .. })
     }
 }
 
-/// Why changes could not be saved. What was saved before stays as it was.
+/// Reports why changes could not be saved. The state saved before stays intact.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SaveError {
-    /// The system refused: the disk is full, or broken, or gone. Saving is tried again.
-    #[error("{doing} failed")]
+    /// An I/O operation failed, for example because the disk is full. The writer retries.
+    #[error("failed to {action}")]
     Io {
-        /// What was being done.
-        doing: &'static str,
-        /// What the system says.
-        #[source]
-        cause: Arc<io::Error>,
+        /// The operation that failed.
+        action: &'static str,
+        /// The error of the operating system.
+        source: Arc<io::Error>,
     },
-    /// An object is larger than what is read back.
-    #[error("{key} takes {bytes} bytes, and {MAX_PAYLOAD} are the most")]
+    /// An object, attachment or name exceeds the size limit.
+    #[error("{name} is too large: {bytes} bytes, at most {limit} are allowed")]
     TooLarge {
-        /// The key of the object.
-        key: String,
-        /// The size of its payload.
+        /// The key of the object, or what else is too large.
+        name: String,
+        /// Its size.
         bytes: usize,
+        /// The maximum size.
+        limit: usize,
     },
-    /// The file was changed or broke beneath us.
-    #[error("the file was damaged at byte {at} since it was written")]
-    Damaged {
-        /// Where in the file.
-        at: u64,
+    /// The file changed or was damaged after it was written.
+    #[error("the file is corrupt at byte {offset}")]
+    Corrupt {
+        /// The position in the file.
+        offset: u64,
     },
-    /// More was waiting to be written than may wait, so that something is missing until there is a new snapshot.
-    #[error("changes came faster than they were written; a snapshot is needed")]
-    Behind,
-    /// The writer is gone.
-    #[error("the writer has ended")]
+    /// The queue was full, so changes are missing until there is a new snapshot.
+    #[error("the write queue is full; a new snapshot is needed")]
+    QueueFull,
+    /// The writer has stopped.
+    #[error("the writer has stopped")]
     Stopped,
 }
 
 impl SaveError {
-    pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |cause| Self::Io { doing, cause: Arc::new(cause) }
+    pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, source: Arc::new(source) }
     }
 
-    /// Whether saving goes on only from a new [`Snapshot`](crate::Snapshot); otherwise it goes on by itself when its
-    /// cause is gone.
+    /// Returns whether saving can only continue from a new [`Snapshot`](crate::Snapshot). Otherwise the writer retries.
     #[must_use]
     pub fn needs_snapshot(&self) -> bool {
         match self {
-            Self::TooLarge { .. } | Self::Damaged { .. } | Self::Behind => true,
+            Self::TooLarge { .. } | Self::Corrupt { .. } | Self::QueueFull => true,
             Self::Io { .. } | Self::Stopped => false,
         }
     }

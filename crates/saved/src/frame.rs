@@ -1,4 +1,4 @@
-//! Records in frames that are checked whole, so that what was written in part is known for it.
+//! Frames: groups of records with a checksum, which detects partial writes and damage.
 
 use bytes::Bytes;
 use std::{
@@ -7,133 +7,137 @@ use std::{
 };
 use twox_hash::XxHash3_64;
 
-/// Reads the frames of a file, one after the other, from where the preamble ends.
+/// Reads the frames of a file in order.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     file: File,
     seed: u64,
-    at: u64,
+    position: u64,
     end: u64,
 }
 
-/// One frame of a file.
+/// A frame with a valid checksum.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Where its body begins in the file.
-    pub(crate) start: u64,
+    /// The position of the body in the file.
+    pub(crate) offset: u64,
     pub(crate) body: Bytes,
 }
 
-/// What comes next in a file.
+/// The result of reading the next frame.
 #[derive(Debug)]
-pub(crate) enum Next {
-    /// A frame that is as it was written.
+pub(crate) enum NextFrame {
     Frame(Frame),
-    /// The file ends after a frame.
+    /// The file ends after the previous frame.
     End,
-    /// Something that is no frame: the rest of one that was not written to its end, or damage.
-    Torn,
+    /// The rest of the file is not a valid frame: it was partly written or is damaged.
+    Invalid,
 }
 
-/// Writes frames to a file, from a place where a frame may begin.
+/// Writes frames to a file.
 #[derive(Debug)]
 pub(crate) struct FrameWriter<'a> {
     file: &'a mut File,
     seed: u64,
-    /// Where the next frame begins.
-    at: u64,
+    /// The position of the next frame.
+    position: u64,
     buffer: Vec<u8>,
 }
 
-/// Length and checksum.
-pub(crate) const HEAD: usize = 12;
-/// A frame is written when it is this long.
+/// The position of a record in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) offset: u64,
+    pub(crate) size: u32,
+}
+
+/// The size of the length and the checksum.
+const HEAD: usize = 12;
+/// A frame is written when it reaches this size.
 const FULL: usize = 1 << 20;
-/// The most bytes of a frame: a full one, and one record of the longest payload.
+/// The maximum size of a frame: a full one, plus a record with the largest payload.
 const MAX_FRAME: usize = 66 << 20;
 
-/// The checksum of a frame tells where it stands and in which file, so that one out of place does not pass.
-fn checksum(seed: u64, at: u64, body: &[u8]) -> u64 {
-    XxHash3_64::oneshot_with_seed(seed ^ at.rotate_left(24) ^ body.len() as u64, body)
+/// Includes the seed of the file and the position, so that a misplaced frame is invalid.
+fn checksum(seed: u64, position: u64, body: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(seed ^ position.rotate_left(24) ^ body.len() as u64, body)
 }
 
 impl FrameReader {
-    /// Reads a file of this length from `at`, where a frame begins.
-    pub(crate) fn new(mut file: File, seed: u64, at: u64, end: u64) -> io::Result<Self> {
-        file.seek(SeekFrom::Start(at))?;
-        Ok(Self { file, seed, at, end })
+    /// Creates a reader for the frames between `position` and `end`.
+    pub(crate) fn new(mut file: File, seed: u64, position: u64, end: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(position))?;
+        Ok(Self { file, seed, position, end })
     }
 
-    /// Where the next frame begins.
+    /// Returns the position of the next frame.
     pub(crate) fn position(&self) -> u64 {
-        self.at
+        self.position
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Next> {
-        let left = self.end.saturating_sub(self.at);
-        if left == 0 {
-            return Ok(Next::End);
+    pub(crate) fn next(&mut self) -> io::Result<NextFrame> {
+        let remaining = self.end.saturating_sub(self.position);
+        if remaining == 0 {
+            return Ok(NextFrame::End);
         }
-        if left < HEAD as u64 {
-            return Ok(Next::Torn);
+        if remaining < HEAD as u64 {
+            return Ok(NextFrame::Invalid);
         }
         let mut head = [0; HEAD];
         self.file.read_exact(&mut head)?;
-        let [length, hash_low, hash_high] = [&head[..4], &head[4..8], &head[8..]].map(le_u32);
-        // The length is bounded by the file before anything is set aside for it.
-        if length as usize > MAX_FRAME || u64::from(length) > left - HEAD as u64 {
-            return Ok(Next::Torn);
+        let [l0, l1, l2, l3, hash @ ..] = head;
+        let length = u32::from_le_bytes([l0, l1, l2, l3]);
+        // Check the length against the file before allocating.
+        if length as usize > MAX_FRAME || u64::from(length) > remaining - HEAD as u64 {
+            return Ok(NextFrame::Invalid);
         }
         let mut body = Vec::with_capacity(length as usize);
         (&self.file).take(length.into()).read_to_end(&mut body)?;
-        let hash = u64::from(hash_low) | u64::from(hash_high) << 32;
-        if body.len() != length as usize || checksum(self.seed, self.at, &body) != hash {
-            return Ok(Next::Torn);
+        let is_complete = body.len() == length as usize;
+        if !is_complete || checksum(self.seed, self.position, &body) != u64::from_le_bytes(hash) {
+            return Ok(NextFrame::Invalid);
         }
-        let start = self.at + HEAD as u64;
-        self.at = start + u64::from(length);
-        Ok(Next::Frame(Frame { start, body: body.into() }))
+        let offset = self.position + HEAD as u64;
+        self.position = offset + u64::from(length);
+        Ok(NextFrame::Frame(Frame { offset, body: body.into() }))
     }
-}
-
-fn le_u32(bytes: &[u8]) -> u32 {
-    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
 impl<'a> FrameWriter<'a> {
-    /// Writes to a file from `at`, over whatever is there.
-    pub(crate) fn new(file: &'a mut File, seed: u64, at: u64) -> io::Result<Self> {
-        file.seek(SeekFrom::Start(at))?;
-        Ok(Self { file, seed, at, buffer: vec![0; HEAD] })
+    /// Creates a writer that overwrites the file from `position`.
+    pub(crate) fn new(file: &'a mut File, seed: u64, position: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(position))?;
+        Ok(Self { file, seed, position, buffer: vec![0; HEAD] })
     }
 
-    /// Adds a record to the frame, and tells where in the file it begins and how long it is.
-    pub(crate) fn record(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<(u64, u32)> {
+    /// Adds the record that `encode` appends to the buffer, and returns its location.
+    pub(crate) fn record(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> io::Result<Location> {
         if self.buffer.len() >= FULL {
             self.write()?;
         }
-        let before = self.buffer.len();
-        write(&mut self.buffer);
-        let length = self.buffer.len() - before;
-        let short = u32::try_from(length).ok().filter(|_| length <= MAX_FRAME - FULL);
-        let short =
-            short.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the record is too long"))?;
-        Ok((self.at + before as u64, short))
+        let start = self.buffer.len();
+        encode(&mut self.buffer);
+        let length = self.buffer.len() - start;
+        if length > MAX_FRAME - FULL {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the record is too long"));
+        }
+        let size = u32::try_from(length).map_err(io::Error::other)?;
+        Ok(Location { offset: self.position + start as u64, size })
     }
 
-    /// Writes the last frame, and tells where the next would begin.
+    /// Writes the last frame and returns the position after it.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.write()?;
-        Ok(self.at)
+        Ok(self.position)
     }
 
     fn write(&mut self) -> io::Result<()> {
         let (head, body) = self.buffer.split_at_mut(HEAD);
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
         head[..4].copy_from_slice(&length.to_le_bytes());
-        head[4..].copy_from_slice(&checksum(self.seed, self.at, body).to_le_bytes());
+        head[4..].copy_from_slice(&checksum(self.seed, self.position, body).to_le_bytes());
         self.file.write_all(&self.buffer)?;
-        self.at += self.buffer.len() as u64;
+        self.position += self.buffer.len() as u64;
         self.buffer.truncate(HEAD);
         Ok(())
     }

@@ -1,13 +1,12 @@
-//! Whose state a file holds, and how the file says so in its first bytes.
+//! The header of a file, which describes the saved state.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use twox_hash::XxHash3_64;
 
-/// What a saved state is a state of; only who asks for the very same gets it back.
+/// Describes what a state was saved for. A state is only restored for an equal header.
 ///
-/// Two informers that differ in any of this see different objects, or different bytes of them, so neither may go on
-/// from what the other saved.
+/// Informers that differ in any field see different objects or different content, so they must not share a saved state.
 ///
 /// ```
 /// use kube_informer_saved::Header;
@@ -19,7 +18,7 @@ use twox_hash::XxHash3_64;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Header {
-    /// The uid of the namespace `kube-system`, which stands for the cluster; nothing where it may not be read.
+    /// The uid of the namespace `kube-system`, which identifies the cluster; `None` if it is unknown.
     pub cluster: Option<String>,
     /// The API group; empty for the core group.
     pub group: String,
@@ -27,29 +26,29 @@ pub struct Header {
     pub version: String,
     /// The plural name of the resource.
     pub plural: String,
-    /// The namespaces that are followed, in order; none means all.
+    /// The watched namespaces, sorted; empty for all.
     pub namespaces: Vec<String>,
-    /// The label selector; empty for everything.
+    /// The label selector; empty for none.
     pub labels: String,
-    /// The field selector; empty for everything.
+    /// The field selector; empty for none.
     pub fields: String,
-    /// The name of what is done to objects before they are kept; empty for nothing. A transform that changes what it does
-    /// changes its name.
+    /// The name of the transform that is applied to objects before they are cached; empty for none. A transform whose output
+    /// changes needs a new name.
     pub transform: String,
-    /// Which part of the objects is followed; empty for all.
+    /// The shard of the objects; empty for all.
     pub shard: String,
 }
 
-/// Where what is saved and what is asked for differ.
+/// The first field in which two headers differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub(crate) field: &'static str,
     pub(crate) saved: String,
-    pub(crate) wanted: String,
+    pub(crate) expected: String,
 }
 
 impl Header {
-    /// The state of all objects of a resource, as a server sends them.
+    /// Creates a header for all objects of a resource.
     #[must_use]
     pub fn new(group: impl Into<String>, version: impl Into<String>, plural: impl Into<String>) -> Self {
         Self {
@@ -65,13 +64,13 @@ impl Header {
         }
     }
 
-    /// Names the cluster by the uid of its namespace `kube-system`.
+    /// Sets the cluster, identified by the uid of its namespace `kube-system`.
     #[must_use]
     pub fn cluster(self, uid: impl Into<String>) -> Self {
         Self { cluster: Some(uid.into()), ..self }
     }
 
-    /// Of these namespaces alone, in whatever order they are named.
+    /// Sets the namespaces, in any order.
     #[must_use]
     pub fn namespaces<N: Into<String>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
@@ -80,38 +79,42 @@ impl Header {
         Self { namespaces, ..self }
     }
 
-    /// Of objects with these labels alone.
+    /// Sets the label selector.
     #[must_use]
     pub fn labels(self, selector: impl Into<String>) -> Self {
         Self { labels: selector.into(), ..self }
     }
 
-    /// Of objects with these fields alone.
+    /// Sets the field selector.
     #[must_use]
     pub fn fields(self, selector: impl Into<String>) -> Self {
         Self { fields: selector.into(), ..self }
     }
 
-    /// After a transform of this name.
+    /// Sets the name of the transform.
     #[must_use]
     pub fn transform(self, name: impl Into<String>) -> Self {
         Self { transform: name.into(), ..self }
     }
 
-    /// Of this shard alone.
+    /// Sets the shard.
     #[must_use]
     pub fn shard(self, shard: impl Into<String>) -> Self {
         Self { shard: shard.into(), ..self }
     }
 
-    /// The first field in which a saved state is not the one that is asked for.
-    pub(crate) fn difference(saved: &Self, wanted: &Self) -> Option<Difference> {
-        let fields = saved.parts().into_iter().zip(wanted.parts());
-        let mut different = fields.filter(|((_, saved), (_, wanted))| saved != wanted);
-        different.next().map(|((field, saved), (_, wanted))| Difference { field, saved, wanted })
+    /// Returns the first field in which a saved header differs from the expected one.
+    pub(crate) fn difference(saved: &Self, expected: &Self) -> Option<Difference> {
+        let mut fields = saved.to_fields().into_iter().zip(expected.to_fields());
+        let ((field, saved), (_, expected)) = fields.find(|(saved, expected)| saved != expected)?;
+        Some(Difference { field, saved, expected })
     }
 
-    fn parts(&self) -> [(&'static str, String); 9] {
+    fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("strings can be written as JSON")
+    }
+
+    fn to_fields(&self) -> [(&'static str, String); 9] {
         [
             ("cluster", self.cluster.clone().unwrap_or_default()),
             ("group", self.group.clone()),
@@ -129,99 +132,106 @@ impl Header {
 impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.plural, self.version)?;
-        let (namespaces, cluster) = (self.namespaces.join(","), self.cluster.as_deref().unwrap_or_default());
         let parts: [(&str, &str); 7] = [
             (".", &self.group),
-            (" of cluster ", cluster),
-            (" in ", &namespaces),
+            (" of cluster ", self.cluster.as_deref().unwrap_or_default()),
+            (" in ", &self.namespaces.join(",")),
             (" where ", &self.labels),
             (" where ", &self.fields),
             (" after ", &self.transform),
             (" of shard ", &self.shard),
         ];
-        parts
-            .iter()
-            .filter(|(_, part)| !part.is_empty())
-            .try_for_each(|(word, part)| write!(f, "{word}{part}"))
+        for (prefix, value) in parts {
+            if !value.is_empty() {
+                write!(f, "{prefix}{value}")?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// The first bytes of a file: what it is, of which format, whose, and what its frames are checked with.
+/// The start of a file: magic number, format, header and checksum seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Preamble {
     pub(crate) header: Header,
-    /// Drawn for each file, so that no frame of another file passes for one of this.
+    /// Random for each file, so that frames of another file fail the checksum.
     pub(crate) seed: u64,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub(crate) length: u64,
 }
 
-/// Why the first bytes of a file are none of ours.
+/// Reports why the start of a file is not a valid preamble.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoPreamble {
-    /// The file does not begin as ours do.
-    Foreign,
-    /// The file was written by a newer release, in this format.
-    Newer(u32),
-    /// It begins as ours do, and is damaged.
-    Damaged(&'static str),
+pub(crate) enum PreambleError {
+    /// The file does not start with the magic number.
+    UnknownFile,
+    /// The file has a newer format.
+    UnsupportedFormat(u32),
+    /// The file starts with the magic number but is corrupt.
+    Corrupt(&'static str),
 }
 
 const MAGIC: [u8; 8] = *b"kisaved\n";
-/// The format that this release writes, and the only one that it reads.
+/// The only format that this release reads and writes.
 pub(crate) const FORMAT: u32 = 1;
-/// Magic, format, and length of the header.
+/// The size of the magic number, the format and the length of the header.
 const FIXED: usize = 16;
-/// The seed, and the hash over all before it.
+/// The size of the seed and the checksum of everything before it.
 const TRAILER: usize = 16;
-/// No header is longer than this.
 const MAX_HEADER: usize = 1 << 20;
-/// As many bytes as it takes to read any preamble.
+/// The maximum size of a preamble.
 pub(crate) const MAX_PREAMBLE: usize = FIXED + MAX_HEADER + TRAILER;
 
 impl Preamble {
-    /// The first bytes of a new file; nothing if the header is longer than a header may be.
-    pub(crate) fn write(header: &Header, seed: u64) -> Option<(Self, Vec<u8>)> {
-        let json = serde_json::to_vec(header).ok().filter(|json| json.len() <= MAX_HEADER)?;
+    /// Creates the preamble of a new file; `None` if the header is too long.
+    pub(crate) fn new(header: Header, seed: u64) -> Option<Self> {
+        let json = header.to_json();
+        let length = (FIXED + json.len() + TRAILER) as u64;
+        (json.len() <= MAX_HEADER).then_some(Self { header, seed, length })
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let json = self.header.to_json();
+        let json_length = u32::try_from(json.len()).expect("a header is at most 1 MiB long");
         let mut bytes = Vec::with_capacity(FIXED + json.len() + TRAILER);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
-        bytes.extend_from_slice(&u32::try_from(json.len()).ok()?.to_le_bytes());
+        bytes.extend_from_slice(&json_length.to_le_bytes());
         bytes.extend_from_slice(&json);
-        bytes.extend_from_slice(&seed.to_le_bytes());
+        bytes.extend_from_slice(&self.seed.to_le_bytes());
         let hash = XxHash3_64::oneshot(&bytes);
         bytes.extend_from_slice(&hash.to_le_bytes());
-        Some((Self { header: header.clone(), seed, length: bytes.len() as u64 }, bytes))
+        bytes
     }
 
-    /// Reads the first bytes of a file, of which there may be more than it takes.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, NoPreamble> {
-        let cut = NoPreamble::Damaged("it is cut short");
+    /// Decodes the start of a file. More bytes may follow.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, PreambleError> {
+        let truncated = PreambleError::Corrupt("the header is truncated");
         let Some((magic, rest)) = bytes.split_first_chunk::<8>() else {
-            return Err(if MAGIC.starts_with(bytes) { cut } else { NoPreamble::Foreign });
+            return Err(if MAGIC.starts_with(bytes) { truncated } else { PreambleError::UnknownFile });
         };
         if *magic != MAGIC {
-            return Err(NoPreamble::Foreign);
+            return Err(PreambleError::UnknownFile);
         }
-        let (format, rest) = rest.split_first_chunk().ok_or(cut.clone())?;
+        let (format, rest) = rest.split_first_chunk().ok_or(truncated.clone())?;
         match u32::from_le_bytes(*format) {
             FORMAT => {}
-            0 => return Err(NoPreamble::Damaged("it has no format")),
-            newer => return Err(NoPreamble::Newer(newer)),
+            0 => return Err(PreambleError::Corrupt("invalid format 0")),
+            newer => return Err(PreambleError::UnsupportedFormat(newer)),
         }
-        let (length, rest) = rest.split_first_chunk().ok_or(cut.clone())?;
+        let (length, rest) = rest.split_first_chunk().ok_or(truncated.clone())?;
         let length = u32::from_le_bytes(*length) as usize;
         if length > MAX_HEADER {
-            return Err(NoPreamble::Damaged("its header has no end"));
+            return Err(PreambleError::Corrupt("the header is too long"));
         }
-        let (json, rest) = rest.split_at_checked(length).ok_or(cut.clone())?;
-        let (seed, rest) = rest.split_first_chunk().ok_or(cut.clone())?;
-        let hash = rest.first_chunk().ok_or(cut)?;
+        let (json, rest) = rest.split_at_checked(length).ok_or(truncated.clone())?;
+        let (seed, rest) = rest.split_first_chunk().ok_or(truncated.clone())?;
+        let hash = rest.first_chunk().ok_or(truncated)?;
         if XxHash3_64::oneshot(&bytes[..FIXED + length + 8]) != u64::from_le_bytes(*hash) {
-            return Err(NoPreamble::Damaged("its header does not match its checksum"));
+            return Err(PreambleError::Corrupt("checksum mismatch in the header"));
         }
-        let header =
-            serde_json::from_slice(json).map_err(|_| NoPreamble::Damaged("its header cannot be read"))?;
+        let header = serde_json::from_slice(json)
+            .map_err(|_| PreambleError::Corrupt("the header is not valid JSON"))?;
         let length = (FIXED + length + TRAILER) as u64;
         Ok(Self { header, seed: u64::from_le_bytes(*seed), length })
     }
@@ -235,34 +245,38 @@ mod tests {
         Header::new("", "v1", "pods").cluster("c").namespaces(["b", "a", "b"]).shard("1/2")
     }
 
+    fn encoded() -> Vec<u8> {
+        Preamble::new(header(), 7).unwrap().encode()
+    }
+
     #[test]
-    fn reads_what_it_wrote_whatever_follows() {
-        let (_, mut bytes) = Preamble::write(&header(), 7).unwrap();
+    fn decodes_what_it_encoded() {
+        let mut bytes = encoded();
         bytes.extend_from_slice(b"more");
-        let read = Preamble::read(&bytes).unwrap();
+        let read = Preamble::decode(&bytes).unwrap();
         assert_eq!((read.header, read.seed, read.length), (header(), 7, bytes.len() as u64 - 4));
     }
 
     #[test]
-    fn no_flipped_bit_goes_unnoticed() {
-        let (_, bytes) = Preamble::write(&header(), 7).unwrap();
+    fn detects_every_flipped_bit() {
+        let bytes = encoded();
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Preamble::read(&flipped).is_err(), "bit {bit}");
+            assert!(Preamble::decode(&flipped).is_err(), "bit {bit}");
         }
     }
 
     #[test]
-    fn tells_cut_foreign_and_newer_files_apart() {
-        let (_, bytes) = Preamble::write(&header(), 7).unwrap();
+    fn distinguishes_truncated_unknown_and_newer_files() {
+        let bytes = encoded();
         for length in 0..bytes.len() {
-            let outcome = Preamble::read(&bytes[..length]).unwrap_err();
-            assert_eq!(outcome, NoPreamble::Damaged("it is cut short"), "{length}");
+            let outcome = Preamble::decode(&bytes[..length]).unwrap_err();
+            assert_eq!(outcome, PreambleError::Corrupt("the header is truncated"), "{length}");
         }
-        assert_eq!(Preamble::read(b"#!/bin/sh").unwrap_err(), NoPreamble::Foreign);
-        assert_eq!(Preamble::read(b"#!").unwrap_err(), NoPreamble::Foreign);
+        assert_eq!(Preamble::decode(b"#!/bin/sh").unwrap_err(), PreambleError::UnknownFile);
+        assert_eq!(Preamble::decode(b"#!").unwrap_err(), PreambleError::UnknownFile);
         let newer = [&MAGIC[..], &2_u32.to_le_bytes()].concat();
-        assert_eq!(Preamble::read(&newer).unwrap_err(), NoPreamble::Newer(2));
+        assert_eq!(Preamble::decode(&newer).unwrap_err(), PreambleError::UnsupportedFormat(2));
     }
 }

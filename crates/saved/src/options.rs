@@ -1,19 +1,19 @@
-//! What can be said of how a state is saved.
+//! The options of a saved state.
 
 use crate::{
     log::Config,
     queue::Limits,
-    writer::{Event, Listener, Pauses},
+    writer::{Backoff, Listener, WriterEvent},
 };
 use std::{fmt, sync::Arc, time::Duration};
 
-/// How a state is saved.
+/// Configures how a state is saved.
 ///
 /// ```
-/// use kube_informer_saved::{Compression, Options};
+/// use kube_informer_saved::Options;
 /// use std::time::Duration;
 ///
-/// let options = Options::default().flush_interval(Duration::from_secs(5)).compression(Compression::Level(1)).start_over();
+/// let options = Options::default().flush_interval(Duration::from_secs(5)).start_over();
 /// # let _ = options;
 /// ```
 #[derive(Clone)]
@@ -21,95 +21,83 @@ use std::{fmt, sync::Arc, time::Duration};
 pub struct Options {
     pub(crate) config: Config,
     pub(crate) limits: Limits,
-    pub(crate) pauses: Pauses,
+    pub(crate) backoff: Backoff,
     pub(crate) listener: Option<Listener>,
 }
 
-/// How plain payloads are stored.
+/// When the writer syncs data to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// As they are.
-    Off,
-    /// Each packed with zstd at this level, against a dictionary that is made of some of them, and made anew when that pays.
-    Level(i32),
-}
-
-/// When the writer waits for the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
-    /// When a new file takes the place of the old one. What is appended is handed to the system and survives the end of the
-    /// process; a loss of power may cost the last batches, as many as the system had not yet written by itself.
+pub enum SyncPolicy {
+    /// When a new file replaces the old one. Appended batches survive the end of the process, but a power failure may lose the
+    /// last ones.
     NewFiles,
-    /// At every flush as well.
-    Flushes,
+    /// Also after every flush.
+    EveryFlush,
 }
 
-/// As good as never, and no clock overflows with it.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The maximum of all durations, which prevents overflow.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            config: Config { level: Some(3), sync_appends: false, spare_garbage: 4 << 20, start_over: false },
+            config: Config { sync_appends: false, compaction_threshold: 4 << 20, start_over: false },
             limits: Limits { interval: Duration::from_secs(1), size: 64 << 20 },
-            pauses: Pauses { first: Duration::from_secs(1), longest: Duration::from_secs(60) },
+            backoff: Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60) },
             listener: None,
         }
     }
 }
 
 impl Options {
-    /// How long a change may wait to be written; one second unless told. What waits is written together.
+    /// Sets how long changes are collected before they are written together. The default is one second.
     pub fn flush_interval(mut self, interval: Duration) -> Self {
-        self.limits.interval = interval.min(LONGEST);
+        self.limits.interval = interval.min(MAX_DURATION);
         self
     }
 
-    /// About how many bytes may wait to be written; 64 MiB unless told. When more would, a
-    /// [`Snapshot`](crate::Snapshot) is asked for instead. A single batch may be larger.
-    pub fn queue_bytes(mut self, bytes: usize) -> Self {
+    /// Sets the approximate maximum size of the write queue. The default is 64 MiB.
+    ///
+    /// When the queue is full, batches are rejected until there is a [`Snapshot`](crate::Snapshot). A single batch may be larger.
+    pub fn max_queue_bytes(mut self, bytes: usize) -> Self {
         self.limits.size = bytes;
         self
     }
 
-    /// How plain payloads are stored; at level 3 unless told.
-    pub fn compression(mut self, compression: Compression) -> Self {
-        self.config.level = match compression {
-            Compression::Off => None,
-            Compression::Level(level) => Some(level),
-        };
+    /// Sets when data is synced to disk. The default is [`SyncPolicy::NewFiles`].
+    pub fn sync(mut self, policy: SyncPolicy) -> Self {
+        self.config.sync_appends = policy == SyncPolicy::EveryFlush;
         self
     }
 
-    /// When the writer waits for the disk; for new files alone unless told.
-    pub fn sync(mut self, sync: Sync) -> Self {
-        self.config.sync_appends = sync == Sync::Flushes;
+    /// Sets the minimum amount of garbage before a compaction. The default is 4 MiB.
+    ///
+    /// The file is compacted when the garbage exceeds the live data by this number of bytes.
+    pub fn compaction_threshold(mut self, bytes: u64) -> Self {
+        self.config.compaction_threshold = bytes;
         self
     }
 
-    /// How many bytes of the file may be of no use in any case; 4 MiB unless told. Beyond that, the file is written anew when
-    /// there is more of no use than of use.
-    pub fn spare_garbage(mut self, bytes: u64) -> Self {
-        self.config.spare_garbage = bytes;
+    /// Sets the delay before a failed write is retried. It doubles with each failure up to `max`. The default is one second, up to
+    /// one minute.
+    pub fn backoff(mut self, initial: Duration, max: Duration) -> Self {
+        self.backoff = Backoff { initial, max: max.min(MAX_DURATION) };
         self
     }
 
-    /// How long to wait after a failure, and at most after many; a second, doubled up to a minute, unless told.
-    pub fn retry(mut self, first: Duration, longest: Duration) -> Self {
-        self.pauses = Pauses { first, longest: longest.min(LONGEST) };
-        self
-    }
-
-    /// Gives up a saved state that is of no use, because it is of something else, damaged or newer, rather than failing;
-    /// [`Restored::refused`](crate::Restored::refused) says why. A file that was never ours is not touched.
+    /// Discards a saved state that is unusable ([`OpenError::is_unusable`](crate::OpenError::is_unusable)) instead of returning the
+    /// error.
+    ///
+    /// [`Restored::discarded`](crate::Restored::discarded) returns the reason. A file of another program is never overwritten.
     pub fn start_over(mut self) -> Self {
         self.config.start_over = true;
         self
     }
 
-    /// Tells of failures and compactions, on the thread that writes. While it does not return, nothing is written, so it must
-    /// not wait for [`Saved::flush`](crate::Saved::flush).
-    pub fn on_event(mut self, listener: impl Fn(&Event) + Send + std::marker::Sync + 'static) -> Self {
+    /// Sets a function that is called for each failure and compaction.
+    ///
+    /// It runs on the writer thread and blocks it, so it must not call [`SavedState::flush`](crate::SavedState::flush).
+    pub fn on_event(mut self, listener: impl Fn(&WriterEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
     }
@@ -120,7 +108,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("config", &self.config)
             .field("limits", &self.limits)
-            .field("pauses", &self.pauses)
+            .field("backoff", &self.backoff)
             .finish_non_exhaustive()
     }
 }

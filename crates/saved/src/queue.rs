@@ -1,44 +1,44 @@
-//! What waits to be written, and when it is time; pure.
+//! The queue of batches to write, as a state machine without I/O.
 
 use crate::batch::{Batch, Snapshot};
 use std::time::{Duration, Instant};
 
-/// What became of a batch.
+/// The result of queueing a batch or a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Taken {
+pub enum Enqueue {
     /// It will be written.
     Queued,
-    /// It is dropped, and so is every batch until there is a new [`Snapshot`]: something before it could not be written.
-    /// What is on disk is an earlier state, and stays.
-    SnapshotNeeded,
-    /// It is dropped, and nothing is written any more.
+    /// It was dropped, like all batches until the next [`Snapshot`], because an earlier change could not be written. The state on
+    /// disk is older but stays valid.
+    NeedsSnapshot,
+    /// It was dropped because the writer has stopped.
     Stopped,
 }
 
-/// What waits to be written.
+/// The snapshot and the batches that are waiting to be written.
 #[derive(Debug)]
 pub(crate) struct Queue {
     limits: Limits,
-    /// To be written before the batches.
+    /// Written before the batches.
     snapshot: Option<Snapshot>,
     batches: Vec<Batch>,
     size: usize,
-    /// How many batches and snapshots were taken.
-    taken: u64,
+    /// The number of batches and snapshots that were queued so far.
+    queued: u64,
     waiting_since: Option<Instant>,
-    /// After a failure, nothing is tried before this.
+    /// The end of the backoff after a failure.
     not_before: Option<Instant>,
     stage: Stage,
-    is_behind: bool,
-    is_hurried: bool,
+    needs_snapshot: bool,
+    flush_requested: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How long a change waits for others.
+    /// How long changes are collected.
     pub(crate) interval: Duration,
-    /// How many bytes may wait.
+    /// The maximum size in bytes.
     pub(crate) size: usize,
 }
 
@@ -50,12 +50,12 @@ enum Stage {
     Stopped,
 }
 
-/// What is to be written at once.
+/// The data to write next.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) batches: Vec<Batch>,
-    /// Everything up to here is written with it.
+    /// The value of [`Queue::queued`] that is reached when this is written.
     pub(crate) up_to: u64,
 }
 
@@ -75,51 +75,50 @@ impl Queue {
             snapshot: None,
             batches: Vec::new(),
             size: 0,
-            taken: 0,
+            queued: 0,
             waiting_since: None,
             not_before: None,
             stage: Stage::Open,
-            is_behind: false,
-            is_hurried: false,
+            needs_snapshot: false,
+            flush_requested: false,
         }
     }
 
-    pub(crate) fn append(&mut self, batch: Batch, now: Instant) -> Taken {
-        match self.stage {
-            Stage::Closing | Stage::Stopped => return Taken::Stopped,
-            Stage::Open if self.is_behind || self.size > self.limits.size => {
-                self.is_behind = true;
-                return Taken::SnapshotNeeded;
-            }
-            Stage::Open => {}
+    pub(crate) fn append(&mut self, batch: Batch, now: Instant) -> Enqueue {
+        if self.is_closing() {
+            return Enqueue::Stopped;
+        }
+        if self.needs_snapshot || self.size > self.limits.size {
+            self.needs_snapshot = true;
+            return Enqueue::NeedsSnapshot;
         }
         if !batch.is_empty() {
-            self.size += self.counted(&batch);
+            self.size += self.counted_size(&batch);
             self.batches.push(batch);
-            self.came(now);
+            self.count(now);
         }
-        Taken::Queued
+        Enqueue::Queued
     }
 
-    /// A new state takes the place of all that waits.
-    pub(crate) fn replace(&mut self, snapshot: Snapshot, now: Instant) -> Taken {
-        if self.stage != Stage::Open {
-            return Taken::Stopped;
+    /// Replaces everything in the queue with a snapshot.
+    pub(crate) fn replace(&mut self, snapshot: Snapshot, now: Instant) -> Enqueue {
+        if self.is_closing() {
+            return Enqueue::Stopped;
         }
         self.clear();
         self.snapshot = Some(snapshot);
-        self.is_behind = false;
-        self.came(now);
-        Taken::Queued
+        self.needs_snapshot = false;
+        self.count(now);
+        Enqueue::Queued
     }
 
-    fn came(&mut self, now: Instant) {
-        self.taken += 1;
+    fn count(&mut self, now: Instant) {
+        self.queued += 1;
         self.waiting_since.get_or_insert(now);
     }
 
-    /// One large batch, such as a first list, does not fill the queue for those that follow.
-    fn counted(&self, batch: &Batch) -> usize {
+    /// Counts at most half of the limit, so that one large batch, such as an initial list, does not fill the queue.
+    fn counted_size(&self, batch: &Batch) -> usize {
         batch.size().min(self.limits.size / 2)
     }
 
@@ -130,10 +129,10 @@ impl Queue {
         self.waiting_since = None;
     }
 
-    /// Somebody waits for what there is, and does not want to wait for the interval.
-    pub(crate) fn hurry(&mut self) -> u64 {
-        self.is_hurried = true;
-        self.taken
+    /// Requests that the queue is written without waiting for the interval. Returns the [`Work::up_to`] to wait for.
+    pub(crate) fn request_flush(&mut self) -> u64 {
+        self.flush_requested = true;
+        self.queued
     }
 
     pub(crate) fn close(&mut self) {
@@ -142,17 +141,17 @@ impl Queue {
         }
     }
 
-    pub(crate) fn stopped(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.stage = Stage::Stopped;
         self.clear();
     }
 
-    /// Whether nothing waits.
-    pub(crate) fn is_idle(&self) -> bool {
+    /// Returns whether the queue is empty.
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting_since.is_none()
     }
 
-    /// Whether what waits is not to wait for the interval.
+    /// Returns whether the queue should be written without waiting for the interval.
     pub(crate) fn is_urgent(&self) -> bool {
         self.snapshot.is_some() || self.size >= self.limits.size / 2
     }
@@ -165,62 +164,62 @@ impl Queue {
         self.stage != Stage::Open
     }
 
-    pub(crate) fn is_behind(&self) -> bool {
-        self.is_behind
+    pub(crate) fn needs_snapshot(&self) -> bool {
+        self.needs_snapshot
     }
 
-    /// About how many bytes wait.
+    /// Returns the approximate number of queued bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
     pub(crate) fn next(&mut self, now: Instant) -> Step {
         let Some(since) = self.waiting_since else {
-            self.is_hurried = false;
+            self.flush_requested = false;
             return if self.is_closing() { Step::End } else { Step::Wait };
         };
         let due = if self.is_urgent() { since } else { since + self.limits.interval };
         let due = due.max(self.not_before.unwrap_or(due));
-        if now < due && !self.is_hurried && !self.is_closing() {
+        if now < due && !self.flush_requested && !self.is_closing() {
             return Step::WaitUntil(due);
         }
         let work = Work {
             snapshot: self.snapshot.take(),
             batches: std::mem::take(&mut self.batches),
-            up_to: self.taken,
+            up_to: self.queued,
         };
         self.clear();
-        self.is_hurried = false;
+        self.flush_requested = false;
         Step::Write(work)
     }
 
-    /// What was taken is on disk.
-    pub(crate) fn written(&mut self) {
+    /// Ends the backoff after a successful write.
+    pub(crate) fn write_succeeded(&mut self) {
         self.not_before = None;
     }
 
-    /// What was taken could not be written, and can be when its cause is gone.
-    pub(crate) fn failed(&mut self, batches: Vec<Batch>, now: Instant, pause: Duration) {
-        self.not_before = Some(now + pause);
-        if self.snapshot.is_some() {
-            // What comes whole does not need what came before.
-            return;
-        }
+    /// Puts batches back to retry them after `delay`.
+    pub(crate) fn retry(&mut self, batches: Vec<Batch>, now: Instant, delay: Duration) {
         if self.is_closing() {
-            return self.lost(now, pause);
+            return self.drop_until_snapshot(now, delay);
+        }
+        self.not_before = Some(now + delay);
+        if self.snapshot.is_some() {
+            // The snapshot includes them.
+            return;
         }
         let newer = std::mem::replace(&mut self.batches, batches);
         self.batches.extend(newer);
-        self.size = self.batches.iter().map(|batch| self.counted(batch)).sum();
+        self.size = self.batches.iter().map(|batch| self.counted_size(batch)).sum();
         self.waiting_since.get_or_insert(now);
     }
 
-    /// What was taken cannot be written, so what follows is of no use either.
-    pub(crate) fn lost(&mut self, now: Instant, pause: Duration) {
-        self.not_before = Some(now + pause);
+    /// Drops the queued batches, which depend on changes that cannot be written, unless a snapshot is queued.
+    pub(crate) fn drop_until_snapshot(&mut self, now: Instant, delay: Duration) {
+        self.not_before = Some(now + delay);
         if self.snapshot.is_none() {
             self.clear();
-            self.is_behind = true;
+            self.needs_snapshot = true;
         }
     }
 }
@@ -250,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn changes_wait_for_others_and_are_written_together() {
+    fn collects_changes_for_the_interval() {
         let (mut queue, now) = queue();
         assert!(matches!(queue.next(now), Step::Wait));
-        assert_eq!(queue.append(batch(1), now), Taken::Queued);
-        assert_eq!(queue.append(batch(1), now + SECOND / 2), Taken::Queued);
+        assert_eq!(queue.append(batch(1), now), Enqueue::Queued);
+        assert_eq!(queue.append(batch(1), now + SECOND / 2), Enqueue::Queued);
         assert!(matches!(queue.next(now + SECOND / 2), Step::WaitUntil(until) if until == now + SECOND));
         let work = work(queue.next(now + SECOND));
         assert_eq!((work.batches.len(), work.up_to), (2, 2));
@@ -262,47 +261,47 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_a_hurry_or_leaves_does_not_wait() {
+    fn writes_immediately_on_flush_and_close() {
         let (mut queue, now) = queue();
         let _ = queue.append(batch(1), now);
-        assert_eq!(queue.hurry(), 1);
+        assert_eq!(queue.request_flush(), 1);
         assert_eq!(work(queue.next(now)).up_to, 1);
         let _ = queue.append(batch(1), now);
         queue.close();
-        assert_eq!(queue.append(batch(1), now), Taken::Stopped);
+        assert_eq!(queue.append(batch(1), now), Enqueue::Stopped);
         assert_eq!(work(queue.next(now)).batches.len(), 1);
         assert!(matches!(queue.next(now), Step::End));
     }
 
     #[test]
-    fn a_full_queue_asks_for_a_snapshot_and_keeps_what_it_has() {
+    fn a_full_queue_requests_a_snapshot_and_still_writes_its_batches() {
         let (mut queue, now) = queue();
-        while queue.append(batch(300), now) == Taken::Queued {}
-        assert_eq!(queue.append(batch(1), now), Taken::SnapshotNeeded);
+        while queue.append(batch(300), now) == Enqueue::Queued {}
+        assert_eq!(queue.append(batch(1), now), Enqueue::NeedsSnapshot);
         assert_eq!(work(queue.next(now)).batches.len(), 3);
-        assert_eq!(queue.append(batch(1), now), Taken::SnapshotNeeded, "one is missing");
-        assert_eq!(queue.replace(Snapshot::new([]), now), Taken::Queued);
-        assert_eq!(queue.append(batch(1), now), Taken::Queued);
+        assert_eq!(queue.append(batch(1), now), Enqueue::NeedsSnapshot, "a batch is missing");
+        assert_eq!(queue.replace(Snapshot::new([]), now), Enqueue::Queued);
+        assert_eq!(queue.append(batch(1), now), Enqueue::Queued);
         let work = work(queue.next(now));
         assert!(work.snapshot.is_some());
         assert_eq!(work.batches.len(), 1);
     }
 
     #[test]
-    fn a_large_batch_leaves_room_for_those_that_follow() {
+    fn a_large_batch_does_not_fill_the_queue() {
         let (mut queue, now) = queue();
-        assert_eq!(queue.append(batch(1 << 20), now), Taken::Queued);
-        assert_eq!(queue.append(batch(1), now), Taken::Queued);
-        assert!(matches!(queue.next(now), Step::Write(_)), "and is written at once");
+        assert_eq!(queue.append(batch(1 << 20), now), Enqueue::Queued);
+        assert_eq!(queue.append(batch(1), now), Enqueue::Queued);
+        assert!(matches!(queue.next(now), Step::Write(_)), "it is written immediately");
     }
 
     #[test]
-    fn what_failed_is_tried_again_in_its_order_after_a_pause() {
+    fn retries_failed_batches_in_order_after_the_backoff() {
         let (mut queue, now) = queue();
         let _ = queue.append(batch(1), now);
         let first = work(queue.next(now + SECOND));
         let _ = queue.append(batch(2), now);
-        queue.failed(first.batches, now, 9 * SECOND);
+        queue.retry(first.batches, now, 9 * SECOND);
         assert!(matches!(queue.next(now + 8 * SECOND), Step::WaitUntil(until) if until == now + 9 * SECOND));
         let again = work(queue.next(now + 9 * SECOND));
         let sizes: Vec<usize> = again.batches.iter().map(Batch::size).collect();
@@ -310,28 +309,31 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_failed_is_asked_for_again() {
+    fn requests_a_snapshot_again_if_writing_it_failed() {
         let (mut queue, now) = queue();
         let _ = queue.replace(Snapshot::new([]), now);
         assert!(work(queue.next(now)).snapshot.is_some());
         let _ = queue.append(batch(2), now);
-        queue.lost(now, SECOND);
-        assert!(queue.is_behind());
-        assert_eq!(queue.append(batch(1), now), Taken::SnapshotNeeded);
+        queue.drop_until_snapshot(now, SECOND);
+        assert!(queue.needs_snapshot());
+        assert_eq!(queue.append(batch(1), now), Enqueue::NeedsSnapshot);
         let _ = queue.replace(Snapshot::new([]), now);
-        assert!(matches!(queue.next(now), Step::WaitUntil(until) if until == now + SECOND), "not at once");
+        assert!(
+            matches!(queue.next(now), Step::WaitUntil(until) if until == now + SECOND),
+            "not immediately"
+        );
         assert!(matches!(queue.next(now + SECOND), Step::Write(_)));
     }
 
     #[test]
-    fn a_snapshot_makes_up_for_whatever_failed_before_it() {
+    fn a_snapshot_replaces_failed_batches() {
         let (mut queue, now) = queue();
         let _ = queue.append(batch(1), now);
         let first = work(queue.next(now + SECOND));
         let _ = queue.replace(Snapshot::new([]), now);
-        queue.failed(first.batches, now, SECOND);
+        queue.retry(first.batches, now, SECOND);
         let next = work(queue.next(now + SECOND));
         assert!(next.snapshot.is_some() && next.batches.is_empty());
-        assert!(!queue.is_behind());
+        assert!(!queue.needs_snapshot());
     }
 }

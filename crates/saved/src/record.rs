@@ -1,59 +1,90 @@
-//! One change as bytes, and back.
+//! The encoding of changes and commits as records.
 
 use crate::{
-    batch::Object,
-    packing::Dictionary,
-    payload::{Encoding, Layout, MAX_PAYLOAD, Payload, Stored},
+    batch::{Change, Object},
+    error::SaveError,
+    payload::{Encoding, Layout, MAX_PAYLOAD, Payload},
 };
 use bytes::Bytes;
 use kube_informer_wire::{Key, ResourceVersion};
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What a file consists of, apart from frames.
+/// A decoded record.
 #[derive(Debug)]
 pub(crate) enum Record {
-    /// An object is there.
-    Put(Object),
-    /// An object is gone.
-    Delete(Key),
-    /// A source has come this far.
-    Version(Arc<str>, ResourceVersion),
-    /// Bytes are kept beside the objects.
-    Attach(u32, Bytes),
-    /// They are no longer.
-    Detach(u32),
-    /// Payloads that follow may be packed with this.
-    Dictionary(Bytes),
-    /// All of the above belongs together, and was written at this time. It ends its frame.
+    Change(Change),
+    /// Completes the batch of all changes before it, and was written at this time. It is the last record of its frame.
     Commit(SystemTime),
 }
 
-/// The record is none, though its checksum says that it was written like this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+/// A record is invalid or not supported, although the checksum of its frame is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid record")]
+pub(crate) struct RecordError;
 
+// Format 1 also defines record 6, a compression dictionary, and the storage kinds 1 and 2, a payload compressed with and without
+// it. No informer ever wrote them. They are not supported, so reading stops before them as it does before damage.
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const VERSION: u8 = 3;
 const ATTACH: u8 = 4;
 const DETACH: u8 = 5;
-const DICTIONARY: u8 = 6;
 const COMMIT: u8 = 7;
 
-const AS_GIVEN: u8 = 0;
-const PACKED: u8 = 1;
-const PACKED_WITH_DICTIONARY: u8 = 2;
+const STORED_AS_GIVEN: u8 = 0;
 
 const NUMBER: u8 = 0;
 const TEXT: u8 = 1;
 
-/// The most bytes of a key, a uid or the name of a part.
-pub(crate) const MAX_TEXT: usize = 4 << 10;
+/// The maximum size of a key, a uid or the name of a source.
+const MAX_TEXT: usize = 4 << 10;
 
-pub(crate) fn write_put(object: &Object, stored: &Stored, out: &mut Vec<u8>) {
+/// Returns an error if a change exceeds the limits of [`Records`].
+pub(crate) fn check(change: &Change) -> Result<(), SaveError> {
+    match change {
+        Change::Put(Object { key, uid, payload, .. }) => {
+            let name = || key.to_string();
+            check_size(key.as_str().len(), MAX_TEXT, name)?;
+            check_size(uid.len(), MAX_TEXT, name)?;
+            check_size(payload.size(), MAX_PAYLOAD, name)
+        }
+        Change::Version { source, .. } => {
+            check_size(source.len(), MAX_TEXT, || "the name of a source".to_owned())
+        }
+        Change::Attach { id, bytes } => check_size(bytes.len(), MAX_PAYLOAD, || format!("attachment {id}")),
+        Change::Delete(_) | Change::Detach { .. } => Ok(()),
+    }
+}
+
+fn check_size(bytes: usize, limit: usize, name: impl Fn() -> String) -> Result<(), SaveError> {
+    if bytes <= limit { Ok(()) } else { Err(SaveError::TooLarge { name: name(), bytes, limit }) }
+}
+
+pub(crate) fn write_change(change: &Change, out: &mut Vec<u8>) {
+    match change {
+        Change::Put(object) => write_object(object, out),
+        Change::Delete(key) => {
+            out.push(DELETE);
+            write_bytes(key.as_str().as_bytes(), out);
+        }
+        Change::Version { source, version } => {
+            out.push(VERSION);
+            write_bytes(source.as_bytes(), out);
+            write_version(version, out);
+        }
+        Change::Attach { id, bytes } => {
+            out.push(ATTACH);
+            write_number((*id).into(), out);
+            write_bytes(bytes, out);
+        }
+        Change::Detach { id } => {
+            out.push(DETACH);
+            write_number((*id).into(), out);
+        }
+    }
+}
+
+fn write_object(object: &Object, out: &mut Vec<u8>) {
     out.push(PUT);
     write_bytes(object.key.as_str().as_bytes(), out);
     write_bytes(object.uid.as_bytes(), out);
@@ -64,56 +95,17 @@ pub(crate) fn write_put(object: &Object, stored: &Stored, out: &mut Vec<u8>) {
         Layout::ProtobufItem => 2,
     });
     write_number(object.payload.encoding().0.into(), out);
-    match stored {
-        Stored::AsGiven(bytes) => {
-            out.push(AS_GIVEN);
-            write_bytes(bytes, out);
-        }
-        Stored::Packed { bytes, length, dictionary } => {
-            write_packed(bytes, *length, dictionary.is_some(), out)
-        }
-    }
-}
-
-fn write_packed(bytes: &[u8], length: usize, with_dictionary: bool, out: &mut Vec<u8>) {
-    out.push(if with_dictionary { PACKED_WITH_DICTIONARY } else { PACKED });
-    write_number(length as u64, out);
-    write_bytes(bytes, out);
-}
-
-pub(crate) fn write_delete(key: &Key, out: &mut Vec<u8>) {
-    out.push(DELETE);
-    write_bytes(key.as_str().as_bytes(), out);
-}
-
-pub(crate) fn write_source(part: &str, version: &ResourceVersion, out: &mut Vec<u8>) {
-    out.push(VERSION);
-    write_bytes(part.as_bytes(), out);
-    write_version(version, out);
-}
-
-pub(crate) fn write_attach(id: u32, bytes: &[u8], out: &mut Vec<u8>) {
-    out.push(ATTACH);
-    write_number(id.into(), out);
-    write_bytes(bytes, out);
-}
-
-pub(crate) fn write_detach(id: u32, out: &mut Vec<u8>) {
-    out.push(DETACH);
-    write_number(id.into(), out);
-}
-
-pub(crate) fn write_dictionary(dictionary: &Dictionary, out: &mut Vec<u8>) {
-    out.push(DICTIONARY);
-    write_bytes(dictionary.bytes(), out);
+    out.push(STORED_AS_GIVEN);
+    write_bytes(object.payload.bytes(), out);
 }
 
 pub(crate) fn write_commit(now: SystemTime, out: &mut Vec<u8>) {
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     out.push(COMMIT);
-    write_number(u64::try_from(since.as_millis()).unwrap_or(u64::MAX), out);
+    write_number(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX), out);
 }
 
+/// Writes a number as LEB128.
 fn write_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number.to_le_bytes()[0] | 0x80);
@@ -140,45 +132,45 @@ fn write_version(version: &ResourceVersion, out: &mut Vec<u8>) {
     }
 }
 
-/// The records of one frame, one after the other.
+/// Decodes the records of a frame.
 #[derive(Debug)]
 pub(crate) struct Records {
     body: Bytes,
-    at: usize,
+    position: usize,
 }
 
 impl Records {
     pub(crate) fn new(body: Bytes) -> Self {
-        Self { body, at: 0 }
+        Self { body, position: 0 }
     }
 
-    /// Where in the frame the next record begins.
+    /// Returns the position of the next record in the frame.
     pub(crate) fn position(&self) -> usize {
-        self.at
+        self.position
     }
 
-    /// The next record; a packed one was packed with `dictionary`.
-    pub(crate) fn next(&mut self, dictionary: Option<&Arc<Dictionary>>) -> Result<Option<Record>, Malformed> {
-        if self.at == self.body.len() {
+    /// Decodes the next record; `None` at the end of the frame.
+    pub(crate) fn next(&mut self) -> Result<Option<Record>, RecordError> {
+        if self.position == self.body.len() {
             return Ok(None);
         }
-        let record = match self.byte()? {
-            PUT => Record::Put(self.object(dictionary)?),
-            DELETE => Record::Delete(self.key()?),
-            VERSION => Record::Version(self.text()?.into(), self.version()?),
-            ATTACH => Record::Attach(self.short()?, self.own_bytes()?),
-            DETACH => Record::Detach(self.short()?),
-            DICTIONARY => Record::Dictionary(self.own_bytes()?),
+        let change = match self.byte()? {
+            PUT => Change::Put(self.object()?),
+            DELETE => Change::Delete(self.key()?),
+            VERSION => Change::Version { source: self.text()?.into(), version: self.version()? },
+            ATTACH => Change::Attach { id: self.number_u32()?, bytes: self.copied_bytes()? },
+            DETACH => Change::Detach { id: self.number_u32()? },
             COMMIT => {
-                let since = Duration::from_millis(self.number()?);
-                Record::Commit(UNIX_EPOCH.checked_add(since).ok_or(Malformed)?)
+                let since_epoch = Duration::from_millis(self.number()?);
+                let at = UNIX_EPOCH.checked_add(since_epoch).ok_or(RecordError)?;
+                return Ok(Some(Record::Commit(at)));
             }
-            _ => return Err(Malformed),
+            _ => return Err(RecordError),
         };
-        Ok(Some(record))
+        Ok(Some(Record::Change(change)))
     }
 
-    fn object(&mut self, dictionary: Option<&Arc<Dictionary>>) -> Result<Object, Malformed> {
+    fn object(&mut self) -> Result<Object, RecordError> {
         let key = self.key()?;
         let uid = self.text()?.into();
         let version = self.version()?;
@@ -186,84 +178,73 @@ impl Records {
             0 => Layout::Json,
             1 => Layout::Protobuf,
             2 => Layout::ProtobufItem,
-            _ => return Err(Malformed),
+            _ => return Err(RecordError),
         };
-        let encoding = Encoding(self.short()?);
-        let stored = match self.byte()? {
-            AS_GIVEN => Stored::AsGiven(self.bytes()?),
-            PACKED => self.packed(None)?,
-            PACKED_WITH_DICTIONARY => self.packed(Some(dictionary.ok_or(Malformed)?.clone()))?,
-            _ => return Err(Malformed),
-        };
-        Ok(Object { key, uid, version, payload: Payload::stored(layout, encoding, stored) })
+        let encoding = Encoding(self.number_u32()?);
+        if self.byte()? != STORED_AS_GIVEN {
+            return Err(RecordError);
+        }
+        let range = self.range(MAX_PAYLOAD)?;
+        let payload = Payload::new(layout, encoding, self.body.slice(range));
+        Ok(Object { key, uid, version, payload })
     }
 
-    fn packed(&mut self, dictionary: Option<Arc<Dictionary>>) -> Result<Stored, Malformed> {
-        let length = self.number()?;
-        let length = usize::try_from(length).ok().filter(|&length| length <= MAX_PAYLOAD).ok_or(Malformed)?;
-        Ok(Stored::Packed { bytes: self.bytes()?, length, dictionary })
+    fn key(&mut self) -> Result<Key, RecordError> {
+        self.text()?.parse().map_err(|_| RecordError)
     }
 
-    fn key(&mut self) -> Result<Key, Malformed> {
-        self.text()?.parse().map_err(|_| Malformed)
-    }
-
-    fn version(&mut self) -> Result<ResourceVersion, Malformed> {
+    fn version(&mut self) -> Result<ResourceVersion, RecordError> {
         match self.byte()? {
             NUMBER => Ok(ResourceVersion::number(self.number()?)),
-            TEXT => self.text()?.parse().map_err(|_| Malformed),
-            _ => Err(Malformed),
+            TEXT => self.text()?.parse().map_err(|_| RecordError),
+            _ => Err(RecordError),
         }
     }
 
-    fn text(&mut self) -> Result<&str, Malformed> {
+    fn text(&mut self) -> Result<&str, RecordError> {
         let range = self.range(MAX_TEXT)?;
-        std::str::from_utf8(&self.body[range]).map_err(|_| Malformed)
+        std::str::from_utf8(&self.body[range]).map_err(|_| RecordError)
     }
 
-    fn bytes(&mut self) -> Result<Bytes, Malformed> {
-        let range = self.range(MAX_PAYLOAD)?;
-        Ok(self.body.slice(range))
-    }
-
-    /// Bytes that do not keep the frame.
-    fn own_bytes(&mut self) -> Result<Bytes, Malformed> {
+    /// Decodes bytes that do not keep the frame in memory.
+    fn copied_bytes(&mut self) -> Result<Bytes, RecordError> {
         let range = self.range(MAX_PAYLOAD)?;
         Ok(Bytes::copy_from_slice(&self.body[range]))
     }
 
-    fn range(&mut self, limit: usize) -> Result<std::ops::Range<usize>, Malformed> {
-        let length =
-            usize::try_from(self.number()?).ok().filter(|&length| length <= limit).ok_or(Malformed)?;
-        let start = self.at;
-        let end = start.checked_add(length).filter(|&end| end <= self.body.len()).ok_or(Malformed)?;
-        self.at = end;
-        Ok(start..end)
+    fn range(&mut self, limit: usize) -> Result<std::ops::Range<usize>, RecordError> {
+        let length = usize::try_from(self.number()?).map_err(|_| RecordError)?;
+        if length > limit || length > self.body.len() - self.position {
+            return Err(RecordError);
+        }
+        let start = self.position;
+        self.position += length;
+        Ok(start..self.position)
     }
 
-    fn short(&mut self) -> Result<u32, Malformed> {
-        u32::try_from(self.number()?).map_err(|_| Malformed)
+    fn number_u32(&mut self) -> Result<u32, RecordError> {
+        u32::try_from(self.number()?).map_err(|_| RecordError)
     }
 
-    fn number(&mut self) -> Result<u64, Malformed> {
+    fn number(&mut self) -> Result<u64, RecordError> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
             if shift == 63 && bits > 1 {
-                return Err(Malformed);
+                return Err(RecordError);
             }
             number |= bits << shift;
             if byte < 0x80 {
                 return Ok(number);
             }
         }
-        Err(Malformed)
+        Err(RecordError)
     }
 
-    fn byte(&mut self) -> Result<u8, Malformed> {
-        let byte = *self.body.get(self.at).ok_or(Malformed)?;
-        self.at += 1;
+    fn byte(&mut self) -> Result<u8, RecordError> {
+        let byte = *self.body.get(self.position).ok_or(RecordError)?;
+        self.position += 1;
         Ok(byte)
     }
 }
@@ -275,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_every_number_it_writes(number: u64) {
+        fn reads_every_number_that_it_writes(number: u64) {
             let mut out = Vec::new();
             write_number(number, &mut out);
             let mut records = Records::new(out.into());
@@ -284,13 +265,13 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_malformed_or_a_record_and_never_a_panic(noise: Vec<u8>) {
-            let mut records = Records::new(noise.into());
-            while let Ok(Some(_)) = records.next(None) {}
+        fn random_bytes_never_cause_a_panic(bytes: Vec<u8>) {
+            let mut records = Records::new(bytes.into());
+            while let Ok(Some(_)) = records.next() {}
         }
 
         #[test]
-        fn reads_every_version_it_writes(text in "[0-9]{1,25}|\\PC{1,20}") {
+        fn reads_every_version_that_it_writes(text in "[0-9]{1,25}|\\PC{1,20}") {
             let version: ResourceVersion = text.parse().unwrap();
             let mut out = Vec::new();
             write_version(&version, &mut out);
@@ -299,10 +280,10 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_numbers_without_end_are_malformed() {
-        let endless = [[0xff; 9].as_slice(), &[2]].concat();
-        assert_eq!(Records::new(endless.into()).number(), Err(Malformed));
-        let bomb = [&[ATTACH, 1][..], &[0xff, 0xff, 0xff, 0xff, 0x0f], b"short"].concat();
-        assert!(Records::new(bomb.into()).next(None).is_err());
+    fn rejects_overlong_lengths_and_numbers() {
+        let overlong = [[0xff; 9].as_slice(), &[2]].concat();
+        assert_eq!(Records::new(overlong.into()).number(), Err(RecordError));
+        let too_long = [&[ATTACH, 1][..], &[0xff, 0xff, 0xff, 0xff, 0x0f], b"short"].concat();
+        assert!(Records::new(too_long.into()).next().is_err());
     }
 }

@@ -1,107 +1,102 @@
-//! What was saved, as it is found when a folder is opened.
+//! The state that was found when a folder was opened.
 
-use crate::{batch::Object, error::OpenError};
+use crate::{
+    batch::{Metadata, Object},
+    error::OpenError,
+};
 use bytes::Bytes;
 use kube_informer_wire::ResourceVersion;
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
-/// The state that was saved last, or none.
+/// The state that was saved last, if any.
 ///
-/// It is one that the server had, whatever happened to the process that saved it: all batches up to some point, and nothing of
-/// those after.
+/// It consists of all batches up to some point, regardless of how the previous process ended.
 #[derive(Debug, Default)]
 pub struct Restored {
     pub(crate) objects: Vec<Object>,
-    pub(crate) versions: BTreeMap<Arc<str>, ResourceVersion>,
-    pub(crate) attachments: BTreeMap<u32, Bytes>,
-    pub(crate) saved_at: Option<SystemTime>,
-    pub(crate) dropped: Option<Dropped>,
-    pub(crate) refused: Option<OpenError>,
+    pub(crate) metadata: Metadata,
+    pub(crate) truncated: Option<Truncated>,
+    pub(crate) discarded: Option<OpenError>,
 }
 
-/// The end of a file that was not restored: written in part, or damaged.
+/// The end of a file that could not be restored because it was partly written or damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Dropped {
-    /// Where in the file it began.
-    pub at: u64,
-    /// How many bytes there were.
+pub struct Truncated {
+    /// The position in the file.
+    pub offset: u64,
+    /// The number of bytes that were removed.
     pub bytes: u64,
 }
 
 impl Restored {
-    /// Whether there was no state.
+    /// Returns whether there was no saved state.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.saved_at.is_none()
+        self.metadata.saved_at.is_none()
     }
 
-    /// The objects, in no particular order. Their bytes are expanded when they are asked for.
+    /// Returns the objects in unspecified order.
     #[must_use]
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
 
-    /// The objects, to keep.
+    /// Returns the objects in unspecified order.
     #[must_use]
     pub fn into_objects(self) -> Vec<Object> {
         self.objects
     }
 
-    /// The version to resume from, if all objects come from one source.
+    /// Returns the resourceVersion to resume from, if the state has a single source.
     #[must_use]
     pub fn version(&self) -> Option<&ResourceVersion> {
         self.version_of("")
     }
 
-    /// The version to resume one of several sources from.
+    /// Returns the resourceVersion to resume one of several sources from.
     #[must_use]
-    pub fn version_of(&self, part: &str) -> Option<&ResourceVersion> {
-        self.versions.get(part)
+    pub fn version_of(&self, source: &str) -> Option<&ResourceVersion> {
+        self.metadata.versions.get(source)
     }
 
-    /// All sources and their versions, by name.
+    /// Returns all sources and their versions, sorted by name.
     pub fn versions(&self) -> impl Iterator<Item = (&str, &ResourceVersion)> {
-        self.versions.iter().map(|(part, version)| (&**part, version))
+        self.metadata.versions.iter().map(|(source, version)| (&**source, version))
     }
 
-    /// What was attached under this id.
+    /// Returns the attachment with this id.
     #[must_use]
     pub fn attachment(&self, id: u32) -> Option<&Bytes> {
-        self.attachments.get(&id)
+        self.metadata.attachments.get(&id)
     }
 
-    /// The ids under which something was attached, in order.
+    /// Returns the ids of all attachments in ascending order.
     pub fn attachments(&self) -> impl DoubleEndedIterator<Item = u32> {
-        self.attachments.keys().copied()
+        self.metadata.attachments.keys().copied()
     }
 
-    /// When it was saved, by the clock of who saved it.
+    /// Returns when the state was saved, according to the clock of the process that saved it.
     #[must_use]
     pub fn saved_at(&self) -> Option<SystemTime> {
-        self.saved_at
+        self.metadata.saved_at
     }
 
-    /// How long ago it was saved; zero if the clock says that it is yet to come.
+    /// Returns how long ago the state was saved; zero if that time is in the future.
     #[must_use]
     pub fn age(&self, now: SystemTime) -> Option<Duration> {
-        self.saved_at.map(|at| now.duration_since(at).unwrap_or_default())
+        self.saved_at().map(|at| now.duration_since(at).unwrap_or_default())
     }
 
-    /// What was found behind the state and could not be restored, such as a batch that was being written when the
-    /// process ended.
+    /// Returns what was removed from the end of the file, such as a batch that was being written when the process ended.
     #[must_use]
-    pub fn dropped(&self) -> Option<Dropped> {
-        self.dropped
+    pub fn truncated(&self) -> Option<Truncated> {
+        self.truncated
     }
 
-    /// Why what was saved is of no use, if it was given up for that; see [`Options::start_over`](crate::Options::start_over).
+    /// Returns why an unusable state was discarded; see [`Options::start_over`](crate::Options::start_over).
     #[must_use]
-    pub fn refused(&self) -> Option<&OpenError> {
-        self.refused.as_ref()
+    pub fn discarded(&self) -> Option<&OpenError> {
+        self.discarded.as_ref()
     }
 }

@@ -6,9 +6,9 @@ use crate::{
     header::Header,
     log::Log,
     options::Options,
-    queue::{Queue, Taken},
+    queue::{Enqueue, Queue},
     restored::Restored,
-    writer::{Desk, Status},
+    writer::{WriterShared, WriterStatus},
 };
 use kube_informer_wire::chance;
 use std::{
@@ -17,116 +17,120 @@ use std::{
     thread::JoinHandle,
 };
 
-/// A folder that a state is saved to, by a thread of its own.
+/// A folder with a saved state and the background thread that writes it.
 ///
-/// [`Saved::append`] and [`Saved::replace`] never wait for the disk. Dropping the handle does: what waits is written first, and a
-/// failure is not tried again.
+/// [`append`](Self::append) and [`replace`](Self::replace) never wait for the disk. Dropping the handle does: it writes the queued
+/// changes once, without retries.
 #[derive(Debug)]
-pub struct Saved {
-    desk: Arc<Desk>,
+pub struct SavedState {
+    shared: Arc<WriterShared>,
     writer: Writer,
 }
 
-/// Who writes.
 #[derive(Debug)]
 enum Writer {
-    /// A thread, which is joined at the end.
+    /// A background thread, which is joined when the handle is dropped.
     Thread(Option<JoinHandle<()>>),
-    /// Whoever hands something over, now or later: where chance is fixed there is no other thread.
+    /// The calling thread, in a deterministic simulation.
     Caller(Box<Mutex<Log>>),
 }
 
-impl Saved {
-    /// Opens a folder, which is made if it is missing, and reads what was saved there.
+impl SavedState {
+    /// Opens a folder, which is created if it is missing, and restores the state that was saved there.
     ///
-    /// The folder belongs to this handle until it is dropped. It is closed to other users, and so are the files in it.
+    /// The folder is locked until the handle is dropped. Only its owner can access the folder and its files.
     ///
     /// # Errors
-    /// [`OpenError`]: what is saved is of something else or cannot be read, another process has the folder, or the system
-    /// refuses.
+    /// Returns an [`OpenError`] if the saved state is for something else or unreadable, if another process uses the folder, or if an
+    /// I/O operation fails.
     pub fn open(
         folder: impl AsRef<Path>,
         header: &Header,
         options: Options,
     ) -> Result<(Self, Restored), OpenError> {
-        let Options { config, limits, pauses, listener } = options;
+        let Options { config, limits, backoff, listener } = options;
         let path = folder.as_ref();
         let (log, restored) = Log::open(path, header, config)?;
-        let desk = Arc::new(Desk::new(Queue::new(limits), log.size(), pauses, listener));
-        if chance::is_fixed() {
-            return Ok((Self { desk, writer: Writer::Caller(Box::new(Mutex::new(log))) }, restored));
-        }
-        let shared = Arc::clone(&desk);
-        let thread = std::thread::Builder::new().name("saved-state".to_owned());
-        let writer = thread.spawn(move || shared.run(log));
-        let writer = writer.map_err(OpenError::io(path, "starting a thread"))?;
-        Ok((Self { desk, writer: Writer::Thread(Some(writer)) }, restored))
+        let shared = Arc::new(WriterShared::new(Queue::new(limits), log.size(), backoff, listener));
+        let writer = if chance::is_fixed() {
+            Writer::Caller(Box::new(Mutex::new(log)))
+        } else {
+            let thread = std::thread::Builder::new().name("saved-state".to_owned()).spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.run(log)
+            });
+            Writer::Thread(Some(thread.map_err(OpenError::io(path, "start the writer thread"))?))
+        };
+        Ok((Self { shared, writer }, restored))
     }
 
-    /// Writes what waits, if nobody else does.
-    fn write_here(&self) {
+    /// Writes the queued data if there is no writer thread.
+    fn write_in_caller(&self) {
         if let Writer::Caller(log) = &self.writer {
-            self.desk.work_off(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
+            self.shared.drain(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    /// A writer on a thread of its own may have come round to it by now, or not.
-    fn maybe_write_here(&self, taken: Taken) -> Taken {
+    /// Simulates a writer thread, which may or may not have written the data by now.
+    fn simulate_thread(&self) {
         if !chance::strikes(3) {
-            self.write_here();
+            self.write_in_caller();
         }
-        taken
     }
 
-    /// Saves a batch after those before it.
+    /// Queues a batch to be saved after those before it.
     ///
-    /// It is written within the flush interval, together with others. Batches are read back in this order, each whole, up
-    /// to some point; never one without those before it.
-    pub fn append(&self, batch: Batch) -> Taken {
-        self.maybe_write_here(self.desk.append(batch))
+    /// It is written within the flush interval. Batches are restored in this order, each completely, up to some point.
+    pub fn append(&self, batch: Batch) -> Enqueue {
+        let result = self.shared.append(batch);
+        self.simulate_thread();
+        result
     }
 
-    /// Saves a whole state in place of everything before it.
+    /// Queues a complete state that replaces everything before it.
     ///
-    /// Until it is written, what was saved before stays. After a failure it is not tried again, but asked for again.
-    pub fn replace(&self, snapshot: Snapshot) -> Taken {
-        self.maybe_write_here(self.desk.replace(snapshot))
+    /// The previous state stays on disk until the snapshot is written. If that fails, a new snapshot is needed.
+    pub fn replace(&self, snapshot: Snapshot) -> Enqueue {
+        let result = self.shared.replace(snapshot);
+        self.simulate_thread();
+        result
     }
 
-    /// Waits until everything before is in the file, without waiting for the interval. It blocks; do not call it on
-    /// an async thread.
+    /// Waits until everything queued so far is written, without waiting for the flush interval.
+    ///
+    /// It blocks, so do not call it on an async thread.
     ///
     /// # Errors
-    /// [`SaveError`] if it is not, and will be only later or after a snapshot; see [`SaveError::needs_snapshot`].
+    /// Returns a [`SaveError`] if the data could not be written; see [`SaveError::needs_snapshot`] for how saving continues.
     pub fn flush(&self) -> Result<(), SaveError> {
-        self.write_here();
-        self.desk.flush()
+        self.write_in_caller();
+        self.shared.flush()
     }
 
-    /// How saving goes.
+    /// Returns the status of the writer.
     #[must_use]
-    pub fn status(&self) -> Status {
-        self.desk.status()
+    pub fn status(&self) -> WriterStatus {
+        self.shared.status()
     }
 
-    /// Writes what waits, and gives the folder back. It blocks, as dropping the handle does.
+    /// Writes the queued data and releases the folder. It blocks, as dropping the handle does.
     ///
     /// # Errors
-    /// [`SaveError`] if something could not be written.
+    /// Returns a [`SaveError`] if the data could not be written.
     pub fn close(self) -> Result<(), SaveError> {
         self.flush()
     }
 }
 
-impl Drop for Saved {
+impl Drop for SavedState {
     fn drop(&mut self) {
-        self.desk.close();
-        self.write_here();
-        if let Writer::Thread(writer) = &mut self.writer
-            && let Some(writer) = writer.take()
+        self.shared.close();
+        self.write_in_caller();
+        if let Writer::Thread(thread) = &mut self.writer
+            && let Some(thread) = thread.take()
         {
-            // It ends with a panic only if a listener or a snapshot's objects do.
-            let _ = writer.join();
+            // It only panics if the listener or the iterator of a snapshot does.
+            let _ = thread.join();
         }
     }
 }
@@ -136,9 +140,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_may_have_it_in_common() {
-        fn check<T: Send + std::marker::Sync>() {}
-        check::<Saved>();
+    fn is_send_and_sync() {
+        fn check<T: Send + Sync>() {}
+        check::<SavedState>();
         check::<Restored>();
     }
 }

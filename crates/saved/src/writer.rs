@@ -1,10 +1,10 @@
-//! The thread that writes, and what it shares with those who do not wait for it.
+//! The writer thread and the state that it shares with the handle.
 
 use crate::{
     batch::{Batch, Snapshot},
     error::SaveError,
-    log::{Log, Size},
-    queue::{Queue, Step, Taken, Work},
+    log::{Log, LogSize},
+    queue::{Enqueue, Queue, Step, Work},
 };
 use kube_informer_wire::chance;
 use std::{
@@ -13,178 +13,194 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// What the writer tells about, on its own thread.
+/// An event of the writer thread; see [`Options::on_event`](crate::Options::on_event).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Event {
-    /// Changes could not be saved. The informer is none the worse for it.
+pub enum WriterEvent {
+    /// Changes could not be saved.
     Failed {
-        /// Why.
+        /// The cause.
         error: SaveError,
-        /// How many attempts have failed in a row.
+        /// The number of consecutive failures.
         failures: u32,
-        /// When it is tried again.
+        /// The delay before the next attempt.
         retry_in: Duration,
     },
     /// Changes are saved again after failures.
     Recovered,
-    /// The file was written anew, without what is no longer of use.
+    /// The file was compacted.
     Compacted {
-        /// How many bytes it had.
+        /// The size of the file before, in bytes.
         before: u64,
-        /// How many it has.
+        /// The size of the file after, in bytes.
         after: u64,
     },
 }
 
-/// How saving goes.
+/// The status of the writer.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Status {
-    /// Why the last attempt failed, if it did.
-    pub failing: Option<SaveError>,
+pub struct WriterStatus {
+    /// The error of the last attempt, if it failed.
+    pub last_error: Option<SaveError>,
     /// Whether nothing is saved until there is a new [`Snapshot`].
-    pub is_behind: bool,
-    /// Whether nothing is saved any more.
+    pub needs_snapshot: bool,
+    /// Whether the writer has stopped.
     pub is_stopped: bool,
-    /// How many changes of batches were saved.
+    /// The number of saved changes, not counting snapshots.
     pub saved: u64,
-    /// How many attempts failed.
+    /// The number of failed attempts.
     pub failures: u64,
-    /// How often the file was written anew.
+    /// The number of compactions.
     pub compactions: u64,
-    /// About how many bytes wait to be written.
+    /// The approximate number of bytes in the write queue.
     pub queued_bytes: usize,
-    /// How large the file is.
+    /// The size of the file in bytes.
     pub file_bytes: u64,
-    /// How much of it is in use.
+    /// The size of the live data in the file in bytes.
     pub live_bytes: u64,
-    /// How many objects are saved.
+    /// The number of saved objects.
     pub objects: usize,
-    /// When something was last saved by this process.
+    /// When this process last saved something.
     pub saved_at: Option<SystemTime>,
 }
 
-/// What is told of each event.
-pub(crate) type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
+pub(crate) type Listener = Arc<dyn Fn(&WriterEvent) + Send + Sync>;
 
-/// What the writer and its handle share.
-pub(crate) struct Desk {
+/// The state that the writer and its handle share.
+pub(crate) struct WriterShared {
     state: Mutex<State>,
-    /// Something came, or is wanted.
-    came: Condvar,
-    /// An attempt was made.
-    attempted: Condvar,
-    pauses: Pauses,
+    /// Notified when the writer has to check the queue.
+    work_available: Condvar,
+    /// Notified after each attempt to write.
+    attempt_finished: Condvar,
+    backoff: Backoff,
     listener: Option<Listener>,
 }
 
-/// How long to wait after a failure.
+/// The delays between failed attempts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pauses {
-    pub(crate) first: Duration,
-    pub(crate) longest: Duration,
+pub(crate) struct Backoff {
+    pub(crate) initial: Duration,
+    pub(crate) max: Duration,
 }
 
 #[derive(Debug)]
 struct State {
     queue: Queue,
-    status: Status,
-    /// Everything up to here is in the file.
+    status: WriterStatus,
+    /// The [`Work::up_to`] that was written last.
     written: u64,
-    /// How many attempts have failed in a row.
+    /// The number of consecutive failures.
     failures: u32,
 }
 
-impl fmt::Debug for Desk {
+/// How the queue continues after a failure.
+enum AfterFailure {
+    Retry(Vec<Batch>),
+    NeedSnapshot,
+    KeepQueue,
+}
+
+impl fmt::Debug for WriterShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("WriterShared").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
-impl Pauses {
-    fn after(self, failures: u32) -> Duration {
-        let doubled = self.first.saturating_mul(1 << failures.saturating_sub(1).min(20));
-        doubled.min(self.longest)
+impl Backoff {
+    fn delay(self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(20);
+        self.initial.saturating_mul(1 << doublings).min(self.max)
     }
 }
 
-impl Desk {
-    pub(crate) fn new(queue: Queue, size: Size, pauses: Pauses, listener: Option<Listener>) -> Self {
-        let mut state = State { queue, status: Status::default(), written: 0, failures: 0 };
-        state.sized(size);
-        Self { state: Mutex::new(state), came: Condvar::new(), attempted: Condvar::new(), pauses, listener }
-    }
-
-    pub(crate) fn append(&self, batch: Batch) -> Taken {
-        let mut state = self.state();
-        let was_idle = state.queue.is_idle();
-        let taken = state.queue.append(batch, Instant::now());
-        // A writer that waits for the interval is not woken for each change within it.
-        if was_idle || state.queue.is_urgent() {
-            self.came.notify_one();
+impl WriterShared {
+    pub(crate) fn new(queue: Queue, size: LogSize, backoff: Backoff, listener: Option<Listener>) -> Self {
+        let mut state = State { queue, status: WriterStatus::default(), written: 0, failures: 0 };
+        state.set_size(size);
+        Self {
+            state: Mutex::new(state),
+            work_available: Condvar::new(),
+            attempt_finished: Condvar::new(),
+            backoff,
+            listener,
         }
-        taken
     }
 
-    pub(crate) fn replace(&self, snapshot: Snapshot) -> Taken {
-        let taken = self.state().queue.replace(snapshot, Instant::now());
-        self.came.notify_one();
-        taken
+    pub(crate) fn append(&self, batch: Batch) -> Enqueue {
+        let mut state = self.lock();
+        let was_empty = state.queue.is_empty();
+        let result = state.queue.append(batch, Instant::now());
+        // Do not wake the writer for each change within the interval.
+        if was_empty || state.queue.is_urgent() {
+            self.work_available.notify_one();
+        }
+        result
+    }
+
+    pub(crate) fn replace(&self, snapshot: Snapshot) -> Enqueue {
+        let result = self.lock().queue.replace(snapshot, Instant::now());
+        self.work_available.notify_one();
+        result
     }
 
     pub(crate) fn close(&self) {
-        self.state().queue.close();
-        self.came.notify_one();
+        self.lock().queue.close();
+        self.work_available.notify_one();
     }
 
-    pub(crate) fn status(&self) -> Status {
-        let state = self.state();
-        Status {
-            is_behind: state.queue.is_behind(),
+    pub(crate) fn status(&self) -> WriterStatus {
+        let state = self.lock();
+        WriterStatus {
+            needs_snapshot: state.queue.needs_snapshot(),
             is_stopped: state.queue.is_stopped(),
             queued_bytes: state.queue.size(),
             ..state.status.clone()
         }
     }
 
-    /// Waits until what came before is in the file, or cannot be.
+    /// Waits until everything queued so far is written or an attempt fails.
     pub(crate) fn flush(&self) -> Result<(), SaveError> {
-        let mut state = self.state();
-        let (wanted, failures) = (state.queue.hurry(), state.status.failures);
-        self.came.notify_one();
+        let mut state = self.lock();
+        let target = state.queue.request_flush();
+        let failures_before = state.status.failures;
+        self.work_available.notify_one();
         loop {
-            if state.queue.is_behind() {
-                return Err(state.status.failing.clone().unwrap_or(SaveError::Behind));
+            let last_error = state.status.last_error.as_ref();
+            if state.queue.needs_snapshot() {
+                return Err(last_error.cloned().unwrap_or(SaveError::QueueFull));
             }
-            if state.written >= wanted {
+            if state.written >= target {
                 return Ok(());
             }
-            if let Some(error) = state.status.failing.as_ref().filter(|_| state.status.failures > failures) {
+            if let Some(error) = last_error
+                && state.status.failures > failures_before
+            {
                 return Err(error.clone());
             }
             if state.queue.is_stopped() {
                 return Err(SaveError::Stopped);
             }
-            state = self.attempted.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.attempt_finished.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Writes what comes, until it is closed.
+    /// Writes to the log until the queue is closed and empty.
     pub(crate) fn run(&self, mut log: Log) {
-        // Whatever becomes of this thread, nobody waits for it in vain.
+        // Also stops the queue after a panic, so that `flush` does not wait forever.
         let _stop = StopOnDrop(self);
         let mut compact_after = None;
-        while let Some(work) = self.next_work() {
+        while let Some(work) = self.wait_for_work() {
             self.write(&mut log, work, &mut compact_after);
         }
     }
 
-    /// Writes what waits, without waiting for anything.
-    pub(crate) fn work_off(&self, log: &mut Log) {
-        self.state().queue.hurry();
+    /// Writes the queued data without waiting.
+    pub(crate) fn drain(&self, log: &mut Log) {
+        self.lock().queue.request_flush();
         loop {
-            let step = self.state().queue.next(Instant::now());
+            let step = self.lock().queue.next(Instant::now());
             let Step::Write(work) = step else { return };
             self.write(log, work, &mut None);
         }
@@ -193,123 +209,132 @@ impl Desk {
     fn write(&self, log: &mut Log, work: Work, compact_after: &mut Option<Instant>) {
         self.save(log, work);
         let now = Instant::now();
-        let may_compact = compact_after.is_none_or(|after| now >= after) && !self.state().queue.is_closing();
-        if may_compact && (log.wants_compaction() || chance::strikes(16)) {
-            *compact_after = self.compact(log).map(|pause| now + pause);
+        let may_compact = compact_after.is_none_or(|after| now >= after) && !self.lock().queue.is_closing();
+        if may_compact && (log.needs_compaction() || chance::strikes(16)) {
+            *compact_after = self.compact(log).map(|delay| now + delay);
         }
     }
 
-    fn next_work(&self) -> Option<Work> {
-        let mut state = self.state();
+    fn wait_for_work(&self) -> Option<Work> {
+        let mut state = self.lock();
         loop {
             let now = Instant::now();
-            let poisoned = PoisonError::into_inner;
             state = match state.queue.next(now) {
                 Step::Write(work) => return Some(work),
                 Step::End => return None,
-                Step::Wait => self.came.wait(state).unwrap_or_else(poisoned),
+                Step::Wait => self.work_available.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Step::WaitUntil(until) => {
-                    let waited = self.came.wait_timeout(state, until.saturating_duration_since(now));
-                    waited.map_or_else(|poison| poison.into_inner().0, |(state, _)| state)
+                    let timeout = until.saturating_duration_since(now);
+                    let waited = self.work_available.wait_timeout(state, timeout);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
     }
 
-    fn save(&self, log: &mut Log, mut work: Work) {
+    fn save(&self, log: &mut Log, work: Work) {
+        let Work { snapshot, batches, up_to } = work;
         let now = SystemTime::now();
-        let replaced = work.snapshot.take().map_or(Ok(()), |snapshot| log.replace(snapshot, now));
-        if let Err(error) = replaced {
-            // Its objects were asked for, and cannot be again.
-            self.failed(error, |queue, now, pause| queue.lost(now, pause));
+        if let Some(snapshot) = snapshot
+            && let Err(error) = log.replace(snapshot, now)
+        {
+            // The objects of the snapshot are consumed, so it cannot be retried.
+            self.failed(error, AfterFailure::NeedSnapshot);
             return;
         }
-        let appended = if work.batches.is_empty() { Ok(()) } else { log.append(&work.batches, now) };
+        let appended = if batches.is_empty() { Ok(()) } else { log.append(&batches, now) };
         match appended {
-            Ok(()) => self.saved(&work, log.size(), now),
+            Ok(()) => {
+                let changes = batches.iter().map(|batch| batch.len() as u64).sum();
+                self.succeeded(changes, up_to, log.size());
+            }
             Err(error) if error.needs_snapshot() => {
-                self.failed(error, |queue, now, pause| queue.lost(now, pause));
+                self.failed(error, AfterFailure::NeedSnapshot);
             }
             Err(error) => {
-                self.failed(error, |queue, now, pause| queue.failed(work.batches, now, pause));
+                self.failed(error, AfterFailure::Retry(batches));
             }
         }
     }
 
-    fn saved(&self, work: &Work, size: Size, now: SystemTime) {
-        let mut state = self.state();
+    fn succeeded(&self, changes: u64, up_to: u64, size: LogSize) {
+        let mut state = self.lock();
         let has_recovered = state.failures > 0;
-        state.queue.written();
-        state.written = work.up_to;
+        state.queue.write_succeeded();
+        state.written = up_to;
         state.failures = 0;
-        state.sized(size);
-        state.status.failing = None;
-        state.status.saved_at = Some(now);
-        state.status.saved += work.batches.iter().map(|batch| batch.len() as u64).sum::<u64>();
+        state.set_size(size);
+        state.status.last_error = None;
+        state.status.saved_at = Some(SystemTime::now());
+        state.status.saved += changes;
         drop(state);
-        self.attempted.notify_all();
+        self.attempt_finished.notify_all();
         if has_recovered {
-            self.tell(&Event::Recovered);
+            self.emit(&WriterEvent::Recovered);
         }
     }
 
-    fn failed(&self, error: SaveError, then: impl FnOnce(&mut Queue, Instant, Duration)) -> Duration {
-        let mut state = self.state();
+    /// Reports a failure and returns the delay before the next attempt.
+    fn failed(&self, error: SaveError, then: AfterFailure) -> Duration {
+        let mut state = self.lock();
         state.failures += 1;
         state.status.failures += 1;
-        state.status.failing = Some(error.clone());
-        let (failures, retry_in) = (state.failures, self.pauses.after(state.failures));
-        then(&mut state.queue, Instant::now(), retry_in);
+        state.status.last_error = Some(error.clone());
+        let failures = state.failures;
+        let retry_in = self.backoff.delay(failures);
+        match then {
+            AfterFailure::Retry(batches) => state.queue.retry(batches, Instant::now(), retry_in),
+            AfterFailure::NeedSnapshot => state.queue.drop_until_snapshot(Instant::now(), retry_in),
+            AfterFailure::KeepQueue => {}
+        }
         drop(state);
-        self.attempted.notify_all();
-        self.tell(&Event::Failed { error, failures, retry_in });
+        self.attempt_finished.notify_all();
+        self.emit(&WriterEvent::Failed { error, failures, retry_in });
         retry_in
     }
 
-    /// Writes the file anew; says how long to wait if that failed.
+    /// Compacts the log; returns the delay before the next attempt if that failed.
     fn compact(&self, log: &mut Log) -> Option<Duration> {
         let before = log.size().file;
         match log.compact() {
-            Err(error) if error.needs_snapshot() => {
-                Some(self.failed(error, |queue, now, pause| queue.lost(now, pause)))
-            }
-            Err(error) => Some(self.failed(error, |_, _, _| {})),
+            Err(error) if error.needs_snapshot() => Some(self.failed(error, AfterFailure::NeedSnapshot)),
+            Err(error) => Some(self.failed(error, AfterFailure::KeepQueue)),
             Ok(()) => {
                 let size = log.size();
-                let mut state = self.state();
-                state.sized(size);
+                let mut state = self.lock();
+                state.set_size(size);
                 state.status.compactions += 1;
                 drop(state);
-                self.tell(&Event::Compacted { before, after: size.file });
+                self.emit(&WriterEvent::Compacted { before, after: size.file });
                 None
             }
         }
     }
 
-    fn tell(&self, event: &Event) {
+    fn emit(&self, event: &WriterEvent) {
         if let Some(listener) = &self.listener {
             listener(event);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    fn sized(&mut self, size: Size) {
+    fn set_size(&mut self, size: LogSize) {
         self.status.file_bytes = size.file;
         self.status.live_bytes = size.live;
         self.status.objects = size.objects;
     }
 }
 
-struct StopOnDrop<'a>(&'a Desk);
+struct StopOnDrop<'a>(&'a WriterShared);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.state().queue.stopped();
-        self.0.attempted.notify_all();
+        self.0.lock().queue.stop();
+        self.0.attempt_finished.notify_all();
     }
 }

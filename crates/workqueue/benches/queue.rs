@@ -1,4 +1,4 @@
-//! What one item costs.
+//! The cost of queue operations.
 
 use std::hint::black_box;
 use std::pin::pin;
@@ -21,7 +21,7 @@ fn take<T: Clone + Eq + std::hash::Hash, O: Order>(queue: &Queue<T, O>) -> Proce
     }
 }
 
-/// Queues a million items that are not measured.
+/// Creates a queue with a million items.
 fn filled<O: Order + Default>() -> Queue<u64, O> {
     let queue = Queue::default();
     (0..MILLION).for_each(|item| queue.add(item));

@@ -16,7 +16,7 @@ async fn main() {
 
     queue.add("default/broken");
     for round in 1..=3 {
-        // Names that are still queued, or in hand, are not queued a second time.
+        // Names that are still queued are not queued a second time.
         for name in ["default/web", "default/db", "kube-system/dns", "default/web"] {
             queue.add(name);
         }
@@ -24,7 +24,7 @@ async fn main() {
         sleep(Duration::from_millis(20)).await;
     }
 
-    // Give the retries of the broken object their time.
+    // Wait for the retries of the broken object.
     while queue.retries(&"default/broken") > 0 {
         sleep(Duration::from_millis(10)).await;
     }
@@ -41,8 +41,8 @@ async fn work(worker: u32, queue: Queue<&'static str>) {
                 println!("worker {worker}: {} is fine", *name);
                 queue.forget(&name);
             }
-            Err(why) => {
-                println!("worker {worker}: {} failed: {why}", *name);
+            Err(error) => {
+                println!("worker {worker}: {} failed: {error}", *name);
                 queue.add_rate_limited(*name);
             }
         }

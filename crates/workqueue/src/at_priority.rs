@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::order::Priority;
 use crate::queue::Queue;
 
-/// A view of a queue whose adds all carry one priority; see [`Queue::at_priority`].
+/// Adds items to a queue with a fixed priority; see [`Queue::at_priority`].
 #[derive(Debug)]
 #[must_use]
 pub struct AtPriority<'a, T> {
@@ -15,10 +15,10 @@ pub struct AtPriority<'a, T> {
 }
 
 impl<T> Queue<T, Priority> {
-    /// Adds at this priority: `queue.at_priority(10).add(item)`. Without it, items have priority 0.
+    /// Selects the priority of added items: `queue.at_priority(10).add(item)`. The default is 0.
     ///
-    /// An item that is known already keeps the highest priority asked for since it was last handed out, and its
-    /// place among the items of that priority is by its first add.
+    /// An item that is added several times gets the highest of the priorities since it was last handed out. Its first add
+    /// determines its position among the items of that priority.
     pub fn at_priority(&self, priority: i32) -> AtPriority<'_, T> {
         AtPriority { queue: self, priority }
     }

@@ -1,21 +1,21 @@
-//! The queue as a plain state machine: no lock, no waiting, and time comes in from outside.
+//! The queue as a state machine without locks, wake-ups and clock.
 
 use crate::delayed::Delayed;
 use crate::entries::{Entries, Work};
 use crate::metrics::{Metrics, Recorder};
-use crate::order::{Order, Place, Slot};
+use crate::order::{Order, Position, Slot};
 use crate::sync::Instant;
 
-/// What needs processing, what is in hand and what waits for its time.
+/// The items that are ready, being processed or delayed.
 ///
-/// Three invariants carry the contract: an item that needs processing is ready exactly once, or will be when it is
-/// done; an item in hand is never ready; an item leaves the table as soon as neither of these, nor a delay, holds it.
+/// Invariants: an item that needs processing is ready exactly once, or becomes ready when it is done; an item that is
+/// being processed is never ready; an item that is neither of these nor delayed is not stored.
 #[derive(Debug)]
 pub(crate) struct Backlog<T, O: Order> {
     entries: Entries<T, O::Level>,
     ready: O,
     delayed: Delayed<O::Level>,
-    in_hand: usize,
+    processing: usize,
     redo: usize,
     arrivals: u64,
     clock: Instant,
@@ -23,7 +23,7 @@ pub(crate) struct Backlog<T, O: Order> {
     metering: Metering,
 }
 
-/// Whether the queue takes items.  Open -> Draining <-> ShutDown, or Open -> ShutDown
+/// Whether the queue accepts items.  Open -> Draining <-> ShutDown, or Open -> ShutDown
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -31,7 +31,7 @@ enum Phase {
     ShutDown,
 }
 
-/// Whether and what is counted.  Off; On -> Frozen, at the end of `Phase::Open`
+/// Whether metrics are recorded.  Off; On -> Frozen, at the end of `Phase::Open`
 #[derive(Debug)]
 enum Metering {
     Off,
@@ -39,7 +39,7 @@ enum Metering {
     Frozen(Box<Metrics>),
 }
 
-/// An item handed out, to be given back by its slot.
+/// An item that was handed out.
 #[derive(Debug)]
 pub(crate) struct Taken<T, L> {
     pub(crate) slot: Slot,
@@ -53,7 +53,7 @@ impl<T, O: Order> Backlog<T, O> {
             entries: Entries::new(),
             ready: order,
             delayed: Delayed::new(),
-            in_hand: 0,
+            processing: 0,
             redo: 0,
             arrivals: 0,
             clock: now,
@@ -62,20 +62,20 @@ impl<T, O: Order> Backlog<T, O> {
         }
     }
 
-    pub(crate) fn measured(self) -> Self {
+    pub(crate) fn with_metrics(self) -> Self {
         Self { metering: Metering::On(Box::default()), ..self }
     }
 
-    /// Whether `advance` must come before anything else; when not, nobody has to look at the clock.
-    pub(crate) fn is_timed(&self) -> bool {
+    /// Returns whether `advance` must be called before other methods.
+    pub(crate) fn needs_clock(&self) -> bool {
         !self.delayed.is_empty() || matches!(self.metering, Metering::On(_))
     }
 
-    /// Moves the clock, and makes ready what is due.
+    /// Advances the clock and makes due items ready.
     pub(crate) fn advance(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
         while let Some((slot, level)) = self.delayed.pop_due(self.clock) {
-            self.item_dirtied(slot, level);
+            self.mark_dirty(slot, level);
         }
     }
 
@@ -85,7 +85,7 @@ impl<T, O: Order> Backlog<T, O> {
     {
         if self.phase == Phase::Open {
             let slot = self.entries.slot_of(hash, item, self.clock);
-            self.item_dirtied(slot, level);
+            self.mark_dirty(slot, level);
         }
     }
 
@@ -95,13 +95,13 @@ impl<T, O: Order> Backlog<T, O> {
     {
         if self.phase == Phase::Open {
             let slot = self.entries.slot_of(hash, item, self.clock);
-            let place = self.place(level);
-            self.delayed.insert(slot, due, place);
+            let position = self.next_position(level);
+            self.delayed.insert(slot, due, position);
         }
     }
 
-    /// Counts an add that asks for a delay.
-    pub(crate) fn delay_asked(&mut self) {
+    /// Counts an add with a delay.
+    pub(crate) fn count_delayed_add(&mut self) {
         if let Metering::On(recorder) = &mut self.metering {
             recorder.item_delayed();
         }
@@ -113,11 +113,11 @@ impl<T, O: Order> Backlog<T, O> {
     {
         let slot = self.ready.pop()?;
         let entry = &mut self.entries[slot];
-        let Work::Queued(Place { level, .. }) = entry.work else {
+        let Work::Queued(Position { level, .. }) = entry.work else {
             unreachable!("only queued items are ready");
         };
         entry.work = Work::Processing;
-        self.in_hand += 1;
+        self.processing += 1;
         if let Metering::On(recorder) = &mut self.metering {
             recorder.item_taken(slot, self.clock - entry.since, self.clock);
         }
@@ -125,7 +125,7 @@ impl<T, O: Order> Backlog<T, O> {
     }
 
     pub(crate) fn done(&mut self, slot: Slot) {
-        self.in_hand -= 1;
+        self.processing -= 1;
         if let Metering::On(recorder) = &mut self.metering {
             recorder.item_done(slot, self.clock);
         }
@@ -159,14 +159,14 @@ impl<T, O: Order> Backlog<T, O> {
         self.phase != Phase::Open
     }
 
-    /// Whether nothing will ever be ready again.
+    /// Returns whether no item will be ready again.
     pub(crate) fn is_finished(&self) -> bool {
         self.is_shutting_down() && self.ready.len() == 0 && self.redo == 0
     }
 
-    /// Whether nobody has to wait for the drain: it is complete, or called off.
+    /// Returns whether a drain is complete or was ended by a shutdown.
     pub(crate) fn is_drained(&self) -> bool {
-        self.phase != Phase::Draining || (self.ready.len() == 0 && self.in_hand == 0)
+        self.phase != Phase::Draining || (self.ready.len() == 0 && self.processing == 0)
     }
 
     pub(crate) fn metrics(&self) -> Option<Metrics> {
@@ -177,7 +177,7 @@ impl<T, O: Order> Backlog<T, O> {
         }
     }
 
-    fn item_dirtied(&mut self, slot: Slot, level: O::Level) {
+    fn mark_dirty(&mut self, slot: Slot, level: O::Level) {
         match self.entries[slot].work {
             Work::Idle => self.enqueue(slot, level),
             Work::Processing => {
@@ -186,7 +186,7 @@ impl<T, O: Order> Backlog<T, O> {
             }
             Work::Queued(from) => {
                 if from.level < level {
-                    let to = Place { level, ..from };
+                    let to = Position { level, ..from };
                     self.ready.raise(slot, from, to);
                     self.entries[slot].work = Work::Queued(to);
                 }
@@ -204,14 +204,14 @@ impl<T, O: Order> Backlog<T, O> {
     }
 
     fn enqueue(&mut self, slot: Slot, level: O::Level) {
-        let place = self.place(level);
-        self.entries[slot].work = Work::Queued(place);
-        self.ready.push(slot, place);
+        let position = self.next_position(level);
+        self.entries[slot].work = Work::Queued(position);
+        self.ready.push(slot, position);
     }
 
-    fn place(&mut self, level: O::Level) -> Place<O::Level> {
+    fn next_position(&mut self, level: O::Level) -> Position<O::Level> {
         self.arrivals += 1;
-        Place { level, arrival: self.arrivals }
+        Position { level, arrival: self.arrivals }
     }
 
     fn close(&mut self, phase: Phase) {

@@ -1,13 +1,13 @@
-//! Settings of a queue before it exists.
+//! The builder of a queue.
 
 use std::fmt;
 use std::hash::Hash;
 
 use crate::backlog::Backlog;
-use crate::hub::{BoxedLimiter, Hub};
 use crate::limiter::{RateLimiter, default_controller};
 use crate::order::{Fifo, Order};
 use crate::queue::Queue;
+use crate::shared::{BoxedLimiter, Shared};
 use crate::state::State;
 use crate::sync::now;
 
@@ -26,13 +26,13 @@ enum Metering {
 }
 
 impl<T: Clone + Eq + Hash + Send + 'static> Queue<T> {
-    /// Creates a queue in order of arrival, with the rate limiter of
+    /// Creates a FIFO queue with the rate limiter of
     /// [`default_controller`](crate::limiter::default_controller).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts a queue with other settings.
+    /// Creates a builder for a queue with other settings.
     pub fn builder() -> Builder<T> {
         Builder { order: Fifo::default(), limiter: Box::new(default_controller()), metering: Metering::Off }
     }
@@ -55,7 +55,7 @@ impl<T, O: Order> Builder<T, O> {
         Self { limiter: Box::new(limiter), ..self }
     }
 
-    /// Makes the queue keep [`Metrics`](crate::Metrics); each operation then looks at the clock.
+    /// Makes the queue record [`Metrics`](crate::Metrics), which reads the clock in each operation.
     pub fn with_metrics(self) -> Self {
         Self { metering: Metering::On, ..self }
     }
@@ -65,9 +65,9 @@ impl<T, O: Order> Builder<T, O> {
         let backlog = Backlog::new(self.order, now());
         let backlog = match self.metering {
             Metering::Off => backlog,
-            Metering::On => backlog.measured(),
+            Metering::On => backlog.with_metrics(),
         };
-        Queue::from_shared(Hub::new(State::new(backlog), self.limiter))
+        Queue::from_shared(Shared::new(State::new(backlog), self.limiter))
     }
 }
 

@@ -1,15 +1,15 @@
-//! Items that wait for their time.
+//! Items that are delayed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::order::{Place, Slot};
+use crate::order::{Position, Slot};
 use crate::sync::Instant;
 
-/// The waiting items by due time, each at most once: the earliest time asked for wins, and the highest level.
+/// The delayed items by due time, each at most once, with the earliest due time and the highest level of all adds.
 #[derive(Debug)]
 pub(crate) struct Delayed<L> {
     by_time: BTreeSet<(Instant, u64, Slot)>,
-    by_slot: BTreeMap<Slot, (Instant, Place<L>)>,
+    by_slot: BTreeMap<Slot, (Instant, Position<L>)>,
 }
 
 impl<L: Copy + Ord> Delayed<L> {
@@ -17,13 +17,13 @@ impl<L: Copy + Ord> Delayed<L> {
         Self { by_time: BTreeSet::new(), by_slot: BTreeMap::new() }
     }
 
-    pub(crate) fn insert(&mut self, slot: Slot, due: Instant, place: Place<L>) {
+    pub(crate) fn insert(&mut self, slot: Slot, due: Instant, position: Position<L>) {
         let Some((known, held)) = self.by_slot.get_mut(&slot) else {
-            self.by_slot.insert(slot, (due, place));
-            self.by_time.insert((due, place.arrival, slot));
+            self.by_slot.insert(slot, (due, position));
+            self.by_time.insert((due, position.arrival, slot));
             return;
         };
-        held.level = held.level.max(place.level);
+        held.level = held.level.max(position.level);
         if due < *known {
             self.by_time.remove(&(*known, held.arrival, slot));
             self.by_time.insert((due, held.arrival, slot));
@@ -31,11 +31,11 @@ impl<L: Copy + Ord> Delayed<L> {
         }
     }
 
-    /// Removes the next item whose time has come.
+    /// Removes the next item that is due.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Slot, L)> {
         self.next_due().filter(|due| *due <= now)?;
         let (_, _, slot) = self.by_time.pop_first()?;
-        self.by_slot.remove(&slot).map(|(_, place)| (slot, place.level))
+        self.by_slot.remove(&slot).map(|(_, position)| (slot, position.level))
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant> {

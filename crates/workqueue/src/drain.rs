@@ -3,19 +3,19 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::hub::Hub;
 use crate::order::Order;
-use crate::waiters::Ticket;
+use crate::shared::Shared;
+use crate::waiters::WaiterId;
 
-/// A future for the end of a drain; dropping it leaves the queue as it is, and passes its wake-up on.
+/// Waits for the end of a drain. Dropping the future passes its wake-up on.
 pub(crate) struct Drain<'a, T, O: Order> {
-    shared: &'a Hub<T, O>,
-    ticket: Option<Ticket>,
+    shared: &'a Shared<T, O>,
+    id: Option<WaiterId>,
 }
 
 impl<'a, T, O: Order> Drain<'a, T, O> {
-    pub(crate) fn new(shared: &'a Hub<T, O>) -> Self {
-        Self { shared, ticket: None }
+    pub(crate) fn new(shared: &'a Shared<T, O>) -> Self {
+        Self { shared, id: None }
     }
 }
 
@@ -24,14 +24,14 @@ impl<T, O: Order> Future for Drain<'_, T, O> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        this.shared.update(|state| state.poll_drain(&mut this.ticket, cx.waker()))
+        this.shared.update(|state| state.poll_drain(&mut this.id, cx.waker()))
     }
 }
 
 impl<T, O: Order> Drop for Drain<'_, T, O> {
     fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.shared.update(|state| state.leave_drain(&mut self.ticket));
+        if self.id.is_some() {
+            self.shared.update(|state| state.remove_drainer(&mut self.id));
         }
     }
 }

@@ -1,30 +1,30 @@
 //! Waiting for an item.
 //!
-//! There is no background task. The futures that wait here keep the time themselves: one of them, the watch in
-//! [`State`](crate::state::State), has a timer for the next delayed item, and hands that duty on when it leaves.
-//! When none waits, no timer is needed: whoever next touches the queue first makes ready what has come due.
+//! There is no background task. One of the waiting futures, the timer owner in [`State`](crate::state::State), has a
+//! timer for the next delayed item, and passes this task on when it completes or is dropped. If no future waits, no
+//! timer is needed: every operation first makes the due items ready.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::hub::Hub;
 use crate::order::Order;
 use crate::processing::Processing;
-use crate::state::Turn;
+use crate::shared::Shared;
+use crate::state::GetPoll;
 use crate::sync::{Instant, Sleep, sleep_until};
-use crate::waiters::Ticket;
+use crate::waiters::WaiterId;
 
-/// A future for the next item; dropping it gives up its place, and passes its wake-up on.
+/// Waits for the next item. Dropping the future passes its wake-up on.
 pub(crate) struct Get<'a, T, O: Order> {
-    shared: &'a Arc<Hub<T, O>>,
-    ticket: Option<Ticket>,
+    shared: &'a Arc<Shared<T, O>>,
+    id: Option<WaiterId>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<'a, T, O: Order> Get<'a, T, O> {
-    pub(crate) fn new(shared: &'a Arc<Hub<T, O>>) -> Self {
-        Self { shared, ticket: None, timer: None }
+    pub(crate) fn new(shared: &'a Arc<Shared<T, O>>) -> Self {
+        Self { shared, id: None, timer: None }
     }
 
     fn poll_timer(&mut self, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
@@ -42,16 +42,16 @@ impl<T: Clone, O: Order> Future for Get<'_, T, O> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         loop {
-            match this.shared.update(|state| state.poll_get(&mut this.ticket, cx.waker())) {
-                Turn::Taken(taken) => {
+            match this.shared.update(|state| state.poll_get(&mut this.id, cx.waker())) {
+                GetPoll::Taken(taken) => {
                     return Poll::Ready(Some(Processing::new(taken, Arc::clone(this.shared))));
                 }
-                Turn::Finished => return Poll::Ready(None),
-                Turn::Parked(None) => {
+                GetPoll::Finished => return Poll::Ready(None),
+                GetPoll::Waiting(None) => {
                     this.timer = None;
                     return Poll::Pending;
                 }
-                Turn::Parked(Some(until)) => {
+                GetPoll::Waiting(Some(until)) => {
                     if this.poll_timer(until, cx).is_pending() {
                         return Poll::Pending;
                     }
@@ -63,8 +63,8 @@ impl<T: Clone, O: Order> Future for Get<'_, T, O> {
 
 impl<T, O: Order> Drop for Get<'_, T, O> {
     fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.shared.update(|state| state.leave_get(&mut self.ticket));
+        if self.id.is_some() {
+            self.shared.update(|state| state.remove_getter(&mut self.id));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A deduplicating work queue for controllers, in the manner of client-go's `workqueue`.
 //!
 //! Producers add keys; workers get one key at a time. A key that is added several times before a worker takes it is
-//! handed out once. A key that is added while a worker has it in hand is handed out again afterwards, never to two
+//! handed out once. A key that is added while a worker processes it is handed out again afterwards, never to two
 //! workers at once. Keys can be delayed, retried with a rate limit, and ordered by priority.
 //!
 //! ```
@@ -22,7 +22,7 @@
 //!         Err(_) => queue.add_rate_limited(*key),
 //!     }
 //!     rounds += 1;
-//! } // dropping `key` says that it is done
+//! } // dropping `key` marks it as done
 //! assert_eq!(rounds, 1);
 //! # }
 //! ```
@@ -31,7 +31,7 @@
 //!
 //! | client-go | here |
 //! |---|---|
-//! | `TypedRateLimitingInterface[T]` | [`Queue<T>`](Queue); delays and rate limits are always there |
+//! | `TypedRateLimitingInterface[T]` | [`Queue<T>`](Queue); always with delays and rate limits |
 //! | `NewTypedRateLimitingQueue`, its config | [`Queue::new`], [`Queue::builder`] |
 //! | `Add`, `AddAfter` | [`Queue::add`], [`Queue::add_after`] |
 //! | `AddRateLimited` | [`Queue::add_rate_limited`] |
@@ -49,12 +49,12 @@
 //! | `MetricsProvider` | [`Queue::metrics`], pulled instead of pushed |
 //! | controller-runtime's `priorityqueue` | [`Queue<T, Priority>`](Priority), [`Queue::at_priority`] |
 //!
-//! Two things differ. The end of the queue waits for keys that come back: [`Queue::get`] does not end, and a drain
-//! is not over, while a key in hand is to be handed out again, nor while one is queued. And no goroutine runs
-//! behind the queue: the waiting workers keep the time, so there is nothing to stop.
+//! There are two differences. After shutdown, [`Queue::get`] and a drain also wait for keys that were added again while
+//! they were processed, because these are handed out once more. And there is no background task: the waiting workers
+//! set the timers for delayed keys, so there is nothing to stop.
 
 mod sync;
-mod spare;
+mod capacity;
 mod order;
 mod waiters;
 mod entries;
@@ -63,7 +63,7 @@ pub mod limiter;
 mod metrics;
 mod backlog;
 mod state;
-mod hub;
+mod shared;
 mod drain;
 mod processing;
 mod get;

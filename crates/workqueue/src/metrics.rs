@@ -1,4 +1,4 @@
-//! What a queue tells about itself.
+//! The metrics of a queue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use crate::order::Slot;
 use crate::sync::Instant;
 
-/// A snapshot of a queue's figures, the ones client-go's workqueue exports.
+/// A snapshot of the metrics that client-go's workqueue exports.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// How many items need processing: those queued, and those in hand that were added again.
+    /// The number of items that are queued, or were added again while they are processed.
     pub depth: usize,
-    /// How many adds made an item need processing.
+    /// The number of adds, not counting adds of items that were queued already.
     pub adds: u64,
-    /// How many adds asked for a delay, rate-limited ones included.
+    /// The number of adds with a delay, including rate-limited ones.
     pub retries: u64,
-    /// How long items waited between being added and being taken.
+    /// The time between adding an item and handing it out.
     pub queue_duration: Histogram,
-    /// How long items were in hand.
+    /// The time that items were processed.
     pub work_duration: Histogram,
-    /// For how long the items in hand have been there, all together.
+    /// The total time that the current items have been processed so far.
     pub unfinished_work: Duration,
-    /// For how long the item that is in hand longest has been there.
+    /// The longest time that one of the current items has been processed so far.
     pub longest_running: Duration,
 }
 
-/// Durations counted by decade, from ten nanoseconds to a thousand seconds.
+/// A histogram of durations with a bucket for each power of ten, from ten nanoseconds to a thousand seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     count: u64,
@@ -35,7 +35,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Returns how many durations were observed.
+    /// Returns the number of observed durations.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -45,7 +45,7 @@ impl Histogram {
         self.sum
     }
 
-    /// Returns each upper bound with the number of durations up to it, as Prometheus counts.
+    /// Returns each upper bound with the cumulative number of durations, as in Prometheus.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         (0..DECADES).map(|i| (bound(i), self.decades[..=i].iter().sum()))
     }
@@ -65,41 +65,41 @@ fn bound(decade: usize) -> Duration {
     Duration::from_nanos((1..=decade).fold(10, |nanos, _| nanos * 10))
 }
 
-/// Counts while the queue is open.
+/// Records metrics while the queue is open.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    so_far: Metrics,
-    in_hand: BTreeMap<Slot, Instant>,
+    metrics: Metrics,
+    processing: BTreeMap<Slot, Instant>,
 }
 
 impl Recorder {
     pub(crate) fn item_added(&mut self) {
-        self.so_far.adds += 1;
-        self.so_far.depth += 1;
+        self.metrics.adds += 1;
+        self.metrics.depth += 1;
     }
 
     pub(crate) fn item_delayed(&mut self) {
-        self.so_far.retries += 1;
+        self.metrics.retries += 1;
     }
 
     pub(crate) fn item_taken(&mut self, slot: Slot, waited: Duration, now: Instant) {
-        self.so_far.depth -= 1;
-        self.so_far.queue_duration.observe(waited);
-        self.in_hand.insert(slot, now);
+        self.metrics.depth -= 1;
+        self.metrics.queue_duration.observe(waited);
+        self.processing.insert(slot, now);
     }
 
     pub(crate) fn item_done(&mut self, slot: Slot, now: Instant) {
-        if let Some(start) = self.in_hand.remove(&slot) {
-            self.so_far.work_duration.observe(now - start);
+        if let Some(start) = self.processing.remove(&slot) {
+            self.metrics.work_duration.observe(now - start);
         }
     }
 
     pub(crate) fn snapshot(&self, now: Instant) -> Metrics {
-        let running = self.in_hand.values().map(|start| now - *start);
+        let running = self.processing.values().map(|start| now - *start);
         Metrics {
             unfinished_work: running.clone().sum(),
             longest_running: running.max().unwrap_or_default(),
-            ..self.so_far.clone()
+            ..self.metrics.clone()
         }
     }
 }

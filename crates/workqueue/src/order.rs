@@ -1,11 +1,11 @@
-//! In which order ready items leave the queue.
+//! The order in which ready items are handed out.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
 
-use crate::spare::SPARE;
+use crate::capacity::MAX_SPARE_CAPACITY;
 
-/// Decides which ready item is next: [`Fifo`] or [`Priority`].
+/// Selects the next ready item: [`Fifo`] or [`Priority`].
 ///
 /// The trait is sealed; it exists so that one queue serves both orders.
 pub trait Order: Arrange {}
@@ -18,8 +18,8 @@ pub struct Fifo {
 
 /// Hands items out by priority, the highest first, and by arrival within one priority.
 ///
-/// A strict order starves: as long as work of a higher priority keeps arriving faster than it is done, the rest
-/// never runs (controller-runtime issue 3496). [`with_patience`](Self::with_patience) bounds that.
+/// A strict order can starve items: while items of a higher priority arrive faster than they are processed, the others
+/// are never handed out. [`with_patience`](Self::with_patience) prevents that.
 #[derive(Debug, Default)]
 pub struct Priority {
     ready: BTreeSet<(i128, u64, Slot)>,
@@ -33,49 +33,50 @@ impl Priority {
     }
 
     /// Creates an order in which an item is overtaken by at most `arrivals` later items for each level they are
-    /// above it, so that everything is handed out in the end.
+    /// above it, so that every item is handed out eventually (priority aging).
     ///
-    /// With `100`, an item of priority 0 lets pass what arrives at priority 3 among the next 300 items.
+    /// With `100`, an item of priority 0 is overtaken by items of priority 3 among the next 300 arrivals.
     pub fn with_patience(arrivals: u32) -> Self {
         Self { patience: Some(arrivals), ..Self::default() }
     }
 
-    fn key(&self, slot: Slot, place: Place<i32>) -> (i128, u64, Slot) {
-        // Waiting lifts every item at the same speed, so the difference between two items never changes and a
-        // fixed key is enough.
+    fn key(&self, slot: Slot, position: Position<i32>) -> (i128, u64, Slot) {
+        // All waiting items age at the same rate, so their order never changes and a fixed key is enough.
         let rank = match self.patience {
-            None => -i128::from(place.level),
-            Some(patience) => i128::from(place.arrival) - i128::from(place.level) * i128::from(patience),
+            None => -i128::from(position.level),
+            Some(patience) => {
+                i128::from(position.arrival) - i128::from(position.level) * i128::from(patience)
+            }
         };
-        (rank, place.arrival, slot)
+        (rank, position.arrival, slot)
     }
 }
 
 impl Order for Fifo {}
 impl Order for Priority {}
 
-/// Where an item is stored while the queue knows it.
+/// The index of a stored item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub(crate) u32);
 
-/// What an item's turn depends on.
+/// Determines when an item is handed out.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<L> {
+pub struct Position<L> {
     pub(crate) level: L,
     /// Counts up with each arrival.
     pub(crate) arrival: u64,
 }
 
-/// The methods of [`Order`], which nobody else implements or calls.
+/// The private methods of [`Order`].
 pub trait Arrange {
     /// The priority of an item, `()` where there is none.
     type Level: Copy + Ord + Default + Debug;
 
     /// Adds an item that is not ready yet.
-    fn push(&mut self, slot: Slot, place: Place<Self::Level>);
+    fn push(&mut self, slot: Slot, position: Position<Self::Level>);
 
-    /// Moves a ready item up.
-    fn raise(&mut self, slot: Slot, from: Place<Self::Level>, to: Place<Self::Level>);
+    /// Raises the priority of a ready item.
+    fn raise(&mut self, slot: Slot, from: Position<Self::Level>, to: Position<Self::Level>);
 
     /// Removes the next item.
     fn pop(&mut self) -> Option<Slot>;
@@ -87,15 +88,15 @@ pub trait Arrange {
 impl Arrange for Fifo {
     type Level = ();
 
-    fn push(&mut self, slot: Slot, _: Place<()>) {
+    fn push(&mut self, slot: Slot, _: Position<()>) {
         self.ready.push_back(slot);
     }
 
-    fn raise(&mut self, _: Slot, _: Place<()>, _: Place<()>) {}
+    fn raise(&mut self, _: Slot, _: Position<()>, _: Position<()>) {}
 
     fn pop(&mut self) -> Option<Slot> {
         let next = self.ready.pop_front();
-        if self.ready.is_empty() && self.ready.capacity() > SPARE {
+        if self.ready.is_empty() && self.ready.capacity() > MAX_SPARE_CAPACITY {
             self.ready = VecDeque::new();
         }
         next
@@ -109,11 +110,11 @@ impl Arrange for Fifo {
 impl Arrange for Priority {
     type Level = i32;
 
-    fn push(&mut self, slot: Slot, place: Place<i32>) {
-        self.ready.insert(self.key(slot, place));
+    fn push(&mut self, slot: Slot, position: Position<i32>) {
+        self.ready.insert(self.key(slot, position));
     }
 
-    fn raise(&mut self, slot: Slot, from: Place<i32>, to: Place<i32>) {
+    fn raise(&mut self, slot: Slot, from: Position<i32>, to: Position<i32>) {
         self.ready.remove(&self.key(slot, from));
         self.ready.insert(self.key(slot, to));
     }
@@ -134,22 +135,22 @@ mod tests {
     /// Pushes one item per level, in this order, and returns the levels in the order they come out.
     fn served(mut order: Priority, levels: &[i32]) -> Vec<i32> {
         for (arrival, &level) in (0..).zip(levels) {
-            order.push(Slot(arrival), Place { level, arrival: arrival.into() });
+            order.push(Slot(arrival), Position { level, arrival: arrival.into() });
         }
         std::iter::from_fn(|| order.pop()).map(|slot| levels[slot.0 as usize]).collect()
     }
 
     #[test]
-    fn fifo_gives_the_memory_of_a_burst_back_and_keeps_the_usual_room() {
+    fn fifo_frees_the_memory_of_a_burst_and_keeps_a_small_capacity() {
         let mut order = Fifo::default();
-        let mut room_after = |items| {
-            (0..items).for_each(|item| order.push(Slot(item), Place { level: (), arrival: item.into() }));
+        let mut capacity_after = |items| {
+            (0..items).for_each(|item| order.push(Slot(item), Position { level: (), arrival: item.into() }));
             assert!((0..items).all(|item| order.pop() == Some(Slot(item))));
             order.ready.capacity()
         };
-        assert_eq!(room_after(100_000), 0);
-        assert!(room_after(500) >= 500);
-        assert!(room_after(1) >= 500);
+        assert_eq!(capacity_after(100_000), 0);
+        assert!(capacity_after(500) >= 500);
+        assert!(capacity_after(1) >= 500);
     }
 
     #[test]
@@ -171,10 +172,10 @@ mod tests {
     #[test]
     fn a_raised_item_keeps_its_arrival() {
         let mut order = Priority::strict();
-        let place = |level, arrival| Place { level, arrival };
-        order.push(Slot(0), place(0, 0));
-        order.push(Slot(1), place(5, 1));
-        order.raise(Slot(0), place(0, 0), place(5, 0));
+        let position = |level, arrival| Position { level, arrival };
+        order.push(Slot(0), position(0, 0));
+        order.push(Slot(1), position(5, 1));
+        order.raise(Slot(0), position(0, 0), position(5, 0));
         assert_eq!((order.pop(), order.pop(), order.pop()), (Some(Slot(0)), Some(Slot(1)), None));
     }
 }

@@ -1,29 +1,29 @@
-//! An item in hand.
+//! An item that is being processed.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::backlog::Taken;
-use crate::hub::Hub;
 use crate::order::{Fifo, Order, Priority};
+use crate::shared::Shared;
 
-/// An item that a worker has in hand; dropping it says that the worker is done.
+/// An item that a worker is processing. Dropping it marks the item as done.
 ///
-/// While it exists, nobody else is given an equal item. One that is added meanwhile becomes ready when this is
-/// dropped, be it at the end of the work, because the worker's future was cancelled, or because it panicked.
-#[must_use = "dropping it says that the work is done"]
+/// While it exists, no other worker gets an equal item. An equal item that is added meanwhile becomes ready when this is
+/// dropped, also if the worker is cancelled or panics.
+#[must_use = "dropping it marks the item as done"]
 pub struct Processing<T, O: Order = Fifo> {
     taken: Taken<T, O::Level>,
-    shared: Arc<Hub<T, O>>,
+    shared: Arc<Shared<T, O>>,
 }
 
 impl<T, O: Order> Processing<T, O> {
-    pub(crate) fn new(taken: Taken<T, O::Level>, shared: Arc<Hub<T, O>>) -> Self {
+    pub(crate) fn new(taken: Taken<T, O::Level>, shared: Arc<Shared<T, O>>) -> Self {
         Self { taken, shared }
     }
 
-    /// Says that the work is done, as dropping does.
+    /// Marks the item as done, as dropping does.
     pub fn done(self) {}
 }
 

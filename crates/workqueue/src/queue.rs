@@ -1,4 +1,4 @@
-//! The handle that producers and workers hold.
+//! The handle to a queue.
 
 use std::fmt;
 use std::hash::Hash;
@@ -7,34 +7,33 @@ use std::time::Duration;
 
 use crate::drain::Drain;
 use crate::get::Get;
-use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::order::{Fifo, Order};
 use crate::processing::Processing;
+use crate::shared::Shared;
 use crate::sync::{Instant, now};
 
-/// A work queue that holds each item once, and gives it to one worker at a time.
+/// A work queue that stores each item once and hands it out to one worker at a time.
 ///
 /// It is a handle: clones are cheap and share the queue. Items are small keys; their `Eq`, `Clone` and `Drop` run
-/// while the queue is locked and must not call it. The queue is not bounded: equal items are stored once, so it
-/// holds no more than there are objects to name.
+/// while the queue is locked and must not call it. The queue is unbounded, but equal items are stored once.
 pub struct Queue<T, O: Order = Fifo> {
-    shared: Arc<Hub<T, O>>,
+    shared: Arc<Shared<T, O>>,
 }
 
 impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
     /// Adds an item that needs processing.
     ///
-    /// An item that is queued already stays where it is. One that is in hand is queued again once it is done. After
-    /// shutdown nothing is added, here and in the methods below.
+    /// An item that is queued already keeps its position. One that is being processed is queued again once it is done.
+    /// After shutdown this does nothing, like all methods that add items.
     pub fn add(&self, item: T) {
         self.add_level(item, O::Level::default());
     }
 
     /// Adds an item once `delay` has passed.
     ///
-    /// An item that waits already keeps the earlier of the two times. The delay is independent of `add`: an item
-    /// that waits and is added is ready now, and again when its time comes.
+    /// An item that is delayed already keeps the earlier of the two times. The delay is independent of `add`: a delayed
+    /// item that is added is ready now, and again after its delay.
     pub fn add_after(&self, item: T, delay: Duration) {
         self.add_level_after(item, O::Level::default(), delay);
     }
@@ -44,9 +43,9 @@ impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
         self.add_level_rate_limited(item, O::Level::default());
     }
 
-    /// Forgets the failures of an item, so that its next rate-limited add waits as the first one did.
+    /// Resets the failures of an item, so that its next rate-limited add has the initial delay.
     ///
-    /// Call it when the work succeeded or is given up; the rate limiter remembers the item until then.
+    /// Call it when the work succeeded or is abandoned; the rate limiter keeps the item until then.
     pub fn forget(&self, item: &T) {
         self.shared.limit(|limiter| limiter.forget(item));
     }
@@ -56,17 +55,17 @@ impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
         self.shared.limit(|limiter| limiter.retries(item))
     }
 
-    /// Waits for the next item; `None` means that the queue is shut down and has nothing more to hand out.
+    /// Waits for the next item; `None` if the queue is shut down and has no more items.
     ///
-    /// After shutdown it still waits for items in hand that were added again before, because they come back.
+    /// After shutdown it still waits for items that were added again while they were processed.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses neither an item nor a wake-up; only its place among the waiting is gone.
+    /// Dropping the future loses neither an item nor a wake-up, only its position among the waiting workers.
     ///
     /// # Panics
     ///
-    /// If it waits for a delayed item outside a Tokio runtime with time enabled.
+    /// Panics if it waits for a delayed item outside a Tokio runtime with time enabled.
     pub async fn get(&self) -> Option<Processing<T, O>> {
         Get::new(&self.shared).await
     }
@@ -80,7 +79,7 @@ impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
         let hash = self.shared.hash(&item);
         let due = if delay.is_zero() { None } else { Some(after(delay)) };
         self.shared.update(|state| {
-            state.backlog.delay_asked();
+            state.backlog.count_delayed_add();
             match due {
                 None => state.backlog.add(hash, item, level),
                 Some(due) => state.backlog.add_at(hash, item, level, due),
@@ -95,11 +94,11 @@ impl<T: Clone + Eq + Hash, O: Order> Queue<T, O> {
 }
 
 impl<T, O: Order> Queue<T, O> {
-    pub(crate) fn from_shared(shared: Hub<T, O>) -> Self {
+    pub(crate) fn from_shared(shared: Shared<T, O>) -> Self {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns how many items are ready, not counting those in hand and those that wait for their time.
+    /// Returns how many items are ready, without those that are being processed or delayed.
     pub fn len(&self) -> usize {
         self.shared.update(|state| state.backlog.len())
     }
@@ -109,34 +108,34 @@ impl<T, O: Order> Queue<T, O> {
         self.len() == 0
     }
 
-    /// Ends the queue: adds are ignored from here on, delayed items are dropped, and workers get what is left.
+    /// Shuts the queue down: further adds are ignored, delayed items are dropped, and workers get the remaining items.
     ///
-    /// It also releases those who wait in [`shut_down_with_drain`](Self::shut_down_with_drain).
+    /// It also ends all calls of [`shut_down_with_drain`](Self::shut_down_with_drain).
     pub fn shut_down(&self) {
         self.shared.update(|state| state.backlog.shut_down());
     }
 
-    /// Ends the queue and waits until every item is done, or until [`shut_down`](Self::shut_down) is called.
+    /// Shuts the queue down and waits until every item is done, or until [`shut_down`](Self::shut_down) is called.
     ///
-    /// Adds are ignored and delayed items are dropped from the first poll on. Items in hand that were added again
-    /// before get another round. Somebody must go on calling [`get`](Self::get), or what is queued is never done.
+    /// Adds are ignored and delayed items are dropped from the first poll on. Items that were added again while they
+    /// were processed are handed out once more. Workers must continue to call [`get`](Self::get), or the wait never ends.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future ends the waiting only; the queue stays shut down.
+    /// Dropping the future only ends the wait; the queue stays shut down.
     pub async fn shut_down_with_drain(&self) {
         self.shared.update(|state| state.backlog.shut_down_with_drain());
         Drain::new(&self.shared).await;
     }
 
-    /// Returns whether the queue was told to shut down.
+    /// Returns whether the queue is shut down or shutting down.
     pub fn is_shutting_down(&self) -> bool {
         self.shared.update(|state| state.backlog.is_shutting_down())
     }
 
-    /// Takes a snapshot of the metrics, if the queue was built [`with_metrics`](crate::Builder::with_metrics).
+    /// Returns the metrics; `None` unless the queue was built [`with_metrics`](crate::Builder::with_metrics).
     ///
-    /// From the moment of the shutdown it is always the same.
+    /// They do not change after shutdown.
     pub fn metrics(&self) -> Option<Metrics> {
         self.shared.update(|state| state.backlog.metrics())
     }
@@ -154,9 +153,9 @@ impl<T, O: Order> fmt::Debug for Queue<T, O> {
     }
 }
 
-/// The longest delay that is told from forever.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+/// The maximum delay, which prevents overflow.
+const MAX_DELAY: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 fn after(delay: Duration) -> Instant {
-    now() + delay.min(FAR)
+    now() + delay.min(MAX_DELAY)
 }

@@ -1,39 +1,38 @@
-//! What the lock guards: the backlog, and who waits for it.
+//! The state behind the lock of a queue: the backlog and the futures that wait for it.
 
 use std::task::{Poll, Waker};
 
 use crate::backlog::{Backlog, Taken};
 use crate::order::Order;
 use crate::sync::Instant;
-use crate::waiters::{Ticket, Waiters};
+use crate::waiters::{WaiterId, Waiters};
 
 /// The backlog with the futures that wait on it.
 ///
-/// After every change, `settle` picks at most one getter and one drainer to wake. Whoever was woken and leaves, with
-/// an item or without, settles again; so one wake-up passes from future to future until nobody can go on, and a
-/// future dropped between its wake-up and its next poll passes it on too.
+/// After every change, `select_wakers` picks at most one getter and one drainer to wake. A woken future calls it again
+/// when it completes or is dropped, so the wake-up passes from future to future until none can make progress.
 #[derive(Debug)]
 pub(crate) struct State<T, O: Order> {
     pub(crate) backlog: Backlog<T, O>,
     getters: Waiters,
     drainers: Waiters,
-    watch: Option<Watch>,
+    timer_owner: Option<TimerOwner>,
 }
 
-/// The one getter that has a timer set, and for when.
+/// The getter that has a timer set, and the time for which it is set.
 #[derive(Debug)]
-struct Watch {
-    ticket: Ticket,
+struct TimerOwner {
+    id: WaiterId,
     until: Instant,
 }
 
-/// How a poll for an item ended.
+/// The result of polling for an item.
 #[derive(Debug)]
-pub(crate) enum Turn<T, L> {
+pub(crate) enum GetPoll<T, L> {
     Taken(Taken<T, L>),
     Finished,
-    /// Nothing is ready; the getter is parked and must be polled again at this time, if there is one.
-    Parked(Option<Instant>),
+    /// No item is ready; the getter waits and must be polled again at this time, if any.
+    Waiting(Option<Instant>),
 }
 
 /// Tasks to wake once the lock is released.
@@ -45,57 +44,57 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    pub(crate) fn fire(self) {
+    pub(crate) fn wake(self) {
         [self.getter, self.drainer].into_iter().flatten().for_each(Waker::wake);
     }
 }
 
 impl<T, O: Order> State<T, O> {
     pub(crate) fn new(backlog: Backlog<T, O>) -> Self {
-        Self { backlog, getters: Waiters::default(), drainers: Waiters::default(), watch: None }
+        Self { backlog, getters: Waiters::default(), drainers: Waiters::default(), timer_owner: None }
     }
 
-    /// Picks whom to wake.
-    pub(crate) fn settle(&mut self) -> Wake {
+    /// Selects the futures to wake.
+    pub(crate) fn select_wakers(&mut self) -> Wake {
         let drainer = if self.backlog.is_drained() { self.drainers.pop() } else { None };
         Wake { getter: self.next_getter(), drainer }
     }
 
-    pub(crate) fn poll_get(&mut self, ticket: &mut Option<Ticket>, waker: &Waker) -> Turn<T, O::Level>
+    pub(crate) fn poll_get(&mut self, id: &mut Option<WaiterId>, waker: &Waker) -> GetPoll<T, O::Level>
     where
         T: Clone,
     {
         if let Some(taken) = self.backlog.take() {
-            self.leave_get(ticket);
-            return Turn::Taken(taken);
+            self.remove_getter(id);
+            return GetPoll::Taken(taken);
         }
         if self.backlog.is_finished() {
-            self.leave_get(ticket);
-            return Turn::Finished;
+            self.remove_getter(id);
+            return GetPoll::Finished;
         }
-        let ticket = self.getters.park(ticket, waker);
-        Turn::Parked(self.watch_until(ticket))
+        let id = self.getters.register(id, waker);
+        GetPoll::Waiting(self.claim_timer(id))
     }
 
-    pub(crate) fn leave_get(&mut self, ticket: &mut Option<Ticket>) {
-        if let Some(ticket) = ticket.take() {
-            self.getters.take(ticket);
-            self.watch.take_if(|watch| watch.ticket == ticket);
+    pub(crate) fn remove_getter(&mut self, id: &mut Option<WaiterId>) {
+        if let Some(id) = id.take() {
+            self.getters.remove(id);
+            self.timer_owner.take_if(|owner| owner.id == id);
         }
     }
 
-    pub(crate) fn poll_drain(&mut self, ticket: &mut Option<Ticket>, waker: &Waker) -> Poll<()> {
+    pub(crate) fn poll_drain(&mut self, id: &mut Option<WaiterId>, waker: &Waker) -> Poll<()> {
         if self.backlog.is_drained() {
-            self.leave_drain(ticket);
+            self.remove_drainer(id);
             return Poll::Ready(());
         }
-        self.drainers.park(ticket, waker);
+        self.drainers.register(id, waker);
         Poll::Pending
     }
 
-    pub(crate) fn leave_drain(&mut self, ticket: &mut Option<Ticket>) {
-        if let Some(ticket) = ticket.take() {
-            self.drainers.take(ticket);
+    pub(crate) fn remove_drainer(&mut self, id: &mut Option<WaiterId>) {
+        if let Some(id) = id.take() {
+            self.drainers.remove(id);
         }
     }
 
@@ -104,23 +103,23 @@ impl<T, O: Order> State<T, O> {
             return self.getters.pop();
         }
         let due = self.backlog.next_due()?;
-        match &self.watch {
+        match &self.timer_owner {
             None => self.getters.pop(),
-            Some(watch) if due < watch.until => self.getters.take(watch.ticket),
+            Some(owner) if due < owner.until => self.getters.remove(owner.id),
             Some(_) => None,
         }
     }
 
-    /// Makes this getter the one that watches the clock, unless another does.
-    fn watch_until(&mut self, ticket: Ticket) -> Option<Instant> {
+    /// Makes this getter set the timer for the next delayed item, unless another getter has set it already.
+    fn claim_timer(&mut self, id: WaiterId) -> Option<Instant> {
         let due = self.backlog.next_due();
-        if let Some(watch) = &self.watch
-            && watch.ticket != ticket
-            && due.is_none_or(|due| watch.until <= due)
+        if let Some(owner) = &self.timer_owner
+            && owner.id != id
+            && due.is_none_or(|due| owner.until <= due)
         {
             return None;
         }
-        self.watch = due.map(|until| Watch { ticket, until });
+        self.timer_owner = due.map(|until| TimerOwner { id, until });
         due
     }
 }

@@ -1,11 +1,11 @@
-//! The lock and the clock, in one place so that the model tests can put their own here.
+//! The lock and the clock, in one place so that the model tests can replace them.
 
 use std::sync::PoisonError;
 
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Locks, also after a panic: a worker that unwinds must still be able to hand its item back.
+/// Locks the mutex and ignores poisoning, because a worker that panics must still release its item.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

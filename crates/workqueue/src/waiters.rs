@@ -1,40 +1,41 @@
-//! Tasks that wait to be woken.
+//! The futures that wait for a queue.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// The parked tasks, the one that has waited longest first.
+/// The wakers of waiting futures, in the order in which they started to wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
-    parked: VecDeque<(Ticket, Waker)>,
-    issued: u64,
+    waiting: VecDeque<(WaiterId, Waker)>,
+    last_id: u64,
 }
 
-/// Names one waiting future.
+/// Identifies a waiting future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct WaiterId(u64);
 
 impl Waiters {
-    /// Parks the future that holds `ticket`, which gets one if it has none.
-    pub(crate) fn park(&mut self, ticket: &mut Option<Ticket>, waker: &Waker) -> Ticket {
-        let ticket = *ticket.get_or_insert_with(|| {
-            self.issued += 1;
-            Ticket(self.issued)
+    /// Registers the waker of a future, and assigns an id to the future if it has none.
+    pub(crate) fn register(&mut self, id: &mut Option<WaiterId>, waker: &Waker) -> WaiterId {
+        let id = *id.get_or_insert_with(|| {
+            self.last_id += 1;
+            WaiterId(self.last_id)
         });
-        match self.parked.iter_mut().find(|(parked, _)| *parked == ticket) {
+        match self.waiting.iter_mut().find(|(waiting, _)| *waiting == id) {
             Some((_, known)) => known.clone_from(waker),
-            None => self.parked.push_back((ticket, waker.clone())),
+            None => self.waiting.push_back((id, waker.clone())),
         }
-        ticket
+        id
     }
 
+    /// Removes the waker of the future that has waited longest.
     pub(crate) fn pop(&mut self) -> Option<Waker> {
-        self.parked.pop_front().map(|(_, waker)| waker)
+        self.waiting.pop_front().map(|(_, waker)| waker)
     }
 
-    /// Takes this one out of turn; `None` means that it was taken already.
-    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Waker> {
-        let at = self.parked.iter().position(|(parked, _)| *parked == ticket)?;
-        self.parked.remove(at).map(|(_, waker)| waker)
+    /// Removes the waker of this future; `None` if it was removed already.
+    pub(crate) fn remove(&mut self, id: WaiterId) -> Option<Waker> {
+        let at = self.waiting.iter().position(|(waiting, _)| *waiting == id)?;
+        self.waiting.remove(at).map(|(_, waker)| waker)
     }
 }

@@ -12,9 +12,9 @@ const PHRASES: usize = 4;
 /// What happened, in a word.
 pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
     match event {
-        Event::Added { initial: true, .. } => ("there", Tone::Quiet),
-        Event::Added { initial: false, .. } => ("added", Tone::Came),
-        Event::Updated { .. } if event.is_sync() => ("resynced", Tone::Quiet),
+        Event::Added { phase: Phase::Initial, .. } => ("there", Tone::Quiet),
+        Event::Added { phase: Phase::Live, .. } => ("added", Tone::Came),
+        Event::Updated { .. } if event.is_resync() => ("resynced", Tone::Quiet),
         Event::Updated { .. } => ("updated", Tone::Changed),
         Event::Deleted { .. } => ("deleted", Tone::Went),
     }
@@ -23,10 +23,10 @@ pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
 /// What changed, or how the object fares that came or went.
 pub(crate) fn told(event: &Event<DynamicObject>) -> String {
     match event {
-        Event::Updated { .. } if event.is_sync() => String::new(),
+        Event::Updated { .. } if event.is_resync() => String::new(),
         Event::Updated { old, new } => phrases(&words(&changes(old, new))),
         Event::Added { object, .. } => summary(object),
-        Event::Deleted { last_known, observed: true, .. } => summary(last_known),
+        Event::Deleted { last_known, deletion: Deletion::Observed, .. } => summary(last_known),
         Event::Deleted { .. } => "found missing, its end was not seen".to_owned(),
     }
 }

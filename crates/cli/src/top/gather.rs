@@ -66,7 +66,7 @@ impl Gatherer {
                 bytes: tally.total(BYTES, name),
                 kept: None,
                 trouble: status.last_error.as_deref().map(clean),
-                heard: status.times.heard.map(|heard| heard.elapsed()),
+                heard: status.times.received.map(|heard| heard.elapsed()),
             }
         };
         followed.iter().zip(&mut self.counts).map(one).collect()

@@ -148,7 +148,7 @@ impl Drop for Restored {
 async fn record(followed: Vec<Followed>, history: Arc<History>) {
     let mut events = events(&followed, Pace::Latest);
     while let Some((at, event)) = events.next().await {
-        let is_change = !event.is_sync() && !matches!(event, Event::Added { initial: true, .. });
+        let is_change = !event.is_resync() && !matches!(event, Event::Added { phase: Phase::Initial, .. });
         if let Some(key) = is_change.then(|| event.object().key().ok()).flatten() {
             history.push(Happened { at, key, event });
         }

@@ -27,7 +27,7 @@ pub(super) fn document(kind: &Kind, event: &Event<DynamicObject>, now: Timestamp
         "object": whole(kind, object),
     });
     match event {
-        Event::Updated { old, new } if !event.is_sync() => {
+        Event::Updated { old, new } if !event.is_resync() => {
             document["changes"] = changes(old, new).iter().map(change).collect();
         }
         Event::Deleted { observed, .. } => document["observed"] = (*observed).into(),

@@ -48,7 +48,7 @@ pub(super) fn print<'f>(
             Output::Json | Output::Yaml | Output::Diff => {
                 for entry in entries {
                     let object = entry.object().into();
-                    printer.event((at, &one.kind), &Event::Added { object, initial: true })?;
+                    printer.event((at, &one.kind), &Event::Added { object, phase: Phase::Initial })?;
                 }
             }
         }

@@ -94,9 +94,9 @@ pub(super) fn named(prefix: &str, key: &Key) -> String {
 pub(crate) fn shown(kind: &Kind, old: &Arc<DynamicObject>, new: &Arc<DynamicObject>) -> Vec<String> {
     let (old, new) = (Object::from(Arc::clone(old)), Object::from(Arc::clone(new)));
     let events = [
-        Event::Added { object: old.clone(), initial: true },
+        Event::Added { object: old.clone(), phase: Phase::Initial },
         Event::Updated { old: old.clone(), new: new.clone() },
-        Event::Deleted { old, last_known: new, observed: true },
+        Event::Deleted { old, last_known: new, deletion: Deletion::Observed },
     ];
     let look = Look { paint: Paint::Plain, kinds: Some(16) };
     let forms = [Output::Table, Output::Diff, Output::Json, Output::Yaml, Output::Name];

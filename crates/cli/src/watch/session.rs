@@ -4,7 +4,7 @@ use super::{files, once, printer::Printer, progress::Progress, stats::Stats, tol
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces, single};
+use crate::follow::{Followed, Hear, Indexing, Manner, Pace, SaveStatus, events, follow, namespaces, single};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::notice::say;
@@ -161,7 +161,7 @@ impl Session {
 
     fn event(&mut self, at: usize, event: &Event<DynamicObject>) -> std::io::Result<()> {
         self.told.count(event);
-        let is_initial = matches!(event, Event::Added { initial: true, .. });
+        let is_initial = matches!(event, Event::Added { phase: Phase::Initial, .. });
         if is_initial && !self.asked.initial {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl Session {
 fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
     let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
     let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
-    let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
+    let saving = asked.save.clone().map(|folder| SaveStatus { folder, secrets: asked.save_secrets });
     let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
     let one = |kind| {
         let what = (namespaces.as_deref(), &asked.following);
@@ -275,13 +275,14 @@ async fn synced(
     let all = followed.iter().zip(is_named).enumerate().map(|(at, (followed, is_named))| async move {
         match followed.informer.synced().await {
             Ok(()) => Ok(None),
-            Err(error) if error.is_unreadable() => Ok(Some(Remark::Unreadable(error))),
+            Err(error) if error.is_skipped() => Ok(Some(Remark::Unreadable(error))),
             Err(error) => {
                 let trouble = advice::of_sync(&error, &followed.kind, approach);
                 if is_named || !error.is_forbidden() {
                     return Err(trouble);
                 }
-                followed.informer.stop().await;
+                followed.informer.stop();
+                followed.informer.stopped().await;
                 Ok(Some(Remark::LeftOut(at, trouble)))
             }
         }

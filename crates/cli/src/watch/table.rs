@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_missing_object_says_that_its_end_was_not_seen() {
         let gone = Object::from(object(1, json!({})));
-        let event = Event::Deleted { old: gone.clone(), last_known: gone, observed: false };
+        let event = Event::Deleted { old: gone.clone(), last_known: gone, deletion: Deletion::Inferred };
         let expected = "12:00:00.000  deleted   web/front  found missing, its end was not seen";
         assert_eq!(shown(None, &event, line), expected);
     }

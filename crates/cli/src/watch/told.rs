@@ -19,9 +19,9 @@ pub(super) struct Told {
 impl Told {
     pub(super) fn count(&mut self, event: &Event<DynamicObject>) {
         let counter = match event {
-            Event::Added { initial: true, .. } => &mut self.initial,
-            Event::Added { initial: false, .. } => &mut self.added,
-            Event::Updated { .. } if event.is_sync() => &mut self.resynced,
+            Event::Added { phase: Phase::Initial, .. } => &mut self.initial,
+            Event::Added { phase: Phase::Live, .. } => &mut self.added,
+            Event::Updated { .. } if event.is_resync() => &mut self.resynced,
             Event::Updated { .. } => &mut self.updated,
             Event::Deleted { .. } => &mut self.deleted,
         };

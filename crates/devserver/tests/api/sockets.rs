@@ -63,7 +63,8 @@ async fn http1_carries_requests_and_watches() {
         ask_http1(connect(&server).await, request(&format!("{MAPS}?watch=1"), "")).await.into_body();
     let frame = watch.frame().await.unwrap().unwrap().into_data().unwrap();
     assert!(frame.starts_with(b"{\"type\":\"ADDED\""));
-    server.stop().await;
+    server.stop();
+    server.stopped().await;
     assert!(watch.frame().await.unwrap().is_err());
 }
 

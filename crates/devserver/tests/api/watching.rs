@@ -172,7 +172,8 @@ async fn stopping_the_server_ends_its_watches() {
     let probe = Probe::new();
     let watch = probe.watch(&format!("{MAPS}?watch=1")).await;
     let Probe { server, client } = probe;
-    server.stop().await;
+    server.stop();
+    server.stopped().await;
     assert_eq!(watch.rest().await.1, Next::Broken);
     assert!(client.apiserver_version().await.is_err());
 }

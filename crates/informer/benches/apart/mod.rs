@@ -96,7 +96,8 @@ pub(crate) fn served() -> bool {
         }
         reader.join().expect("it only reads");
         drop(churning);
-        server.stop().await;
+        server.stop();
+        server.stopped().await;
     });
     true
 }

@@ -17,7 +17,8 @@ impl<K: Resource + Send + Sync> Edit<'_, K> {
             all.for_each(|(key, object)| drop(self.put(key, object)));
             return;
         }
-        let entry = |(key, object): (Key, Object<K>)| Arc::new(Entry::new(key, object.to_stored(), Vec::new()));
+        let entry =
+            |(key, object): (Key, Object<K>)| Arc::new(Entry::new(key, object.to_stored(), Vec::new()));
         let entries: Vec<_> = all.map(entry).collect();
         thread::scope(|scope| {
             scope.spawn(|| entries.iter().for_each(|entry| indexes.update(entry.key(), None, Some(entry))));

@@ -2,12 +2,12 @@
 
 use super::{
     entry::Entry,
-    index::{IndexConflict, IndexFn, Indexes, Panics, calling_back},
+    index::{IndexConflictError, IndexFn, Indexes, Panics, calling_back},
     snapshot::Snapshot,
 };
 use crate::{
     ingest::KnownObjects,
-    labels::LabelKeeper,
+    labels::CachedLabels,
     object::{IndexValue, IndexValues, Labels, ListedObject, Object},
 };
 use arc_swap::ArcSwap;
@@ -42,7 +42,7 @@ pub(super) struct Draft<'c, K> {
 }
 
 impl<K> Cell<K> {
-    pub(super) fn new(resource: String, indexes: Indexes<K>, labels: Option<LabelKeeper<K>>) -> Self {
+    pub(super) fn new(resource: String, indexes: Indexes<K>, labels: Option<CachedLabels<K>>) -> Self {
         let state = Snapshot { indexes, labels: labels.map(Arc::new), ..Snapshot::default() };
         Self {
             published: ArcSwap::from_pointee(state.clone()),
@@ -87,7 +87,7 @@ impl<K> Cell<K> {
 
 impl<K> Cell<K> {
     /// Adds an index and fills it from what is there.
-    pub(super) fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflict>
+    pub(super) fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflictError>
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
         I: IntoIterator<Item = V>,
@@ -118,7 +118,7 @@ fn worked_out<K>(
     name: &str,
     function: IndexFn<K>,
     panics: &Panics,
-) -> Result<WorkedOut, IndexConflict> {
+) -> Result<WorkedOut, IndexConflictError> {
     let mut indexes = known.indexes.clone();
     indexes.add(name, function)?;
     let newest = indexes.count() - 1..indexes.count();
@@ -194,7 +194,8 @@ impl<K> Draft<'_, K> {
         for entry in objects.clone().iter() {
             let more = match worked_out.get(&place(entry)) {
                 Some(values) => {
-                    let values = values.iter().map(|value| IndexValue { index: newest, value: Arc::clone(value) });
+                    let values =
+                        values.iter().map(|value| IndexValue { index: newest, value: Arc::clone(value) });
                     indexes.shared(&values.collect::<Vec<_>>())
                 }
                 None => {

@@ -23,7 +23,7 @@ pub const NAMESPACE: &str = "namespace";
 /// An index name that is taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("indexer conflict: there is an index named {name:?} already")]
-pub struct IndexConflict {
+pub struct IndexConflictError {
     /// The name asked for.
     pub name: String,
 }
@@ -31,7 +31,7 @@ pub struct IndexConflict {
 /// An index name that nobody gave.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("index with name {name:?} does not exist; there are: {}", known.join(", "))]
-pub struct UnknownIndex {
+pub struct UnknownIndexError {
     /// The name asked for.
     pub name: String,
     /// The names there are.
@@ -87,9 +87,9 @@ impl Panics {
 
 impl<K> Indexes<K> {
     /// Adds an index, still empty.
-    pub(crate) fn add(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflict> {
+    pub(crate) fn add(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflictError> {
         if self.0.iter().any(|index| *index.name == *name) {
-            return Err(IndexConflict { name: name.to_owned() });
+            return Err(IndexConflictError { name: name.to_owned() });
         }
         let index = Index { name: name.into(), source: Source::Function(function), buckets: Trie::default() };
         Arc::make_mut(&mut self.0).push(index);
@@ -97,12 +97,12 @@ impl<K> Indexes<K> {
     }
 
     /// The keys that stand under `value`.
-    pub(crate) fn keys(&self, name: &str, value: &str) -> Result<Option<&Trie<Key>>, UnknownIndex> {
+    pub(crate) fn keys(&self, name: &str, value: &str) -> Result<Option<&Trie<Key>>, UnknownIndexError> {
         Ok(self.named(name)?.bucket(value).map(|bucket| &bucket.keys))
     }
 
     /// The values under which at least one object stands.
-    pub(crate) fn values(&self, name: &str) -> Result<impl Iterator<Item = &Arc<str>>, UnknownIndex> {
+    pub(crate) fn values(&self, name: &str) -> Result<impl Iterator<Item = &Arc<str>>, UnknownIndexError> {
         Ok(self.named(name)?.buckets.iter().map(|bucket| &bucket.value))
     }
 
@@ -152,7 +152,10 @@ impl<K> Indexes<K> {
         let share = |value: &IndexValue| {
             // Labels are no index, and shared already.
             let bucket = self.0.get(value.index).and_then(|index| index.bucket(&value.value));
-            IndexValue { index: value.index, value: Arc::clone(bucket.map_or(&value.value, |bucket| &bucket.value)) }
+            IndexValue {
+                index: value.index,
+                value: Arc::clone(bucket.map_or(&value.value, |bucket| &bucket.value)),
+            }
         };
         values.iter().map(share).collect()
     }
@@ -160,7 +163,8 @@ impl<K> Indexes<K> {
     /// Moves `key` from where the old entry stood to where the new one stands.
     pub(crate) fn update(&mut self, key: &Key, old: Option<&Entry<K>>, new: Option<&Entry<K>>) {
         let is_known = [old.is_some(), new.is_some()];
-        let (mut old, mut new) = (old.map_or(&[][..], Entry::index_values), new.map_or(&[][..], Entry::index_values));
+        let (mut old, mut new) =
+            (old.map_or(&[][..], Entry::index_values), new.map_or(&[][..], Entry::index_values));
         if is_known == [true, true] && old == new {
             return;
         }
@@ -191,8 +195,8 @@ impl<K> Indexes<K> {
         }
     }
 
-    fn named(&self, name: &str) -> Result<&Index<K>, UnknownIndex> {
-        self.0.iter().find(|index| *index.name == *name).ok_or_else(|| UnknownIndex {
+    fn named(&self, name: &str) -> Result<&Index<K>, UnknownIndexError> {
+        self.0.iter().find(|index| *index.name == *name).ok_or_else(|| UnknownIndexError {
             name: name.to_owned(),
             known: self.0.iter().map(|index| index.name.to_string()).collect(),
         })

@@ -13,7 +13,7 @@ use std::{fmt, sync::Arc};
 /// # let (store, _writer) = Store::<Pod>::builder().resource("pods").build()?;
 /// let missing = store.lister().namespace("web").get("front-1").unwrap_err();
 /// assert_eq!(missing.to_string(), r#"pods "web/front-1" not found"#);
-/// # Ok::<(), kube_informer::cache::IndexConflict>(())
+/// # Ok::<(), kube_informer::cache::IndexConflictError>(())
 /// ```
 pub struct Lister<K> {
     cell: Arc<Cell<K>>,
@@ -23,7 +23,7 @@ pub struct Lister<K> {
 /// The cache holds no such object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource} {key:?} not found")]
-pub struct NotFound {
+pub struct NotFoundError {
     /// What was looked through.
     pub resource: String,
     /// What was looked for.
@@ -45,13 +45,13 @@ impl<K> Lister<K> {
     /// The object with this name, in the namespace of this lister if it has one; otherwise `name` is a whole key.
     ///
     /// # Errors
-    /// [`NotFound`], with the kind and the key that was looked for.
-    pub fn get(&self, name: &str) -> Result<Arc<K>, NotFound> {
+    /// [`NotFoundError`], with the kind and the key that was looked for.
+    pub fn get(&self, name: &str) -> Result<Arc<K>, NotFoundError> {
         let key: KeyRef<'_> = match &self.namespace {
             Some(namespace) => (namespace.as_str(), name).into(),
             None => name.into(),
         };
-        let not_found = || NotFound { resource: self.cell.resource.clone(), key: key.to_string() };
+        let not_found = || NotFoundError { resource: self.cell.resource.clone(), key: key.to_string() };
         self.cell.peek().get(key).ok_or_else(not_found)
     }
 }

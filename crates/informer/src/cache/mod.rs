@@ -29,9 +29,9 @@ mod tests;
 
 pub use entry::Entry;
 pub use expiring::ExpiringStore;
-pub use index::{IndexConflict, NAMESPACE, UnknownIndex};
-pub use lister::{Lister, NotFound};
+pub use index::{IndexConflictError, NAMESPACE, UnknownIndexError};
+pub use lister::{Lister, NotFoundError};
 pub use snapshot::Snapshot;
-pub use store::{Builder, Store, WaitError};
+pub use store::{Store, StoreBuilder, WaitError};
 pub use writer::{Edit, Writer};
 pub(crate) use writer::{EventSink, Scope};

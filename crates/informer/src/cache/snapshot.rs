@@ -2,10 +2,10 @@
 
 use super::{
     entry::Entry,
-    index::{Indexes, NAMESPACE, UnknownIndex},
+    index::{Indexes, NAMESPACE, UnknownIndexError},
     trie::Trie,
 };
-use crate::{labels::LabelKeeper, object::ListedObject};
+use crate::{labels::CachedLabels, object::ListedObject};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
@@ -19,7 +19,7 @@ pub struct Snapshot<K> {
     pub(super) indexes: Indexes<K>,
     pub(super) version: Option<ResourceVersion>,
     /// Keeps labels of objects that are kept compact, where that was asked for.
-    pub(super) labels: Option<Arc<LabelKeeper<K>>>,
+    pub(super) labels: Option<Arc<CachedLabels<K>>>,
 }
 
 impl<K> Snapshot<K> {
@@ -71,16 +71,16 @@ impl<K> Snapshot<K> {
     /// The objects that stand under `value` in the index `index`, without looking at any other.
     ///
     /// # Errors
-    /// [`UnknownIndex`] if there is no such index. A value under which nothing stands is no error.
-    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndex> {
+    /// [`UnknownIndexError`] if there is no such index. A value under which nothing stands is no error.
+    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndexError> {
         Ok(self.under(index, value)?.map(Entry::object).collect())
     }
 
     /// The keys that stand under `value` in the index `index`, sorted.
     ///
     /// # Errors
-    /// [`UnknownIndex`] if there is no such index.
-    pub fn index_keys(&self, index: &str, value: &str) -> Result<Vec<Key>, UnknownIndex> {
+    /// [`UnknownIndexError`] if there is no such index.
+    pub fn index_keys(&self, index: &str, value: &str) -> Result<Vec<Key>, UnknownIndexError> {
         let keys = self.indexes.keys(index, value)?;
         let mut keys: Vec<_> = keys.into_iter().flat_map(Trie::iter).cloned().collect();
         keys.sort_unstable();
@@ -90,8 +90,8 @@ impl<K> Snapshot<K> {
     /// The values of the index `index` under which at least one object stands, sorted.
     ///
     /// # Errors
-    /// [`UnknownIndex`] if there is no such index.
-    pub fn index_values(&self, index: &str) -> Result<Vec<Arc<str>>, UnknownIndex> {
+    /// [`UnknownIndexError`] if there is no such index.
+    pub fn index_values(&self, index: &str) -> Result<Vec<Arc<str>>, UnknownIndexError> {
         let mut values: Vec<_> = self.indexes.values(index)?.cloned().collect();
         values.sort_unstable();
         Ok(values)
@@ -122,7 +122,7 @@ impl<K> Snapshot<K> {
         self.objects.find(key.digest(), |entry| key.is(entry.key())).map(|entry| &**entry)
     }
 
-    fn under(&self, index: &str, value: &str) -> Result<impl Iterator<Item = &Entry<K>>, UnknownIndex> {
+    fn under(&self, index: &str, value: &str) -> Result<impl Iterator<Item = &Entry<K>>, UnknownIndexError> {
         let keys = self.indexes.keys(index, value)?;
         Ok(keys.into_iter().flat_map(Trie::iter).filter_map(|key| self.entry(key)))
     }
@@ -138,7 +138,7 @@ impl<K: Resource> Snapshot<K> {
     /// The objects whose labels match.
     ///
     /// A selector that matches nothing looks at no object, one that matches everything reads no labels. Objects that are kept
-    /// [compact](crate::Keep) are decoded to know their labels, unless [these are kept](super::Builder::keep_labels): then only
+    /// [compact](crate::Keep) are decoded to know their labels, unless [these are kept](super::StoreBuilder::cache_labels): then only
     /// those that match are.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
@@ -146,7 +146,7 @@ impl<K: Resource> Snapshot<K> {
     }
 
     /// The entries whose labels match, in an order that means nothing. None of them is decoded where labels
-    /// [are kept](super::Builder::keep_labels).
+    /// [are kept](super::StoreBuilder::cache_labels).
     pub fn matching_entries(&self, labels: &LabelSelector) -> impl Iterator<Item = &Entry<K>> {
         let entries = Some(self.iter()).filter(|_| !labels.is_nothing());
         entries.into_iter().flatten().filter(move |entry| {
@@ -176,7 +176,7 @@ impl<K: Resource> Snapshot<K> {
         if labels.is_everything() {
             return Some(true);
         }
-        self.labels.as_ref()?.verdict(entry.labels()?, labels)
+        self.labels.as_ref()?.matches(entry.labels()?, labels)
     }
 }
 

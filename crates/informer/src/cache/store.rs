@@ -3,12 +3,12 @@
 use super::{
     cell::Cell,
     entry::Entry,
-    index::{IndexConflict, Indexes, UnknownIndex, calling_back},
+    index::{IndexConflictError, Indexes, UnknownIndexError, calling_back},
     lister::Lister,
     snapshot::Snapshot,
     writer::Writer,
 };
-use crate::{ingest::KnownObjects, labels::LabelKeeper};
+use crate::{ingest::KnownObjects, labels::CachedLabels};
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
@@ -47,11 +47,11 @@ pub struct Store<K> {
 /// Makes a [`Store`] and its [`Writer`].
 #[derive(Debug)]
 #[must_use]
-pub struct Builder<K> {
+pub struct StoreBuilder<K> {
     resource: String,
     indexes: Indexes<K>,
-    labels: Option<LabelKeeper<K>>,
-    conflict: Option<IndexConflict>,
+    labels: Option<CachedLabels<K>>,
+    conflict: Option<IndexConflictError>,
 }
 
 /// Why a version cannot be waited for.
@@ -76,7 +76,7 @@ pub enum WaitError {
     },
 }
 
-impl<K> Builder<K> {
+impl<K> StoreBuilder<K> {
     /// Names what the store holds, for errors and logs. The default is the name of the Rust type.
     pub fn resource(mut self, name: impl Into<String>) -> Self {
         self.resource = name.into();
@@ -98,11 +98,16 @@ impl<K> Builder<K> {
         self
     }
 
+    /// Whether index functions were added.
+    pub(crate) fn has_indexes(&self) -> bool {
+        self.indexes.have_functions()
+    }
+
     /// Makes the store.
     ///
     /// # Errors
-    /// [`IndexConflict`] if a name was given twice.
-    pub fn build(self) -> Result<(Store<K>, Writer<K>), IndexConflict> {
+    /// [`IndexConflictError`] if a name was given twice.
+    pub fn build(self) -> Result<(Store<K>, Writer<K>), IndexConflictError> {
         if let Some(conflict) = self.conflict {
             return Err(conflict);
         }
@@ -111,22 +116,22 @@ impl<K> Builder<K> {
     }
 }
 
-impl<K: Resource> Builder<K> {
+impl<K: Resource> StoreBuilder<K> {
     /// Keeps the labels of objects that are kept [compact](crate::Keep) beside them, so that [`matching`](Store::matching) decodes
     /// only what matches. Objects of the same labels share them. Of objects that are kept whole, labels are at hand anyway.
-    pub fn keep_labels(mut self) -> Self {
-        self.labels = Some(LabelKeeper::new(None));
+    pub fn cache_labels(mut self) -> Self {
+        self.labels = Some(CachedLabels::new(None));
         self
     }
 
     /// The same for the labels of these names alone. A selector that asks for others too decodes what those do not rule out.
-    pub fn keep_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.labels = Some(LabelKeeper::new(Some(names.into_iter().map(Into::into).collect())));
+    pub fn cache_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.labels = Some(CachedLabels::new(Some(names.into_iter().map(Into::into).collect())));
         self
     }
 }
 
-impl<K> Default for Builder<K> {
+impl<K> Default for StoreBuilder<K> {
     fn default() -> Self {
         let path = std::any::type_name::<K>();
         // What a generic kind is about: `Pod` of `kube_core::metadata::PartialObjectMeta<k8s_openapi::..::Pod>`.
@@ -137,9 +142,15 @@ impl<K> Default for Builder<K> {
 }
 
 impl<K> Store<K> {
+    /// Whether both are handles of one store.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.cell, &other.cell)
+    }
+
     /// Begins a store.
-    pub fn builder() -> Builder<K> {
-        Builder::default()
+    pub fn builder() -> StoreBuilder<K> {
+        StoreBuilder::default()
     }
 
     /// The state of this moment, to read at leisure.
@@ -186,24 +197,24 @@ impl<K> Store<K> {
     /// The objects that stand under `value` in the index `index`, without looking at any other.
     ///
     /// # Errors
-    /// [`UnknownIndex`] if there is no such index. A value under which nothing stands is no error.
-    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndex> {
+    /// [`UnknownIndexError`] if there is no such index. A value under which nothing stands is no error.
+    pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndexError> {
         self.snapshot().by_index(index, value)
     }
 
     /// The values of the index `index` under which at least one object stands, sorted.
     ///
     /// # Errors
-    /// [`UnknownIndex`] if there is no such index.
-    pub fn index_values(&self, index: &str) -> Result<Vec<Arc<str>>, UnknownIndex> {
+    /// [`UnknownIndexError`] if there is no such index.
+    pub fn index_values(&self, index: &str) -> Result<Vec<Arc<str>>, UnknownIndexError> {
         self.snapshot().index_values(index)
     }
 
     /// Adds a named index to a running store. When this returns, the index answers for all that is there.
     ///
     /// # Errors
-    /// [`IndexConflict`] if there is an index of that name.
-    pub fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflict>
+    /// [`IndexConflictError`] if there is an index of that name.
+    pub fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflictError>
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
         I: IntoIterator<Item = V>,

@@ -1,6 +1,8 @@
 //! The store rule by rule, against a plain model, and read while it is written.
 
-use super::{Change, Entry, ExpiringStore, IndexConflict, NAMESPACE, Store, UnknownIndex, WaitError, Writer};
+use super::{
+    Change, Entry, ExpiringStore, IndexConflictError, NAMESPACE, Store, UnknownIndexError, WaitError, Writer,
+};
 use crate::{
     object::Object,
     object::listing::Listing,
@@ -204,13 +206,13 @@ fn an_index_can_be_added_while_running() {
     let (store, mut writer) = store();
     put(&mut writer, pod("a").label("users", "ernie"));
     let missing = store.by_index("users", "ernie").unwrap_err();
-    assert_eq!(missing, UnknownIndex { name: "users".into(), known: vec![NAMESPACE.into()] });
+    assert_eq!(missing, UnknownIndexError { name: "users".into(), known: vec![NAMESPACE.into()] });
     assert_eq!(missing.to_string(), r#"index with name "users" does not exist; there are: namespace"#);
     store.add_index("users", users).unwrap();
     assert_eq!(names(&store, "users", "ernie"), ["a"]);
     put(&mut writer, pod("b").label("users", "ernie"));
     assert_eq!(names(&store, "users", "ernie"), ["a", "b"]);
-    let conflict = IndexConflict { name: "users".into() };
+    let conflict = IndexConflictError { name: "users".into() };
     assert_eq!(store.add_index("users", users), Err(conflict.clone()));
     assert_eq!(store.add_index(NAMESPACE, users).unwrap_err().name, NAMESPACE);
     assert_eq!(Store::builder().index("users", users).index("users", users).build().unwrap_err(), conflict);

@@ -327,7 +327,7 @@ fn a_change_under_the_same_version_is_a_change() {
         pipeline.add(with("one")).update(with("two"));
         let events = pipeline.events();
         assert_eq!(pipeline.store.get("a").unwrap().metadata.labels.as_ref().unwrap()["l"], "two");
-        assert_eq!(events[1].is_sync(), version == "7", "only a version says that nothing changed");
+        assert_eq!(events[1].is_resync(), version == "7", "only a version says that nothing changed");
     }
 }
 
@@ -380,13 +380,13 @@ fn a_filter_turns_crossings_into_additions_and_deletions() {
     assert_eq!(even(update(1, 2)).as_deref(), Some("+a@2"));
     assert_eq!(even(update(2, 3)).as_deref(), Some("-a@2"));
     assert_eq!(even(update(1, 3)), None);
-    let added = |version| Event::Added { object: Arc::new(pod("a").version(version)).into(), initial: true };
+    let added = |version| Event::Added { object: Arc::new(pod("a").version(version)).into(), phase: Phase::Initial };
     assert_eq!(even(added(2)).as_deref(), Some("+a@2 initial"));
     assert_eq!(even(added(1)), None);
     let deleted = |old, last| Event::Deleted {
         old: Arc::new(pod("a").version(old)).into(),
         last_known: Arc::new(pod("a").version(last)).into(),
-        observed: true,
+        deletion: Deletion::Observed,
     };
     assert_eq!(even(deleted(2, 4)).as_deref(), Some("-a@4"));
     assert_eq!(even(deleted(2, 3)).as_deref(), Some("-a@3"), "who knew it hears of its end");

@@ -4,7 +4,7 @@ use super::apply;
 use crate::{
     cache::{self, Store, Writer},
     delta_fifo::DeltaFifo,
-    object::Keep,
+    object::Storage,
     object::listing::{Listing, Shown},
     reflector::Sink,
     source::{Decoder, Item},
@@ -36,20 +36,20 @@ struct World {
 type Labels = BTreeMap<String, String>;
 
 impl World {
-    fn new(keep: Keep, build: impl FnOnce(cache::Builder<Pod>) -> cache::Builder<Pod>, probes: bool) -> Self {
+    fn new(keep: Storage, build: impl FnOnce(cache::Builder<Pod>) -> cache::Builder<Pod>, probes: bool) -> Self {
         let (store, writer) = build(Store::builder()).build().unwrap();
         let known = store.clone();
-        let fifo = DeltaFifo::builder().keep(keep).reuse(move |identity| known.same(identity));
+        let fifo = DeltaFifo::builder().storage(keep).known_objects(&known);
         let fifo = fifo.tag_with(store.tagger()).build();
         let decoded = Arc::<AtomicUsize>::default();
         let count = Arc::clone(&decoded);
         let decoder = Decoder::new(move |raw| {
             count.fetch_add(1, Ordering::Relaxed);
-            Ok(raw.decode(ManagedFields::Keep)?)
+            Ok(raw.decode(ManagedFields::Storage)?)
         });
         let decoder = if probes {
             decoder.probe(|raw, see| {
-                see(raw.decode::<Pod>(ManagedFields::Keep)?.metadata.labels.as_ref());
+                see(raw.decode::<Pod>(ManagedFields::Storage)?.metadata.labels.as_ref());
                 Ok(())
             })
         } else {
@@ -199,8 +199,8 @@ proptest! {
         acts in prop::collection::vec(act(), 1..40),
         probes: bool,
     ) {
-        let labelled = |builder: cache::Builder<Pod>| builder.keep_labels();
-        live(World::new(Keep::Compact, labelled, probes), &seeds, acts, |decoded, matched| decoded == matched);
+        let labelled = |builder: cache::Builder<Pod>| builder.cache_labels();
+        live(World::new(Storage::Compressed, labelled, probes), &seeds, acts, |decoded, matched| decoded == matched);
     }
 
     #[test]
@@ -209,11 +209,11 @@ proptest! {
         acts in prop::collection::vec(act(), 1..40),
         probes: bool,
     ) {
-        let named = |builder: cache::Builder<Pod>| builder.keep_labels_named(["b", "a"]);
+        let named = |builder: cache::Builder<Pod>| builder.cache_labels_named(["b", "a"]);
         let worlds = [
-            World::new(Keep::Compact, named, probes),
-            World::new(Keep::Compact, |builder| builder, probes),
-            World::new(Keep::Whole, |builder| builder.keep_labels(), probes),
+            World::new(Storage::Compressed, named, probes),
+            World::new(Storage::Compressed, |builder| builder, probes),
+            World::new(Storage::Decoded, |builder| builder.cache_labels(), probes),
         ];
         for world in worlds {
             live(world, &seeds, acts.clone(), |decoded, matched| decoded >= matched || decoded == 0);
@@ -223,8 +223,8 @@ proptest! {
 
 #[test]
 fn what_was_known_when_a_list_came_and_is_gone_when_it_is_applied_comes_back() {
-    for keep in [Keep::Compact, Keep::Whole] {
-        let mut world = World::new(keep, |builder| builder.keep_labels(), true);
+    for keep in [Storage::Compressed, Storage::Decoded] {
+        let mut world = World::new(keep, |builder| builder.cache_labels(), true);
         let labels = Labels::from([("a".to_owned(), "1".to_owned())]);
         world.put(key(1), labels.clone());
         world.put(key(2), labels);
@@ -248,19 +248,19 @@ fn what_was_known_when_a_list_came_and_is_gone_when_it_is_applied_comes_back() {
         let told: Vec<_> = events.iter().map(say).collect();
         assert_eq!(told, ["-b/p1@3", "+b/p1@1 initial", "=b/p2@2"], "{keep:?}");
         assert_eq!(world.store.matching_keys(&"a=1".parse().unwrap()).len(), 2);
-        assert!(keep == Keep::Compact || Arc::ptr_eq(&before, &world.store.get(&key(2)).unwrap()));
+        assert!(keep == Storage::Compressed || Arc::ptr_eq(&before, &world.store.get(&key(2)).unwrap()));
     }
 }
 
 #[test]
 fn an_index_that_is_added_while_an_object_is_looked_through_has_it_too() {
-    let mut world = World::new(Keep::Compact, |builder| builder.keep_labels(), true);
+    let mut world = World::new(Storage::Compressed, |builder| builder.cache_labels(), true);
     let store = world.store.clone();
-    world.decoder = Decoder::new(|raw| Ok(raw.decode(ManagedFields::Keep)?)).probe(move |raw, see| {
+    world.decoder = Decoder::new(|raw| Ok(raw.decode(ManagedFields::Storage)?)).probe(move |raw, see| {
         let name = |pod: &Pod| pod.metadata.name.clone();
         // The first one is looked through while it is added, and the others after it.
         _ = store.add_index("name", name);
-        see(raw.decode::<Pod>(ManagedFields::Keep)?.metadata.labels.as_ref());
+        see(raw.decode::<Pod>(ManagedFields::Storage)?.metadata.labels.as_ref());
         Ok(())
     });
     let labels = Labels::from([("a".to_owned(), "1".to_owned())]);

@@ -250,7 +250,9 @@ impl<K: Resource> DeltaFifo<K> {
 /// Queues a change. The version of a skipped object counts, or consumers would wait for it forever.
 fn queue_delta<K>(queue: &mut Queue<K>, delta: Option<Delta<K>>, version: Option<ResourceVersion>) {
     match delta {
-        Some(delta @ (Delta::Added(..) | Delta::Updated(..) | Delta::Deleted(..))) => queue.delta(delta, version),
+        Some(delta @ (Delta::Added(..) | Delta::Updated(..) | Delta::Deleted(..))) => {
+            queue.delta(delta, version)
+        }
         Some(Delta::Skipped(_)) | None => {
             if let Some(version) = version {
                 queue.bookmark(version);

@@ -613,14 +613,14 @@ fn check_pop(
 #[test]
 fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
     use crate::source::{Decoder, Item, Wanted};
-    use crate::{Keep, reflector::Sink};
+    use crate::{Storage, reflector::Sink};
     use kube_informer_wire::{Format, ManagedFields, Raw};
 
     let (decoded, probed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     let (decoding, probing) = (Arc::clone(&decoded), Arc::clone(&probed));
     let decoder = Decoder::new(move |raw: &Raw| {
         decoding.fetch_add(1, Ordering::Relaxed);
-        Ok(raw.decode::<Pod>(ManagedFields::Keep)?)
+        Ok(raw.decode::<Pod>(ManagedFields::Storage)?)
     });
     let decoder = decoder.looks_through(true).probe(move |raw, see| {
         probing.fetch_add(1, Ordering::Relaxed);
@@ -629,7 +629,7 @@ fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
     });
     let seen = || [&decoded, &probed].map(|count| count.load(Ordering::Relaxed));
     let item = |text: &str| Item::of_wire(Raw::new(Format::Json, text.to_owned().into()), decoder.clone());
-    let mut fifo = DeltaFifo::<Pod>::builder().keep(Keep::Compact).build();
+    let mut fifo = DeltaFifo::<Pod>::builder().storage(Storage::Compressed).build();
     assert_eq!(Sink::wants(&fifo), Wanted::Bytes);
     let event =
         item(r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#).checked(Sink::wants(&fifo)).unwrap();
@@ -641,7 +641,7 @@ fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
     assert!(item(r#"{"metadata":{"name":7}}"#).checked(Wanted::Bytes).is_err());
 
     let whole = DeltaFifo::<Pod>::builder().build();
-    let changed = DeltaFifo::<Pod>::builder().keep(Keep::Compact).transform(Ok).build();
+    let changed = DeltaFifo::<Pod>::builder().storage(Storage::Compressed).transform(Ok).build();
     assert_eq!([Sink::wants(&whole), Sink::wants(&changed)], [Wanted::Object; 2]);
     let decoded = item(r#"{"metadata":{"name":"a"}}"#).checked(Wanted::Object).unwrap();
     assert!(decoded.object().is_some());

@@ -2,7 +2,7 @@
 
 use super::{
     handle::Informer,
-    inner::{Inner, InformerSpec, OnError, SourceSpec},
+    inner::{InformerSpec, Inner, OnError, SourceSpec},
     start_error::StartError,
     sync::SyncState,
 };
@@ -21,7 +21,7 @@ use crate::{
     subscription::Broadcaster,
 };
 use kube_client::Client;
-use kube_core::Resource;
+use kube_core::{ApiResource, DynamicObject, Resource};
 use kube_informer_wire::{FieldSelector, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
@@ -65,14 +65,14 @@ pub struct InformerBuilder<K: Resource> {
     /// The resource that is saved. `None` for a custom source.
     #[cfg(feature = "saved")]
     save_target: Option<SaveTarget>,
-    /// A function of `K` that was set before [`lazy`](Self::lazy), and would be lost.
-    discarded: Option<&'static str>,
 }
 
 /// Where the objects come from.
 enum Origin<K: Resource> {
     Server(Server<K>),
     Source(Arc<dyn ListerWatcher<K>>),
+    /// A combination of options for which [`InformerBuilder::build`] returns this error.
+    Invalid(StartError),
 }
 
 /// A resource of an API server.
@@ -80,6 +80,33 @@ struct Server<K: Resource> {
     client: Client,
     kind: Arc<K::DynamicType>,
     list_watch: NewListWatch<K>,
+    /// `None` if the objects are lazy already.
+    lazy_list_watch: Option<NewListWatch<Lazy<K>>>,
+}
+
+impl Informer<DynamicObject> {
+    /// Returns a builder of an informer for objects whose kind is known at run time.
+    ///
+    /// ```
+    /// use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
+    /// let maps = Informer::<DynamicObject>::dynamic(server.client(), resource).start()?;
+    /// maps.synced().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn dynamic(client: Client, resource: ApiResource) -> InformerBuilder<DynamicObject> {
+        InformerBuilder::for_server(Server {
+            client,
+            kind: Arc::new(resource),
+            list_watch: ListWatch::dynamic,
+            lazy_list_watch: Some(ListWatch::lazy_dynamic),
+        })
+    }
 }
 
 /// Creates the [`ListWatch`] of one namespace or all, with the decoder of its type.
@@ -103,14 +130,19 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         Self::builder_for(client, K::DynamicType::default())
     }
 
-    /// Returns a builder of an informer for a kind that is known at run time:
-    /// `Informer::<DynamicObject>::builder_for(client, api_resource)`.
+    /// Returns a builder of an informer for a type whose kind is known at run time, such as `PartialObjectMeta<DynamicObject>`. Use
+    /// [`dynamic`](Self::dynamic) for `DynamicObject`.
     pub fn builder_for(client: Client, kind: K::DynamicType) -> InformerBuilder<K>
     where
         K: DeserializeOwned,
         K::DynamicType: Send + Sync + 'static,
     {
-        InformerBuilder::for_server(Server { client, kind: Arc::new(kind), list_watch: ListWatch::dynamic })
+        InformerBuilder::for_server(Server {
+            client,
+            kind: Arc::new(kind),
+            list_watch: ListWatch::for_kind,
+            lazy_list_watch: Some(ListWatch::lazy),
+        })
     }
 
     /// Returns a builder of an informer for any source that can be listed and watched.
@@ -140,14 +172,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             save: None,
             #[cfg(feature = "saved")]
             save_target: None,
-            discarded: None,
         }
     }
 
-    fn for_server(server: Server<K>) -> Self
-    where
-        K: DeserializeOwned,
-    {
+    fn for_server(server: Server<K>) -> Self {
         Self {
             #[cfg(feature = "saved")]
             save_target: Some(SaveTarget::new::<K>(&server.client, &server.kind)),
@@ -319,10 +347,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     /// # Errors
     /// [`StartError`] if the configuration is invalid.
     pub fn build(mut self) -> Result<Informer<K>, StartError> {
-        if let Some(option) = self.discarded {
-            return Err(StartError::BeforeLazy { option });
-        }
-        let mut sources = self.sources()?;
+        let mut sources = match self.origin {
+            Origin::Invalid(error) => return Err(error),
+            Origin::Server(_) | Origin::Source(_) => self.sources()?,
+        };
         if let Some(Shard { index, of }) = self.shard {
             let shard = ShardSelector::part(ShardField::Uid, index, of);
             let shard = shard.map_err(|_| StartError::InvalidShard { index, of })?;
@@ -382,6 +410,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
                 self.check_custom_source()?;
                 return Ok(vec![SourceSpec::new(None, Arc::clone(source))]);
             }
+            Origin::Invalid(_) => return Ok(Vec::new()),
         };
         let labels: LabelSelector =
             parse(self.labels.as_deref(), |text, cause| StartError::InvalidLabels { text, cause })?;
@@ -452,20 +481,27 @@ where
     /// # Ok(()) }
     /// ```
     pub fn lazy(self) -> InformerBuilder<Lazy<K>> {
-        let discarded = match &self.origin {
-            Origin::Source(_) => Some("from_source"),
-            Origin::Server(_) if self.store.has_indexes() => Some("index"),
-            Origin::Server(_) if self.ingest.has_transform() => Some("transform"),
-            Origin::Server(_) => None,
-        };
-        let builder = match self.origin {
-            Origin::Server(Server { client, kind, .. }) => {
-                InformerBuilder::for_server(Server { client, kind, list_watch: ListWatch::lazy })
+        let origin = match self.origin {
+            Origin::Server(_) if self.store.has_indexes() => {
+                Origin::Invalid(StartError::BeforeLazy { option: "index" })
             }
-            Origin::Source(_) => InformerBuilder::new(Origin::Source(Arc::new(NoSource))),
+            Origin::Server(_) if self.ingest.has_transform() => {
+                Origin::Invalid(StartError::BeforeLazy { option: "transform" })
+            }
+            Origin::Server(Server { client, kind, lazy_list_watch: Some(list_watch), .. }) => {
+                Origin::Server(Server { client, kind, list_watch, lazy_list_watch: None })
+            }
+            Origin::Server(Server { lazy_list_watch: None, .. }) | Origin::Source(_) => {
+                Origin::Invalid(StartError::NotForSource { option: "lazy" })
+            }
+            Origin::Invalid(error) => Origin::Invalid(error),
+        };
+        #[cfg(feature = "saved")]
+        let save_target = match &origin {
+            Origin::Server(server) => Some(SaveTarget::new::<Lazy<K>>(&server.client, &server.kind)),
+            Origin::Source(_) | Origin::Invalid(_) => None,
         };
         InformerBuilder {
-            discarded,
             namespaces: self.namespaces,
             labels: self.labels,
             fields: self.fields,
@@ -479,7 +515,9 @@ where
             on_error: self.on_error,
             #[cfg(feature = "saved")]
             save: self.save,
-            ..builder
+            #[cfg(feature = "saved")]
+            save_target,
+            ..InformerBuilder::new(origin)
         }
     }
 }

@@ -72,7 +72,12 @@ impl OutdatedKeys {
 
 impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
     /// Changes the cache, and publishes the events. `is_list` is set if the cache is then as complete as after a full list.
-    fn publish(&mut self, received: Instant, is_list: bool, change: impl FnOnce(&mut Edit<'_, K>, &mut dyn EventSink<K>)) -> bool {
+    fn publish(
+        &mut self,
+        received: Instant,
+        is_list: bool,
+        change: impl FnOnce(&mut Edit<'_, K>, &mut dyn EventSink<K>),
+    ) -> bool {
         let published = self.broadcaster.publish(received, |writer, events| {
             // Within the change, so that the version of several sources never goes back.
             let version = self.sync.version_reached(self.source, self.version.clone());

@@ -2,13 +2,15 @@
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys},
-    status::{InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, SubscriberStatus, Times, sum},
+    status::{
+        InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, SubscriberStatus, Times, sum,
+    },
     sync::SyncState,
 };
 #[cfg(feature = "saved")]
 use super::{restore::RestoredCache, save::ClusterCheck, sync_error::SyncError};
 #[cfg(feature = "saved")]
-use crate::parallel::aside;
+use crate::parallel::run_blocking;
 use crate::{
     cache::Store,
     ingest::Ingest,
@@ -261,7 +263,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
         let snapshot = self.broadcaster.snapshot();
         let handled = self.broadcaster.handled_position();
         // If the runtime ends first, the rest is saved when the last handle is dropped.
-        aside(move || saver.close(snapshot, handled)).await;
+        run_blocking(move || saver.close(snapshot, handled)).await;
     }
 
     fn restored(&self) -> Option<RestoredState> {

@@ -20,13 +20,14 @@ mod tests;
 
 pub use builder::InformerBuilder;
 pub use handle::Informer;
-pub use registry::Informers;
+pub use registry::{Informers, InformersSnapshot};
 #[cfg(feature = "saved")]
 #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
 pub use save::{Save, cluster_uid};
 pub use start_error::StartError;
 pub use status::{
-    InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, StatusWatch, SubscriberStatus, Times,
+    InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, StatusWatch, SubscriberStatus,
+    Times,
 };
 pub use sync_error::SyncError;
 pub use wait_for_sync::{NotSyncedError, NotSyncedReason, Synced, wait_for_sync};

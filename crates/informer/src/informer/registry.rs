@@ -6,10 +6,14 @@ use super::{
     start_error::StartError,
     wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
 };
-use crate::{boxed::BoxFuture, cache::Snapshot};
+use crate::{
+    boxed::BoxFuture,
+    cache::{Snapshot, Store},
+};
 use futures_util::{FutureExt, future::join_all};
 use kube_client::Client;
 use kube_core::Resource;
+use kube_informer_wire::ResourceVersion;
 use serde::de::DeserializeOwned;
 use std::{
     any::{Any, TypeId},
@@ -75,6 +79,54 @@ trait Shared: Synced + Any {
     fn is_stopped(&self) -> bool;
     fn stop(&self);
     fn stopped(&self) -> BoxFuture<'static, ()>;
+    fn shared_snapshot(&self) -> KindSnapshot;
+}
+
+/// The caches of several informers, each at one moment; see [`Informers::snapshot`].
+#[derive(Debug)]
+pub struct InformersSnapshot {
+    kinds: Vec<KindSnapshot>,
+}
+
+/// The snapshot of one informer.
+#[derive(Debug)]
+struct KindSnapshot {
+    name: String,
+    version: Option<ResourceVersion>,
+    /// The store, to find the snapshot by its informer.
+    store: Box<dyn Any + Send + Sync>,
+    snapshot: Arc<dyn Any + Send + Sync>,
+}
+
+impl InformersSnapshot {
+    /// Returns the snapshot of an informer; `None` if it was not in the registry.
+    #[must_use]
+    pub fn get<K: Send + Sync + 'static>(&self, informer: &Informer<K>) -> Option<Arc<Snapshot<K>>> {
+        let is_it = |kind: &&KindSnapshot| {
+            kind.store.downcast_ref::<Store<K>>().is_some_and(|store| store.is_same(informer.store()))
+        };
+        let found = self.kinds.iter().find(is_it)?;
+        Arc::clone(&found.snapshot).downcast().ok()
+    }
+
+    /// Returns the names of the informers with the versions of their snapshots.
+    pub fn versions(&self) -> impl Iterator<Item = (&str, Option<&ResourceVersion>)> {
+        self.kinds.iter().map(|kind| (kind.name.as_str(), kind.version.as_ref()))
+    }
+
+    /// Returns the oldest and the newest version. Changes between these two may be in one snapshot and missing in another. `None` if an
+    /// informer has no version yet, or if the versions of the server cannot be compared.
+    #[must_use]
+    pub fn version_range(&self) -> Option<(&ResourceVersion, &ResourceVersion)> {
+        let mut versions = self.kinds.iter().map(|kind| kind.version.as_ref());
+        let first = versions.next()??;
+        versions.try_fold((first, first), |(oldest, newest), version| {
+            let version = version?;
+            let oldest = if version.partial_cmp(oldest)?.is_lt() { version } else { oldest };
+            let newest = if version.partial_cmp(newest)?.is_gt() { version } else { newest };
+            Some((oldest, newest))
+        })
+    }
 }
 
 impl<K: Resource + Send + Sync + 'static> Shared for Informer<K> {
@@ -96,6 +148,16 @@ impl<K: Resource + Send + Sync + 'static> Shared for Informer<K> {
 
     fn stopped(&self) -> BoxFuture<'static, ()> {
         Self::stopped(self).boxed()
+    }
+
+    fn shared_snapshot(&self) -> KindSnapshot {
+        let snapshot = self.snapshot();
+        KindSnapshot {
+            name: self.name().to_owned(),
+            version: snapshot.version().cloned(),
+            store: Box::new(self.store().clone()),
+            snapshot,
+        }
     }
 }
 
@@ -207,6 +269,17 @@ impl Informers {
     pub async fn stopped(&self) {
         let all: Vec<_> = self.state().informers.values().map(|informer| informer.stopped()).collect();
         join_all(all).await;
+    }
+
+    /// Takes a snapshot of the cache of every informer.
+    ///
+    /// Each is the state of its own version: [`InformersSnapshot::version_range`] tells how far they may disagree. An API server assigns
+    /// versions across all resources, so that a caller can [wait](crate::cache::Store::wait_for) for the newest one and try again.
+    #[must_use]
+    pub fn snapshot(&self) -> InformersSnapshot {
+        let mut kinds: Vec<_> = self.state().informers.values().map(|one| one.shared_snapshot()).collect();
+        kinds.sort_by(|one, other| one.name.cmp(&other.name));
+        InformersSnapshot { kinds }
     }
 
     /// The number of informers.

@@ -2,7 +2,7 @@
 
 use super::{
     inner::SourceSpec,
-    save::{Opened, SaveConfig, SavedState, Savers, open},
+    save::{Opened, RestoredObjects, SaveConfig, Savers, open},
     start_error::StartError,
     status::RestoredState,
     sync::SyncState,
@@ -11,7 +11,7 @@ use crate::{
     cache::Writer,
     ingest::{Ingest, KnownObjects},
     object::{IndexValues, Object, encoded::EncodedObject},
-    parallel::each,
+    parallel,
 };
 use kube_core::Resource;
 use kube_informer_wire::Key;
@@ -43,14 +43,17 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
         let restorer = ingest.restorer(decoder).expect("bytes are kept for saving");
         let Opened { saver, failure, state } = open(save, source.namespace.as_deref(), restorer)?;
         cache.savers.add(saver, failure);
-        let Some(SavedState { objects, version, has_gaps, age }) = state else { continue };
+        let Some(RestoredObjects { objects, version, has_gaps, age }) = state else { continue };
         let restored = cache.restored.get_or_insert(RestoredState { objects: 0, age, is_confirmed: false });
         restored.objects += objects.len();
         restored.age = restored.age.max(age);
         let values = index_values(&objects, &*known).into_iter().chain(repeat_with(|| None));
-        edit.fill_with(objects.into_iter().zip(values).map(|((key, encoded), values)| {
-            (key, Object::encoded(encoded, None, values.map(Box::new)))
-        }));
+        edit.fill_with(
+            objects
+                .into_iter()
+                .zip(values)
+                .map(|((key, encoded), values)| (key, Object::encoded(encoded, None, values.map(Box::new)))),
+        );
         if let Some(version) = sync.version_reached(number, Some(version.clone())) {
             edit.set_version(version);
         }
@@ -70,7 +73,7 @@ fn index_values<K: Resource + Send + Sync>(
     if !has_functions && !caches_labels {
         return Vec::new();
     }
-    each(objects, |(key, encoded): &(Key, EncodedObject<K>)| {
+    parallel::map(objects, |(key, encoded): &(Key, EncodedObject<K>)| {
         if encoded.keeps_decoded() {
             None
         } else if has_functions {

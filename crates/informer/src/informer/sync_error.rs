@@ -30,7 +30,9 @@ pub enum SyncError {
         first: String,
     },
     /// The restored state is of another cluster. The informer has stopped.
-    #[error("{resource} was saved for cluster {saved}, but this is cluster {found}; use another folder, or `Save::start_over`")]
+    #[error(
+        "{resource} was saved for cluster {saved}, but this is cluster {found}; use another folder, or `Save::start_over`"
+    )]
     #[non_exhaustive]
     OtherCluster {
         /// The kind.

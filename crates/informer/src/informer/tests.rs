@@ -10,9 +10,9 @@ async fn what_a_transform_rejects_is_counted() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
     let server = DevServer::start();
-    let namespaces = Informer::<Namespace>::new(server.client()).transform(|_| Err("no".into()));
+    let namespaces = Informer::<Namespace>::builder(server.client()).transform(|_| Err("no".into()));
     let namespaces = namespaces.on_error(|_| {}).start().unwrap();
-    let SyncError::Unreadable { keys, .. } = namespaces.synced().await.unwrap_err() else { panic!() };
+    let SyncError::Skipped { keys, .. } = namespaces.synced().await.unwrap_err() else { panic!() };
     assert!(!keys.is_empty());
     assert_eq!(figures.of(ERRORS, "rejected"), keys.len() as f64, "{:?}", figures.all);
 }

@@ -5,9 +5,11 @@ mod rejected;
 mod parallel;
 
 pub(crate) use known_objects::KnownObjects;
-pub(crate) use parallel::{IngestedObject, ParallelIngest, ingest_events};
+pub(crate) use parallel::{IngestedItem, IngestedObject, ParallelIngest, event_len, ingest_events};
 pub use rejected::RejectedError;
 
+#[cfg(feature = "saved")]
+use crate::object::encoded::Restorer;
 use crate::{
     boxed::BoxError,
     object::{
@@ -15,10 +17,8 @@ use crate::{
         encoded::{EncodeInput, EncodedObject, Encoder},
     },
 };
-#[cfg(feature = "saved")]
-use crate::object::encoded::Restorer;
 use kube_core::Resource;
-use kube_informer_wire::{Format, Identity, Key, Raw};
+use kube_informer_wire::{Format, Identity, Key, ManagedFields, Raw};
 use serde::Serialize;
 use std::{
     fmt,
@@ -35,6 +35,8 @@ pub struct Ingest<K> {
     transform: Option<Transform<K>>,
     /// `None` if objects are stored decoded, without their bytes.
     encoder: Option<Encoder<K>>,
+    storage: Storage,
+    managed_fields: ManagedFields,
 }
 
 /// A function that changes objects, and how the result is encoded.
@@ -80,7 +82,13 @@ impl<K> Ingest<K> {
     /// Creates a stage that decodes objects and stores them decoded.
     #[must_use]
     pub fn new() -> Self {
-        Self { known: None, transform: None, encoder: None }
+        Self {
+            known: None,
+            transform: None,
+            encoder: None,
+            storage: Storage::Decoded,
+            managed_fields: ManagedFields::Keep,
+        }
     }
 
     /// Adds a function that changes every object before it is stored. Several run one after the other.
@@ -104,12 +112,20 @@ impl<K> Ingest<K> {
     /// Sets how objects are stored. The default is [`Storage::Decoded`].
     #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {
+        self.storage = storage;
         self.encoder = match storage {
             Storage::Decoded => None,
             Storage::Encoded => Some(Encoder::uncompressed()),
             #[cfg(feature = "compressed")]
             Storage::Compressed => Some(Encoder::compressed()),
         };
+        self
+    }
+
+    /// Sets whether managed fields are kept in objects that did not arrive as bytes. Those of bytes are dropped by the decoder.
+    #[must_use]
+    pub(crate) fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
+        self.managed_fields = managed_fields;
         self
     }
 
@@ -123,14 +139,10 @@ impl<K> Ingest<K> {
     /// Keeps the bytes of objects, to save them.
     #[cfg(feature = "saved")]
     pub(crate) fn keep_bytes(&mut self) {
-        self.encoder = Some(match self.encoder {
-            Some(_) => Encoder::for_saving_encoded(),
-            None => Encoder::for_saving_decoded(),
-        });
+        self.encoder = Some(Encoder::for_saving(self.storage));
     }
 
     /// Whether a transform was added.
-    #[cfg(feature = "saved")]
     pub(crate) fn has_transform(&self) -> bool {
         self.transform.is_some()
     }
@@ -161,10 +173,7 @@ impl<K: Resource> Ingest<K> {
     /// Ingests objects that follow each other in a list; returns one result for each, in order. An object that the cache has in
     /// the same version is not decoded.
     #[must_use]
-    pub fn listed(
-        &self,
-        objects: Vec<RawObject<K>>,
-    ) -> Vec<Result<(Key, ListedObject<K>), RejectedError>> {
+    pub fn listed(&self, objects: Vec<RawObject<K>>) -> Vec<Result<(Key, ListedObject<K>), RejectedError>> {
         enum Found<K> {
             Known(ListedObject<K>),
             New(Accepted<K>),
@@ -186,7 +195,7 @@ impl<K: Resource> Ingest<K> {
             Found::New(Accepted::Decoded(_)) | Found::Known(_) => None,
         });
         let mut encoded = self.encode(&inputs.collect::<Vec<_>>()).into_iter();
-        let mut finish = |(key, found)| {
+        let mut finish = |(key, found): (Key, Found<K>)| {
             let listed = match found {
                 Found::Known(known) => known,
                 Found::New(Accepted::Decoded(object)) => object.into(),
@@ -238,11 +247,7 @@ impl<K: Resource> Ingest<K> {
     }
 
     /// Validates the bytes of an object. `None` if they are too long to be encoded.
-    fn validate(
-        &self,
-        raw: &Raw,
-        decoder: &Decoder<K>,
-    ) -> Result<Option<(Key, Accepted<K>)>, RejectedError> {
+    fn validate(&self, raw: &Raw, decoder: &Decoder<K>) -> Result<Option<(Key, Accepted<K>)>, RejectedError> {
         let labels_of = self.known.as_ref().filter(|known| known.caches_labels());
         let mut extra = Extra::None;
         decoder
@@ -262,6 +267,12 @@ impl<K: Resource> Ingest<K> {
     fn decode(&self, object: RawObject<K>, arrival: Arrival) -> Result<(Key, Accepted<K>), RejectedError> {
         let (mut object, bytes) =
             object.into_parts().map_err(|cause| RejectedError::Undecodable { cause })?;
+        if self.managed_fields == ManagedFields::Drop
+            && bytes.is_none()
+            && let Some(object) = Arc::get_mut(&mut object)
+        {
+            object.meta_mut().managed_fields = None;
+        }
         let mut bytes = bytes.filter(|_| self.encoder.is_some());
         if let Some(transform) = &self.transform {
             let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;
@@ -274,7 +285,8 @@ impl<K: Resource> Ingest<K> {
             }
         }
         let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;
-        let input = bytes.and_then(|(raw, decoder)| EncodeInput::new(&raw, &decoder, &Identity::of(&*object)));
+        let input =
+            bytes.and_then(|(raw, decoder)| EncodeInput::new(&raw, &decoder, &Identity::of(&*object)));
         Ok(match input {
             None => (key, Accepted::Decoded(object)),
             Some(input) => {
@@ -328,7 +340,13 @@ impl<K> Clone for Transform<K> {
 
 impl<K> Clone for Ingest<K> {
     fn clone(&self) -> Self {
-        Self { known: self.known.clone(), transform: self.transform.clone(), encoder: self.encoder.clone() }
+        Self {
+            known: self.known.clone(),
+            transform: self.transform.clone(),
+            encoder: self.encoder.clone(),
+            storage: self.storage,
+            managed_fields: self.managed_fields,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Ingest, RejectedError};
 use crate::{
     object::{ListedObject, Object, RawObject},
-    parallel::Cores,
+    parallel::ThreadBudget,
     source::Error,
 };
 use kube_core::Resource;
@@ -21,7 +21,7 @@ pub(crate) struct ParallelIngest<K> {
     bytes: usize,
     /// Oldest first.
     work: VecDeque<Work<K>>,
-    cores: &'static Cores,
+    threads: &'static ThreadBudget,
 }
 
 /// An object that waits in a batch.
@@ -52,7 +52,7 @@ const LIST_BATCH_BYTES: usize = 512 << 10;
 
 impl<K: Resource + Send + Sync + 'static> ParallelIngest<K> {
     pub(crate) fn new(ingest: Ingest<K>) -> Self {
-        Self { ingest, batch: Vec::new(), bytes: 0, work: VecDeque::new(), cores: Cores::of_machine() }
+        Self { ingest, batch: Vec::new(), bytes: 0, work: VecDeque::new(), threads: ThreadBudget::process() }
     }
 
     /// Adds an object of the list.
@@ -78,9 +78,7 @@ impl<K: Resource + Send + Sync + 'static> ParallelIngest<K> {
         match self.work.front()? {
             Work::Lost => None,
             Work::Running(task) if !task.is_finished() => None,
-            Work::Done(_) | Work::Running(_) => {
-                futures_util::FutureExt::now_or_never(self.next()).flatten()
-            }
+            Work::Done(_) | Work::Running(_) => futures_util::FutureExt::now_or_never(self.next()).flatten(),
         }
     }
 
@@ -116,10 +114,10 @@ impl<K: Resource + Send + Sync + 'static> ParallelIngest<K> {
 
     fn dispatch(&mut self) {
         let batch = self.take_batch();
-        self.work.push_back(match self.cores.helper() {
-            Some(helper) => {
+        self.work.push_back(match self.threads.try_acquire() {
+            Some(permit) => {
                 let ingest = self.ingest.clone();
-                Work::Running(helper.run(move || ingest_list(&ingest, batch)))
+                Work::Running(permit.run(move || ingest_list(&ingest, batch)))
             }
             None => Work::Done(ingest_list(&self.ingest, batch)),
         });
@@ -160,11 +158,11 @@ pub(crate) async fn ingest_events<K: Resource + Send + Sync + 'static>(
 ) -> Vec<Result<WatchEvent<IngestedObject<K>>, Error>> {
     let is_large =
         events.len() >= PARALLEL_EVENTS && events.iter().map(event_len).sum::<usize>() >= PARALLEL_BYTES;
-    let helper = if is_large { Cores::of_machine().helper() } else { None };
-    let second_half = helper.map(|helper| {
+    let permit = if is_large { ThreadBudget::process().try_acquire() } else { None };
+    let second_half = permit.map(|permit| {
         let half = events.split_off(events.len() / 2);
         let ingest = ingest.clone();
-        helper.run(move || ingest_each(&ingest, half))
+        permit.run(move || ingest_each(&ingest, half))
     });
     let mut ingested = ingest_each(ingest, events);
     if let Some(half) = second_half {
@@ -245,10 +243,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_list_is_ingested_by_several_threads_and_stays_in_order() {
-        static TWO: Cores = Cores::new(2);
+        static TWO: ThreadBudget = ThreadBudget::new(2);
         let threads = Threads::default();
         let mut list = ParallelIngest::new(recording(&threads));
-        list.cores = &TWO;
+        list.threads = &TWO;
         let mut all = Vec::new();
         for number in 0..10 * LIST_BATCH + 7 {
             list.push(map(&number.to_string()));

@@ -1,9 +1,6 @@
 //! Objects that are not ingested, and why.
 
-use crate::{
-    boxed::BoxError,
-    object::ItemError,
-};
+use crate::{boxed::BoxError, object::ItemError};
 use kube_informer_wire::{Key, KeyError};
 
 /// Why an object was skipped. What the cache has of it stays as it is.

@@ -1,8 +1,7 @@
 //! Objects of another kind than the one asked for.
 
-use kube_core::{DynamicObject, Resource, TypeMeta};
-use kube_informer_wire::{Key, Lazy, ObjectError, Raw, ResourceVersion};
-use std::any::Any;
+use kube_core::{Resource, TypeMeta};
+use kube_informer_wire::{Key, ObjectError, Raw, ResourceVersion};
 
 /// An object of another kind than the one asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,17 +77,15 @@ impl ExpectedKind {
         format!("{} {}", self.api_version, self.kind)
     }
 
-    /// Returns an error if an untyped object is of another kind. Typed objects are of their kind if they could be decoded.
-    pub(crate) fn check<K: Resource + 'static>(&self, object: K) -> Result<K, KindError> {
-        let any: &dyn Any = &object;
-        let types = match (any.downcast_ref::<DynamicObject>(), any.downcast_ref::<Lazy<DynamicObject>>()) {
-            (Some(dynamic), _) => dynamic.types.clone(),
-            (None, Some(lazy)) => lazy.read::<TypeMeta>("").ok().flatten(),
-            (None, None) => None,
-        };
+    /// Returns an error if the bytes of an object name another kind. Items of a list may name none.
+    pub(crate) fn check(&self, raw: &Raw) -> Result<(), KindError> {
+        let types = raw.read::<TypeMeta>("").ok().flatten();
         match types.filter(|types| self.is_other(types)) {
-            Some(types) => Err(self.error(&types, Key::of(&object).ok())),
-            None => Ok(object),
+            Some(types) => {
+                let key = raw.identity().and_then(|identity| identity.key().ok());
+                Err(self.error(&types, key))
+            }
+            None => Ok(()),
         }
     }
 

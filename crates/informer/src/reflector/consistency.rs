@@ -2,7 +2,7 @@
 
 use super::telemetry::{Activity, Cause, Differences, Retry, Telemetry};
 use crate::{
-    object::listing::Listing,
+    object::Listing,
     source::{ItemError, Listed, ListerWatcher, Pager},
 };
 use kube_core::Resource;
@@ -59,7 +59,7 @@ impl Fingerprint {
     pub(super) fn of<K: Resource>(listing: &Listing<K>) -> Option<Self> {
         let version = listing.version.clone().filter(|version| !version.is_any())?;
         let objects = listing.objects.iter().map(|(key, object)| (key.clone(), object.with(identity)));
-        let undecodable = listing.unreadable.iter().cloned().collect();
+        let undecodable = listing.skipped.iter().cloned().collect();
         Some(Self { version, objects: objects.collect(), undecodable })
     }
 
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn undecodable_objects_are_not_compared() {
         let mut listing = Listing::<Pod>::empty(Some(rv(5)));
-        listing.unreadable.push("a".parse().unwrap());
+        listing.skipped.push("a".parse().unwrap());
         let streamed = Fingerprint::of(&listing).unwrap();
         assert_eq!(streamed.compare(&[pod("a")], std::iter::empty()), None);
         let streamed = fingerprint(&[pod("a")], 5).unwrap();

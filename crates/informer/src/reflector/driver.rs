@@ -19,7 +19,9 @@ use crate::{
     source::{Error, ListerWatcher},
 };
 use kube_core::Resource;
-use kube_informer_wire::{DecodeError, EventType, Key, ListOptions, ResourceVersion, WatchEvent, WatchOptions};
+use kube_informer_wire::{
+    DecodeError, EventType, Key, ListOptions, ResourceVersion, WatchEvent, WatchOptions,
+};
 use std::{fmt, panic::Location, sync::Arc};
 use tokio::{
     sync::watch,
@@ -174,7 +176,8 @@ where
                 self.cursor.interrupted();
                 return ListAndWatchEnd::Canceled;
             }
-            if matches!(self.cursor.waiting(), Some(Wait { then: AfterWait::Relist | AfterWait::Probe, .. })) {
+            if matches!(self.cursor.waiting(), Some(Wait { then: AfterWait::Relist | AfterWait::Probe, .. }))
+            {
                 self.watch = None;
                 return ListAndWatchEnd::Failed;
             }
@@ -226,7 +229,12 @@ where
                 let restored = self.cursor.version().map(tracing::field::display);
                 if self.cursor.is_version_unavailable() {
                     let reflector = &self.telemetry.name;
-                    tracing::warn!(reflector, restored, server, "server is older than the restored state; relisting");
+                    tracing::warn!(
+                        reflector,
+                        restored,
+                        server,
+                        "server is older than the restored state; relisting"
+                    );
                 } else {
                     tracing::debug!(reflector = self.telemetry.name, restored, server, "resuming");
                 }
@@ -290,7 +298,7 @@ where
         let error = match timeout_at(deadline, self.source.watch(options).instrument(span.clone())).await {
             Ok(Ok(watch)) => {
                 self.cursor.watch_opened(Instant::now());
-                self.watch = Some(WatchSession::new(watch, span, self.telemetry.metrics.watch_duration()));
+                self.watch = Some(WatchSession::new(watch, span, self.telemetry.watch_duration()));
                 return;
             }
             Ok(Err(error)) => error,
@@ -339,7 +347,7 @@ where
     /// Adds an event of a streamed list.
     async fn collect(&mut self, event: RawEvent<K>) {
         if let Ok(event) = &event {
-            self.telemetry.metrics.event(event);
+            self.telemetry.event_received(event);
         }
         match event {
             Ok(WatchEvent::Error(status)) => {
@@ -406,7 +414,7 @@ where
         let mut stop = None;
         for event in events {
             if let Ok(event) = &event {
-                self.telemetry.metrics.event(event);
+                self.telemetry.event_received(event);
             }
             if let Err(reason) = self.add_event(event, &mut batch.deltas, &mut preview) {
                 stop = Some(reason);
@@ -552,7 +560,7 @@ where
 
     fn count_bytes(&mut self) {
         if let Some(bytes) = self.source.bytes_read() {
-            self.telemetry.metrics.bytes_read(bytes);
+            self.telemetry.bytes_read(bytes);
         }
     }
 
@@ -560,7 +568,7 @@ where
         self.watch = None;
         self.cursor.watch_closed(Instant::now());
         match (mode, self.cursor.waiting()) {
-            (WatchMode::InitialList, _) => self.fail(Activity::Stream, Cause::StreamInterrupted),
+            (WatchMode::InitialList, _) => self.fail(Activity::Stream, Cause::BrokenStream),
             (WatchMode::Changes, Some(_)) => self.fail(Activity::Watch, Cause::VeryShortWatch),
             (WatchMode::Changes, None) => {}
         }
@@ -570,7 +578,7 @@ where
         self.watch = None;
         self.cursor.watch_timed_out(Instant::now());
         if mode == WatchMode::InitialList {
-            self.fail(Activity::Stream, Cause::StreamInterrupted);
+            self.fail(Activity::Stream, Cause::BrokenStream);
         }
     }
 
@@ -587,7 +595,9 @@ where
 
     fn report_rejected(&self, activity: Activity, error: &RejectedError) {
         let (activity, cause) = match error {
-            RejectedError::Undecodable { cause: ItemError::Object(error) } => (activity, Cause::Object(error)),
+            RejectedError::Undecodable { cause: ItemError::Object(error) } => {
+                (activity, Cause::Object(error))
+            }
             RejectedError::Undecodable { cause: ItemError::Kind(error) } => (activity, Cause::Kind(error)),
             RejectedError::Transform { .. } | RejectedError::NoKey { .. } => {
                 (Activity::Deliver, Cause::Rejected(error))

@@ -27,17 +27,13 @@ mod backoff;
 mod config;
 mod cursor;
 mod sink;
-mod intake;
-mod collection;
+mod list_session;
 mod resync;
 pub mod metrics;
 mod telemetry;
 mod consistency;
-mod live;
-mod arrival;
+mod watch_session;
 mod driver;
-mod event;
-mod resume;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +41,7 @@ mod tests;
 pub use backoff::Backoff;
 pub use config::{Config, Consistency, Strategy};
 pub use driver::{ListAndWatchEnd, Reflector};
-pub use sink::{Collected, Collector, LeftOut, Presence, Sink};
+pub use sink::Sink;
 pub use telemetry::{
     Activity, Cause, Counts, Differences, Progress, ReflectorPhase, ReflectorStatus, Report, Retry,
 };

@@ -4,7 +4,7 @@ use super::{
     cursor::{AfterWait, ListMethod, Step, Wait, WatchMode},
     metrics::Metrics,
 };
-use crate::source::{BoxError, Encoded, Error, KindError};
+use crate::source::{BoxError, ContentType, Error, KindError};
 use kube_informer_wire::{Key, ListOptions, ObjectError, ResourceVersion, WatchEvent, WatchOptions};
 use metrics::Histogram;
 use std::{fmt, sync::Arc, time::Duration};
@@ -203,7 +203,7 @@ pub struct ReflectorStatus {
     /// The progress of the last full list. Progress alone does not notify receivers of the status.
     pub progress: Progress,
     /// The encoding of the last response, if the source reports it.
-    pub encoded: Option<Encoded>,
+    pub content_type: Option<ContentType>,
 }
 
 /// What a reflector is doing.
@@ -272,7 +272,7 @@ pub(super) struct Snapshot<'r> {
     /// The number of changes delivered.
     pub(super) events: u64,
     pub(super) list: &'r ListStats,
-    pub(super) encoded: Option<Encoded>,
+    pub(super) content_type: Option<ContentType>,
 }
 
 impl Telemetry {
@@ -302,13 +302,13 @@ impl Telemetry {
 
     /// Updates the status and metrics before a step.
     pub(super) fn step_started(&mut self, step: &Step, snapshot: &Snapshot<'_>) {
-        let Snapshot { version, events, list, encoded } = *snapshot;
+        let Snapshot { version, events, list, content_type } = *snapshot;
         self.resolve_metrics();
         self.status.send_if_modified(|status| {
             let phase = status.phase;
             let counts = status.counts;
             status.counts.events = events;
-            status.encoded = encoded;
+            status.content_type = content_type;
             match step {
                 Step::List(options) => {
                     status.phase = ReflectorPhase::Listing;

@@ -1,6 +1,10 @@
 //! An open watch.
 
-use crate::{ingest::event_len, object::RawObject, source::{Error, Watch}};
+use crate::{
+    ingest::event_len,
+    object::RawObject,
+    source::{Error, Watch},
+};
 use futures_util::FutureExt;
 use kube_informer_wire::WatchEvent;
 use metrics::Histogram;

@@ -1,149 +1,143 @@
-//! Which encoding a server is asked for, and which one it answered in.
+//! The encoding that is requested from a server, and the one of its responses.
 
+use super::list_watch::Typing;
 use http::HeaderMap;
-use kube_core::{DynamicObject, Resource};
-use kube_informer_wire::{Frames, Items, Lazy, Schema};
-use std::{
-    any::TypeId,
-    sync::atomic::{AtomicBool, AtomicU8, Ordering},
-};
+use kube_core::Resource;
+use kube_informer_wire::{Frames, Items, Schema};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// How objects are to travel.
+/// The encoding of objects that is requested from the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
-    /// In protobuf where both sides have it, and in JSON otherwise.
+    /// Protobuf for built-in kinds and for metadata, JSON for everything else. A server that responds in JSON nevertheless is
+    /// supported.
     ///
-    /// Protobuf is asked for if the kind is one of Kubernetes' own, or if only metadata is wanted, and a server that
-    /// answers in JSON all the same is fine. A `DynamicObject` is asked for in JSON: it holds whatever a server sends, and
-    /// in protobuf a field that is newer than this crate has no name.
+    /// A `DynamicObject` is requested in JSON: in protobuf, a field that is newer than this crate has no name and would be lost.
     #[default]
     Auto,
-    /// As [`Auto`](Self::Auto), and untyped objects of Kubernetes' own kinds in protobuf too: for those who know that the server is
-    /// not newer than [`KUBERNETES_MINOR`](kube_informer_wire::KUBERNETES_MINOR).
+    /// As [`Auto`](Self::Auto), and protobuf for untyped objects of built-in kinds too. Use it if the server is not newer than
+    /// [`KUBERNETES_MINOR`](kube_informer_wire::KUBERNETES_MINOR).
     PreferProtobuf,
-    /// In JSON.
+    /// JSON.
     Json,
-    /// In protobuf or not at all: custom resources, of which servers have no protobuf, are refused.
+    /// Protobuf only. The server refuses requests for custom resources, which have no protobuf.
     Protobuf,
 }
 
-/// What the requests for one resource offer.
+/// The content types that the requests for one resource accept.
 #[derive(Debug)]
 pub(super) struct Negotiation {
     encoding: Encoding,
-    /// Whether there is protobuf of such objects at all.
-    is_possible: bool,
-    /// Whether something may be lost in it that JSON has.
+    has_protobuf: bool,
+    /// Whether protobuf may lose fields of the objects.
     is_lossy: bool,
-    form: Form,
+    parts: Parts,
     /// Whether the server has refused protobuf.
     is_refused: AtomicBool,
 }
 
-/// What of the objects is wanted.
+/// The parts of the objects that are requested.
 #[derive(Clone, Copy, Debug)]
-enum Form {
-    Whole,
+enum Parts {
+    All,
     Metadata,
 }
 
-/// What an answer is made of.
+/// What a response contains.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Answer {
+pub(super) enum ResponseKind {
     List,
     Object,
 }
 
-/// What an answer is encoded in.
+/// The encoding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoded {
+pub enum ContentType {
     /// JSON.
     Json,
     /// Protobuf.
     Protobuf,
 }
 
-/// What the last answer was encoded in, for those who look on.
+/// The encoding of the last response.
 #[derive(Debug, Default)]
-pub(super) struct LastEncoded(AtomicU8);
+pub(super) struct LastContentType(AtomicU8);
 
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 impl Negotiation {
-    pub(super) fn of<K: Resource + 'static>(kind: &K::DynamicType) -> Self {
+    pub(super) fn new<K: Resource>(kind: &K::DynamicType, typing: Typing) -> Self {
         let has_schema = Schema::of(&K::api_version(kind), &K::kind(kind)).is_some();
-        let untyped = [TypeId::of::<DynamicObject>(), TypeId::of::<Lazy<DynamicObject>>()];
-        let is_dynamic = untyped.contains(&TypeId::of::<K>());
         Self {
             encoding: Encoding::Auto,
-            is_possible: K::metadata_api() || has_schema,
-            is_lossy: is_dynamic,
-            form: if K::metadata_api() { Form::Metadata } else { Form::Whole },
+            has_protobuf: K::metadata_api() || has_schema,
+            is_lossy: typing == Typing::Untyped,
+            parts: if K::metadata_api() { Parts::Metadata } else { Parts::All },
             is_refused: AtomicBool::new(false),
         }
     }
 
-    pub(super) fn choose(&mut self, encoding: Encoding) {
+    pub(super) fn set_encoding(&mut self, encoding: Encoding) {
         self.encoding = encoding;
     }
 
-    /// What the request says it takes.
-    pub(super) fn accept(&self, answer: Answer) -> String {
-        let form = match (self.form, answer) {
-            (Form::Whole, Answer::List | Answer::Object) => "",
-            (Form::Metadata, Answer::List) => ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            (Form::Metadata, Answer::Object) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    /// The `Accept` header of a request.
+    pub(super) fn accept(&self, response: ResponseKind) -> String {
+        let parts = match (self.parts, response) {
+            (Parts::All, ResponseKind::List | ResponseKind::Object) => "",
+            (Parts::Metadata, ResponseKind::List) => ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            (Parts::Metadata, ResponseKind::Object) => ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
         };
         match self.encoding {
-            Encoding::Protobuf => format!("{PROTOBUF}{form}"),
-            _ if self.is_offered() && !self.is_refused.load(Ordering::Relaxed) => {
-                format!("{PROTOBUF}{form},{JSON}{form}")
+            Encoding::Protobuf => format!("{PROTOBUF}{parts}"),
+            _ if self.prefers_protobuf() && !self.is_refused.load(Ordering::Relaxed) => {
+                format!("{PROTOBUF}{parts},{JSON}{parts}")
             }
-            Encoding::Auto | Encoding::PreferProtobuf | Encoding::Json => format!("{JSON}{form}"),
+            Encoding::Auto | Encoding::PreferProtobuf | Encoding::Json => format!("{JSON}{parts}"),
         }
     }
 
-    /// Whether protobuf is worth a try where it is not asked for alone.
-    fn is_offered(&self) -> bool {
+    /// Whether protobuf is accepted next to JSON.
+    fn prefers_protobuf(&self) -> bool {
         match self.encoding {
-            Encoding::Auto => self.is_possible && !self.is_lossy,
-            Encoding::PreferProtobuf => self.is_possible,
+            Encoding::Auto => self.has_protobuf && !self.is_lossy,
+            Encoding::PreferProtobuf => self.has_protobuf,
             Encoding::Json | Encoding::Protobuf => false,
         }
     }
 
-    /// Whether a request is worth another try, without protobuf, after the server had nothing that it would take.
+    /// The server refused the content types of a request. Returns whether the request can be sent again without protobuf.
     pub(super) fn refused(&self) -> bool {
-        self.is_offered() && !self.is_refused.swap(true, Ordering::Relaxed)
+        self.prefers_protobuf() && !self.is_refused.swap(true, Ordering::Relaxed)
     }
 }
 
-impl LastEncoded {
-    pub(super) fn set(&self, encoded: Encoded) {
-        let mark = match encoded {
-            Encoded::Json => 1,
-            Encoded::Protobuf => 2,
+impl LastContentType {
+    pub(super) fn set(&self, content_type: ContentType) {
+        let value = match content_type {
+            ContentType::Json => 1,
+            ContentType::Protobuf => 2,
         };
-        self.0.store(mark, Ordering::Relaxed);
+        self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Nothing before the first answer.
-    pub(super) fn get(&self) -> Option<Encoded> {
+    /// `None` before the first response.
+    pub(super) fn get(&self) -> Option<ContentType> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(Encoded::Json),
-            _ => Some(Encoded::Protobuf),
+            1 => Some(ContentType::Json),
+            _ => Some(ContentType::Protobuf),
         }
     }
 }
 
-impl Encoded {
-    /// What the headers of an answer say; JSON if they say nothing.
+impl ContentType {
+    /// Reads the headers of a response. The default is JSON.
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let header = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media = header.and_then(|value| value.split(';').next()).unwrap_or_default();
-        if media.trim().eq_ignore_ascii_case(PROTOBUF) { Self::Protobuf } else { Self::Json }
+        let media_type = header.and_then(|value| value.split(';').next()).unwrap_or_default();
+        if media_type.trim().eq_ignore_ascii_case(PROTOBUF) { Self::Protobuf } else { Self::Json }
     }
 
     pub(super) fn items(self, limit: usize) -> Items {
@@ -165,79 +159,88 @@ impl Encoded {
 mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::Pod;
-    use kube_core::{ApiResource, PartialObjectMeta};
+    use kube_core::{ApiResource, DynamicObject, PartialObjectMeta};
+    use kube_informer_wire::Lazy;
 
     const PARTIAL: &str = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
+    fn typed<K: Resource>(kind: &K::DynamicType) -> Negotiation {
+        Negotiation::new::<K>(kind, Typing::Typed)
+    }
+
+    fn untyped<K: Resource>(kind: &K::DynamicType) -> Negotiation {
+        Negotiation::new::<K>(kind, Typing::Untyped)
+    }
+
     fn pods(encoding: Encoding) -> Negotiation {
-        let mut negotiation = Negotiation::of::<Pod>(&());
-        negotiation.choose(encoding);
+        let mut negotiation = typed::<Pod>(&());
+        negotiation.set_encoding(encoding);
         negotiation
     }
 
     #[test]
-    fn protobuf_comes_before_json_for_kinds_of_kubernetes() {
-        assert_eq!(pods(Encoding::Auto).accept(Answer::List), format!("{PROTOBUF},{JSON}"));
-        assert_eq!(pods(Encoding::Json).accept(Answer::List), JSON);
-        assert_eq!(pods(Encoding::Protobuf).accept(Answer::Object), PROTOBUF);
+    fn protobuf_is_preferred_for_built_in_kinds() {
+        assert_eq!(pods(Encoding::Auto).accept(ResponseKind::List), format!("{PROTOBUF},{JSON}"));
+        assert_eq!(pods(Encoding::Json).accept(ResponseKind::List), JSON);
+        assert_eq!(pods(Encoding::Protobuf).accept(ResponseKind::Object), PROTOBUF);
     }
 
     #[test]
-    fn what_may_be_lost_in_protobuf_comes_in_json() {
-        let mut pods = Negotiation::of::<DynamicObject>(&ApiResource::erase::<Pod>(&()));
-        assert_eq!(pods.accept(Answer::Object), JSON);
-        pods.choose(Encoding::PreferProtobuf);
-        assert_eq!(pods.accept(Answer::Object), format!("{PROTOBUF},{JSON}"));
+    fn untyped_objects_are_requested_in_json() {
+        let mut pods = untyped::<DynamicObject>(&ApiResource::erase::<Pod>(&()));
+        assert_eq!(pods.accept(ResponseKind::Object), JSON);
+        pods.set_encoding(Encoding::PreferProtobuf);
+        assert_eq!(pods.accept(ResponseKind::Object), format!("{PROTOBUF},{JSON}"));
         assert!(pods.refused());
-        assert_eq!(pods.accept(Answer::Object), JSON);
+        assert_eq!(pods.accept(ResponseKind::Object), JSON);
         let mut pod = ApiResource::erase::<Pod>(&());
         pod.kind = "Widget".into();
-        let mut widgets = Negotiation::of::<DynamicObject>(&pod);
-        widgets.choose(Encoding::PreferProtobuf);
-        assert_eq!(widgets.accept(Answer::Object), JSON, "there is none");
-        let lazy = Negotiation::of::<Lazy<DynamicObject>>(&ApiResource::erase::<Pod>(&()));
-        assert_eq!(lazy.accept(Answer::Object), JSON);
-        assert_eq!(Negotiation::of::<Lazy<Pod>>(&()).accept(Answer::Object), format!("{PROTOBUF},{JSON}"));
+        let mut widgets = untyped::<DynamicObject>(&pod);
+        widgets.set_encoding(Encoding::PreferProtobuf);
+        assert_eq!(widgets.accept(ResponseKind::Object), JSON, "it has no protobuf");
+        let lazy = untyped::<Lazy<DynamicObject>>(&ApiResource::erase::<Pod>(&()));
+        assert_eq!(lazy.accept(ResponseKind::Object), JSON);
+        assert_eq!(typed::<Lazy<Pod>>(&()).accept(ResponseKind::Object), format!("{PROTOBUF},{JSON}"));
     }
 
     #[test]
-    fn metadata_comes_in_protobuf_whatever_the_kind() {
-        let metadata = Negotiation::of::<PartialObjectMeta<Pod>>(&());
-        assert_eq!(metadata.accept(Answer::Object), format!("{PROTOBUF}{PARTIAL},{JSON}{PARTIAL}"));
-        let lazy = Negotiation::of::<Lazy<PartialObjectMeta<Pod>>>(&());
-        assert_eq!(lazy.accept(Answer::Object), format!("{PROTOBUF}{PARTIAL},{JSON}{PARTIAL}"));
+    fn metadata_of_every_kind_is_requested_in_protobuf() {
+        let metadata = typed::<PartialObjectMeta<Pod>>(&());
+        assert_eq!(metadata.accept(ResponseKind::Object), format!("{PROTOBUF}{PARTIAL},{JSON}{PARTIAL}"));
+        let lazy = typed::<Lazy<PartialObjectMeta<Pod>>>(&());
+        assert_eq!(lazy.accept(ResponseKind::Object), format!("{PROTOBUF}{PARTIAL},{JSON}{PARTIAL}"));
     }
 
     #[test]
-    fn a_server_that_refuses_protobuf_is_asked_for_json_from_then_on() {
+    fn json_is_requested_after_the_server_refused_protobuf() {
         let auto = pods(Encoding::Auto);
         assert!(auto.refused());
-        assert_eq!(auto.accept(Answer::List), JSON);
+        assert_eq!(auto.accept(ResponseKind::List), JSON);
         assert!(!auto.refused());
         assert!(!pods(Encoding::Protobuf).refused() && !pods(Encoding::Json).refused());
     }
 
     #[test]
-    fn the_last_answer_is_remembered() {
-        let last = LastEncoded::default();
+    fn the_content_type_of_the_last_response_is_known() {
+        let last = LastContentType::default();
         assert_eq!(last.get(), None);
-        for encoded in [Encoded::Protobuf, Encoded::Json] {
+        for encoded in [ContentType::Protobuf, ContentType::Json] {
             last.set(encoded);
             assert_eq!(last.get(), Some(encoded));
         }
     }
 
     #[test]
-    fn the_answer_says_what_it_is_encoded_in() {
+    fn the_content_type_is_read_from_the_headers() {
         for (header, encoded) in [
-            (None, Encoded::Json),
-            (Some("application/json;stream=watch"), Encoded::Json),
-            (Some("application/vnd.kubernetes.protobuf"), Encoded::Protobuf),
-            (Some("Application/Vnd.Kubernetes.Protobuf;stream=watch"), Encoded::Protobuf),
-            (Some("application/vnd.kubernetes.protobuffer"), Encoded::Json),
+            (None, ContentType::Json),
+            (Some("application/json;stream=watch"), ContentType::Json),
+            (Some("application/vnd.kubernetes.protobuf"), ContentType::Protobuf),
+            (Some("Application/Vnd.Kubernetes.Protobuf;stream=watch"), ContentType::Protobuf),
+            (Some("application/vnd.kubernetes.protobuffer"), ContentType::Json),
         ] {
             let headers = header.map(|value| (http::header::CONTENT_TYPE, value.parse().unwrap()));
-            assert_eq!(Encoded::from_headers(&headers.into_iter().collect()), encoded, "{header:?}");
+            assert_eq!(ContentType::from_headers(&headers.into_iter().collect()), encoded, "{header:?}");
         }
     }
 }

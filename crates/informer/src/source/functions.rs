@@ -2,7 +2,7 @@
 
 use super::{
     error::Error,
-    lister_watcher::{Each, ListerWatcher, Watch},
+    lister_watcher::{ListerWatcher, OnItem, Watch},
 };
 use crate::boxed::BoxFuture;
 use kube_informer_wire::{ListMeta, ListOptions, ResourceVersion, WatchOptions};
@@ -75,7 +75,7 @@ where
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: Each<'a, K>,
+        each: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let page = (self.list)(options.clone()).await?;

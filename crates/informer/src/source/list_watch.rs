@@ -1,24 +1,25 @@
-//! Lists and watches a Kubernetes API server through a `kube` client.
+//! A resource of an API server, through a `kube` client.
 
 use super::{
-    content_type::{Answer, Encoded, Encoding, LastEncoded, Negotiation},
+    content_type::{ContentType, Encoding, LastContentType, Negotiation, ResponseKind},
     error::Error,
-    lister_watcher::{Each, ListerWatcher, Watch},
+    lister_watcher::{ListerWatcher, OnItem, Watch},
 };
-use crate::boxed::BoxFuture;
-use crate::object::{Decoder, Expected, Item, ItemError};
+use crate::{
+    boxed::BoxFuture,
+    object::{Decoder, ExpectedKind, ItemError, RawObject, ValidationCost},
+};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
-use kube_core::{DynamicObject, Resource};
+use kube_core::{ApiResource, DynamicObject, Resource};
 use kube_informer_wire::{
-    FieldSelector, JsonLines, LabelSelector, ListError, ListMeta, ListOptions, ManagedFields, Raw,
-    WatchOptions, parse_retry_after, status_from_body,
+    FieldSelector, JsonLines, LabelSelector, Lazy, ListError, ListMeta, ListOptions, ManagedFields,
+    ObjectError, Raw, WatchOptions, parse_retry_after, status_from_body,
 };
 use serde::de::DeserializeOwned;
 use std::{
-    any::TypeId,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -27,24 +28,36 @@ use std::{
     time::Duration,
 };
 
-/// A resource of a Kubernetes API server, in all namespaces or one, narrowed by selectors.
+/// A resource of a Kubernetes API server, in all namespaces or one, restricted by selectors.
 ///
-/// Works for any `K` that `kube` can list: k8s-openapi types, `DynamicObject`, `PartialObjectMeta<K>`, structs for custom
-/// resources, and your own structs with just the fields you need.
+/// Supports every `K` that `kube` can list: k8s-openapi types, structs for custom resources, `PartialObjectMeta<K>`, structs with the
+/// fields that you need, and `DynamicObject` ([`dynamic`](Self::dynamic)).
 ///
-/// kube's client retries some requests by itself, which hides from a reflector what it should know: make the client from
-/// a `Config` with `default_retry = false`.
+/// kube's client retries some requests itself, which hides failures from the reflector: create the client from a `Config` with
+/// `default_retry = false`.
 ///
-/// A `DynamicObject` that says that it is of another kind than the one asked for is left out.
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_devserver::DevServer;
+/// use kube_informer::source::{ListWatch, Pager};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let pods = ListWatch::<Pod>::namespaced(server.client(), "web").labels("tier=front".parse()?);
+/// let list = Pager::new(&pods).list::<Pod>(&Default::default()).await?;
+/// println!("{} pods", list.items.len());
+/// # Ok(()) }
+/// ```
 pub struct ListWatch<K: Resource> {
     client: Client,
     path: String,
-    expected: Expected,
+    expected: ExpectedKind,
+    codec: ObjectCodec<K>,
     negotiation: Negotiation,
     managed_fields: ManagedFields,
     max_object_size: usize,
     bytes: Arc<AtomicU64>,
-    encoded: LastEncoded,
+    content_type: LastContentType,
     labels: LabelSelector,
     fields: FieldSelector,
     modify_list: Option<Modify<ListOptions>>,
@@ -52,45 +65,118 @@ pub struct ListWatch<K: Resource> {
     decoder: OnceLock<Decoder<K>>,
 }
 
-/// The most bytes that an object may take on the wire unless told otherwise: 64 MiB.
+/// The default maximum size of an object on the wire: 64 MiB.
 ///
-/// The API server takes objects of 3 MiB, which as JSON are a few times larger.
+/// The API server accepts objects of 3 MiB, which are a few times larger as JSON.
 pub const MAX_OBJECT_SIZE: usize = JsonLines::DEFAULT_LIMIT;
 
 /// Changes the options of a request.
 type Modify<O> = Arc<dyn Fn(&mut O) + Send + Sync>;
 
-impl<K: Resource + 'static> ListWatch<K> {
-    /// The resource in all namespaces.
+/// How the bytes of an object become a `K`. Chosen by the constructor.
+struct ObjectCodec<K> {
+    typing: Typing,
+    decode: fn(&Raw, ManagedFields) -> Result<K, ObjectError>,
+    validation: Validation,
+}
+
+/// Whether the type of the objects implies their kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Typing {
+    Typed,
+    /// An object may be of any kind, so that its kind is checked.
+    Untyped,
+}
+
+/// How an object is validated if it is not needed decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Validation {
+    /// By decoding it without managed fields.
+    Decode,
+    /// By scanning the bytes: every well-formed object decodes.
+    Scan,
+}
+
+impl<K> Clone for ObjectCodec<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for ObjectCodec<K> {}
+
+impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
+    /// Creates a source of all namespaces.
     #[must_use]
     pub fn all(client: Client) -> Self
     where
         K::DynamicType: Default,
     {
-        Self::dynamic(client, None, &K::DynamicType::default())
+        Self::for_kind(client, None, &K::DynamicType::default())
     }
 
-    /// The resource in one namespace.
+    /// Creates a source of one namespace.
     #[must_use]
     pub fn namespaced(client: Client, namespace: &str) -> Self
     where
         K::DynamicType: Default,
     {
-        Self::dynamic(client, Some(namespace), &K::DynamicType::default())
+        Self::for_kind(client, Some(namespace), &K::DynamicType::default())
     }
 
-    /// The resource that `kind` names, in all namespaces or in one.
+    /// Creates a source of a kind that is known at run time, in all namespaces or in one. Use [`dynamic`](Self::dynamic) for
+    /// `DynamicObject`.
     #[must_use]
-    pub fn dynamic(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Self {
+    pub fn for_kind(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Self {
+        let decode = |raw: &Raw, managed_fields| raw.decode(managed_fields);
+        let codec = ObjectCodec { typing: Typing::Typed, decode, validation: Validation::Decode };
+        Self::new(client, namespace, kind, codec)
+    }
+}
+
+impl ListWatch<DynamicObject> {
+    /// Creates a source of untyped objects, in all namespaces or in one. An object of another kind is skipped.
+    #[must_use]
+    pub fn dynamic(client: Client, namespace: Option<&str>, resource: &ApiResource) -> Self {
+        let decode = |raw: &Raw, managed_fields| raw.decode(managed_fields);
+        let codec = ObjectCodec { typing: Typing::Untyped, decode, validation: Validation::Scan };
+        Self::new(client, namespace, resource, codec)
+    }
+}
+
+impl<K: Resource + DeserializeOwned + 'static> ListWatch<Lazy<K>> {
+    /// Creates a source of objects that are not decoded: [`Lazy`] reads parts of them.
+    #[must_use]
+    pub fn lazy(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Self {
+        Self::new_lazy(client, namespace, kind, Typing::Typed)
+    }
+
+    fn new_lazy(client: Client, namespace: Option<&str>, kind: &K::DynamicType, typing: Typing) -> Self {
+        let decode = |raw: &Raw, managed_fields| raw.decode(managed_fields);
+        Self::new(client, namespace, kind, ObjectCodec { typing, decode, validation: Validation::Decode })
+    }
+}
+
+impl ListWatch<Lazy<DynamicObject>> {
+    /// Creates a source of untyped objects that are not decoded. An object of another kind is skipped.
+    #[must_use]
+    pub fn lazy_dynamic(client: Client, namespace: Option<&str>, resource: &ApiResource) -> Self {
+        Self::new_lazy(client, namespace, resource, Typing::Untyped)
+    }
+}
+
+impl<K: Resource + 'static> ListWatch<K> {
+    fn new(client: Client, namespace: Option<&str>, kind: &K::DynamicType, codec: ObjectCodec<K>) -> Self {
         Self {
             client,
             path: K::url_path(kind, namespace),
-            expected: Expected::of::<K>(kind),
-            negotiation: Negotiation::of::<K>(kind),
+            expected: ExpectedKind::of::<K>(kind),
+            negotiation: Negotiation::new::<K>(kind, codec.typing),
+            codec,
             managed_fields: ManagedFields::Keep,
             max_object_size: MAX_OBJECT_SIZE,
             bytes: Arc::default(),
-            encoded: LastEncoded::default(),
+            content_type: LastContentType::default(),
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
             modify_list: None,
@@ -99,53 +185,54 @@ impl<K: Resource + 'static> ListWatch<K> {
         }
     }
 
-    /// Only objects with these labels.
+    /// Restricts the source to objects with these labels.
     #[must_use]
     pub fn labels(mut self, labels: LabelSelector) -> Self {
         self.labels = labels;
         self
     }
 
-    /// Only objects with these fields.
+    /// Restricts the source to objects with these fields.
     #[must_use]
     pub fn fields(mut self, fields: FieldSelector) -> Self {
         self.fields = fields;
         self
     }
 
-    /// How objects are to travel; [`Encoding::Auto`] unless told otherwise.
+    /// Sets the encoding that is requested. The default is [`Encoding::Auto`].
     #[must_use]
     pub fn encoding(mut self, encoding: Encoding) -> Self {
-        self.negotiation.choose(encoding);
+        self.negotiation.set_encoding(encoding);
         self
     }
 
-    /// Passes over `metadata.managedFields`, which are about half of what a server sends, before anything is decoded.
+    /// Sets whether `metadata.managedFields` are kept or dropped before an object is decoded. The default here is to keep them; an
+    /// [`Informer`](crate::Informer) drops them.
     #[must_use]
-    pub fn without_managed_fields(mut self) -> Self {
-        self.managed_fields = ManagedFields::Drop;
+    pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
+        self.managed_fields = managed_fields;
         self.decoder = OnceLock::new();
         self
     }
 
-    /// How many bytes an object may take on the wire; [`MAX_OBJECT_SIZE`] unless told otherwise.
+    /// Sets the maximum size of an object on the wire. The default is [`MAX_OBJECT_SIZE`].
     ///
-    /// A list with a larger one, or a watch event, is an error. Decoded, an object may take many times as much, so that this is what
-    /// bounds the memory that a server can make a client use for one object.
+    /// A list or a watch with a larger object fails. A decoded object may take many times as much memory: this limit is what bounds the
+    /// memory that a server can make a client use for one object.
     #[must_use]
     pub fn max_object_size(mut self, bytes: usize) -> Self {
         self.max_object_size = bytes;
         self
     }
 
-    /// Changes the options of every list just before it is sent.
+    /// Sets a function that changes the options of every list before it is sent.
     #[must_use]
     pub fn modify_list(mut self, modify: impl Fn(&mut ListOptions) + Send + Sync + 'static) -> Self {
         self.modify_list = Some(Arc::new(modify));
         self
     }
 
-    /// Changes the options of every watch just before it is sent.
+    /// Sets a function that changes the options of every watch before it is sent.
     #[must_use]
     pub fn modify_watch(mut self, modify: impl Fn(&mut WatchOptions) + Send + Sync + 'static) -> Self {
         self.modify_watch = Some(Arc::new(modify));
@@ -172,77 +259,130 @@ impl<K: Resource + 'static> ListWatch<K> {
         options.to_query()
     }
 
-    /// Sends a request, once more if it is the encoding that the server refuses.
-    async fn send(&self, query: &str, answer: Answer) -> Result<(Body, Encoded), Error> {
-        match self.try_send(query, &self.negotiation.accept(answer)).await {
+    /// Sends a request, and again without protobuf if the server refuses that.
+    async fn send(&self, query: &str, response: ResponseKind) -> Result<(Body, ContentType), Error> {
+        match self.try_send(query, &self.negotiation.accept(response)).await {
             Err(error) if is_not_acceptable(&error) && self.negotiation.refused() => {
-                self.try_send(query, &self.negotiation.accept(answer)).await
+                self.try_send(query, &self.negotiation.accept(response)).await
             }
-            sent => sent,
+            result => result,
         }
     }
 
-    /// Sends a request and makes an error of an answer that is one.
-    async fn try_send(&self, query: &str, accept: &str) -> Result<(Body, Encoded), Error> {
+    /// Sends a request. A response with an error status is an error.
+    async fn try_send(&self, query: &str, accept: &str) -> Result<(Body, ContentType), Error> {
         let request = http::Request::get(format!("{}?{query}", self.path))
             .header(http::header::ACCEPT, accept)
-            // A compressed watch would hold events back until a block is full.
+            // A compressed watch would delay events until a block is full.
             .header(http::header::ACCEPT_ENCODING, "identity")
             .body(Body::empty())
             .map_err(|error| Error::Transport(error.into()))?;
-        let answer = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
-        if let Some(coding) = foreign_coding(answer.headers()) {
-            return Err(Error::Transport(format!("answer came as {coding}, which was not asked for").into()));
+        let response = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
+        if let Some(encoding) = unexpected_encoding(response.headers()) {
+            return Err(Error::Transport(
+                format!("response has content encoding {encoding}, which was not requested").into(),
+            ));
         }
-        if answer.status().is_success() {
-            let encoded = Encoded::from_headers(answer.headers());
-            self.encoded.set(encoded);
-            return Ok((answer.into_body(), encoded));
+        if response.status().is_success() {
+            let content_type = ContentType::from_headers(response.headers());
+            self.content_type.set(content_type);
+            return Ok((response.into_body(), content_type));
         }
-        let header = answer.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let (retry_after, code) = (header.and_then(parse_retry_after), answer.status().as_u16());
-        let body = error_body(answer.into_body()).await;
+        let retry_after =
+            response.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.and_then(parse_retry_after);
+        let code = response.status().as_u16();
+        let body = error_body(response.into_body()).await;
         Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
+    }
+
+    /// The decoder of this source; always the same.
+    fn shared_decoder(&self) -> Decoder<K> {
+        self.decoder.get_or_init(|| self.new_decoder()).clone()
+    }
+
+    fn new_decoder(&self) -> Decoder<K> {
+        let ObjectCodec { typing, decode, validation } = self.codec;
+        let expected = self.expected.clone();
+        let check_kind = move |raw: &Raw| match typing {
+            Typing::Typed => Ok(()),
+            Typing::Untyped => expected.check(raw),
+        };
+        let expected = self.expected.clone();
+        let checked_decode = move |raw: &Raw, managed_fields| -> Result<K, ItemError> {
+            check_kind(raw)?;
+            let object = decode(raw, managed_fields).or_else(|error| match raw.alone() {
+                Some(object) => decode(&object, managed_fields),
+                None => Err(error),
+            });
+            let object = object.map_err(|error| expected.cause(raw, error))?;
+            raw.check_identity(&object)?;
+            Ok(object)
+        };
+        let managed_fields = self.managed_fields;
+        let full_decode = checked_decode.clone();
+        let decoder =
+            Decoder::new(move |raw| full_decode(raw, managed_fields)).managed_fields(managed_fields);
+        let expected = self.expected.clone();
+        match validation {
+            Validation::Decode => decoder.validate_with(ValidationCost::Full, move |raw, on_labels| {
+                if managed_fields == ManagedFields::Keep {
+                    raw.check_managed_fields()?;
+                }
+                on_labels(checked_decode(raw, ManagedFields::Drop)?.meta().labels.as_ref());
+                Ok(())
+            }),
+            Validation::Scan => decoder.validate_with(ValidationCost::Scan, move |raw, on_labels| {
+                if managed_fields == ManagedFields::Keep {
+                    raw.check_managed_fields()?;
+                }
+                let head = raw.look_through()?;
+                raw.check_identity(&head)?;
+                expected.check(raw)?;
+                on_labels(head.metadata.labels.as_ref());
+                Ok(())
+            }),
+        }
     }
 }
 
-/// How an answer is packed that should not be. A bomb is not opened, and bytes that nobody can read are not taken for objects.
-fn foreign_coding(headers: &http::HeaderMap) -> Option<String> {
-    let coding = headers.get(http::header::CONTENT_ENCODING)?;
-    let coding = String::from_utf8_lossy(coding.as_bytes()).trim().to_ascii_lowercase();
-    (!matches!(coding.as_str(), "" | "identity")).then(|| coding.escape_debug().to_string())
+/// Returns the content encoding of a response that should have none: it is not decompressed, and its bytes are not taken for objects.
+fn unexpected_encoding(headers: &http::HeaderMap) -> Option<String> {
+    let encoding = headers.get(http::header::CONTENT_ENCODING)?;
+    let encoding = String::from_utf8_lossy(encoding.as_bytes()).trim().to_ascii_lowercase();
+    (!matches!(encoding.as_str(), "" | "identity")).then(|| encoding.escape_debug().to_string())
 }
 
 fn is_not_acceptable(error: &Error) -> bool {
     error.as_status().is_some_and(|status| status.code == http::StatusCode::NOT_ACCEPTABLE.as_u16())
 }
 
-/// How long a list may show no progress. The API server itself gives up after a minute.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a list may make no progress. The API server itself gives up after a minute.
+const LIST_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Gives up a connection on which nothing comes.
-async fn patiently<T>(progress: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let silent = |_| Error::Transport(format!("nothing came for {PATIENCE:?}").into());
-    tokio::time::timeout(PATIENCE, progress).await.map_err(silent)?
+/// Fails if nothing is received for [`LIST_TIMEOUT`].
+async fn with_timeout<T>(progress: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let timed_out = |_| Error::Transport(format!("nothing received for {LIST_TIMEOUT:?}").into());
+    tokio::time::timeout(LIST_TIMEOUT, progress).await.map_err(timed_out)?
 }
 
-/// The longest error answer that is read.
-const ERROR_LIMIT: usize = 1 << 20;
+/// The maximum length of an error response that is read.
+const MAX_ERROR_BODY: usize = 1 << 20;
 
 async fn error_body(mut body: Body) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
-        if text.len() > ERROR_LIMIT {
-            text.truncate(ERROR_LIMIT);
+        if text.len() > MAX_ERROR_BODY {
+            text.truncate(MAX_ERROR_BODY);
             break;
         }
     }
     text
 }
 
-/// The next piece of a body, counted; nothing at its end.
-async fn piece(body: &mut Body, bytes: &AtomicU64) -> Result<Option<Bytes>, Error> {
+/// Reads the next chunk of a body and counts its bytes; `None` at the end.
+async fn next_chunk(body: &mut Body, bytes: &AtomicU64) -> Result<Option<Bytes>, Error> {
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Error::Transport(error.into()))?;
         if let Ok(data) = frame.into_data() {
@@ -253,68 +393,28 @@ async fn piece(body: &mut Body, bytes: &AtomicU64) -> Result<Option<Bytes>, Erro
     Ok(None)
 }
 
-impl<K: Resource + DeserializeOwned + 'static> ListWatch<K> {
-    /// What makes objects of its bytes, always the same.
-    fn decoder(&self) -> Decoder<K> {
-        let decoder = self.decoder.get_or_init(|| {
-            let (expected, managed_fields) = (self.expected.clone(), self.managed_fields);
-            let decode = move |raw: &Raw, managed_fields| -> Result<K, ItemError> {
-                let decoded = raw.decode(managed_fields).or_else(|error| match raw.alone() {
-                    Some(alone) => alone.decode(managed_fields),
-                    None => Err(error),
-                });
-                let decoded = decoded.map_err(|error| expected.cause(raw, error))?;
-                raw.check_identity(&decoded)?;
-                Ok(expected.check(decoded)?)
-            };
-            let (whole, seen) = (decode.clone(), self.expected.clone());
-            let looks_through = TypeId::of::<K>() == TypeId::of::<DynamicObject>();
-            let decoder = Decoder::new(move |raw| whole(raw, managed_fields)).managed_fields(managed_fields);
-            decoder
-                .probe(move |raw, see| {
-                    if managed_fields == ManagedFields::Keep {
-                        raw.check_managed_fields()?;
-                    }
-                    match looks_through {
-                        true => {
-                            let head = raw.look_through()?;
-                            raw.check_identity(&head)?;
-                            see(seen.check(head)?.metadata.labels.as_ref());
-                        }
-                        false => see(decode(raw, ManagedFields::Drop)?.meta().labels.as_ref()),
-                    }
-                    Ok(())
-                })
-                .looks_through(looks_through)
-        });
-        decoder.clone()
-    }
-}
-
-impl<K> ListerWatcher<K> for ListWatch<K>
-where
-    K: Resource + DeserializeOwned + Send + 'static,
-{
+impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: Each<'a, K>,
+        on_item: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let query = self.list_query(options);
-            let (mut body, encoded) = patiently(self.send(&query, Answer::List)).await?;
-            let (mut list, mut head, decoder) =
-                (encoded.items(self.max_object_size), Vec::new(), self.decoder());
-            while let Some(piece) = patiently(piece(&mut body, &self.bytes)).await? {
-                head.extend_from_slice(&piece[..piece.len().min(HEAD.saturating_sub(head.len()))]);
-                list.push(piece);
-                while let Some(item) = list.next()? {
-                    each(Ok(Item::of_wire(item, decoder.clone())));
+            let (mut body, content_type) = with_timeout(self.send(&query, ResponseKind::List)).await?;
+            let mut items = content_type.items(self.max_object_size);
+            let mut start = Vec::new();
+            let decoder = self.shared_decoder();
+            while let Some(chunk) = with_timeout(next_chunk(&mut body, &self.bytes)).await? {
+                start.extend_from_slice(&chunk[..chunk.len().min(START.saturating_sub(start.len()))]);
+                items.push(chunk);
+                while let Some(item) = items.next()? {
+                    on_item(Ok(RawObject::encoded(item, decoder.clone())));
                 }
             }
-            let meta = match list.finish() {
+            let meta = match items.finish() {
                 Ok(meta) => meta,
-                Err(error) => return Err(table(&head, &error).unwrap_or(error.into())),
+                Err(error) => return Err(table(&start, &error).unwrap_or(error.into())),
             };
             if meta.kind == "Table" && TABLES.contains(&meta.api_version.as_str()) {
                 return Err(Error::Table { kind: meta.kind, api_version: meta.api_version });
@@ -325,24 +425,24 @@ where
 
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
-            let (body, encoded) = self.send(&self.watch_query(options), Answer::Object).await?;
-            let decoder = self.decoder();
-            let begin = (body, encoded.frames(self.max_object_size), Arc::clone(&self.bytes));
-            let events = stream::try_unfold(begin, move |(mut body, mut frames, bytes)| async move {
+            let (body, content_type) = self.send(&self.watch_query(options), ResponseKind::Object).await?;
+            let decoder = self.shared_decoder();
+            let state = (body, content_type.frames(self.max_object_size), Arc::clone(&self.bytes));
+            let events = stream::try_unfold(state, move |(mut body, mut frames, bytes)| async move {
                 loop {
                     if let Some(frame) = frames.next()? {
                         return Ok(Some((frame.split(), (body, frames, bytes))));
                     }
-                    match piece(&mut body, &bytes).await? {
-                        Some(piece) => frames.push(piece),
-                        // A connection that breaks within a frame has ended, and the event will come again.
+                    match next_chunk(&mut body, &bytes).await? {
+                        Some(chunk) => frames.push(chunk),
+                        // The connection may end within a frame: the event is sent again by the next watch.
                         None => return Ok::<_, Error>(None),
                     }
                 }
             });
-            // An event that cannot be decoded is an item of the stream, not its end.
-            let item = move |raw| Item::of_wire(raw, decoder.clone());
-            Ok(Watch::of_items(events.map(move |event| Ok(event??.map(&item)))))
+            // An event that cannot be split does not end the watch.
+            let object = move |raw| RawObject::encoded(raw, decoder.clone());
+            Ok(Watch::from_raw(events.map(move |event| Ok(event??.map(&object)))))
         })
     }
 
@@ -354,29 +454,27 @@ where
         Some(self.bytes.load(Ordering::Relaxed))
     }
 
-    fn encoded(&self) -> Option<Encoded> {
-        self.encoded.get()
+    fn content_type(&self) -> Option<ContentType> {
+        self.content_type.get()
     }
 
     fn decoder(&self) -> Option<Decoder<K>> {
-        Some(Self::decoder(self))
+        Some(self.shared_decoder())
     }
 }
 
-/// The versions of the API that have tables.
+/// The API versions of `Table`.
 const TABLES: [&str; 2] = ["meta.k8s.io/v1", "meta.k8s.io/v1beta1"];
 
-/// So much of the beginning of a list is kept to tell what it was, should it not be one.
-const HEAD: usize = 512;
+/// The number of bytes at the start of a response that are kept for the error message.
+const START: usize = 512;
 
-/// A body without items that begins as a table does.
-///
-/// Nothing but the wording of the error depends on it, so that the text is not parsed.
-fn table(head: &[u8], error: &ListError) -> Option<Error> {
+/// Returns a better error for a response that starts as a table does. Only the message depends on it, so that the text is not parsed.
+fn table(start: &[u8], error: &ListError) -> Option<Error> {
     let ListError::Envelope(_) = error else { return None };
-    let text: String = String::from_utf8_lossy(head).split_whitespace().collect();
-    let says = |name: &str, value: &str| text.contains(&format!("\"{name}\":\"{value}\""));
-    let version = TABLES.into_iter().find(|version| says("kind", "Table") && says("apiVersion", version))?;
+    let text: String = String::from_utf8_lossy(start).split_whitespace().collect();
+    let has = |name: &str, value: &str| text.contains(&format!("\"{name}\":\"{value}\""));
+    let version = TABLES.into_iter().find(|version| has("kind", "Table") && has("apiVersion", version))?;
     Some(Error::Table { kind: "Table".into(), api_version: version.into() })
 }
 

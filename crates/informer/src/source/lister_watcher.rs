@@ -1,8 +1,8 @@
-//! What a reflector needs of a source: to list a page and to open a watch.
+//! The interface of a source: list a page, open a watch.
 
-use super::{content_type::Encoded, error::Error};
+use super::{content_type::ContentType, error::Error};
 use crate::boxed::BoxFuture;
-use crate::object::{Decoder, Item, ItemError};
+use crate::object::{Decoder, ItemError, RawObject};
 use futures_core::Stream;
 use futures_util::StreamExt;
 use kube_informer_wire::{ListMeta, ListOptions, WatchEvent, WatchOptions};
@@ -12,79 +12,79 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Takes the items of a page one by one, as they arrive. One that is left out comes as its error.
-pub type Each<'a, K> = &'a mut (dyn FnMut(Result<Item<K>, ItemError>) + Send);
+/// Called for each item of a page as it arrives, or with the error of an item that is skipped.
+pub type OnItem<'a, K> = &'a mut (dyn FnMut(Result<RawObject<K>, ItemError>) + Send);
 
 /// A source of objects that can be listed and watched.
 ///
-/// [`ListWatch`](super::ListWatch) is the one for a Kubernetes API server, [`FromFns`](super::FromFns) makes one out of
-/// two functions.
+/// [`ListWatch`](super::ListWatch) is the one of a Kubernetes API server, [`FromFns`](super::FromFns) is made of two functions.
 pub trait ListerWatcher<K>: Send + Sync {
-    /// Lists one page: hands each item on, then tells what the page says of itself.
+    /// Lists one page: calls `on_item` for each item, and returns the metadata of the page.
     ///
     /// # Errors
-    /// Whatever keeps the page from being read to its end. Items that came before it have been handed on.
+    /// Any error before the end of the page. `on_item` has been called for the items before it.
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: Each<'a, K>,
+        on_item: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>>;
 
     /// Opens a watch.
     ///
     /// # Errors
-    /// Whatever keeps the watch from being opened.
+    /// Any error before the watch is open.
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>>;
 
-    /// Whether the initial state can be asked for as a watch (`sendInitialEvents`).
+    /// Whether the initial list can be streamed by a watch (`sendInitialEvents`).
     fn can_stream_lists(&self) -> bool {
         true
     }
 
-    /// What kind of objects these are, in words for logs and reports: `apps/v1 Deployment`, or else the name of the type.
+    /// The kind of the objects for logs and reports, such as `apps/v1 Deployment`. The default is the name of the type.
     fn describe(&self) -> String {
         std::any::type_name::<K>().to_owned()
     }
 
-    /// How many bytes of lists and watches were read so far; nothing where they are not counted.
+    /// The number of bytes read so far; `None` if they are not counted.
     fn bytes_read(&self) -> Option<u64> {
         None
     }
 
-    /// What the last answer was encoded in; nothing before the first, and where objects do not come as bytes.
-    fn encoded(&self) -> Option<Encoded> {
+    /// The encoding of the last response; `None` before the first, or if the source does not deliver bytes.
+    fn content_type(&self) -> Option<ContentType> {
         None
     }
 
-    /// What decodes the bytes of its objects, also of those that came to an earlier process; nothing where objects do not come as
-    /// bytes.
+    /// The decoder of its objects, also for bytes that an earlier process saved; `None` if the source does not deliver bytes.
     fn decoder(&self) -> Option<Decoder<K>> {
         None
     }
 }
 
-/// An open watch. Dropping it ends it.
+/// An open watch. Dropping it closes it.
 pub struct Watch<K>(Pin<Box<dyn Stream<Item = Event<K>> + Send>>);
 
-type Event<K> = Result<WatchEvent<Item<K>>, Error>;
+type Event<K> = Result<WatchEvent<RawObject<K>>, Error>;
 
 impl<K> Watch<K> {
-    /// A watch that gives what `events` gives.
+    /// Creates a watch from a stream of objects.
     pub fn new(events: impl Stream<Item = Result<WatchEvent<K>, Error>> + Send + 'static) -> Self {
-        Self::of_items(events.map(|event| Ok(event?.map(Item::from))))
+        Self::from_raw(events.map(|event| Ok(event?.map(RawObject::from))))
     }
 
-    /// A watch that gives what `events` gives, of objects that need not be decoded yet.
-    pub fn of_items(events: impl Stream<Item = Result<WatchEvent<Item<K>>, Error>> + Send + 'static) -> Self {
-        // Whoever takes what is there looks behind the end of it.
+    /// Creates a watch from a stream of objects that need not be decoded.
+    pub fn from_raw(
+        events: impl Stream<Item = Result<WatchEvent<RawObject<K>>, Error>> + Send + 'static,
+    ) -> Self {
+        // Events are drained until the stream is not ready, which polls past its end.
         Self(Box::pin(events.fuse()))
     }
 
-    /// The next event; nothing when the watch has ended.
+    /// Waits for the next event; `None` at the end of the watch.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it has lost no event.
-    pub async fn next(&mut self) -> Option<Result<WatchEvent<Item<K>>, Error>> {
+    /// If the future is dropped before it completes, no event is lost.
+    pub async fn next(&mut self) -> Option<Result<WatchEvent<RawObject<K>>, Error>> {
         std::future::poll_fn(|context| self.0.as_mut().poll_next(context)).await
     }
 }
@@ -107,9 +107,9 @@ impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: Each<'a, K>,
+        on_item: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
-        (**self).list(options, each)
+        (**self).list(options, on_item)
     }
 
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
@@ -128,8 +128,8 @@ impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
         (**self).bytes_read()
     }
 
-    fn encoded(&self) -> Option<Encoded> {
-        (**self).encoded()
+    fn content_type(&self) -> Option<ContentType> {
+        (**self).content_type()
     }
 
     fn decoder(&self) -> Option<Decoder<K>> {

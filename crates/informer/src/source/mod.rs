@@ -15,13 +15,12 @@ mod script;
 mod tests;
 
 pub use crate::boxed::{BoxError, BoxFuture};
-pub use crate::object::{Decoder, Item, ItemError, KindError, Wanted};
-pub(crate) use crate::object::{Labels, See};
-pub use content_type::{Encoded, Encoding};
+pub use crate::object::{Decoder, ItemError, KindError, RawObject};
+pub use content_type::{ContentType, Encoding};
 pub use error::Error;
 pub use functions::{FromFns, Page};
 pub use list_watch::{ListWatch, MAX_OBJECT_SIZE};
-pub use lister_watcher::{Each, ListerWatcher, Watch};
+pub use lister_watcher::{ListerWatcher, OnItem, Watch};
 pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]

@@ -6,7 +6,7 @@ use super::{
     lister_watcher::ListerWatcher,
     paging::{Next, Paging},
 };
-use crate::object::{Item, ItemError};
+use crate::object::{ItemError, RawObject};
 use kube_informer_wire::{ListMeta, ListOptions, ResourceVersion};
 use std::num::NonZeroU64;
 use tokio::sync::mpsc;
@@ -191,7 +191,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         // A place for the page before the page: what is fetched ahead is then what the channel holds.
         while let Ok(place) = pages.reserve().await {
             let mut items = Vec::new();
-            let mut take = |item: Result<Item<K>, ItemError>| items.extend(object(item).ok());
+            let mut take = |item: Result<RawObject<K>, ItemError>| items.extend(object(item).ok());
             match self.source.list(&paging.request(), &mut take).await {
                 Ok(meta) => {
                     let token = meta.continue_token.clone();
@@ -210,6 +210,6 @@ impl<'l, L: ?Sized> Pager<'l, L> {
     }
 }
 
-fn object<K>(item: Result<Item<K>, ItemError>) -> Result<K, ItemError> {
-    item.and_then(Item::into_object)
+fn object<K>(item: Result<RawObject<K>, ItemError>) -> Result<K, ItemError> {
+    item.and_then(RawObject::into_object)
 }

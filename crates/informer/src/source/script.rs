@@ -3,7 +3,7 @@
 use super::{
     error::Error,
     functions::Page,
-    lister_watcher::{Each, ListerWatcher, Watch},
+    lister_watcher::{ListerWatcher, OnItem, Watch},
 };
 use crate::boxed::BoxFuture;
 use futures_util::{StreamExt, stream};
@@ -154,7 +154,7 @@ impl<K: Send + 'static> ListerWatcher<K> for Script<K> {
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: Each<'a, K>,
+        each: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let answer = {

@@ -1,21 +1,20 @@
-//! One part of a resource that several replicas share.
+//! One shard of a resource.
 
 use super::{
-    content_type::Encoded,
+    content_type::ContentType,
     error::Error,
-    lister_watcher::{Each, ListerWatcher, Watch},
+    lister_watcher::{ListerWatcher, OnItem, Watch},
 };
 use crate::boxed::BoxFuture;
-use crate::object::{Decoder, Item, ItemError};
+use crate::object::{Decoder, ItemError, RawObject};
 use futures_util::StreamExt;
 use kube_core::Resource;
-use kube_informer_wire::{ListMeta, ListOptions, ShardSelector, WatchEvent, WatchOptions};
+use kube_informer_wire::{Identity, ListMeta, ListOptions, ShardSelector, WatchEvent, WatchOptions};
 
-/// Those objects of a source that a shard selector means.
+/// The objects of a source that match a shard selector.
 ///
-/// The server is asked for them alone (`shardSelector`), which one that does not know the parameter ignores; so each object
-/// is held against the selector here too, which costs a hash. What comes out is the same either way; only an object that cannot
-/// be read is then reported by every part, as nobody knows whose it is.
+/// The request has the `shardSelector`, which a server without that feature ignores. Each object is therefore also checked here, which
+/// costs a hash. An object that cannot be decoded is reported by every shard, since its shard is unknown.
 #[derive(Debug)]
 pub struct Sharded<L> {
     source: L,
@@ -23,18 +22,21 @@ pub struct Sharded<L> {
 }
 
 impl<L> Sharded<L> {
-    /// The part `shard` of `source`.
+    /// Creates a source of the objects of `source` in `shard`.
     pub fn new(source: L, shard: ShardSelector) -> Self {
         Self { source, shard }
     }
 }
 
-/// Lets an item pass if it is meant.
-fn meant<K: Resource>(shard: &ShardSelector, item: Item<K>) -> Result<Option<Item<K>>, ItemError> {
-    // One that does not tell which it is has to be decoded for it.
-    let item = if item.identity().is_some() { item } else { item.decoded()? };
-    let identity = item.identity().unwrap_or_default();
-    Ok(shard.matches(&identity.uid, &identity.namespace).then_some(item))
+/// Whether an object belongs to a shard. If its bytes do not show the uid, it is decoded for that.
+fn matches<K: Resource>(shard: &ShardSelector, object: &RawObject<K>) -> Result<bool, ItemError> {
+    if let Some(identity) = object.identity() {
+        return Ok(shard.matches(&identity.uid, &identity.namespace));
+    }
+    let Some((raw, decoder)) = object.as_encoded() else { return Ok(false) };
+    let decoded = decoder.decode(raw)?;
+    let identity = Identity::of(&decoded);
+    Ok(shard.matches(&identity.uid, &identity.namespace))
 }
 
 impl<K, L> ListerWatcher<K> for Sharded<L>
@@ -45,35 +47,39 @@ where
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: Each<'a, K>,
+        on_item: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let options = ListOptions { shard_selector: Some(self.shard.clone()), ..options.clone() };
-            let mut take = |item: Result<_, _>| match item.and_then(|item| meant(&self.shard, item)) {
-                Ok(None) => {}
-                Ok(Some(item)) => each(Ok(item)),
-                Err(error) => each(Err(error)),
+            let mut filtered = |item: Result<RawObject<K>, ItemError>| match item
+                .and_then(|object| Ok((matches(&self.shard, &object)?, object)))
+            {
+                Ok((true, object)) => on_item(Ok(object)),
+                Ok((false, _)) => {}
+                Err(error) => on_item(Err(error)),
             };
-            self.source.list(&options, &mut take).await
+            self.source.list(&options, &mut filtered).await
         })
     }
 
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
             let options = WatchOptions { shard_selector: Some(self.shard.clone()), ..options.clone() };
-            let (events, shard) = (self.source.watch(&options).await?, self.shard.clone());
-            // A uid never changes, so nothing moves from one part to another.
-            let pass = move |event: WatchEvent<Item<K>>| -> Result<Option<WatchEvent<Item<K>>>, Error> {
-                let (made, item): (fn(_) -> _, _) = match event {
-                    WatchEvent::Added(item) => (WatchEvent::Added, item),
-                    WatchEvent::Modified(item) => (WatchEvent::Modified, item),
-                    WatchEvent::Deleted(item) => (WatchEvent::Deleted, item),
-                    other => return Ok(Some(other)),
+            let events = self.source.watch(&options).await?;
+            let shard = self.shard.clone();
+            // A uid never changes, so that no object moves between shards.
+            let filter = move |event: WatchEvent<RawObject<K>>| {
+                let is_ours = match &event {
+                    WatchEvent::Added(object)
+                    | WatchEvent::Modified(object)
+                    | WatchEvent::Deleted(object) => matches(&shard, object).map_err(Error::Item)?,
+                    _ => true,
                 };
-                Ok(meant(&shard, item).map_err(Error::Item)?.map(made))
+                Ok(is_ours.then_some(event))
             };
-            let meant = events.filter_map(move |event| std::future::ready(event.and_then(&pass).transpose()));
-            Ok(Watch::of_items(meant))
+            let ours =
+                events.filter_map(move |event| std::future::ready(event.and_then(&filter).transpose()));
+            Ok(Watch::from_raw(ours))
         })
     }
 
@@ -89,8 +95,8 @@ where
         self.source.bytes_read()
     }
 
-    fn encoded(&self) -> Option<Encoded> {
-        self.source.encoded()
+    fn content_type(&self) -> Option<ContentType> {
+        self.source.content_type()
     }
 
     fn decoder(&self) -> Option<Decoder<K>> {

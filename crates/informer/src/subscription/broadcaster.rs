@@ -13,7 +13,7 @@ use super::{
 };
 use crate::cache::{Snapshot, Store, Writer};
 #[cfg(any(test, feature = "testing"))]
-use crate::{cache::Tell, event::Event};
+use crate::{cache::EventSink, event::Event};
 use kube_core::Resource;
 use std::{
     sync::{
@@ -253,11 +253,6 @@ impl<K> Broadcaster<K> {
         Some(slow)
     }
 
-    /// Records the number of deltas that are queued.
-    pub(crate) fn set_queue_depth(&self, deltas: usize) {
-        self.state().metrics.queue_depth.set(deltas as f64);
-    }
-
     /// Returns the current state of the cache.
     #[cfg(feature = "saved")]
     pub(crate) fn snapshot(&self) -> Arc<Snapshot<K>> {
@@ -349,7 +344,7 @@ impl<K: Resource> Broadcaster<K> {
     /// Publishes events without changing the cache.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn inject(&self, events: impl IntoIterator<Item = Event<K>>) {
-        self.publish(Instant::now(), |_, batch| events.into_iter().for_each(|event| batch.change(event)));
+        self.publish(Instant::now(), |_, batch| events.into_iter().for_each(|event| batch.changed(event)));
     }
 
     /// Starts the resyncs that are due, and returns when the next one is. While a subscriber blocks the informer, due

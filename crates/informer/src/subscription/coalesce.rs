@@ -1,6 +1,6 @@
 //! Folds the backlog of a subscriber that fell behind, per key.
 
-use crate::event::Event;
+use crate::event::{Event, UpdateCause};
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyMap};
 use std::collections::VecDeque;
@@ -90,34 +90,36 @@ impl<K> CoalescedEvents<K> {
 impl<K: Resource> CoalescedEvents<K> {
     /// Folds the next event.
     pub(super) fn fold(&mut self, event: &Event<K>, oldest: Oldest) {
-        let Ok(key) = event.object().key() else { return };
-        let Some(events) = self.by_key.get_mut(&key) else {
-            return self.insert(key, oldest, event.clone());
+        let key = event.key();
+        let Some(events) = self.by_key.get_mut(key) else {
+            return self.insert(key.clone(), oldest, event.clone());
         };
         match (events.latest.take(), event) {
             (None, Event::Added { .. } | Event::Updated { .. }) => events.latest = Some(event.clone()),
             (
-                Some(Event::Added { initial, .. }),
+                Some(Event::Added { key, phase, .. }),
+                Event::Updated { new, .. } | Event::Added { object: new, .. },
+            ) => events.latest = Some(Event::added(key, new.clone(), phase)),
+            (
+                Some(Event::Updated { key, old, .. } | Event::Deleted { key, old, .. }),
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
             ) => {
-                events.latest = Some(Event::Added { object: new.clone(), initial });
+                let is_same = old.ptr_eq(new) || old.is_same_state(new);
+                let cause = if is_same { UpdateCause::Resync } else { UpdateCause::Changed };
+                events.latest = Some(Event::updated(key, old, new.clone(), cause));
             }
-            (
-                Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
-                Event::Updated { new, .. } | Event::Added { object: new, .. },
-            ) => events.latest = Some(Event::Updated { old, new: new.clone() }),
             // The subscriber never received the addition, so it does not receive the deletion either.
             (None | Some(Event::Added { .. }), Event::Deleted { .. }) => {}
             (
-                Some(Event::Updated { old, .. } | Event::Deleted { old, .. }),
-                Event::Deleted { last_known, observed, .. },
+                Some(Event::Updated { key, old, .. } | Event::Deleted { key, old, .. }),
+                Event::Deleted { last_known, deletion, .. },
             ) => {
                 let last_known = last_known.clone();
-                events.deleted = Some(Event::Deleted { old, last_known, observed: *observed });
+                events.deleted = Some(Event::Deleted { key, old, last_known, deletion: *deletion });
             }
         }
         if events.deleted.is_none() && events.latest.is_none() {
-            self.remove(&key);
+            self.remove(event.key());
         }
     }
 }

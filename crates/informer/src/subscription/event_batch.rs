@@ -1,7 +1,10 @@
 //! Collects the events of one change of the cache before they are appended to the log.
 
 use super::event_log::LogEntry;
-use crate::{cache::Entry, cache::Tell, event::Event};
+use crate::{
+    cache::{Entry, EventSink},
+    event::Event,
+};
 use std::sync::Arc;
 
 /// The events of one change of the cache, grouped into log entries.
@@ -29,8 +32,8 @@ impl<K> EventBatch<K> {
     }
 }
 
-impl<K> Tell<K> for EventBatch<K> {
-    fn change(&mut self, event: Event<K>) {
+impl<K> EventSink<K> for EventBatch<K> {
+    fn changed(&mut self, event: Event<K>) {
         self.changes += 1;
         if self.audience == Audience::Empty {
             return;
@@ -41,7 +44,7 @@ impl<K> Tell<K> for EventBatch<K> {
         }
     }
 
-    fn again(&mut self, event: Event<K>) {
+    fn resynced(&mut self, event: Event<K>) {
         if self.audience != Audience::Resyncs {
             return;
         }
@@ -51,7 +54,7 @@ impl<K> Tell<K> for EventBatch<K> {
         }
     }
 
-    fn initial(&mut self, entries: Vec<Arc<Entry<K>>>) {
+    fn initial_list(&mut self, entries: Vec<Arc<Entry<K>>>) {
         self.changes += entries.len() as u64;
         if self.audience != Audience::Empty && !entries.is_empty() {
             self.entries.push(LogEntry::InitialList(entries));
@@ -61,5 +64,5 @@ impl<K> Tell<K> for EventBatch<K> {
 
 /// Returns the maximum length of an entry. Its events are freed together, and compressed objects grow when they are read.
 fn max_entry_len<K>(event: &Event<K>) -> usize {
-    if event.object().is_packed() { 32 } else { 1024 }
+    if event.object().is_stored_encoded() { 32 } else { 1024 }
 }

@@ -1,7 +1,7 @@
 //! Receives the events of an informer with a callback.
 
 use super::subscriber::{Receiver, Subscriber};
-use crate::{event::Event, parallel::Cores};
+use crate::{event::Event, parallel::ThreadBudget};
 use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
 use tokio::time::Instant;
@@ -120,7 +120,7 @@ pub(super) async fn run<K: Send + Sync + 'static>(
                 chunk
             }
         };
-        let undecoded = chunk.events().iter().map(Event::object).find(|object| object.is_closed());
+        let undecoded = chunk.events().iter().map(Event::object).find(|object| object.needs_decoding());
         if reads_objects && undecoded.is_some() {
             decode_ahead(chunk.events());
         }
@@ -140,7 +140,7 @@ pub(super) async fn run<K: Send + Sync + 'static>(
             return;
         }
         if let Some(undecoded) = undecoded {
-            reads_objects = !undecoded.is_closed();
+            reads_objects = !undecoded.needs_decoding();
         }
         let now = Instant::now();
         receiver.handled_chunk(&chunk, now);
@@ -158,9 +158,9 @@ pub(super) async fn run<K: Send + Sync + 'static>(
 fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
     let half = &events[events.len() / 2..];
     let objects: Vec<_> =
-        half.iter().map(Event::object).filter(|object| object.is_closed()).cloned().collect();
+        half.iter().map(Event::object).filter(|object| object.needs_decoding()).cloned().collect();
     if !objects.is_empty()
-        && let Some(helper) = Cores::of_machine().helper()
+        && let Some(helper) = ThreadBudget::process().try_acquire()
     {
         // Not joined: a handler that needs an object waits for that object alone.
         drop(helper.run(move || objects.iter().for_each(|object| drop(object.arc()))));

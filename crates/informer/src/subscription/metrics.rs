@@ -10,7 +10,6 @@
 //! | [`kube_informer_events_total`](EVENTS) | counter | | changes of the cache, each counted once |
 //! | [`kube_informer_objects`](OBJECTS) | gauge | | objects in the cache |
 //! | [`kube_informer_version`](VERSION) | gauge | | resource version of the cache, if it is a number |
-//! | [`kube_informer_queue_depth`](QUEUE_DEPTH) | gauge | | deltas that were queued when the last batch was taken |
 //! | [`kube_informer_handler_depth`](HANDLER_DEPTH) | gauge | `handler` | events not yet delivered to a handler |
 //! | [`kube_informer_handler_lag_seconds`](HANDLER_LAG) | gauge | `handler` | age of the oldest event that a handler has not handled |
 //! | [`kube_informer_handler_latency_seconds`](HANDLER_LATENCY) | histogram | `handler` | time from the arrival of a change until it was handled, for the oldest event of each chunk |
@@ -26,8 +25,6 @@ pub const EVENTS: &str = "kube_informer_events_total";
 pub const OBJECTS: &str = "kube_informer_objects";
 /// Resource version of the cache.
 pub const VERSION: &str = "kube_informer_version";
-/// Deltas that were queued when the last batch was taken.
-pub const QUEUE_DEPTH: &str = "kube_informer_queue_depth";
 /// Events not yet delivered to a handler.
 pub const HANDLER_DEPTH: &str = "kube_informer_handler_depth";
 /// Age of the oldest event that a handler has not handled.
@@ -44,7 +41,6 @@ pub(super) struct InformerMetrics {
     pub(super) events: Counter,
     pub(super) objects: Gauge,
     pub(super) version: Gauge,
-    pub(super) queue_depth: Gauge,
     /// The address of the recorder that the metrics belong to.
     recorder: usize,
 }
@@ -65,8 +61,7 @@ impl InformerMetrics {
         Self {
             events: counter!(EVENTS, "name" => name.clone()),
             objects: gauge!(OBJECTS, "name" => name.clone()),
-            version: gauge!(VERSION, "name" => name.clone()),
-            queue_depth: gauge!(QUEUE_DEPTH, "name" => name),
+            version: gauge!(VERSION, "name" => name),
             recorder: current_recorder(),
         }
     }
@@ -99,7 +94,6 @@ fn describe() {
     describe_counter!(EVENTS, Unit::Count, "Changes of the cache");
     describe_gauge!(OBJECTS, Unit::Count, "Objects in the cache");
     describe_gauge!(VERSION, "Resource version of the cache");
-    describe_gauge!(QUEUE_DEPTH, Unit::Count, "Deltas that were queued when the last batch was taken");
     describe_gauge!(HANDLER_DEPTH, Unit::Count, "Events not yet delivered to a handler");
     describe_gauge!(HANDLER_LAG, Unit::Seconds, "Age of the oldest event that a handler has not handled");
     describe_histogram!(

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     cache::{Entry, Snapshot},
-    event::Event,
+    event::{Event, Phase, UpdateCause},
 };
 use kube_core::Resource;
 use std::sync::Arc;
@@ -222,7 +222,8 @@ impl<K: Resource> Reader<K> {
                 LogEntry::Resync { snapshot, subscribers } => {
                     if subscribers.contains(&self.subscriber) {
                         for entry in snapshot.iter() {
-                            self.coalesced.fold(&Event::sync(entry.shared()), oldest);
+                            self.coalesced
+                                .fold(&Event::resynced(entry.key().clone(), entry.shared()), oldest);
                         }
                     }
                 }
@@ -244,15 +245,16 @@ fn diff<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
     if Arc::ptr_eq(before, now) {
         return Vec::new();
     }
-    let deleted = before.iter().filter(|entry| !now.contains(entry.key())).map(|entry| {
-        let last_known = entry.shared();
-        Event::Deleted { old: last_known.clone(), last_known, observed: false }
-    });
+    let deleted = before.iter().filter(|entry| !now.contains(entry.key()));
+    let deleted = deleted.map(|entry| Event::vanished(entry.key().clone(), entry.shared()));
     let changed = now.iter().filter_map(|entry| match before.entry(entry.key()) {
         // Adding an index re-creates the entries of the same objects.
-        Some(known) if std::ptr::eq(known, entry) || known.kept().is(&entry.shared()) => None,
-        Some(known) => Some(Event::Updated { old: known.shared(), new: entry.shared() }),
-        None => Some(Event::Added { object: entry.shared(), initial: false }),
+        Some(known) if std::ptr::eq(known, entry) || known.stored().is(&entry.shared()) => None,
+        Some(known) => {
+            let key = entry.key().clone();
+            Some(Event::updated(key, known.shared(), entry.shared(), UpdateCause::Changed))
+        }
+        None => Some(Event::added(entry.key().clone(), entry.shared(), Phase::Live)),
     });
     deleted.chain(changed).collect()
 }
@@ -260,8 +262,8 @@ fn diff<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
 impl ReplayReason {
     fn event<K>(self, entry: &Entry<K>) -> Event<K> {
         match self {
-            Self::Initial => Event::Added { object: entry.shared(), initial: true },
-            Self::Resync => Event::sync(entry.shared()),
+            Self::Initial => Event::added(entry.key().clone(), entry.shared(), Phase::Initial),
+            Self::Resync => Event::resynced(entry.key().clone(), entry.shared()),
         }
     }
 }
@@ -311,7 +313,7 @@ impl<K> StateReplay<K> {
 
 /// Returns the length of the next chunk of these entries.
 fn chunk_len<K>(entries: &[Arc<Entry<K>>]) -> usize {
-    let is_compressed = entries.first().is_some_and(|entry| entry.kept().is_packed());
+    let is_compressed = entries.first().is_some_and(|entry| entry.stored().is_encoded());
     entries.len().min(if is_compressed { MAX_COMPRESSED_CHUNK } else { MAX_CHUNK })
 }
 

@@ -663,11 +663,11 @@ proptest! {
             let new = pod(&format!("p{name}")).version(number as u64 + 1);
             let event = match (current.remove(&name), is_deleted) {
                 (Some(old), true) => {
-                    Event::Deleted { old: Arc::new(old).into(), last_known: Arc::new(new).into(), observed: true }
+                    Event::Deleted { old: Arc::new(old).into(), last_known: Arc::new(new).into(), deletion: Deletion::Observed }
                 }
                 (None, _) => {
                     current.insert(name, new.clone());
-                    Event::Added { object: Arc::new(new).into(), initial: false }
+                    Event::Added { object: Arc::new(new).into(), phase: Phase::Live }
                 }
                 (Some(old), false) => {
                     current.insert(name, new.clone());

@@ -77,7 +77,7 @@ pub(crate) fn survives(verb: Verb, name: &str, bait: Bait, reported: &str) {
         let before = PeakAlloc.current_usage();
         let reports = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&reports);
-        let informer = Informer::<ConfigMap>::new(client(&server.url))
+        let informer = Informer::<ConfigMap>::builder(client(&server.url))
             .max_object_size(OBJECT)
             .encoding(Encoding::Json)
             .config(config(strategy(verb)))
@@ -92,6 +92,7 @@ pub(crate) fn survives(verb: Verb, name: &str, bait: Bait, reported: &str) {
         assert!(reports.iter().all(|report| report.len() < 16 << 10), "{verb:?}, {name}: reports are short");
         let peak = PeakAlloc.peak_usage().saturating_sub(before);
         assert!(peak < MEMORY, "{verb:?}, {name}: {peak} bytes were allocated at once");
-        informer.stop().await;
+        informer.stop();
+        informer.stopped().await;
     });
 }

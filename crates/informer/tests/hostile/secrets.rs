@@ -94,7 +94,7 @@ fn tokens_and_secrets_are_not_told() {
     let shown = runtime.block_on(async {
         let server = Server::start(Verb::List, Bait::json(list())).await;
         let heard = Arc::clone(&reports);
-        let informer = Informer::<Secret>::new(client(&server.url))
+        let informer = Informer::<Secret>::builder(client(&server.url))
             .config(config(Strategy::List))
             .on_error(move |report| {
                 report.log();
@@ -111,7 +111,8 @@ fn tokens_and_secrets_are_not_told() {
             informer.status(),
             informer.store()
         );
-        informer.stop().await;
+        informer.stop();
+        informer.stopped().await;
         shown
     });
     let (said, reports) = (notes.0.lock().unwrap().clone(), reports.lock().unwrap().join("\n"));

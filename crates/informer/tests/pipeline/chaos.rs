@@ -2,7 +2,7 @@
 
 use crate::world::{World, strategies};
 use kube_devserver::{DevServer, Fault, Verb, Versions};
-use kube_informer::{Keep, reflector::Config};
+use kube_informer::{Storage, reflector::Config};
 use std::time::Duration;
 
 /// A small generator, so that a seed tells the whole story.
@@ -69,7 +69,8 @@ async fn endure(world: World, mut random: Random, ticks: u32) {
         counts.errors >= u64::from(ticks) / 1200 && counts.replaces > 1,
         "it was hard enough: {counts:?}"
     );
-    world.stop().await;
+    world.stop();
+    world.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +83,7 @@ async fn a_minute_of_everything_ends_with_the_cache_equal_to_the_server() {
 #[tokio::test(start_paused = true)]
 async fn so_does_half_of_it_where_objects_are_kept_compact() {
     for (seed, config) in strategies().into_iter().enumerate() {
-        endure(World::keeping(Keep::Compact, impatient(config)), Random(seed as u64 + 1), 3000).await;
+        endure(World::keeping(Storage::Compressed, impatient(config)), Random(seed as u64 + 1), 3000).await;
     }
 }
 
@@ -95,7 +96,7 @@ async fn so_do_some_seconds_of_it_over_a_socket() {
         let world = World::through(
             kube::Client::try_from(address).unwrap(),
             server,
-            (Keep::Whole, impatient(config)),
+            (Storage::Decoded, impatient(config)),
         );
         endure(world, Random(seed as u64 + 7), 400).await;
     }

@@ -12,7 +12,7 @@ use kube::{
 };
 use kube_devserver::{Churn, DevServer, Fault, Verb};
 use kube_informer::{
-    Event, Informer, Keep,
+    Event, Informer, Storage,
     reflector::Strategy,
     source::{Encoding, FromFns, Page, Watch},
     subscription::{Replay, SubscribeOptions},
@@ -30,7 +30,7 @@ use std::{
 };
 
 const STRATEGIES: [Strategy; 2] = [Strategy::Stream, Strategy::List];
-const KEEPS: [Keep; 2] = [Keep::Whole, Keep::Compact];
+const KEEPS: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
 
 /// What is there, by key.
 fn by_key(pods: Vec<Arc<Pod>>) -> BTreeMap<Key, Arc<Pod>> {
@@ -68,9 +68,9 @@ async fn reads_are_what_a_cache_of_whole_objects_gives() {
             let encoding =
                 if without == (strategy == Strategy::List) { Encoding::Protobuf } else { Encoding::Json };
             let [whole, compact] =
-                [(Keep::Whole, Encoding::Json), (Keep::Compact, encoding)].map(|(keep, encoding)| {
-                    let builder = Informer::<Pod>::new(server.client())
-                        .keep(keep)
+                [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(|(keep, encoding)| {
+                    let builder = Informer::<Pod>::builder(server.client())
+                        .storage(keep)
                         .encoding(encoding)
                         .strategy(strategy);
                     let builder = if without { builder.without_managed_fields() } else { builder };
@@ -91,10 +91,12 @@ async fn reads_are_what_a_cache_of_whole_objects_gives() {
             }
             check_equal(&whole, &compact);
             // A cache stays as it was when its informer is stopped; the next watch is then that of the other.
-            whole.stop().await;
+            whole.stop();
+            whole.stopped().await;
             relist(&server, &compact).await;
             check_equal(&whole, &compact);
-            compact.stop().await;
+            compact.stop();
+            compact.stopped().await;
         }
     }
 }
@@ -175,9 +177,9 @@ async fn seeded(count: u64) -> Cluster {
     cluster
 }
 
-async fn counted(cluster: &Cluster, keep: Keep, strategy: Strategy) -> Informer<Counted> {
-    let maps = Informer::<Counted>::new(cluster.server.client()).namespace("default");
-    let maps = maps.keep(keep).strategy(strategy).on_error(|_| {}).start().unwrap();
+async fn counted(cluster: &Cluster, keep: Storage, strategy: Strategy) -> Informer<Counted> {
+    let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
+    let maps = maps.storage(keep).strategy(strategy).on_error(|_| {}).start().unwrap();
     maps.synced().await.unwrap();
     maps
 }
@@ -200,7 +202,8 @@ async fn a_relist_decodes_only_what_has_changed() {
         maps.wait_for(&changed.metadata.resource_version.unwrap().parse().unwrap()).await.unwrap();
         assert_eq!(decoded(), 1, "{keep:?} {strategy:?}");
         assert_eq!(maps.get("default/m7").unwrap().data["value"], format!("{keep:?} {strategy:?}"));
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
 }
 
@@ -211,13 +214,14 @@ async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_
     for (keep, strategy) in KEEPS.into_iter().flat_map(|keep| STRATEGIES.map(|strategy| (keep, strategy))) {
         let folder = Folder::new();
         let build = || {
-            let maps = Informer::<Counted>::new(cluster.server.client()).namespace("default");
-            maps.keep(keep).strategy(strategy).on_error(|_| {}).save_to(&folder).build().unwrap()
+            let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
+            maps.storage(keep).strategy(strategy).on_error(|_| {}).save_to(&folder).build().unwrap()
         };
         let first = build();
         first.start();
         first.synced().await.unwrap();
-        first.stop().await;
+        first.stop();
+        first.stopped().await;
         cluster.change("m7", &format!("{keep:?} {strategy:?}")).await;
         cluster.server.compact();
         decoded();
@@ -234,7 +238,8 @@ async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_
             assert_eq!(maps.get("default/m3").unwrap().data["value"], "first");
             assert_eq!(decoded(), expected, "{keep:?} {strategy:?}");
         }
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
 }
 
@@ -242,12 +247,12 @@ async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_
 async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
     let _turn = TURN.lock().await;
     let cluster = seeded(3).await;
-    let maps = counted(&cluster, Keep::Compact, Strategy::Stream).await;
+    let maps = counted(&cluster, Storage::Compressed, Strategy::Stream).await;
     let mut two = [maps.subscribe(), maps.subscribe()];
     decoded();
     for events in &mut two {
         for _ in 0..3 {
-            let Some(Event::Added { object, initial: true }) = events.next().await else { panic!() };
+            let Some(Event::Added { object, phase: Phase::Initial }) = events.next().await else { panic!() };
             assert_eq!(object.data["value"], "first");
         }
     }
@@ -271,7 +276,8 @@ async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
         assert_eq!(maps.get("default/m1").unwrap().data["value"], "third");
         assert_eq!(decoded(), expected, "what is read again is at hand");
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,9 +285,9 @@ async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
     let _turn = TURN.lock().await;
     let cluster = seeded(150).await;
     for strategy in STRATEGIES {
-        let maps = Informer::<Counted>::new(cluster.server.client()).namespace("default");
+        let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
         let maps =
-            maps.keep(Keep::Compact).strategy(strategy).index("value", |map| map.data.get("value").cloned());
+            maps.storage(Storage::Compressed).strategy(strategy).index("value", |map| map.data.get("value").cloned());
         decoded();
         let maps = maps.start().unwrap();
         maps.synced().await.unwrap();
@@ -296,7 +302,8 @@ async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
             assert_eq!(maps.snapshot().index_keys(index, "second").unwrap().len(), 1);
         }
         cluster.change("m3", "first").await;
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
 }
 
@@ -304,7 +311,7 @@ async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
 async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
     let _turn = TURN.lock().await;
     let cluster = seeded(150).await;
-    let maps = counted(&cluster, Keep::Compact, Strategy::List).await;
+    let maps = counted(&cluster, Storage::Compressed, Strategy::List).await;
     for looks in [false, true] {
         decoded();
         let seen = Arc::new(Mutex::new(BTreeMap::new()));
@@ -321,7 +328,8 @@ async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
         handled.remove();
         handled.removed().await;
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -332,20 +340,21 @@ async fn what_cannot_be_decoded_is_reported_when_it_comes() {
     for keep in KEEPS {
         let reports = Arc::<Mutex<Vec<String>>>::default();
         let hears = Arc::clone(&reports);
-        let maps = Informer::<Counted>::new(cluster.server.client()).namespace("default").keep(keep);
+        let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default").storage(keep);
         let maps = maps.on_error(move |report| hears.lock().unwrap().push(report.cause.to_string()));
         let maps = maps.start().unwrap();
         // What cannot be read is there, so the cache is not complete; but the rest is in it.
         maps.watch_status().wait_for(|status| status.counts.replaces > 0).await;
         assert!(reports.lock().unwrap().iter().any(|report| report.contains("default/no-data")));
-        let name = format!("later-{}", keep == Keep::Compact);
+        let name = format!("later-{}", keep == Storage::Compressed);
         cluster.create(&name).await;
         let last = cluster.change("m0", &name).await.metadata.resource_version.unwrap();
         maps.wait_for(&last.parse().unwrap()).await.unwrap();
         assert!(reports.lock().unwrap().iter().any(|report| report.contains(&name)));
         assert_eq!(maps.get("default/m0").unwrap().data["value"], name);
         assert!(maps.get("default/no-data").is_none());
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
 }
 
@@ -359,7 +368,7 @@ async fn a_source_of_objects_has_them_kept_whole() {
         move |_| std::future::ready(Ok(page())),
         |_| async { Ok(Watch::new(futures_util::stream::pending())) },
     );
-    let maps = Informer::of(source.without_streaming_lists()).keep(Keep::Compact).start().unwrap();
+    let maps = Informer::from_source(source.without_streaming_lists()).storage(Storage::Compressed).start().unwrap();
     maps.synced().await.unwrap();
     let [one, other] = [(); 2].map(|()| maps.get("a").unwrap());
     assert!(Arc::ptr_eq(&one, &other));
@@ -369,7 +378,7 @@ async fn a_source_of_objects_has_them_kept_whole() {
 #[tokio::test(start_paused = true)]
 async fn what_came_before_there_was_a_dictionary_is_packed_again() {
     let cluster = Cluster::new();
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).namespace("default").keep(Keep::Compact);
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).namespace("default").storage(Storage::Compressed);
     let maps = maps.start().unwrap();
     maps.synced().await.unwrap();
     let mut version = String::new();
@@ -389,7 +398,8 @@ async fn what_came_before_there_was_a_dictionary_is_packed_again() {
     for map in cluster.maps.list(&ListParams::default()).await.unwrap() {
         assert_eq!(maps.get(&Key::of(&map).unwrap()).as_deref(), Some(&map));
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 /// Gives a map the label `app`.
@@ -409,8 +419,8 @@ async fn where_labels_are_kept_only_what_matches_is_decoded() {
         }
         let build = || {
             let maps =
-                Informer::<Counted>::new(cluster.server.client()).namespace("default").on_error(|_| {});
-            maps.keep(Keep::Compact).keep_labels().strategy(strategy)
+                Informer::<Counted>::builder(cluster.server.client()).namespace("default").on_error(|_| {});
+            maps.storage(Storage::Compressed).cache_labels().strategy(strategy)
         };
         let check = |maps: &Informer<Counted>, expected: &[&str]| {
             decoded();
@@ -436,7 +446,8 @@ async fn where_labels_are_kept_only_what_matches_is_decoded() {
             check(&maps, &["m0", "m2", "m7"]);
             relist(&cluster.server, &maps).await;
             check(&maps, &["m0", "m2", "m7"]);
-            maps.stop().await;
+            maps.stop();
+            maps.stopped().await;
             if saved {
                 let maps = build().save_to(&folder).build().unwrap();
                 assert_eq!(maps.status().restored.unwrap().objects, 150);

@@ -11,7 +11,7 @@ use kube_devserver::Fault;
 use kube_informer::{
     Event, Informer, Object,
     bridge::watcher_events,
-    controller::{Next, ReconcileError, Reconciler, controller_of, is_news_of_spec},
+    controller::{Next, ControllerError, Controller, controller_owner, generation_changed},
     wire::Key,
 };
 use serde_json::json;
@@ -63,7 +63,7 @@ impl Diary {
 }
 
 async fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).start().unwrap();
     maps.synced().await.unwrap();
     maps
 }
@@ -94,14 +94,14 @@ async fn a_failure_comes_back_later_each_time_and_a_success_when_it_asked_to() {
         async move {
             match before {
                 0..4 => Err(Verdict::NotYet),
-                4 => Ok(Next::After(Duration::from_secs(60))),
+                4 => Ok(Action::requeue(Duration::from_secs(60))),
                 5 => panic!("once"),
                 6 => Err(Verdict::Unspeakable),
-                _ => Ok(Next::Change),
+                _ => Ok(Action::await_change()),
             }
         }
     };
-    let running = tokio::spawn(Reconciler::new(&maps).run(reconcile, cancel.clone()));
+    let running = tokio::spawn(Controller::new(&maps).run(reconcile, cancel.clone()));
     let times: Vec<_> = diary.has(8).await.iter().map(|(_, at)| at.as_millis()).collect();
     let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     for (wait, expected) in waits.iter().zip([5, 10, 20, 40, 60_000, 5, 10]) {
@@ -138,10 +138,10 @@ async fn a_key_is_in_one_hand_at_a_time_and_what_happens_now_goes_first() {
             in_hand(1);
             open.acquire().await.unwrap().forget();
             in_hand(-1);
-            Ok::<_, String>(Next::Change)
+            Ok::<_, String>(Action::await_change())
         }
     };
-    let running = tokio::spawn(Reconciler::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
+    let running = tokio::spawn(Controller::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
     let first = diary.has(2).await;
     // While both hands are full: what one of them holds changes, and something new comes.
     cluster.change(&first[0].0, "1").await;
@@ -163,14 +163,14 @@ async fn another_informer_may_bring_keys_too() {
     cluster.create("a").await;
     let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
     let others =
-        Informer::<ConfigMap>::new(cluster.server.client()).namespace("kube-system").start().unwrap();
+        Informer::<ConfigMap>::builder(cluster.server.client()).namespace("kube-system").start().unwrap();
     let writes = diary.clone();
     let reconcile = move |key: Key| {
         writes.write(&key);
-        async { Ok::<_, String>(Next::Change) }
+        async { Ok::<_, String>(Action::await_change()) }
     };
     let owner = |_: &ConfigMap| ["default/a".parse::<Key>().unwrap()];
-    let reconciler = Reconciler::new(&maps).also(&others, owner);
+    let reconciler = Controller::new(&maps).watches(&others, owner);
     let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
     diary.has(1).await;
     let other = cluster.namespace("kube-system").await;
@@ -185,28 +185,30 @@ async fn another_informer_may_bring_keys_too() {
 async fn it_does_not_act_on_a_cache_that_cannot_be_complete() {
     let cluster = Cluster::new();
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
-    let pods = Informer::<Pod>::new(cluster.server.client()).start().unwrap();
+    let pods = Informer::<Pod>::builder(cluster.server.client()).start().unwrap();
     let maps = informer(&cluster).await;
     let never = |_: Key| std::future::pending::<Result<Next, String>>();
-    let reconciler = || Reconciler::new(&maps).also(&pods, |_: &Pod| None);
+    let reconciler = || Controller::new(&maps).watches(&pods, |_: &Pod| None);
     let error = reconciler().run(never, CancellationToken::new()).await.unwrap_err();
-    assert!(matches!(&error, ReconcileError::Sync(cause) if cause.is_forbidden()), "{error:?}");
+    assert!(matches!(&error, ControllerError::Sync(cause) if cause.is_forbidden()), "{error:?}");
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    Reconciler::new(&maps).run(never, cancelled).await.unwrap();
+    Controller::new(&maps).run(never, cancelled).await.unwrap();
     drop(
-        timeout(Duration::from_millis(1), Reconciler::new(&maps).run(never, CancellationToken::new())).await,
+        timeout(Duration::from_millis(1), Controller::new(&maps).run(never, CancellationToken::new())).await,
     );
     while maps.tasks() > 2 {
         tokio::task::yield_now().await;
     }
-    let running = tokio::spawn(Reconciler::new(&maps).run(never, CancellationToken::new()));
+    let running = tokio::spawn(Controller::new(&maps).run(never, CancellationToken::new()));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    maps.stop().await;
-    assert!(matches!(running.await.unwrap(), Err(ReconcileError::Stopped)));
-    pods.stop().await;
-    let error = Reconciler::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
-    assert!(matches!(error, ReconcileError::Add(_)));
+    maps.stop();
+    maps.stopped().await;
+    assert!(matches!(running.await.unwrap(), Err(ControllerError::Stopped)));
+    pods.stop();
+    pods.stopped().await;
+    let error = Controller::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
+    assert!(matches!(error, ControllerError::Add(_)));
 }
 
 fn short(event: &watcher::Event<ConfigMap>) -> String {
@@ -247,7 +249,8 @@ async fn kube_is_told_in_its_own_words() {
     for expected in ["init", "(b)", "(c)", "done"] {
         assert_eq!(short(&late.next().await.unwrap().unwrap()), expected);
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert!(late.next().await.is_none());
 }
 
@@ -259,11 +262,11 @@ async fn only_what_is_wanted_is_reconciled() {
     let writes = diary.clone();
     let reconcile = move |key: Key| {
         writes.write(&key);
-        async { Ok::<_, &str>(Next::Change) }
+        async { Ok::<_, &str>(Action::await_change()) }
     };
     let is_loud =
         |event: &Event<ConfigMap>| event.object().data.as_ref().is_none_or(|data| data["value"] == "loud");
-    let reconciler = Reconciler::when(&maps, is_loud);
+    let reconciler = Controller::filtered(&maps, is_loud);
     let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
     diary.has(1).await;
     cluster.change("a", "quiet").await;
@@ -282,14 +285,14 @@ async fn what_cannot_be_read_does_not_keep_the_rest_from_being_reconciled() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(all_but_bad).start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let (diary, cancel) = (Diary::new(), CancellationToken::new());
     let writes = diary.clone();
     let reconcile = move |key: Key| {
         writes.write(&key);
-        async { Ok::<_, &str>(Next::Change) }
+        async { Ok::<_, &str>(Action::await_change()) }
     };
-    let running = tokio::spawn(Reconciler::new(&maps).run(reconcile, cancel.clone()));
+    let running = tokio::spawn(Controller::new(&maps).run(reconcile, cancel.clone()));
     assert_eq!(diary.has(1).await[0].0, "good");
     cancel.cancel();
     running.await.unwrap().unwrap();
@@ -303,12 +306,12 @@ fn news_of_a_spec_is_told_from_news_of_a_status() {
         pod.metadata.generation = generation;
         Object::from(Arc::new(pod))
     };
-    let is_news = |old, new| is_news_of_spec(&Event::Updated { old, new });
+    let is_news = |old, new| generation_changed(&Event::Updated { old, new });
     assert!(!is_news(pod("1", Some(1)), pod("2", Some(1))));
     assert!(is_news(pod("1", Some(1)), pod("2", Some(2))));
     assert!(is_news(pod("1", Some(1)), pod("1", Some(1))), "what is told again");
     assert!(is_news(pod("1", None), pod("2", None)), "what is not counted");
-    assert!(is_news_of_spec(&Event::Added { object: pod("1", Some(1)), initial: false }));
+    assert!(generation_changed(&Event::Added { object: pod("1", Some(1)), phase: Phase::Live }));
     let mut anew = Pod::clone(&pod("2", Some(1)));
     anew.metadata.uid = Some("another".into());
     assert!(is_news(pod("1", Some(1)), Arc::new(anew).into()), "what was made anew unseen");
@@ -321,13 +324,13 @@ fn an_owner_is_who_controls_it() {
         serde_json::from_value(json!({ "metadata": metadata })).unwrap()
     };
     let owner = |version: &str, kind: &str, controller: bool| json!({ "apiVersion": version, "kind": kind, "name": "o", "uid": "1", "controller": controller });
-    let set = |pod: &Pod| controller_of::<ReplicaSet, Pod>(pod).map(|key| key.to_string());
+    let set = |pod: &Pod| controller_owner::<ReplicaSet, Pod>(pod).map(|key| key.to_string());
     let other = owner("apps/v1", "ReplicaSet", false);
     assert_eq!(set(&owned(json!([other, owner("apps/v1", "ReplicaSet", true)]))), Some("shop/o".into()));
     assert_eq!(set(&owned(json!([owner("other.io/v1", "ReplicaSet", true)]))), None);
     assert_eq!(set(&owned(json!([other]))), None);
     assert_eq!(set(&owned(json!([]))), None);
     let on_node = owned(json!([owner("v1", "Node", true)]));
-    assert_eq!(controller_of::<Node, Pod>(&on_node).unwrap().to_string(), "o");
-    assert_eq!(controller_of::<ConfigMap, Pod>(&on_node), None);
+    assert_eq!(controller_owner::<Node, Pod>(&on_node).unwrap().to_string(), "o");
+    assert_eq!(controller_owner::<ConfigMap, Pod>(&on_node), None);
 }

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, Told, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::{Fault, Verb, Versions};
 use kube_informer::{
-    Informer, Keep,
+    Informer, Storage,
     reflector::{self, Config},
     subscription::{Policy, SubscribeOptions, Subscription},
 };
@@ -68,12 +68,12 @@ impl One {
     }
 }
 
-async fn live(strategy: reflector::Strategy, keep: Keep, acts: Vec<Act>) {
+async fn live(strategy: reflector::Strategy, keep: Storage, acts: Vec<Act>) {
     let cluster = Cluster::new();
     let mut config = Config::default();
     config.strategy = strategy;
     config.backoff.cap = Duration::from_secs(1);
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).config(config).keep(keep);
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).config(config).storage(keep);
     let maps = maps.on_error(|_| {}).start().unwrap();
     let mut crowd = vec![One { events: maps.subscribe(), told: Told::default() }];
     let fault = |fault: Fault| drop(cluster.server.faults().inject(fault.of("configmaps").times(1)));
@@ -129,9 +129,11 @@ async fn live(strategy: reflector::Strategy, keep: Keep, acts: Vec<Act>) {
         assert_eq!(one.told.known, server, "what it was told adds up to the cache");
         assert!(one.events.registration().has_synced());
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(maps.tasks(), 0);
-    cluster.server.stop().await;
+    cluster.server.stop();
+    cluster.server.stopped().await;
 }
 
 proptest! {
@@ -145,7 +147,7 @@ proptest! {
     ) {
         let strategy = if streams { reflector::Strategy::Stream } else { reflector::Strategy::List };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        let keep = if compact { Keep::Compact } else { Keep::Whole };
+        let keep = if compact { Storage::Compressed } else { Storage::Decoded };
         runtime.block_on(live(strategy, keep, acts));
     }
 }

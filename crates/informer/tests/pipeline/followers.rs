@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use kube_devserver::{Fault, Verb};
 use kube_informer::{
-    Event, Informer, Keep,
+    Event, Informer, Storage,
     informer::{Builder, Synced},
     subscription::{Policy, SubscribeOptions, Subscription},
 };
@@ -13,12 +13,12 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio::time::{Instant, timeout};
 
 /// This file is compiled twice, and is about a cache of either kind.
-fn keep() -> Keep {
-    if module_path!().ends_with("compact") { Keep::Compact } else { Keep::Whole }
+fn keep() -> Storage {
+    if module_path!().ends_with("compact") { Storage::Compressed } else { Storage::Decoded }
 }
 
 fn begin(cluster: &Cluster) -> Builder<ConfigMap> {
-    Informer::new(cluster.server.client()).keep(keep())
+    Informer::builder(cluster.server.client()).storage(keep())
 }
 
 fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
@@ -36,9 +36,9 @@ async fn next(events: &mut Subscription<ConfigMap>, count: usize) -> Vec<String>
         let event =
             timeout(Duration::from_secs(600), events.next()).await.expect("something is told").unwrap();
         told.push(match &event {
-            Event::Added { initial: true, .. } => format!("+{} initial", name(&event)),
+            Event::Added { phase: Phase::Initial, .. } => format!("+{} initial", name(&event)),
             Event::Added { .. } => format!("+{}", name(&event)),
-            Event::Updated { .. } if event.is_sync() => format!("={}", name(&event)),
+            Event::Updated { .. } if event.is_resync() => format!("={}", name(&event)),
             Event::Updated { .. } => format!("~{}", name(&event)),
             Event::Deleted { .. } => format!("-{}", name(&event)),
         });
@@ -79,7 +79,7 @@ async fn who_follows_before_the_start_and_after_is_told_everything_once() {
 async fn resyncs(mut events: Subscription<ConfigMap>, until: Duration) -> Vec<u64> {
     let (began, mut times) = (Instant::now(), Vec::new());
     while let Ok(Some(event)) = timeout(until.saturating_sub(began.elapsed()), events.next()).await {
-        if event.is_sync() {
+        if event.is_resync() {
             times.push(began.elapsed().as_secs());
         }
     }
@@ -114,7 +114,7 @@ async fn each_follower_resyncs_in_its_own_time() {
 async fn an_informer_resyncs_no_more_than_once_a_second() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).resync(Duration::from_nanos(1));
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).resync(Duration::from_nanos(1));
     let maps = maps.start().unwrap();
     maps.synced().await.unwrap();
     assert_eq!(resyncs(maps.subscribe(), Duration::from_millis(2_500)).await, [1, 2]);

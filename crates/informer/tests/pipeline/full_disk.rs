@@ -9,7 +9,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
-    informer::{Builder, Save, Saving},
+    informer::{Builder, Save, SaveStatus},
 };
 use std::{
     fmt::{Debug, Write},
@@ -126,7 +126,7 @@ fn noise(number: u64) -> String {
     (0..512).map(step).collect()
 }
 
-fn saving(maps: &Informer<ConfigMap>) -> Saving {
+fn saving(maps: &Informer<ConfigMap>) -> SaveStatus {
     maps.status().saving.unwrap()
 }
 
@@ -154,7 +154,8 @@ async fn check_saved(cluster: &Cluster, folder: &Folder) {
     next.start();
     next.synced().await.unwrap();
     assert_eq!(next.status().counts.replaces, 0, "the watch went on");
-    next.stop().await;
+    next.stop();
+    next.stopped().await;
 }
 
 fn saved_to(cluster: &Cluster, folder: &Folder) -> Builder<ConfigMap> {
@@ -170,7 +171,7 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
     let mut states = vec![Versions::new(), cluster.versions().await];
-    while saving(&maps).failing.is_none() {
+    while saving(&maps).error.is_none() {
         assert!(states.len() < 5_000, "there is no end to the room");
         states.push(change(&cluster, &maps, &noise(states.len() as u64)).await);
     }
@@ -180,7 +181,7 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
         let found = left(&cluster, &folder);
         assert!(states.contains(&found) && found.len() == states[1].len(), "{found:?}");
     }
-    let failing = saving(&maps).failing.unwrap();
+    let failing = saving(&maps).error.unwrap();
     let place = folder.0.join("default");
     assert_eq!(failing, format!("{}: writing failed: File too large (os error 27)", place.display()));
     assert!(saving(&maps).failures > 0);
@@ -188,7 +189,8 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     assert!(told[0].contains(place.to_str().unwrap()) && told[0].contains("File too large"), "{told:?}");
     make_room();
     change(&cluster, &maps, "there is room").await;
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(saving(&maps).failing, None);
     assert_eq!(notes.lines("saving goes on").len(), 1);
     check_saved(&cluster, &folder).await;
@@ -205,7 +207,7 @@ async fn too_large(folder: &Folder) -> (Cluster, Informer<ConfigMap>) {
     let maps = saved_to(&cluster, folder).start().unwrap();
     maps.synced().await.unwrap();
     check_equal(&maps, &cluster.versions().await);
-    while saving(&maps).failing.is_none() {
+    while saving(&maps).error.is_none() {
         tokio::task::yield_now().await;
     }
     (cluster, maps)
@@ -219,13 +221,15 @@ async fn a_first_state_without_room_is_tried_once_more_at_the_end() {
     let folder = Folder::new();
     let (cluster, maps) = too_large(&folder).await;
     let failures = saving(&maps).failures;
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(saving(&maps).failures, failures + 1, "once, and there is still no room");
     assert_eq!(left(&cluster, &folder), Versions::new(), "nothing, rather than a part");
     let (cluster, maps) = too_large(&folder).await;
     make_room();
     // Nothing happens that would be cause to save.
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(saving(&maps).failing, None);
     check_saved(&cluster, &folder).await;
 }
@@ -246,7 +250,8 @@ async fn a_first_state_without_room_is_saved_when_there_is_some() {
     for value in ["there is room", "and more"] {
         change(&cluster, &maps, value).await;
     }
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(saving(&maps).failing, None);
     check_saved(&cluster, &folder).await;
 }
@@ -256,7 +261,7 @@ async fn check_off(cluster: &Cluster, folder: &Folder, why: &str) -> Informer<Co
     let maps = saved_to(cluster, folder).start().unwrap();
     maps.synced().await.unwrap();
     change(cluster, &maps, "unsaved").await;
-    let failing = saving(&maps).failing.unwrap();
+    let failing = saving(&maps).error.unwrap();
     assert!(failing.starts_with(folder.0.to_str().unwrap()) && failing.contains(why), "{failing}");
     assert!(maps.status().restored.is_none());
     maps
@@ -272,13 +277,15 @@ async fn where_there_is_no_room_at_all_nothing_is_saved_until_the_next_start() {
     assert_eq!(notes.lines("nothing is saved").len(), 1);
     make_room();
     change(&cluster, &off, "there is room").await;
-    off.stop().await;
-    assert!(saving(&off).failing.is_some());
+    off.stop();
+    off.stopped().await;
+    assert!(saving(&off).error.is_some());
     let maps = saved_to(&cluster, &folder).build().unwrap();
     assert!(maps.is_empty() && maps.status().restored.is_none());
     maps.start();
     maps.synced().await.unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     check_saved(&cluster, &folder).await;
 }
 
@@ -294,29 +301,34 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     let (cluster, folder) = (abc().await, Folder::new());
     fs::create_dir(&folder.0).unwrap();
     set_mode(&folder.0, 0o500);
-    check_off(&cluster, &folder, "making the folder failed: Permission denied").await.stop().await;
+    check_off(&cluster, &folder, "making the folder failed: Permission denied").await.stop();
+    .await.stopped().await;
     set_mode(&folder.0, 0o700);
     fs::create_dir(folder.0.join("default")).unwrap();
     set_mode(&folder.0.join("default"), 0o500);
-    check_off(&cluster, &folder, "opening the lock failed: Permission denied").await.stop().await;
+    check_off(&cluster, &folder, "opening the lock failed: Permission denied").await.stop();
+    .await.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     check_saved(&cluster, &folder).await;
     // A state that is there may be read and added to, which takes no new file.
     set_mode(&folder.0.join("default"), 0o500);
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
     change(&cluster, &maps, "added").await;
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(saving(&maps).failing, None);
     check_saved(&cluster, &folder).await;
     // One that may only be read is not: nobody could tell whether another process has it.
     for name in ["state", "lock"] {
         set_mode(&folder.0.join("default").join(name), 0o400);
     }
-    check_off(&cluster, &folder, "opening the lock failed: Permission denied").await.stop().await;
+    check_off(&cluster, &folder, "opening the lock failed: Permission denied").await.stop();
+    .await.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
 }
 
@@ -329,14 +341,15 @@ async fn a_folder_that_is_taken_away_is_told_of_and_made_up_for() {
         tokio::task::yield_now().await;
     }
     fs::remove_dir_all(&folder.0).unwrap();
-    while saving(&maps).failing.is_none() {
+    while saving(&maps).error.is_none() {
         change(&cluster, &maps, "where to?").await;
     }
-    let failing = saving(&maps).failing.unwrap();
+    let failing = saving(&maps).error.unwrap();
     assert!(failing.contains("failed: No such file or directory"), "{failing}");
     fs::create_dir_all(folder.0.join("default")).unwrap();
     change(&cluster, &maps, "here").await;
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(saving(&maps).failing, None);
     tokio::time::timeout(Duration::from_secs(60), check_saved(&cluster, &folder)).await.unwrap();
 }

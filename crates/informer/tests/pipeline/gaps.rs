@@ -5,16 +5,16 @@ use crate::{
     restarts::{Folder, abc, maps},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Informer, Keep, informer::Save, reflector::Strategy};
+use kube_informer::{Informer, Storage, informer::Save, reflector::Strategy};
 
 /// A cache that cannot read `b` while that says `refused`, or at all.
-fn reading(cluster: &Cluster, folder: &Folder, (keep, reads_all): (Keep, bool)) -> Informer<ConfigMap> {
+fn reading(cluster: &Cluster, folder: &Folder, (keep, reads_all): (Storage, bool)) -> Informer<ConfigMap> {
     let refuses = move |map: ConfigMap| {
         let says = map.data.as_ref().and_then(|data| data.get("value")).map(String::as_str);
         if !reads_all && says == Some("refused") { Err("refused".into()) } else { Ok(map) }
     };
     let save = Save::from(folder).transform("refuses");
-    maps(cluster).keep(keep).strategy(Strategy::List).transform(refuses).save_to(save).start().unwrap()
+    maps(cluster).storage(keep).strategy(Strategy::List).transform(refuses).save_to(save).start().unwrap()
 }
 
 fn names(maps: &Informer<ConfigMap>) -> Vec<String> {
@@ -34,20 +34,22 @@ async fn check_b(cluster: &Cluster, maps: &Informer<ConfigMap>) {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_list_left_out_is_asked_for_by_the_next_process() {
-    for keep in [Keep::Whole, Keep::Compact] {
+    for keep in [Storage::Decoded, Storage::Compressed] {
         let (cluster, folder) = (abc().await, Folder::new());
         cluster.change("b", "refused").await;
         for _ in 0..2 {
             let blind = reading(&cluster, &folder, (keep, false));
-            assert!(blind.synced().await.unwrap_err().is_unreadable(), "in each life");
+            assert!(blind.synced().await.unwrap_err().is_skipped(), "in each life");
             assert_eq!(names(&blind), ["a", "c"]);
-            blind.stop().await;
+            blind.stop();
+            blind.stopped().await;
         }
         let seeing = reading(&cluster, &folder, (keep, true));
         seeing.synced().await.unwrap();
         assert_eq!(names(&seeing), ["a", "b", "c"]);
         check_b(&cluster, &seeing).await;
-        seeing.stop().await;
+        seeing.stop();
+        seeing.stopped().await;
         // From here on a watch suffices.
         let again = reading(&cluster, &folder, (keep, true));
         again.synced().await.unwrap();
@@ -57,7 +59,7 @@ async fn what_a_list_left_out_is_asked_for_by_the_next_process() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_watch_left_out_is_asked_for_by_the_next_process() {
-    for (keep, is_heard_of) in [(Keep::Whole, false), (Keep::Compact, false), (Keep::Whole, true)] {
+    for (keep, is_heard_of) in [(Storage::Decoded, false), (Storage::Compressed, false), (Storage::Decoded, true)] {
         let (cluster, folder) = (abc().await, Folder::new());
         let blind = reading(&cluster, &folder, (keep, false));
         blind.synced().await.unwrap();
@@ -67,7 +69,8 @@ async fn what_a_watch_left_out_is_asked_for_by_the_next_process() {
         }
         let last = cluster.change("a", "later").await;
         blind.wait_for(&last.metadata.resource_version.unwrap().parse().unwrap()).await.unwrap();
-        blind.stop().await;
+        blind.stop();
+        blind.stopped().await;
         let seeing = reading(&cluster, &folder, (keep, true));
         seeing.synced().await.unwrap();
         check_b(&cluster, &seeing).await;

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 async fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).start().unwrap();
     maps.synced().await.unwrap();
     maps
 }
@@ -83,7 +83,8 @@ async fn closures_futures_and_types_hear_the_same_and_one_may_come_twice() {
     }
     assert!(first.name().ends_with("Notebook"), "{}", first.name());
     assert_eq!(last.name(), "last");
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 // R134, R135
@@ -132,7 +133,8 @@ async fn after_the_end_removing_is_fine_and_adding_is_an_error() {
     let maps = informer(&cluster).await;
     let notebook = Notebook::default();
     let registration = maps.add_handler(notebook.clone()).unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     registration.remove();
     registration.remove();
     registration.removed().await;
@@ -196,7 +198,8 @@ async fn one_that_panics_is_told_everything_and_hurts_nobody() {
     let synced = kube_informer::informer::Synced::synced(&registration);
     timeout(Duration::from_secs(60), synced).await.unwrap().unwrap();
     assert_eq!(registration.panics(), 4);
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(maps.tasks(), 0);
 }
 
@@ -230,7 +233,8 @@ async fn so_does_one_that_panics_before_it_begins_and_one_whose_filter_does() {
     hasty_place.caught_up().await;
     filtered_place.caught_up().await;
     assert_eq!((hasty_place.panics(), filtered_place.panics()), (1, 1));
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     timeout(Duration::from_secs(60), hasty_place.removed()).await.unwrap();
 }
 
@@ -244,6 +248,7 @@ async fn a_pause_after_a_panic_does_not_hold_up_the_stop() {
         tokio::task::yield_now().await;
     }
     let began = Instant::now();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(began.elapsed(), Duration::ZERO);
 }

@@ -15,8 +15,8 @@ const SOON: Duration = Duration::from_secs(60);
 async fn the_same_question_has_one_informer() {
     let cluster = Cluster::new();
     let informers = Informers::new(cluster.server.client());
-    let maps = informers.of::<ConfigMap>().unwrap();
-    assert!(informers.of::<ConfigMap>().unwrap().is_same(&maps));
+    let maps = informers.get::<ConfigMap>().unwrap();
+    assert!(informers.get::<ConfigMap>().unwrap().is_same(&maps));
     let web = informers.with::<ConfigMap>((), |builder| builder.namespaces(["web", "batch"])).unwrap();
     let same = informers.with::<ConfigMap>((), |builder| builder.namespaces(["batch", "web"])).unwrap();
     assert!(web.is_same(&same) && !web.is_same(&maps));
@@ -24,7 +24,7 @@ async fn the_same_question_has_one_informer() {
     assert!(!labelled.is_same(&maps));
     let kind = ApiResource::erase::<ConfigMap>(&());
     let dynamic = informers.with::<DynamicObject>(kind, |builder| builder).unwrap();
-    informers.of::<PartialObjectMeta<ConfigMap>>().unwrap();
+    informers.get::<PartialObjectMeta<ConfigMap>>().unwrap();
     assert_eq!(informers.len(), 5);
 
     assert!(!maps.has_started());
@@ -33,17 +33,19 @@ async fn the_same_question_has_one_informer() {
     informers.synced(SOON).await.unwrap();
     assert!(dynamic.has_synced());
     assert_eq!(maps.status().counts.streams, 1, "it was started once");
-    let late = informers.of::<Pod>().unwrap();
+    let late = informers.get::<Pod>().unwrap();
     informers.synced(SOON).await.unwrap();
     assert!(!late.has_started(), "what is new needs a start of its own");
     informers.start();
     informers.synced(SOON).await.unwrap();
     assert!(late.has_synced());
 
-    informers.stop().await;
+    informers.stop();
+
+    informers.stopped().await;
     assert!(maps.is_stopped() && late.is_stopped() && informers.is_empty());
     assert_eq!([maps.tasks(), late.tasks(), dynamic.tasks()], [0; 3]);
-    let after = informers.of::<ConfigMap>().unwrap();
+    let after = informers.get::<ConfigMap>().unwrap();
     informers.start();
     assert!(after.is_stopped() && !after.has_started());
 }
@@ -52,15 +54,16 @@ async fn the_same_question_has_one_informer() {
 async fn one_can_be_stopped_and_forgotten() {
     let cluster = Cluster::new();
     let informers = Informers::new(cluster.server.client());
-    let (maps, pods) = (informers.of::<ConfigMap>().unwrap(), informers.of::<Pod>().unwrap());
+    let (maps, pods) = (informers.get::<ConfigMap>().unwrap(), informers.get::<Pod>().unwrap());
     informers.start();
     informers.forget(&maps).await;
     assert!(maps.is_stopped() && !pods.is_stopped());
-    let again = informers.of::<ConfigMap>().unwrap();
+    let again = informers.get::<ConfigMap>().unwrap();
     assert!(!again.is_same(&maps) && !again.is_stopped());
     informers.start();
     informers.synced(SOON).await.unwrap();
-    informers.stop().await;
+    informers.stop();
+    informers.stopped().await;
 }
 
 // R144, R145, R147
@@ -69,7 +72,7 @@ async fn waiting_for_all_reports_what_is_missing() {
     let cluster = Cluster::new();
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let informers = Informers::new(cluster.server.client());
-    let _ = (informers.of::<ConfigMap>().unwrap(), informers.of::<Pod>().unwrap());
+    let _ = (informers.get::<ConfigMap>().unwrap(), informers.get::<Pod>().unwrap());
     informers.synced(Duration::ZERO).await.unwrap();
     informers.start();
     let error = informers.synced(SOON).await.unwrap_err();
@@ -82,16 +85,16 @@ async fn a_type_may_have_a_resync_period_of_its_own() {
     cluster.create("a").await;
     let informers = Informers::with_resync(cluster.server.client(), Duration::from_secs(10));
     informers.set_resync::<ConfigMap>(Duration::from_secs(4));
-    let maps = informers.of::<ConfigMap>().unwrap();
-    let metadata = informers.of::<PartialObjectMeta<ConfigMap>>().unwrap();
+    let maps = informers.get::<ConfigMap>().unwrap();
+    let metadata = informers.get::<PartialObjectMeta<ConfigMap>>().unwrap();
     informers.start();
     informers.synced(SOON).await.unwrap();
     let began = Instant::now();
     let mut events = maps.subscribe_with(SubscribeOptions::new());
-    while !timeout(SOON, events.next()).await.unwrap().unwrap().is_sync() {}
+    while !timeout(SOON, events.next()).await.unwrap().unwrap().is_resync() {}
     assert_eq!(began.elapsed().as_secs(), 4);
     let mut events = metadata.subscribe();
-    while !matches!(timeout(SOON, events.next()).await.unwrap(), Some(event @ Event::Updated { .. }) if event.is_sync())
+    while !matches!(timeout(SOON, events.next()).await.unwrap(), Some(event @ Event::Updated { .. }) if event.is_resync())
     {
     }
     assert!((10..=14).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Resource, core::PartialObjectMeta};
 use kube_devserver::{Churn, DevServer};
 use kube_informer::{
-    Event, Informer, Keep, Lazy, informer::Builder, reflector::Strategy, source::Encoding, wire::Key,
+    Event, Informer, Storage, Lazy, informer::InformerBuilder, reflector::Strategy, source::Encoding, wire::Key,
 };
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn node(pod: &Lazy<Pod>) -> Option<String> {
 }
 
 fn lazy(server: &DevServer) -> Builder<Lazy<Pod>> {
-    Informer::new(server.client()).index("node", node)
+    Informer::builder(server.client()).index("node", node)
 }
 
 async fn followed(builder: Builder<Lazy<Pod>>) -> Informer<Lazy<Pod>> {
@@ -58,15 +58,15 @@ async fn in_whichever_way_they_come_and_are_kept_they_are_the_same() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
     let ways = [Encoding::Protobuf, Encoding::Json].map(|encoding| {
-        [Keep::Whole, Keep::Compact].map(|keep| {
+        [Storage::Decoded, Storage::Compressed].map(|keep| {
             [Strategy::Stream, Strategy::List]
                 .map(|strategy| [false, true].map(|without| (encoding, keep, strategy, without)))
         })
     });
     for (encoding, keep, strategy, without) in ways.into_iter().flatten().flatten().flatten() {
-        let builder = lazy(&server).encoding(encoding).keep(keep).strategy(strategy);
+        let builder = lazy(&server).encoding(encoding).storage(keep).strategy(strategy);
         let pods = followed(if without { builder.without_managed_fields() } else { builder }).await;
-        let builder = Informer::<Pod>::new(server.client()).encoding(encoding);
+        let builder = Informer::<Pod>::builder(server.client()).encoding(encoding);
         let whole = if without { builder.without_managed_fields() } else { builder }.start().unwrap();
         whole.synced().await.unwrap();
         check_equal(&pods, &whole);
@@ -75,10 +75,12 @@ async fn in_whichever_way_they_come_and_are_kept_they_are_the_same() {
         pods.wait_for(&version).await.unwrap();
         whole.wait_for(&version).await.unwrap();
         check_equal(&pods, &whole);
-        whole.stop().await;
+        whole.stop();
+        whole.stopped().await;
         relist(&server, &pods).await;
         check_equal(&pods, &whole);
-        pods.stop().await;
+        pods.stop();
+        pods.stopped().await;
     }
 }
 
@@ -92,15 +94,16 @@ async fn a_list_that_finds_one_unchanged_leaves_it() {
     let same =
         |pod: &std::sync::Arc<Lazy<Pod>>| before.iter().any(|other| std::sync::Arc::ptr_eq(pod, other));
     assert!(pods.list().iter().all(same));
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_event_has_both_states_to_be_read() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    for keep in [Keep::Whole, Keep::Compact] {
-        let pods = followed(lazy(&server).keep(keep)).await;
+    for keep in [Storage::Decoded, Storage::Compressed] {
+        let pods = followed(lazy(&server).storage(keep)).await;
         let mut changes = pods.subscribe();
         let key = pods.keys()[0].clone();
         label(&server, std::slice::from_ref(&key), &format!("one-{keep:?}")).await;
@@ -116,7 +119,8 @@ async fn an_event_has_both_states_to_be_read() {
         };
         assert_eq!(seen.0, Some(format!("one-{keep:?}")));
         assert!(seen.1 > 1000);
-        pods.stop().await;
+        pods.stop();
+        pods.stopped().await;
     }
 }
 
@@ -124,16 +128,18 @@ async fn an_event_has_both_states_to_be_read() {
 async fn they_outlive_the_process() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    for keep in [Keep::Whole, Keep::Compact] {
+    for keep in [Storage::Decoded, Storage::Compressed] {
         let folder = Folder::new();
-        let pods = followed(lazy(&server).keep(keep).save_to(&folder)).await;
+        let pods = followed(lazy(&server).storage(keep).save_to(&folder)).await;
         let before = decoded(&pods);
-        pods.stop().await;
+        pods.stop();
+        pods.stopped().await;
         drop(pods);
-        let restored = lazy(&server).keep(keep).save_to(&folder).build().unwrap();
+        let restored = lazy(&server).storage(keep).save_to(&folder).build().unwrap();
         assert_eq!(restored.status().restored.map(|restored| restored.objects), Some(60));
         assert_eq!(decoded(&restored), before);
-        restored.stop().await;
+        restored.stop();
+        restored.stopped().await;
     }
 }
 
@@ -141,12 +147,13 @@ async fn they_outlive_the_process() {
 async fn metadata_alone_can_be_lazy_too_and_is_all_that_comes() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    let pods = Informer::<Lazy<PartialObjectMeta<Pod>>>::new(server.client()).start().unwrap();
+    let pods = Informer::<Lazy<PartialObjectMeta<Pod>>>::builder(server.client()).start().unwrap();
     pods.synced().await.unwrap();
     assert_eq!(pods.len(), 60);
     for pod in pods.list() {
         assert_eq!(pod.read::<serde_json::Value>("/spec").unwrap(), None);
         assert_eq!(pod.read::<&str>("/metadata/name").unwrap(), pod.meta().name.as_deref());
     }
-    pods.stop().await;
+    pods.stop();
+    pods.stopped().await;
 }

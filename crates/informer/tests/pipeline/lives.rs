@@ -7,7 +7,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube_informer::{
-    Informer, Keep,
+    Informer, Storage,
     subscription::{Replay, SubscribeOptions, Subscription},
 };
 use proptest::prelude::*;
@@ -44,8 +44,8 @@ struct Life {
 }
 
 impl Life {
-    async fn begin(cluster: &Cluster, keep: Keep, folder: Folder, known: Option<Versions>) -> Self {
-        let maps = maps(cluster).keep(keep).save_to(&folder).build().unwrap();
+    async fn begin(cluster: &Cluster, keep: Storage, folder: Folder, known: Option<Versions>) -> Self {
+        let maps = maps(cluster).storage(keep).save_to(&folder).build().unwrap();
         let restored = versions(maps.list().iter().map(|map| &**map));
         let known = known.unwrap_or_else(|| restored.clone());
         let changes = maps.subscribe_with(SubscribeOptions::new().replay(Replay::Differences));
@@ -70,7 +70,7 @@ impl Life {
     }
 }
 
-async fn live(ops: Vec<Op>, keep: Keep) {
+async fn live(ops: Vec<Op>, keep: Storage) {
     let cluster = Cluster::new();
     let mut there = [false; 6];
     let mut life = Life::begin(&cluster, keep, Folder::new(), None).await;
@@ -93,13 +93,15 @@ async fn live(ops: Vec<Op>, keep: Keep) {
             Op::Stop => {
                 // One that is told differences alone is ahead of nothing that is saved once it has handled all.
                 life.handle(&cluster).await;
-                life.maps.stop().await;
+                life.maps.stop();
+                life.maps.stopped().await;
                 life = Life::begin(&cluster, keep, life.folder, Some(life.told.known)).await;
             }
             Op::Kill => {
                 // One that keeps its state together with the cache, so to speak.
                 let left = life.folder.killed();
-                life.maps.stop().await;
+                life.maps.stop();
+                life.maps.stopped().await;
                 life = Life::begin(&cluster, keep, left, None).await;
             }
         }
@@ -107,7 +109,8 @@ async fn live(ops: Vec<Op>, keep: Keep) {
     life.handle(&cluster).await;
     let cache = versions(life.maps.list().iter().map(|map| &**map));
     assert_eq!(cache, cluster.versions().await);
-    life.maps.stop().await;
+    life.maps.stop();
+    life.maps.stopped().await;
 }
 
 proptest! {
@@ -115,7 +118,7 @@ proptest! {
     #[test]
     fn whoever_kept_what_it_was_told_knows_what_the_server_has(
         ops in prop::collection::vec(op(), 1..30),
-        keep in prop_oneof![Just(Keep::Whole), Just(Keep::Compact)],
+        keep in prop_oneof![Just(Storage::Decoded), Just(Storage::Compressed)],
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(live(ops, keep));

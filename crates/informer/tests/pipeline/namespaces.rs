@@ -21,7 +21,7 @@ async fn a_relist_of_one_namespace_leaves_the_others_alone() {
         for (namespace, name) in [("web", "a"), ("web", "b"), ("batch", "a"), ("other", "x")] {
             cluster.namespace(namespace).await.create(&PostParams::default(), &named(name)).await.unwrap();
         }
-        let maps = Informer::<ConfigMap>::new(cluster.server.client())
+        let maps = Informer::<ConfigMap>::builder(cluster.server.client())
             .namespaces(["web", "batch", "web"])
             .strategy(strategy)
             .start()
@@ -31,7 +31,7 @@ async fn a_relist_of_one_namespace_leaves_the_others_alone() {
         assert_eq!(maps.status().sources.len(), 2, "one each");
         let mut events = maps.subscribe();
         for _ in 0..3 {
-            assert!(matches!(events.next().await, Some(Event::Added { initial: true, .. })));
+            assert!(matches!(events.next().await, Some(Event::Added { phase: Phase::Initial, .. })));
         }
         // Both watches miss the same deletion, and only the namespace in which it happened knows.
         cluster.server.cut_watches();
@@ -50,7 +50,8 @@ async fn a_relist_of_one_namespace_leaves_the_others_alone() {
         assert_eq!(keys(&maps), ["batch/a", "batch/z", "web/a"]);
         let last = last.metadata.resource_version.unwrap().parse().unwrap();
         timeout(Duration::from_secs(600), maps.wait_for(&last)).await.unwrap().unwrap();
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
         assert_eq!(maps.tasks(), 0);
     }
 }
@@ -59,7 +60,7 @@ async fn a_relist_of_one_namespace_leaves_the_others_alone() {
 async fn it_has_synced_when_all_have_and_says_which_has_not() {
     let cluster = Cluster::new();
     let fault = cluster.server.faults().inject(Fault::answer(403).of("configmaps").times(u32::MAX).after(1));
-    let maps = Informer::<ConfigMap>::new(cluster.server.client())
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client())
         .namespaces(["web", "batch"])
         .strategy(Strategy::List)
         .start()

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::PartialObjectMeta;
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
-    Event, Informer, Keep, Lazy,
+    Event, Informer, Storage, Lazy,
     informer::{Builder, Save, StartError, SyncError},
     reflector::Strategy,
     source::{Encoding, FromFns},
@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-const KEEPS: [Keep; 2] = [Keep::Whole, Keep::Compact];
+const KEEPS: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
 
 /// A folder that is gone when the test is.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -63,14 +63,15 @@ impl From<&Folder> for Save {
 }
 
 pub(crate) fn maps(cluster: &Cluster) -> Builder<ConfigMap> {
-    Informer::<ConfigMap>::new(cluster.server.client()).namespace("default").on_error(|_| {})
+    Informer::<ConfigMap>::builder(cluster.server.client()).namespace("default").on_error(|_| {})
 }
 
 /// Follows a server with a folder, until it has synced, and stops.
 async fn live(cluster: &Cluster, save: impl Into<Save>) -> Informer<ConfigMap> {
     let maps = maps(cluster).save_to(save).start().unwrap();
     maps.synced().await.unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     maps
 }
 
@@ -80,10 +81,10 @@ async fn told(events: &mut Subscription<ConfigMap>) -> Vec<String> {
     while events.registration().depth() > 0 {
         let Some(event) = events.next().await else { break };
         let what = match event {
-            Event::Added { initial: true, .. } => "was",
+            Event::Added { phase: Phase::Initial, .. } => "was",
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
-            Event::Deleted { observed: true, .. } => "deleted",
+            Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
             Event::Deleted { .. } => "gone",
         };
         told.push(format!("{what} {}", event.object().key().unwrap().name()));
@@ -121,14 +122,15 @@ async fn a_restart_tells_only_what_changed() {
         KEEPS.into_iter().flat_map(|keep| [Strategy::Stream, Strategy::List].map(|s| (keep, s)))
     {
         let (cluster, folder) = (abc().await, Folder::new());
-        let first = maps(&cluster).keep(keep).strategy(strategy).save_to(&folder).start().unwrap();
+        let first = maps(&cluster).storage(keep).strategy(strategy).save_to(&folder).start().unwrap();
         first.synced().await.unwrap();
         assert!(first.status().restored.is_none());
-        first.stop().await;
+        first.stop();
+        first.stopped().await;
         let before = versions(first.list().iter().map(|map| &**map));
         meanwhile(&cluster).await;
 
-        let maps = maps(&cluster).keep(keep).strategy(strategy).save_to(&folder).build().unwrap();
+        let maps = maps(&cluster).storage(keep).strategy(strategy).save_to(&folder).build().unwrap();
         check_equal(&maps, &before);
         let restored = maps.status().restored.unwrap();
         assert!(restored.objects == 3 && restored.age < Duration::from_secs(60) && !restored.is_confirmed);
@@ -150,7 +152,8 @@ async fn a_restart_tells_only_what_changed() {
             ["was a", "was c", "was d"],
             "too late"
         );
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
 }
 
@@ -166,7 +169,8 @@ async fn where_nothing_happened_nothing_is_told_and_it_has_synced_at_once() {
     assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
     assert_eq!(told(&mut changes).await, [""; 0]);
     assert!(changes.registration().has_synced());
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +181,7 @@ async fn a_version_that_is_forgotten_leads_to_a_list_and_again_only_differences_
         meanwhile(&cluster).await;
         cluster.server.compact();
         let began = tokio::time::Instant::now();
-        let maps = maps(&cluster).keep(keep).save_to(&folder).build().unwrap();
+        let maps = maps(&cluster).storage(keep).save_to(&folder).build().unwrap();
         let mut changes = maps.subscribe_with(differences());
         maps.start();
         maps.synced().await.unwrap();
@@ -185,7 +189,8 @@ async fn a_version_that_is_forgotten_leads_to_a_list_and_again_only_differences_
         assert_eq!(told(&mut changes).await, ["added d", "gone b", "updated a"]);
         assert_eq!(maps.status().counts.replaces, 1);
         check_equal(&maps, &cluster.versions().await);
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
 }
 
@@ -207,7 +212,8 @@ async fn a_version_from_the_future_is_noticed() {
     assert_eq!(maps.status().counts.replaces, 1);
     cluster.change("b", "heard of").await;
     assert!(matches!(changes.next().await, Some(Event::Updated { .. })));
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,14 +228,15 @@ async fn the_saved_state_can_be_read_while_the_server_cannot_be_reached() {
     away.withdraw();
     maps.synced().await.unwrap();
     check_equal(&maps, &cluster.versions().await);
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
     for keep in KEEPS {
         let (cluster, folder) = (abc().await, Folder::new());
-        let first = maps(&cluster).keep(keep).save_to(&folder).start().unwrap();
+        let first = maps(&cluster).storage(keep).save_to(&folder).start().unwrap();
         first.synced().await.unwrap();
         let mut states = vec![crate::cluster::Versions::new(), cluster.versions().await];
         let mut found_some = 0;
@@ -241,7 +248,7 @@ async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
             }
             states.push(cluster.versions().await);
             let left = folder.killed();
-            let maps = maps(&cluster).keep(keep).save_to(&left).build().unwrap();
+            let maps = maps(&cluster).storage(keep).save_to(&left).build().unwrap();
             let found = versions(maps.list().iter().map(|map| &**map));
             assert!(states.contains(&found), "{found:?}");
             found_some += usize::from(!found.is_empty());
@@ -252,10 +259,12 @@ async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
             while heard.known != *states.last().unwrap() {
                 heard.hear(&changes.next().await.unwrap());
             }
-            maps.stop().await;
+            maps.stop();
+            maps.stopped().await;
         }
         assert!(found_some > 20, "{found_some}");
-        first.stop().await;
+        first.stop();
+        first.stopped().await;
     }
 }
 
@@ -274,13 +283,15 @@ async fn what_was_not_handled_is_told_again_by_the_next() {
     assert!(futures_util::poll!(next.as_mut()).is_pending(), "who asks for the next has handled the last");
     let version = cluster.change("b", "not handled").await.metadata.resource_version.unwrap();
     maps.wait_for(&version.parse().unwrap()).await.unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     let maps = maps_of();
     let mut changes = maps.subscribe_with(differences());
     maps.start();
     maps.synced().await.unwrap();
     assert_eq!(told(&mut changes).await, ["updated b"]);
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -297,7 +308,8 @@ async fn who_comes_between_start_and_sync_is_told_the_differences() {
     assert!(!maps.has_synced());
     assert_eq!(told(&mut maps.subscribe_with(differences())).await, ["added d", "gone b", "updated a"]);
     maps.synced().await.unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 fn refusal(builder: Builder<ConfigMap>) -> String {
@@ -313,11 +325,14 @@ async fn what_is_of_something_else_is_refused_with_the_reason() {
     live(&cluster, Save::from(&folder).cluster("one")).await;
     let save = || Save::from(&folder).cluster("one");
     let labels = refusal(maps(&cluster).labels("a=b").save_to(save()));
-    assert!(labels.contains("saved for labels \"\", and \"a=b\" is wanted; use another folder"), "{labels}");
+    assert!(
+        labels.contains("saved for labels \"\", but \"a=b\" is requested; use another folder"),
+        "{labels}"
+    );
     let fields = refusal(maps(&cluster).fields("metadata.name=a").save_to(save()));
     assert!(fields.contains("saved for fields"), "{fields}");
     let cluster_name = refusal(maps(&cluster).save_to(save().cluster("two")));
-    assert!(cluster_name.contains("saved for cluster \"one\", and \"two\" is wanted"), "{cluster_name}");
+    assert!(cluster_name.contains("saved for cluster \"one\", but \"two\" is requested"), "{cluster_name}");
     let shard = refusal(maps(&cluster).shard(0, 2).save_to(save()));
     assert!(shard.contains("saved for shard"), "{shard}");
     let transform = refusal(maps(&cluster).transform(Ok).save_to(save().transform("v1")));
@@ -335,12 +350,14 @@ async fn another_cluster_is_noticed_at_the_start_and_refused() {
     let error = maps.synced().await.unwrap_err();
     assert!(matches!(error, SyncError::OtherCluster { .. }), "{error}");
     assert!(error.to_string().contains("use another folder, or start over") && maps.is_stopped());
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     let maps = maps_of(Save::from(&folder).start_over());
     assert_eq!(maps.len(), 3);
     maps.synced().await.unwrap();
     check_equal(&maps, &other.versions().await);
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(live(&other, &folder).await.status().restored.unwrap().objects, other.versions().await.len());
 }
 
@@ -360,24 +377,26 @@ async fn a_folder_belongs_to_one_at_a_time() {
     first.synced().await.unwrap();
     let second = maps(&cluster).save_to(&folder).start().unwrap_err();
     assert!(matches!(&second, StartError::Saved(error) if error.is_locked()), "{second}");
-    first.stop().await;
+    first.stop();
+    first.stopped().await;
     live(&cluster, &folder).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn secrets_are_saved_only_if_that_is_asked_for() {
     let (server, folder) = (DevServer::start(), Folder::new());
-    let secrets = || Informer::<Secret>::new(server.client());
+    let secrets = || Informer::<Secret>::builder(server.client());
     let error = secrets().save_to(&folder).start().unwrap_err();
     assert!(matches!(error, StartError::SecretsNotSaved) && error.to_string().contains("`Save::secrets`"));
-    let metadata = Informer::<PartialObjectMeta<Secret>>::new(server.client()).save_to(&folder).build();
+    let metadata = Informer::<PartialObjectMeta<Secret>>::builder(server.client()).save_to(&folder).build();
     assert!(matches!(metadata, Err(StartError::SecretsNotSaved)));
-    let lazy = Informer::<Lazy<Secret>>::new(server.client()).save_to(&folder).build();
+    let lazy = Informer::<Lazy<Secret>>::builder(server.client()).save_to(&folder).build();
     assert!(matches!(lazy, Err(StartError::SecretsNotSaved)));
     assert!(!folder.0.exists());
     let saved = secrets().save_to(Save::from(&folder).secrets()).start().unwrap();
     saved.synced().await.unwrap();
-    saved.stop().await;
+    saved.stop();
+    saved.stopped().await;
 }
 
 #[cfg(unix)]
@@ -396,7 +415,7 @@ async fn an_index_that_is_added_is_no_difference() {
     for keep in KEEPS {
         let (cluster, folder) = (abc().await, Folder::new());
         live(&cluster, &folder).await;
-        let maps = maps(&cluster).keep(keep).save_to(&folder).build().unwrap();
+        let maps = maps(&cluster).storage(keep).save_to(&folder).build().unwrap();
         maps.store().add_index("names", |map: &ConfigMap| map.metadata.name.clone()).unwrap();
         let mut changes = maps.subscribe_with(differences());
         cluster.change("a", "meanwhile").await;
@@ -419,15 +438,16 @@ async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
     let error = transformed((&folder).into()).build().unwrap_err();
     assert!(matches!(error, StartError::UnnamedTransform) && error.to_string().contains("`Save::transform`"));
     for (life, keep) in KEEPS.into_iter().chain(KEEPS).enumerate() {
-        let maps = transformed(Save::from(&folder).transform("v1")).keep(keep).build().unwrap();
+        let maps = transformed(Save::from(&folder).transform("v1")).storage(keep).build().unwrap();
         assert_eq!(maps.status().restored.is_some(), life > 0);
         assert!(maps.list().iter().all(|map| map.data.as_ref().unwrap()["transformed"] == "yes"));
         maps.start();
         maps.synced().await.unwrap();
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
     let renamed = refusal(transformed(Save::from(&folder).transform("v2")));
-    assert!(renamed.contains("saved for transform \"v1\", and \"v2\" is wanted"), "{renamed}");
+    assert!(renamed.contains("saved for transform \"v1\", but \"v2\" is requested"), "{renamed}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -436,9 +456,10 @@ async fn a_folder_that_cannot_be_written_to_stops_nobody() {
     std::fs::write(&folder.0, "a file").unwrap();
     let maps = maps(&cluster).save_to(folder.0.join("below")).start().unwrap();
     maps.synced().await.unwrap();
-    let failing = maps.status().saving.unwrap().failing.unwrap();
+    let failing = maps.status().saving.unwrap().error.unwrap();
     assert!(failing.contains("making the folder failed"), "{failing}");
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     std::fs::remove_file(&folder.0).unwrap();
 }
 
@@ -454,7 +475,8 @@ async fn a_damaged_file_leads_to_a_cold_start() {
     assert!(maps.is_empty() && maps.status().restored.is_none());
     maps.start();
     maps.synced().await.unwrap();
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(
         live(&cluster, &folder).await.status().restored.unwrap().objects,
         cluster.versions().await.len()
@@ -469,13 +491,14 @@ async fn each_namespace_is_saved_by_itself() {
         maps.create(&Default::default(), &crate::cluster::named("x")).await.unwrap();
     }
     let of = |namespaces: &[&str]| {
-        let maps = Informer::<ConfigMap>::new(cluster.server.client()).namespaces(namespaces.iter().copied());
+        let maps = Informer::<ConfigMap>::builder(cluster.server.client()).namespaces(namespaces.iter().copied());
         maps.on_error(|_| {}).save_to(&folder).build().unwrap()
     };
     let first = of(&["default", "web"]);
     first.start();
     first.synced().await.unwrap();
-    first.stop().await;
+    first.stop();
+    first.stopped().await;
     meanwhile(&cluster).await;
     let maps = of(&["db", "default", "web"]);
     assert_eq!(maps.status().restored.unwrap().objects, first.len());
@@ -493,20 +516,22 @@ async fn each_namespace_is_saved_by_itself() {
     );
     assert!(!told.iter().any(|told| told.ends_with(" c")), "{told:?}");
     assert_eq!(maps.status().counts.replaces, 1, "one namespace is new");
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_another_type_saved_is_not_used() {
     let (cluster, folder) = (abc().await, Folder::new());
     live(&cluster, &folder).await;
-    let names = Informer::<PartialObjectMeta<ConfigMap>>::new(cluster.server.client()).namespace("default");
+    let names = Informer::<PartialObjectMeta<ConfigMap>>::builder(cluster.server.client()).namespace("default");
     let names = names.save_to(&folder).start().unwrap();
     assert!(names.is_empty() && names.status().restored.is_none());
     names.synced().await.unwrap();
-    names.stop().await;
+    names.stop();
+    names.stopped().await;
     // Metadata alone has an encoding of its own, in which it is read back.
-    let names = Informer::<PartialObjectMeta<ConfigMap>>::new(cluster.server.client()).namespace("default");
+    let names = Informer::<PartialObjectMeta<ConfigMap>>::builder(cluster.server.client()).namespace("default");
     let names = names.save_to(&folder).build().unwrap();
     assert_eq!(names.status().restored.unwrap().objects, cluster.versions().await.len());
     assert!(names.get("default/a").is_some());
@@ -522,7 +547,8 @@ async fn either_encoding_is_read_back() {
         maps.synced().await.unwrap();
         let changed = cluster.change("a", &life.to_string()).await.metadata.resource_version.unwrap();
         maps.wait_for(&changed.parse().unwrap()).await.unwrap();
-        maps.stop().await;
+        maps.stop();
+        maps.stopped().await;
     }
     let maps = maps(&cluster).save_to(&folder).build().unwrap();
     let server = cluster.maps.list(&Default::default()).await.unwrap();
@@ -536,6 +562,6 @@ async fn either_encoding_is_read_back() {
 async fn a_source_of_ones_own_is_not_saved() {
     let folder = Folder::new();
     let source = FromFns::new(|_| std::future::pending(), |_| std::future::pending());
-    let error = Informer::<ConfigMap>::of(source).save_to(&folder).build().unwrap_err();
+    let error = Informer::<ConfigMap>::from_source(source).save_to(&folder).build().unwrap_err();
     assert!(matches!(error, StartError::NotForSource { option: "save_to", .. }));
 }

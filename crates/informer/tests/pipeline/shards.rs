@@ -4,13 +4,13 @@ use crate::cluster::{Cluster, Versions, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::Versions as Restart;
 use kube_informer::{
-    Informer, informer::Builder, reflector::Strategy, source::ListWatch, wire::ResourceVersion,
+    Informer, informer::InformerBuilder, reflector::Strategy, source::ListWatch, wire::ResourceVersion,
 };
 
 /// One that asks for a part, of a server that sends it alone or of one that does not know how.
 fn begin(cluster: &Cluster, is_known: bool) -> Builder<ConfigMap> {
     let source = ListWatch::<ConfigMap>::all(cluster.server.client());
-    Informer::of(match is_known {
+    Informer::from_source(match is_known {
         true => source,
         false => source
             .modify_list(|options| options.shard_selector = None)

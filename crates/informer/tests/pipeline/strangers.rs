@@ -167,7 +167,7 @@ async fn what_goes_away_does_so_though_it_cannot_be_read() {
     assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/c".into()], "9"));
     assert_eq!(reports.len(), 3, "{reports:?}");
 
-    let maps = Informer::of(source()).strategy(Strategy::List).on_error(|_| {}).build().unwrap();
+    let maps = Informer::from_source(source()).strategy(Strategy::List).on_error(|_| {}).build().unwrap();
     let mut events = maps.subscribe();
     maps.start();
     let mut told = Vec::new();
@@ -176,8 +176,8 @@ async fn what_goes_away_does_so_though_it_cannot_be_read() {
         let what = match event {
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
-            Event::Deleted { observed: true, .. } => "deleted",
-            Event::Deleted { observed: false, .. } => "gone",
+            Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
+            Event::Deleted { deletion: Deletion::Inferred, .. } => "gone",
         };
         told.push(format!("{what} {}", event.object().key().unwrap().name()));
     }
@@ -197,9 +197,9 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
     ]
     .concat();
     let source = ListWatch::<ConfigMap>::namespaced(client([stream]), "default");
-    let maps = Informer::of(source).on_error(|_| {}).start().unwrap();
+    let maps = Informer::from_source(source).on_error(|_| {}).start().unwrap();
     let error = maps.synced().await.unwrap_err();
-    assert!(error.is_unreadable() && error.to_string().contains("without default/b that"), "{error}");
+    assert!(error.is_skipped() && error.to_string().contains("without default/b that"), "{error}");
     // One that can be read after all is.
     let mended =
         [unreadable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]
@@ -208,7 +208,7 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
     let behind = events(&[object("v1", "ConfigMap", "a", 4)]);
     for answer in [mended, [unreadable("ADDED", "a", 1), end_of_stream(3), behind].concat()] {
         let source = ListWatch::<ConfigMap>::namespaced(client([answer]), "default");
-        Informer::of(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
+        Informer::from_source(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
     }
     // What was known of the other stays.
     assert_eq!(maps.keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["default/b"]);

@@ -6,14 +6,14 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::Fault;
 use kube_informer::{
     Informer,
-    informer::{Phase, StartError, Synced, synced_all},
+    informer::{Phase, StartError, Synced, wait_for_sync},
     source::{FromFns, ListWatch, Page},
     wire::LabelSelector,
 };
 use std::{error::Error, time::Duration};
 
 fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
-    Informer::new(cluster.server.client()).start().unwrap()
+    Informer::builder(cluster.server.client()).start().unwrap()
 }
 
 // R126, R137, R139, R142
@@ -21,7 +21,7 @@ fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
 async fn an_informer_begins_syncs_and_ends() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).named("maps").build().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).named("maps").build().unwrap();
     let follower = maps.subscribe();
     assert_eq!((maps.status().phase, maps.tasks()), (Phase::Idle, 0));
     assert!(!maps.has_synced() && !maps.has_started() && !maps.is_stopped());
@@ -37,7 +37,9 @@ async fn an_informer_begins_syncs_and_ends() {
     assert_eq!(status.counts.streams + status.counts.lists, 1, "it began once");
     assert!(maps.has_synced() && maps.has_started() && !maps.is_stopped());
 
-    maps.stop().await;
+    maps.stop();
+
+    maps.stopped().await;
     assert_eq!((maps.status().phase, maps.tasks()), (Phase::Stopped, 0));
     assert!(maps.has_started() && maps.is_stopped());
     assert_eq!(maps.len(), 1, "what is known stays readable");
@@ -65,11 +67,12 @@ async fn dropping_the_last_handle_stops_it() {
 #[tokio::test(start_paused = true)]
 async fn one_that_never_ran_leaves_nothing_behind() {
     let cluster = Cluster::new();
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).build().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).build().unwrap();
     let waits = maps.synced();
     let handler = maps.add_handler(|_: &_| {}).unwrap();
     assert_eq!(maps.tasks(), 1);
-    maps.stop().await;
+    maps.stop();
+    maps.stopped().await;
     assert_eq!(maps.tasks(), 0);
     assert!(waits.await.unwrap_err().is_stopped());
     assert!(handler.is_closed() && !handler.has_synced());
@@ -114,9 +117,9 @@ async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let maps = Informer::<ConfigMap>::new(cluster.server.client()).transform(all_but_bad).start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let error = maps.synced().await.unwrap_err();
-    assert!(error.is_unreadable());
+    assert!(error.is_skipped());
     assert_eq!(
         error.to_string(),
         "v1 ConfigMap synced without default/bad that could not be read: transform of default/bad failed"
@@ -128,23 +131,23 @@ async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_many_tells_which_are_not_done_and_why() {
     let cluster = Cluster::new();
-    synced_all([], Duration::ZERO).await.unwrap();
+    wait_for_sync([], Duration::ZERO).await.unwrap();
     let maps = informer(&cluster);
     let follower = maps.subscribe();
-    synced_all([&maps as &dyn Synced, follower.registration()], Duration::from_secs(10)).await.unwrap();
+    wait_for_sync([&maps as &dyn Synced, follower.registration()], Duration::from_secs(10)).await.unwrap();
     // Done wins, also when there is no time at all.
-    synced_all([&maps as &dyn Synced], Duration::ZERO).await.unwrap();
+    wait_for_sync([&maps as &dyn Synced], Duration::ZERO).await.unwrap();
 
     let there = cluster.create("a").await.metadata.resource_version.unwrap();
     maps.wait_for(&there.parse().unwrap()).await.unwrap();
     let lazy = maps.subscribe_with(kube_informer::subscription::SubscribeOptions::new().named("lazy"));
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     cluster.server.faults().inject(Fault::answer(503).of("nodes"));
-    let pods = Informer::<Pod>::new(cluster.server.client()).start().unwrap();
-    let nodes = Informer::<Node>::new(cluster.server.client()).start().unwrap();
-    let idle = Informer::<ConfigMap>::new(cluster.server.client()).named("idle").build().unwrap();
+    let pods = Informer::<Pod>::builder(cluster.server.client()).start().unwrap();
+    let nodes = Informer::<Node>::builder(cluster.server.client()).start().unwrap();
+    let idle = Informer::<ConfigMap>::builder(cluster.server.client()).named("idle").build().unwrap();
     let all: [&dyn Synced; 5] = [&pods, &nodes, &maps, lazy.registration(), &idle];
-    let error = synced_all(all, Duration::from_secs(5)).await.unwrap_err();
+    let error = wait_for_sync(all, Duration::from_secs(5)).await.unwrap_err();
     let names: Vec<_> = error.waiting.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["idle", "lazy", "v1 Node", "v1 Pod"]);
     let text = error.to_string();
@@ -167,7 +170,7 @@ async fn waiting_for_many_tells_which_are_not_done_and_why() {
 #[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_said_before_anything_is_asked() {
     let cluster = Cluster::new();
-    let maps = || Informer::<ConfigMap>::new(cluster.server.client());
+    let maps = || Informer::<ConfigMap>::builder(cluster.server.client());
     let say = |wrong: Result<Informer<ConfigMap>, StartError>| {
         let error = wrong.unwrap_err();
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -184,14 +187,14 @@ async fn what_is_wrong_is_said_before_anything_is_asked() {
     );
     assert_eq!(say(maps().namespace("Web").start()), "\"Web\" is not a name of a namespace");
     assert_eq!(say(maps().shard(3, 3).start()), "there is no part 3 of 3: parts are counted from 0");
-    let nodes = Informer::<Node>::new(cluster.server.client()).namespace("web").start();
+    let nodes = Informer::<Node>::builder(cluster.server.client()).namespace("web").start();
     assert_eq!(
         nodes.unwrap_err().to_string(),
         "v1 Node is cluster-scoped, so it cannot be followed by namespace"
     );
     let own = ListWatch::<ConfigMap>::all(cluster.server.client()).labels(LabelSelector::everything());
     assert_eq!(
-        say(Informer::of(own).labels("a=b").start()),
+        say(Informer::from_source(own).labels("a=b").start()),
         "`labels` does not apply to a source of your own; give it to the source"
     );
     assert_eq!(cluster.server.version(), Cluster::new().server.version(), "nothing was asked");
@@ -201,7 +204,7 @@ async fn what_is_wrong_is_said_before_anything_is_asked() {
 fn outside_of_a_runtime_it_says_so() {
     let never = |_| std::future::pending::<Result<Page<ConfigMap>, _>>();
     let source = FromFns::new(never, |_| std::future::pending());
-    let error = Informer::of(source).start().unwrap_err();
+    let error = Informer::from_source(source).start().unwrap_err();
     assert_eq!(error.to_string(), "this is not within a tokio runtime");
 }
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, api::Api};
 use kube_devserver::DevServer;
 use kube_informer::{
-    Keep,
+    Storage,
     cache::Store,
     delta_fifo::DeltaFifo,
     delta_fifo::apply,
@@ -49,23 +49,23 @@ impl World {
     }
 
     /// A world whose cache keeps objects so.
-    pub(crate) fn keeping(keep: Keep, config: Config) -> Self {
+    pub(crate) fn keeping(keep: Storage, config: Config) -> Self {
         let server = DevServer::start();
         Self::through(server.client(), server, (keep, config))
     }
 
     pub(crate) fn on(server: DevServer, config: Config) -> Self {
         let client = server.client();
-        Self::through(client, server, (Keep::Whole, config))
+        Self::through(client, server, (Storage::Decoded, config))
     }
 
     /// Reaches the server through this client.
-    pub(crate) fn through(client: Client, server: DevServer, (keep, config): (Keep, Config)) -> Self {
+    pub(crate) fn through(client: Client, server: DevServer, (keep, config): (Storage, Config)) -> Self {
         let maps = Api::default_namespaced(client.clone());
         let cluster = Cluster { server, maps };
         let (store, mut writer) = Store::builder().build().unwrap();
         let known = store.clone();
-        let fifo = DeltaFifo::builder().reuse(move |identity| known.same(identity)).keep(keep).build();
+        let fifo = DeltaFifo::builder().known_objects(&known).storage(keep).build();
         let told = Arc::new(Mutex::new(Told::default()));
         let reports = Arc::<Mutex<Vec<String>>>::default();
         let hears = Arc::clone(&reports);
@@ -121,7 +121,8 @@ impl World {
         self.cancel.cancel();
         self.tasks.join_next().await.unwrap().unwrap();
         self.tasks.shutdown().await;
-        self.cluster.server.stop().await;
+        self.cluster.server.stop();
+        self.cluster.server.stopped().await;
     }
 }
 

@@ -24,7 +24,7 @@ use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Informers, Lazy, Object,
     bridge::watcher_events,
-    controller::{Reconciler, controller_of, is_news_of_spec},
+    controller::{Controller, controller_owner, generation_changed},
 };
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -42,7 +42,7 @@ async fn a_client() -> Result<Client, Box<dyn std::error::Error>> {
 async fn a_choice(widgets: Informer<DynamicObject>) -> Done {
     match widgets.synced().await {
         Ok(()) => {}
-        Err(error) if error.is_unreadable() => eprintln!("{error}"),
+        Err(error) if error.is_skipped() => eprintln!("{error}"),
         Err(error) if error.is_not_found() => {
             widgets.watch_status().wait_for(|status| status.times.synced.is_some()).await;
         }
@@ -81,7 +81,7 @@ fn gone(_: &Object<Pod>, _: bool) {}
 #[rustfmt::skip]
 async fn a_factory(client: Client) -> Done {
     let informers = Informers::with_resync(client, Duration::from_secs(600));
-    let pods = informers.of::<Pod>()?;
+    let pods = informers.get::<Pod>()?;
     pods.add_handler(|event: &Event<Pod>| match event {
         Event::Added { object, .. } => added(object),
         Event::Updated { .. } => {}
@@ -112,7 +112,7 @@ fn policy(_: Arc<ConfigMap>, _: &kube::Error, _: Arc<()>) -> Action {
 fn a_controller_of_kube(client: Client) -> Done {
     let (reconcile, error_policy, context) = (reconciled, policy, Arc::new(()));
     let running = {
-        let maps = Informer::<ConfigMap>::new(client).start()?;
+        let maps = Informer::<ConfigMap>::builder(client).start()?;
         let (reader, writer) = reflector::store();
         let trigger = reflector(writer, watcher_events(maps.subscribe())).applied_objects();
         Controller::for_stream(trigger, reader).run(reconcile, error_policy, context)
@@ -126,7 +126,7 @@ fn a_controller_of_kube(client: Client) -> Done {
 async fn deletes_what_it_no_longer_needs() {
     let server = DevServer::start();
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
-    let maps = Informer::<ConfigMap>::new(server.client()).start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(server.client()).start().unwrap();
     server.faults().inject(Fault::answer(503).on(Verb::Watch).times(5));
     server.cut_watches();
     server.compact();
@@ -142,7 +142,7 @@ fn seen<T>(_: T) {}
 async fn following(api: Api<Pod>, client: Client) -> Done {
     let mut events = pin!(watcher(api, watcher::Config::default()).default_backoff().applied_objects());
     while let Some(pod) = events.try_next().await? { seen(pod) }
-    let pods = Informer::<Pod>::new(client).start()?;
+    let pods = Informer::<Pod>::builder(client).start()?;
     let mut events = pods.subscribe();
     while let Some(event) = events.next().await {
         match event {
@@ -158,7 +158,7 @@ async fn a_cache(api: Api<Pod>, config: watcher::Config, client: Client) -> Done
     let (reader, writer) = reflector::store();
     tokio::spawn(reflector(writer, watcher(api, config).default_backoff()).for_each(|_| async {}));
     reader.wait_until_ready().await?;
-    let pods = Informer::<Pod>::new(client).start()?;
+    let pods = Informer::<Pod>::builder(client).start()?;
     pods.synced().await?;
     Ok(())
 }
@@ -171,16 +171,16 @@ fn owners(
     let deployments = watcher(api, watcher::Config::default());
     let trigger = deployments.applied_objects().predicate_filter(predicates::generation, Default::default());
     let controller = Controller::for_stream(trigger, reader).owns(sets, watcher::Config::default());
-    let deployments = Informer::<Deployment>::new(client.clone()).start()?;
-    let sets = Informer::<PartialObjectMeta<ReplicaSet>>::new(client.clone()).start()?;
-    let reconciler = Reconciler::when(&deployments, is_news_of_spec).also(&sets, controller_of::<Deployment, _>);
+    let deployments = Informer::<Deployment>::builder(client.clone()).start()?;
+    let sets = Informer::<PartialObjectMeta<ReplicaSet>>::builder(client.clone()).start()?;
+    let reconciler = Controller::filtered(&deployments, generation_changed).watches(&sets, controller_owner::<Deployment, _>);
     drop((controller, reconciler));
     Ok(())
 }
 
 #[rustfmt::skip]
 fn lazily(client: Client, pod: &Lazy<Pod>) -> Done {
-    let pods = Informer::<Lazy<Pod>>::new(client)
+    let pods = Informer::<Lazy<Pod>>::builder(client)
         .index("node", |pod: &Lazy<Pod>| pod.read::<String>("/spec/nodeName").ok().flatten())
         .start()?;
     let phase: Option<&str> = pod.read("/status/phase")?;
@@ -193,7 +193,7 @@ fn lazily(client: Client, pod: &Lazy<Pod>) -> Done {
 
 #[rustfmt::skip]
 async fn a_restart(client: Client) -> Done {
-    let pods = Informer::<Pod>::new(client).save_to("/var/lib/mine/pods").build()?;
+    let pods = Informer::<Pod>::builder(client).save_to("/var/lib/mine/pods").build()?;
     println!("{} pods, {:?}", pods.len(), pods.status().restored);
     pods.start();
     pods.synced().await?;

@@ -1,10 +1,10 @@
-//! A folder belongs to one process, and is closed to other users.
+//! A folder is used by one process, and other users cannot access it.
 
 use crate::{
-    child,
     model::{Folder, State, header, open, options, reopened, save},
+    subprocess,
 };
-use kube_informer_saved::{OpenError, Saved};
+use kube_informer_saved::{OpenError, SavedState};
 use std::{
     fs,
     os::unix::{
@@ -23,30 +23,35 @@ fn set_mode(path: &std::path::Path, mode: u32) {
 }
 
 #[test]
-fn the_second_who_opens_a_folder_is_refused() {
+fn a_folder_cannot_be_opened_twice() {
     let folder = Folder::new();
     let (saved, _) = open(&folder);
-    let error = Saved::open(folder.path(), &header(), options().start_over()).unwrap_err();
+    let error = SavedState::open(folder.path(), &header(), options().start_over()).unwrap_err();
     assert!(error.is_locked() && error.to_string().contains("in use by another process"), "{error}");
     drop(saved);
     open(&folder);
 }
 
 #[test]
-fn another_process_is_refused() {
-    if let Some(folder) = child::task() {
-        let error = Saved::open(folder, &header(), options()).unwrap_err();
+fn a_folder_cannot_be_opened_by_another_process() {
+    if let Some(folder) = subprocess::task() {
+        let error = SavedState::open(folder, &header(), options()).unwrap_err();
         assert!(error.is_locked());
         return;
     }
     let folder = Folder::new();
     let (_saved, _) = open(&folder);
     let task = folder.path().to_str().unwrap();
-    assert!(child::command("", "folder::another_process_is_refused", task).status().unwrap().success());
+    assert!(
+        subprocess::command("", "folder::a_folder_cannot_be_opened_by_another_process", task)
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
-fn folder_and_files_are_closed_to_others() {
+fn other_users_cannot_access_the_folder_and_its_files() {
     let folder = Folder::new();
     let (saved, _) = open(&folder);
     save(&saved, 0);
@@ -57,7 +62,7 @@ fn folder_and_files_are_closed_to_others() {
 }
 
 #[test]
-fn what_was_opened_to_others_is_closed() {
+fn removes_access_for_other_users() {
     let folder = Folder::new();
     save(&open(&folder).0, 0);
     set_mode(folder.path(), 0o755);
@@ -67,39 +72,39 @@ fn what_was_opened_to_others_is_closed() {
 }
 
 #[test]
-fn an_open_folder_with_other_things_in_it_is_left_alone() {
+fn does_not_change_the_permissions_of_a_folder_with_other_files() {
     let folder = Folder::new();
     fs::create_dir(folder.path()).unwrap();
-    fs::write(folder.path().join("letter"), "dear").unwrap();
+    fs::write(folder.path().join("other"), "file").unwrap();
     set_mode(folder.path(), 0o755);
-    let error = Saved::open(folder.path(), &header(), options().start_over()).unwrap_err();
-    assert!(matches!(error, OpenError::Exposed { mode: 0o755, .. }), "{error:?}");
-    assert!(error.to_string().contains("name a folder of its own below it"));
+    let error = SavedState::open(folder.path(), &header(), options().start_over()).unwrap_err();
+    assert!(matches!(error, OpenError::InsecurePermissions { mode: 0o755, .. }), "{error:?}");
+    assert!(error.to_string().contains("use a separate subfolder"));
     assert_eq!(mode(folder.path()), 0o755);
 }
 
 #[test]
-fn what_is_no_file_of_ours_is_left_alone() {
+fn does_not_overwrite_files_of_other_programs() {
     let folder = Folder::new();
     drop(open(&folder));
-    let foreign = |what: &str| {
-        let error = Saved::open(folder.path(), &header(), options().start_over()).unwrap_err();
-        assert!(matches!(error, OpenError::Foreign { .. }) && !error.is_unusable(), "{what}: {error:?}");
+    let check = |what: &str| {
+        let error = SavedState::open(folder.path(), &header(), options().start_over()).unwrap_err();
+        assert!(matches!(error, OpenError::UnknownFile { .. }) && !error.is_unusable(), "{what}: {error:?}");
         fs::remove_file(folder.state()).or_else(|_| fs::remove_dir(folder.state())).unwrap();
     };
     fs::write(folder.state(), "#!/bin/sh\n").unwrap();
-    foreign("another file");
+    check("another file");
     fs::remove_file(folder.state()).err();
     symlink("/etc/passwd", folder.state()).unwrap();
-    foreign("a link");
+    check("a link");
     fs::create_dir(folder.state()).unwrap();
-    foreign("a folder");
+    check("a folder");
     assert!(std::process::Command::new("mkfifo").arg(folder.state()).status().unwrap().success());
-    foreign("a pipe");
+    check("a pipe");
 }
 
 #[test]
-fn an_unfinished_new_file_is_cleared_away() {
+fn removes_an_incomplete_new_file() {
     let folder = Folder::new();
     save(&open(&folder).0, 0);
     let next = folder.path().join("state.next");
@@ -109,7 +114,7 @@ fn an_unfinished_new_file_is_cleared_away() {
 }
 
 #[test]
-fn a_file_that_was_deleted_is_written_anew() {
+fn writes_a_new_file_if_it_was_deleted() {
     let folder = Folder::new();
     let (saved, _) = open(&folder);
     save(&saved, 0);
@@ -119,12 +124,12 @@ fn a_file_that_was_deleted_is_written_anew() {
     assert_eq!(reopened(&folder), State::after(2));
 }
 
-/// Root may write anywhere, so that it takes somebody else to be refused.
+/// Root can write anywhere, so the test runs as another user.
 #[test]
-fn a_folder_that_may_not_be_written_to_is_an_error() {
-    let name = "folder::a_folder_that_may_not_be_written_to_is_an_error";
-    if let Some(folder) = child::task() {
-        let error = Saved::open(&folder, &header(), options().start_over()).unwrap_err();
+fn returns_an_error_if_the_folder_is_read_only() {
+    let name = "folder::returns_an_error_if_the_folder_is_read_only";
+    if let Some(folder) = subprocess::task() {
+        let error = SavedState::open(&folder, &header(), options().start_over()).unwrap_err();
         assert!(matches!(error, OpenError::Io { .. }) && !error.is_unusable(), "{error:?}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains("denied") || cause.contains("Read-only"), "{cause}");
@@ -133,7 +138,7 @@ fn a_folder_that_may_not_be_written_to_is_an_error() {
     let folder = Folder::new();
     drop(open(&folder));
     let is_root = fs::metadata(folder.path()).unwrap().uid() == 0;
-    // Where it stands, another user may not find it.
+    // The other user may not have access to the build folder.
     let program = std::env::temp_dir().join(format!("saved-test-program-{}", std::process::id()));
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     set_mode(&program, 0o755);
@@ -156,11 +161,11 @@ fn a_folder_that_may_not_be_written_to_is_an_error() {
 }
 
 #[test]
-fn a_folder_within_a_file_is_an_error() {
+fn returns_an_error_if_the_parent_is_a_file() {
     let folder = Folder::new();
     let file = folder.path();
     fs::write(file, "").unwrap();
-    let error = Saved::open(file.join("below"), &header(), options()).unwrap_err();
-    assert!(error.to_string().ends_with("making the folder failed"), "{error}");
+    let error = SavedState::open(file.join("below"), &header(), options()).unwrap_err();
+    assert!(error.to_string().ends_with("failed to create the folder"), "{error}");
     fs::remove_file(file).unwrap();
 }

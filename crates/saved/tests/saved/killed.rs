@@ -1,10 +1,10 @@
-//! A process that is killed at any moment leaves the batches up to some point, and no fewer than it was promised.
+//! A killed process leaves all flushed batches behind.
 
 use crate::{
-    child,
     model::{Folder, Random, State, batch, header, object, open, options, reopened},
+    subprocess,
 };
-use kube_informer_saved::{Batch, Saved, Taken};
+use kube_informer_saved::{Batch, Enqueue, SavedState};
 use std::{
     io::{BufRead, BufReader, Write},
     os::unix::process::ExitStatusExt,
@@ -12,14 +12,14 @@ use std::{
 
 const ROUNDS: u64 = 25;
 
-/// Writes batches, and says after each flush how many there are, until it is killed.
+/// Writes batches until the process is killed, and prints the number of the last one after each flush.
 fn write_until_killed(folder: &str) -> ! {
-    let options = options().spare_garbage(0);
-    let (saved, restored) = Saved::open(folder, &header(), options).unwrap();
+    let options = options().compaction_threshold(0);
+    let (saved, restored) = SavedState::open(folder, &header(), options).unwrap();
     let first = restored.version().map_or(0, |version| version.to_number().unwrap() + 1);
     let mut out = std::io::stdout();
     for number in first.. {
-        assert_eq!(saved.append(batch(number)), Taken::Queued);
+        assert_eq!(saved.append(batch(number)), Enqueue::Queued);
         if number % 3 == 0 {
             saved.flush().unwrap();
             writeln!(out, "flushed {number}").unwrap();
@@ -29,8 +29,8 @@ fn write_until_killed(folder: &str) -> ! {
 }
 
 #[test]
-fn what_was_flushed_is_there_after_a_kill() {
-    if let Some(folder) = child::task() {
+fn restores_flushed_batches_after_a_kill() {
+    if let Some(folder) = subprocess::task() {
         write_until_killed(&folder);
     }
     let folder = Folder::new();
@@ -39,42 +39,45 @@ fn what_was_flushed_is_there_after_a_kill() {
     for round in 0..ROUNDS {
         let task = folder.path().to_str().unwrap();
         let mut process =
-            child::command("", "killed::what_was_flushed_is_there_after_a_kill", task).spawn().unwrap();
-        // The pipe stays open until the kill, or the process would end by itself.
+            subprocess::command("", "killed::restores_flushed_batches_after_a_kill", task).spawn().unwrap();
+        // The pipe must stay open until the kill, or the process would end by itself.
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let flushed = lines.by_ref().filter_map(|line| line.strip_prefix("flushed ")?.parse::<u64>().ok());
-        let promised = flushed.take(1 + random.below(60)).last().expect("it says so");
+        let last_flushed = flushed.take(1 + random.below(60)).last().expect("it prints a line");
         (0..random.below(2) * random.below(2_000)).for_each(|_| std::thread::yield_now());
         process.kill().unwrap();
         let ended = process.wait().unwrap();
-        assert_eq!(ended.signal(), Some(9), "it was at work when it was killed");
+        assert_eq!(ended.signal(), Some(9), "it was running when it was killed");
         let state = reopened(&folder);
         let version = state.version.unwrap();
-        assert!(version >= promised, "round {round}: {promised} was promised, and {version} is there");
+        assert!(
+            version >= last_flushed,
+            "round {round}: {last_flushed} was flushed, but {version} was restored"
+        );
         assert_eq!(state, State::after(version + 1), "round {round}");
         longest = version;
     }
-    assert!(longest > 3 * ROUNDS, "each round adds to what the one before left");
+    assert!(longest > 3 * ROUNDS, "each round continues after the previous one");
 }
 
 #[test]
-fn what_was_flushed_is_there_when_the_process_ends_that_moment() {
-    let name = "killed::what_was_flushed_is_there_when_the_process_ends_that_moment";
+fn restores_flushed_batches_after_an_abort_right_after_the_flush() {
+    let name = "killed::restores_flushed_batches_after_an_abort_right_after_the_flush";
     const OBJECTS: usize = 3_000;
-    if let Some(folder) = child::task() {
-        let (saved, _) = Saved::open(folder, &header(), options()).unwrap();
+    if let Some(folder) = subprocess::task() {
+        let (saved, _) = SavedState::open(folder, &header(), options()).unwrap();
         let mut large = Batch::new();
-        // It takes a while to write, so that a promise that comes too early is broken.
+        // Large enough to detect a flush that returns too early.
         for number in 0..OBJECTS {
             large.put(object(&format!("web/{number}"), 1, &number.to_string().repeat(300).into_bytes()));
         }
-        assert_eq!(saved.append(large), Taken::Queued);
+        assert_eq!(saved.append(large), Enqueue::Queued);
         saved.flush().unwrap();
         std::process::abort();
     }
     let folder = Folder::new();
     let ended =
-        child::command("ulimit -c 0;", name, folder.path().to_str().unwrap()).output().unwrap().status;
-    assert_eq!(ended.signal(), Some(6), "it came to its end");
+        subprocess::command("ulimit -c 0;", name, folder.path().to_str().unwrap()).output().unwrap().status;
+    assert_eq!(ended.signal(), Some(6), "it aborted");
     assert_eq!(open(&folder).1.objects().len(), OBJECTS);
 }

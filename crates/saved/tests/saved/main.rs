@@ -1,22 +1,23 @@
-//! What is saved is what is restored, whatever happens in between.
+//! Tests that the saved state is restored, whatever happens in between.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
 mod model;
-mod layout;
-mod child;
+mod file_parts;
+mod subprocess;
 mod reopen;
-mod torn;
+mod fixtures;
+mod damaged;
 mod mutated;
-// Limits are set as Linux has them.
+// Uses the limits of Linux.
 #[cfg(target_os = "linux")]
-mod hostile;
+mod memory_limit;
 mod killed;
-// Limits are set as Linux has them.
+// Uses the limits of Linux.
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod folder;
-mod refused;
-mod behind;
-mod compacted;
+mod mismatch;
+mod full_queue;
+mod compaction;

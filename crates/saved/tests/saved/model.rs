@@ -1,6 +1,8 @@
-//! A state as plain maps, folders that clean up after themselves, and batches that follow from a number.
+//! Test fixtures: a reference model of a state, temporary folders and deterministic batches.
 
-use kube_informer_saved::{Batch, Header, Layout, Object, Options, Payload, Restored, Saved, Taken};
+use kube_informer_saved::{
+    Batch, Encoding, Enqueue, Header, Layout, Object, Options, Payload, Restored, SavedState,
+};
 use kube_informer_wire::ResourceVersion;
 use std::{
     collections::BTreeMap,
@@ -10,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What a server has, as far as it is saved: uid, version and bytes by key, and its own version.
+/// A reference model of a saved state: uid, version and bytes by key, and the version to resume from.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) objects: BTreeMap<String, (String, u64, Vec<u8>)>,
@@ -29,15 +31,14 @@ impl fmt::Debug for State {
 impl State {
     pub(crate) fn of(restored: &Restored) -> Self {
         let objects = restored.objects().iter().map(|object| {
-            let bytes = object.payload.bytes().expect("what passed the checksum can be read");
             let version = object.version.to_number().unwrap();
-            (object.key.to_string(), (object.uid.to_string(), version, bytes.to_vec()))
+            (object.key.to_string(), (object.uid.to_string(), version, object.payload.bytes().to_vec()))
         });
         let state = Self {
             objects: objects.collect(),
             version: restored.version().map(|version| version.to_number().unwrap()),
         };
-        assert_eq!(state.objects.len(), restored.objects().len(), "no key comes twice");
+        assert_eq!(state.objects.len(), restored.objects().len(), "keys are unique");
         state
     }
 
@@ -45,7 +46,7 @@ impl State {
         self.objects.insert(key.to_owned(), (format!("uid-of-{key}"), version, bytes));
     }
 
-    /// The state after so many of the batches that [`batch`] makes.
+    /// Returns the state after the first `batches` batches that [`batch`] creates.
     pub(crate) fn after(batches: u64) -> Self {
         let mut state = Self::default();
         (0..batches).for_each(|number| {
@@ -60,11 +61,11 @@ pub(crate) fn object(key: &str, version: u64, bytes: &[u8]) -> Object {
         key: key.parse().unwrap(),
         uid: format!("uid-of-{key}").into(),
         version: ResourceVersion::number(version),
-        payload: Payload::plain(Layout::Json, bytes.to_vec().into()),
+        payload: Payload::new(Layout::Json, Encoding::PLAIN, bytes.to_vec().into()),
     }
 }
 
-/// The batch of this number, which is the same wherever it is made.
+/// Creates the batch with this number, which is always the same.
 pub(crate) fn batch(number: u64) -> Batch {
     let mut batch = Batch::new();
     step(number, &mut State::default(), &mut batch);
@@ -89,7 +90,7 @@ fn step(number: u64, state: &mut State, batch: &mut Batch) {
     batch.version(ResourceVersion::number(number));
 }
 
-/// Numbers that look random and are the same every time.
+/// A seeded random number generator (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -105,7 +106,7 @@ impl Random {
     }
 }
 
-/// A folder of a test's own.
+/// A temporary folder that is deleted on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -129,10 +130,10 @@ impl Folder {
         std::fs::read(self.state()).unwrap()
     }
 
-    /// What is restored from a file of these bytes.
+    /// Restores the state from a file with these bytes.
     pub(crate) fn open_with(&self, bytes: &[u8]) -> Result<Restored, kube_informer_saved::OpenError> {
         std::fs::write(self.state(), bytes).unwrap();
-        Saved::open(self.path(), &header(), options()).map(|(_, restored)| restored)
+        SavedState::open(self.path(), &header(), options()).map(|(_, restored)| restored)
     }
 }
 
@@ -146,21 +147,21 @@ pub(crate) fn header() -> Header {
     Header::new("", "v1", "pods").cluster("5f1e")
 }
 
-/// Nothing is written but when a test says so.
+/// Options with which data is only written when a test flushes it.
 pub(crate) fn options() -> Options {
     Options::default().flush_interval(Duration::from_secs(3600))
 }
 
-pub(crate) fn open(folder: &Folder) -> (Saved, Restored) {
-    Saved::open(folder.path(), &header(), options()).unwrap()
+pub(crate) fn open(folder: &Folder) -> (SavedState, Restored) {
+    SavedState::open(folder.path(), &header(), options()).unwrap()
 }
 
 pub(crate) fn reopened(folder: &Folder) -> State {
     State::of(&open(folder).1)
 }
 
-/// Saves the batch of this number, by itself.
-pub(crate) fn save(saved: &Saved, number: u64) {
-    assert_eq!(saved.append(batch(number)), Taken::Queued);
+/// Saves the batch with this number and flushes it.
+pub(crate) fn save(saved: &SavedState, number: u64) {
+    assert_eq!(saved.append(batch(number)), Enqueue::Queued);
     saved.flush().unwrap();
 }

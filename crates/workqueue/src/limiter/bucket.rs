@@ -1,13 +1,13 @@
-//! Limits all items together to a steady rate.
+//! Limits the total rate of all items.
 
 use std::time::Duration;
 
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
-/// A bucket of tokens, refilled at a steady rate; each retry takes one, on credit if need be.
+/// A token bucket. Each retry takes a token, and waits for it if the bucket is empty.
 ///
-/// It does not tell items apart, so it has nothing to forget.
+/// It does not distinguish items, so `forget` does nothing and `retries` is always 0.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     per_second: f64,
@@ -32,7 +32,7 @@ impl<T> RateLimiter<T> for Bucket {
         if self.tokens >= 0.0 {
             return Duration::ZERO;
         }
-        // A rate of nothing at all never gets there.
+        // A rate of zero never refills the bucket.
         Duration::try_from_secs_f64(-self.tokens / self.per_second).unwrap_or(Duration::MAX)
     }
 

@@ -1,4 +1,4 @@
-//! Doubles the wait with each failure of an item.
+//! Doubles the delay with each failure of an item.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::failures::Failures;
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
-/// Waits `base`, then twice that, and so on up to `max`, for each item by itself.
+/// Delays each item by `base` at first and doubles the delay with each failure, up to `max`.
 #[derive(Clone, Debug)]
 pub struct Exponential<T> {
     base: Duration,
@@ -16,7 +16,7 @@ pub struct Exponential<T> {
 }
 
 impl<T> Exponential<T> {
-    /// Creates a limiter whose first wait is `base` and whose longest is `max`.
+    /// Creates a limiter with the initial delay `base` and the maximum delay `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, failures: Failures::new() }
     }

@@ -1,11 +1,11 @@
-//! How often each item has failed.
+//! The number of failures of each item.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::spare::SPARE;
+use crate::capacity::MAX_SPARE_CAPACITY;
 
-/// The failures of each item that is not forgotten.
+/// The number of failures of each item since it was last forgotten.
 #[derive(Clone, Debug)]
 pub(super) struct Failures<T> {
     counts: HashMap<T, u32>,
@@ -30,10 +30,10 @@ impl<T: Clone + Eq + Hash> Failures<T> {
         self.counts.get(item).copied().unwrap_or(0)
     }
 
-    /// Forgets an item. With the last one goes the memory that a burst has left.
+    /// Forgets an item. When the last item is removed, excess memory is freed.
     pub(super) fn forget(&mut self, item: &T) {
         self.counts.remove(item);
-        if self.counts.is_empty() && self.counts.capacity() > SPARE {
+        if self.counts.is_empty() && self.counts.capacity() > MAX_SPARE_CAPACITY {
             self.counts = HashMap::new();
         }
     }
@@ -44,14 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_of_failures_leaves_no_memory_behind() {
+    fn frees_the_memory_of_a_burst() {
         let mut failures = Failures::new();
-        let mut room_after = |items: u32| {
+        let mut capacity_after = |items: u32| {
             (0..items).for_each(|item| assert_eq!(failures.item_failed(&item), 0));
             (0..items).for_each(|item| failures.forget(&item));
             failures.counts.capacity()
         };
-        assert_eq!(room_after(100_000), 0);
-        assert!(room_after(500) >= 500);
+        assert_eq!(capacity_after(100_000), 0);
+        assert!(capacity_after(500) >= 500);
     }
 }

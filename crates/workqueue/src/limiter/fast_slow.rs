@@ -7,7 +7,7 @@ use super::failures::Failures;
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
-/// Waits `fast` for the first attempts of an item and `slow` for the others.
+/// Delays the first attempts of an item by `fast` and all others by `slow`.
 #[derive(Clone, Debug)]
 pub struct FastSlow<T> {
     fast: Duration,
@@ -17,7 +17,7 @@ pub struct FastSlow<T> {
 }
 
 impl<T> FastSlow<T> {
-    /// Creates a limiter that waits `fast` up to `fast_attempts` times and `slow` from then on.
+    /// Creates a limiter that uses `fast` for the first `fast_attempts` attempts and `slow` for all others.
     pub fn new(fast: Duration, slow: Duration, fast_attempts: u32) -> Self {
         Self { fast, slow, fast_attempts, failures: Failures::new() }
     }

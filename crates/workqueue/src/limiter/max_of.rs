@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
-/// Asks two limiters, and answers with the longer wait and the larger number of retries.
+/// Combines two limiters: returns the longer delay and the larger number of retries.
 ///
-/// More than two nest: `MaxOf::new(a, MaxOf::new(b, c))`.
+/// Nest it to combine more than two: `MaxOf::new(a, MaxOf::new(b, c))`.
 #[derive(Clone, Debug)]
 pub struct MaxOf<A, B> {
     first: A,

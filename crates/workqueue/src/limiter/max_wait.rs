@@ -1,11 +1,11 @@
-//! Caps the waits of another limiter.
+//! Caps the delays of another limiter.
 
 use std::time::Duration;
 
 use super::rate_limiter::RateLimiter;
 use crate::sync::Instant;
 
-/// Answers as another limiter does, but never with more than a given wait.
+/// Caps the delays of another limiter.
 #[derive(Clone, Debug)]
 pub struct MaxWait<L> {
     limiter: L,
@@ -13,7 +13,7 @@ pub struct MaxWait<L> {
 }
 
 impl<L> MaxWait<L> {
-    /// Creates a limiter that shortens the waits of `limiter` to `max`.
+    /// Creates a limiter that returns the delays of `limiter`, but at most `max`.
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
     }

@@ -1,4 +1,4 @@
-//! How long an item waits before it is tried again.
+//! Rate limiters, which determine the delay before an item is retried.
 
 mod rate_limiter;
 mod failures;
@@ -18,13 +18,13 @@ pub use max_of::MaxOf;
 pub use max_wait::MaxWait;
 pub use rate_limiter::RateLimiter;
 
-/// Creates the limiter of a controller: each item backs off from 5 ms to 1000 s, and all together are retried ten
-/// times a second after a burst of a hundred.
+/// Creates the default limiter of a controller: each item backs off from 5 ms to 1000 s, and all items together are
+/// limited to 10 retries per second with a burst of 100.
 pub fn default_controller<T: Clone + Eq + Hash>() -> MaxOf<Exponential<T>, Bucket> {
     MaxOf::new(Exponential::new(Duration::from_millis(5), Duration::from_secs(1000)), Bucket::new(10.0, 100))
 }
 
-/// Creates a limiter that knows only about single items, which back off from 1 ms to 1000 s.
+/// Creates a limiter without an overall limit: each item backs off from 1 ms to 1000 s.
 pub fn default_item_based<T: Clone + Eq + Hash>() -> Exponential<T> {
     Exponential::new(Duration::from_millis(1), Duration::from_secs(1000))
 }

@@ -1,19 +1,19 @@
-//! What every rate limiter answers.
+//! The trait of all rate limiters.
 
 use std::time::Duration;
 
 use crate::sync::Instant;
 
-/// Says how long an item has to wait, and remembers its failures until they are forgotten.
+/// Determines the delay of an item from the number of its failures.
 ///
-/// The queue calls it under a lock of its own, so implementations need none, and must not call the queue.
+/// The queue calls it under a lock, so implementations need none, and must not call the queue.
 pub trait RateLimiter<T> {
-    /// Counts one more failure of `item` and returns how long it waits from `now` on.
+    /// Counts a failure of `item` and returns its delay from `now`.
     fn when(&mut self, item: &T, now: Instant) -> Duration;
 
-    /// Forgets the failures of `item`, because it succeeded or because it is given up; keeps nothing of the item.
+    /// Drops `item` and its failures, because it succeeded or was abandoned.
     fn forget(&mut self, item: &T);
 
-    /// Returns how many failures of `item` are remembered.
+    /// Returns the number of failures of `item` since it was last forgotten.
     fn retries(&self, item: &T) -> u32;
 }

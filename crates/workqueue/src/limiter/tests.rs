@@ -1,4 +1,4 @@
-//! The waits that each limiter hands out, as rules R156 and R157 list them.
+//! The delays of each limiter, as listed in rules R156 and R157.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Fails `ITEM` as often as there are expected waits, all at one moment.
+/// Counts a failure of `ITEM` for each expected delay, all at the same time.
 fn check(limiter: &mut impl RateLimiter<&'static str>, waits: impl IntoIterator<Item = u64>) {
     check_at(now(), limiter, waits);
 }
@@ -66,7 +66,7 @@ fn fast_slow_slows_down_after_its_fast_attempts() {
 
 // R157
 #[test]
-fn max_of_takes_the_longest_wait_and_the_most_retries() {
+fn max_of_returns_the_longest_delay_and_the_most_retries() {
     let fast_slow = FastSlow::new(ms(5), Duration::from_secs(3), 3);
     let exponential = Exponential::new(ms(1), Duration::from_secs(1));
     let mut limiter = MaxOf::new(MaxOf::new(fast_slow, exponential), Bucket::new(1000.0, 1000));
@@ -78,7 +78,7 @@ fn max_of_takes_the_longest_wait_and_the_most_retries() {
 
 // R157
 #[test]
-fn max_wait_caps_the_wait() {
+fn max_wait_caps_the_delay() {
     let mut limiter = MaxWait::new(FastSlow::new(ms(5), Duration::from_secs(3), 3), ms(500));
     check(&mut limiter, [5, 5, 5, 500, 500]);
     assert_eq!(RateLimiter::retries(&limiter, &ITEM), 5);

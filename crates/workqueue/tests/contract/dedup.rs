@@ -1,4 +1,4 @@
-//! Each item is stored once, handed out once at a time, and not kept.
+//! Each item is stored once, handed out to one worker at a time, and dropped when it is done.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn an_item_added_twice_is_queued_once() {
 
 // R151
 #[test]
-fn an_item_added_often_while_in_hand_comes_back_once() {
+fn an_item_added_repeatedly_while_it_is_processed_is_queued_once() {
     let queue = Queue::new();
     queue.add("foo");
     let foo = take(&queue);
@@ -35,7 +35,7 @@ fn an_item_added_often_while_in_hand_comes_back_once() {
 
 // R152
 #[test]
-fn an_item_added_while_in_hand_waits_for_its_worker() {
+fn an_item_added_while_it_is_processed_is_queued_when_it_is_done() {
     let queue = Queue::new();
     queue.add("foo");
     let foo = take(&queue);
@@ -49,20 +49,20 @@ fn an_item_added_while_in_hand_waits_for_its_worker() {
 
 // R152
 #[test]
-fn a_worker_that_panics_hands_its_item_back() {
+fn a_worker_that_panics_releases_its_item() {
     let queue = Queue::new();
     queue.add("foo");
     let worker = AssertUnwindSafe(|| {
         let foo = take(&queue);
         queue.add(*foo);
-        panic!("while {} is in hand", *foo);
+        panic!("while {} is processed", *foo);
     });
     assert!(catch_unwind(worker).is_err());
     assert_eq!(*take(&queue), "foo");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_worker_hands_its_item_back() {
+async fn a_cancelled_worker_releases_its_item() {
     let queue = Queue::new();
     queue.add("foo");
     let worker = async {
@@ -76,13 +76,13 @@ async fn a_cancelled_worker_hands_its_item_back() {
 
 // R154
 #[test]
-fn an_item_that_is_done_is_not_kept() {
+fn an_item_that_is_done_is_dropped() {
     let queue = Queue::<_, Priority>::default();
     let item = Arc::new("foo");
     queue.add(Arc::clone(&item));
     queue.add_rate_limited(Arc::clone(&item));
     drop(take(&queue));
-    assert!(Arc::strong_count(&item) > 1, "it waits for its delay, and its failure counts");
+    assert!(Arc::strong_count(&item) > 1, "it is delayed, and its failures are counted");
     queue.forget(&item);
     queue.shut_down();
     assert_eq!(Arc::strong_count(&item), 1);
@@ -90,7 +90,7 @@ fn an_item_that_is_done_is_not_kept() {
 
 // R154
 #[test]
-fn an_item_popped_among_others_is_not_kept() {
+fn an_item_that_is_done_is_dropped_while_others_are_queued() {
     let queue = Queue::new();
     let items = ["a", "b", "c"].map(Arc::new);
     items.each_ref().into_iter().for_each(|item| queue.add(Arc::clone(item)));

@@ -1,4 +1,4 @@
-//! Items that are added after a delay.
+//! Adding items after a delay.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ fn ms(millis: u64) -> Duration {
 
 // R155
 #[tokio::test(start_paused = true)]
-async fn an_item_is_ready_at_its_time_and_not_before() {
+async fn an_item_is_ready_after_its_delay_and_not_before() {
     let queue = Queue::new();
     queue.add_after("foo", ms(50));
     advance(ms(49)).await;
     assert!(queue.is_empty());
     advance(ms(1)).await;
-    assert_eq!(queue.len(), 1, "although nobody waits for it");
+    assert_eq!(queue.len(), 1, "even if no worker waits");
     assert_eq!(take_all(&queue), ["foo"]);
     advance(ms(10_000)).await;
     assert!(queue.is_empty());
@@ -27,7 +27,7 @@ async fn an_item_is_ready_at_its_time_and_not_before() {
 
 // R155
 #[tokio::test(start_paused = true)]
-async fn no_delay_is_now() {
+async fn an_item_without_a_delay_is_ready_immediately() {
     let queue = Queue::new();
     queue.add_after("foo", Duration::ZERO);
     assert_eq!(take_all(&queue), ["foo"]);
@@ -35,7 +35,7 @@ async fn no_delay_is_now() {
 
 // R155
 #[tokio::test(start_paused = true)]
-async fn the_earliest_time_wins() {
+async fn the_earliest_due_time_is_used() {
     for delays in [[50, 70], [70, 50]] {
         let queue = Queue::new();
         delays.into_iter().for_each(|delay| queue.add_after("foo", ms(delay)));
@@ -48,7 +48,7 @@ async fn the_earliest_time_wins() {
 
 // R155
 #[tokio::test(start_paused = true)]
-async fn items_come_in_the_order_of_their_times() {
+async fn items_are_handed_out_in_the_order_of_their_due_times() {
     let queue = Queue::new();
     for (item, delay) in [("first", 1), ("third", 3), ("fourth", 3), ("second", 2)] {
         queue.add_after(item, ms(delay));
@@ -59,7 +59,7 @@ async fn items_come_in_the_order_of_their_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_worker_gets_each_item_at_its_time() {
+async fn a_waiting_worker_gets_each_item_when_it_is_due() {
     let queue = Queue::new();
     let start = Instant::now();
     queue.add_after(30, ms(30));
@@ -77,13 +77,13 @@ async fn a_waiting_worker_gets_each_item_at_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_is_watched_after_its_watcher_was_cancelled() {
+async fn another_worker_sets_the_timer_when_its_owner_is_cancelled() {
     let queue = Queue::new();
     let start = Instant::now();
     queue.add_after("late", ms(50));
     let cancelled = async { tokio::time::timeout(ms(10), queue.get()).await.is_err() };
-    let patient = async { queue.get().await.map(|item| (*item, start.elapsed())) };
-    assert_eq!(tokio::join!(cancelled, patient), (true, Some(("late", ms(50)))));
+    let waiting = async { queue.get().await.map(|item| (*item, start.elapsed())) };
+    assert_eq!(tokio::join!(cancelled, waiting), (true, Some(("late", ms(50)))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,13 +93,13 @@ async fn a_delay_is_independent_of_an_add() {
     queue.add("foo");
     let foo = take(&queue);
     advance(ms(50)).await;
-    assert!(queue.is_empty(), "it is due while in hand");
+    assert!(queue.is_empty(), "it is due while it is processed");
     foo.done();
     assert_eq!(take_all(&queue), ["foo"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_delay_is_no_overflow() {
+async fn the_maximum_delay_does_not_overflow() {
     let queue = Queue::new();
     queue.add_after("foo", Duration::MAX);
     advance(ms(1000)).await;

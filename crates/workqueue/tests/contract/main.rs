@@ -1,4 +1,4 @@
-//! What the queue promises, one behaviour a file.
+//! The contract of the queue, with one topic per file.
 
 mod dedup;
 mod delay;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use kube_workqueue::{Order, Processing, Queue};
 
-/// Polls once, as a waiter that nobody wakes.
+/// Polls a future once.
 fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -22,7 +22,7 @@ fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
 fn take<T: Clone + Eq + std::hash::Hash, O: Order>(queue: &Queue<T, O>) -> Processing<T, O> {
     match poll_once(queue.get()) {
         Poll::Ready(Some(item)) => item,
-        Poll::Ready(None) => panic!("the queue has ended"),
+        Poll::Ready(None) => panic!("the queue is shut down"),
         Poll::Pending => panic!("no item is ready"),
     }
 }

@@ -1,4 +1,4 @@
-//! What the queue counts.
+//! The metrics of the queue.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn snapshot(queue: &Queue<&'static str>) -> Metrics {
     queue.metrics().expect("metrics are on")
 }
 
-fn seen(histogram: &Histogram) -> (u64, Duration) {
+fn count_and_sum(histogram: &Histogram) -> (u64, Duration) {
     (histogram.count(), histogram.sum())
 }
 
@@ -29,18 +29,18 @@ async fn metrics_follow_an_item_through_the_queue() {
     advance(us(50)).await;
     let foo = take(&queue);
     assert_eq!(snapshot(&queue).depth, 0);
-    assert_eq!(seen(&snapshot(&queue).queue_duration), (1, us(50)));
+    assert_eq!(count_and_sum(&snapshot(&queue).queue_duration), (1, us(50)));
 
     (0..5).for_each(|_| queue.add("foo"));
     assert_eq!((snapshot(&queue).adds, snapshot(&queue).depth), (2, 1));
 
     advance(us(25)).await;
     foo.done();
-    assert_eq!(seen(&snapshot(&queue).work_duration), (1, us(25)));
+    assert_eq!(count_and_sum(&snapshot(&queue).work_duration), (1, us(25)));
 
     advance(us(25)).await;
     let _foo = take(&queue);
-    assert_eq!(seen(&snapshot(&queue).queue_duration), (2, us(100)));
+    assert_eq!(count_and_sum(&snapshot(&queue).queue_duration), (2, us(100)));
     advance(us(1000)).await;
     let last = snapshot(&queue);
     assert_eq!((last.depth, last.unfinished_work, last.longest_running), (0, us(1000), us(1000)));
@@ -48,7 +48,7 @@ async fn metrics_follow_an_item_through_the_queue() {
 
 // R158
 #[tokio::test(start_paused = true)]
-async fn unfinished_work_is_the_sum_and_longest_the_maximum() {
+async fn unfinished_work_is_the_sum_and_longest_running_the_maximum() {
     let queue = Queue::builder().with_metrics().build();
     ["foo", "bar"].into_iter().for_each(|item| queue.add(item));
     let _foo = take(&queue);
@@ -72,7 +72,7 @@ async fn delayed_adds_count_as_retries_and_as_adds_when_due() {
 
 // R158
 #[tokio::test(start_paused = true)]
-async fn metrics_stand_still_after_shutdown() {
+async fn metrics_do_not_change_after_shutdown() {
     let queue = Queue::builder().with_metrics().build();
     ["foo", "bar"].into_iter().for_each(|item| queue.add(item));
     let foo = take(&queue);

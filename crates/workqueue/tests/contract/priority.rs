@@ -1,4 +1,4 @@
-//! The queue in order of priority.
+//! Priorities.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn queue() -> Queue<&'static str, Priority> {
 }
 
 #[test]
-fn the_highest_priority_comes_first_and_equal_ones_in_order() {
+fn hands_out_the_highest_priority_first_and_equal_ones_in_order() {
     let queue = queue();
     for (item, priority) in [("c", 0), ("e", -100), ("a", 7), ("d", 0), ("b", 7)] {
         queue.at_priority(priority).add(item);
@@ -21,7 +21,7 @@ fn the_highest_priority_comes_first_and_equal_ones_in_order() {
 }
 
 #[test]
-fn adding_again_raises_and_never_lowers() {
+fn adding_again_raises_the_priority_and_never_lowers_it() {
     let queue = queue();
     ["a", "b"].into_iter().for_each(|item| queue.add(item));
     queue.at_priority(1).add("b");
@@ -33,7 +33,7 @@ fn adding_again_raises_and_never_lowers() {
 }
 
 #[test]
-fn an_item_added_while_in_hand_keeps_the_highest_priority_asked_for() {
+fn an_item_added_while_it_is_processed_gets_the_highest_priority() {
     let queue = queue();
     queue.at_priority(9).add("a");
     let first = take(&queue);
@@ -55,7 +55,7 @@ async fn a_delayed_item_keeps_its_priority() {
 }
 
 #[test]
-fn an_item_of_low_priority_is_served_while_higher_ones_keep_coming() {
+fn patience_prevents_starvation_of_a_low_priority() {
     let queue = Queue::builder().order(Priority::with_patience(2)).build();
     queue.at_priority(-100).add(0);
     let busy = (1..1000).find(|item| {

@@ -1,4 +1,4 @@
-//! Items that come back at the pace of the rate limiter.
+//! Rate-limited items.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn ms(millis: u64) -> Duration {
 
 // R156
 #[tokio::test(start_paused = true)]
-async fn retries_slow_down_until_the_item_is_forgotten() {
+async fn delays_grow_until_the_item_is_forgotten() {
     let queue = Queue::builder().rate_limiter(Exponential::new(ms(1), ms(1000))).build();
     for wait in [1, 2, 4, 8, 16] {
         let start = Instant::now();
@@ -31,7 +31,7 @@ async fn retries_slow_down_until_the_item_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_wait_independently() {
+async fn items_are_limited_independently() {
     let queue = Queue::builder().rate_limiter(Exponential::new(ms(1), ms(1000))).build();
     for _ in 0..3 {
         queue.forget(&"two");

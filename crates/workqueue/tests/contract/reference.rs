@@ -1,4 +1,4 @@
-//! The queue against a model that spells the contract out with plain lists, over random operations.
+//! Compares random operations on the queue with a reference model of plain lists.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -14,9 +14,9 @@ enum Op {
     Add(Item),
     AddAfter(Item, u8),
     Take,
-    /// Ends the n-th item in hand.
+    /// Finishes the n-th item that is being processed.
     Done(u8),
-    Pass(u8),
+    Advance(u8),
     ShutDown,
 }
 
@@ -26,12 +26,12 @@ struct Item {
     priority: i32,
 }
 
-/// The field's three collections, and the delayed items.
+/// The three collections of client-go's queue, and the delayed items.
 #[derive(Debug, Default)]
 struct Reference {
     /// In order of arrival.
     queue: Vec<Item>,
-    /// Added again while in hand.
+    /// Added again while being processed.
     dirty: Vec<Item>,
     processing: Vec<u8>,
     /// With the due time, in order of arrival.
@@ -63,7 +63,7 @@ impl Reference {
         }
     }
 
-    fn pass(&mut self, time: u64) {
+    fn advance(&mut self, time: u64) {
         self.clock += time;
         while let Some(next) = (0..self.waiting.len()).min_by_key(|i| self.waiting[*i].0)
             && self.waiting[next].0 <= self.clock
@@ -93,7 +93,7 @@ impl Reference {
         match op {
             Op::Add(item) if !self.is_shut_down => self.add(item),
             Op::AddAfter(item, delay) if !self.is_shut_down => self.add_after(item, delay.into()),
-            Op::Pass(time) => self.pass(time.into()),
+            Op::Advance(time) => self.advance(time.into()),
             Op::ShutDown => {
                 self.is_shut_down = true;
                 self.waiting.clear();
@@ -133,23 +133,23 @@ impl Adds for Priority {
 async fn check<O: Adds>(ops: Vec<Op>) {
     let queue = Queue::<u8, O>::default();
     let mut reference = Reference::default();
-    let mut in_hand: Vec<Processing<u8, O>> = Vec::new();
+    let mut processing: Vec<Processing<u8, O>> = Vec::new();
     for op in ops {
         match op {
             Op::Add(item) => O::add(&queue, item, None),
             Op::AddAfter(item, delay) => O::add(&queue, item, Some(Duration::from_millis(delay.into()))),
-            Op::Pass(time) => advance(Duration::from_millis(time.into())).await,
+            Op::Advance(time) => advance(Duration::from_millis(time.into())).await,
             Op::ShutDown => queue.shut_down(),
-            Op::Done(_) if in_hand.is_empty() => {}
+            Op::Done(_) if processing.is_empty() => {}
             Op::Done(n) => {
-                let at = usize::from(n) % in_hand.len();
-                in_hand.remove(at).done();
+                let at = usize::from(n) % processing.len();
+                processing.remove(at).done();
                 reference.done(at);
             }
             Op::Take => match poll_once(queue.get()) {
                 Poll::Ready(Some(item)) => {
                     assert_eq!(Some(*item), reference.take());
-                    in_hand.push(item);
+                    processing.push(item);
                 }
                 Poll::Ready(None) => assert!(reference.has_ended()),
                 Poll::Pending => assert!(reference.queue.is_empty() && !reference.has_ended()),
@@ -160,7 +160,7 @@ async fn check<O: Adds>(ops: Vec<Op>) {
     }
 }
 
-/// Few keys and small numbers, so that operations meet.
+/// Uses few keys and small numbers, so that operations interact.
 fn ops(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Op>> {
     let item = (0..5_u8, priorities).prop_map(|(key, priority)| Item { key, priority });
     let op = prop_oneof![
@@ -168,7 +168,7 @@ fn ops(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Op>> {
         6 => (item, 0..6_u8).prop_map(|(item, delay)| Op::AddAfter(item, delay)),
         8 => Just(Op::Take),
         6 => any::<u8>().prop_map(Op::Done),
-        4 => (0..4_u8).prop_map(Op::Pass),
+        4 => (0..4_u8).prop_map(Op::Advance),
         1 => prop::bool::weighted(0.2).prop_map(|ends| if ends { Op::ShutDown } else { Op::Take }),
     ];
     prop::collection::vec(op, 0..120)
@@ -179,18 +179,18 @@ fn with_paused_time(check: impl Future<Output = ()>) {
         .enable_time()
         .start_paused(true)
         .build()
-        .expect("a runtime needs nothing from the system")
+        .expect("a runtime without I/O can be created")
         .block_on(check);
 }
 
 proptest! {
     #[test]
-    fn fifo_does_what_the_reference_does(ops in ops(0..1)) {
+    fn fifo_matches_the_reference(ops in ops(0..1)) {
         with_paused_time(check::<Fifo>(ops));
     }
 
     #[test]
-    fn priority_does_what_the_reference_does(ops in ops(-1..3)) {
+    fn priority_matches_the_reference(ops in ops(-1..3)) {
         with_paused_time(check::<Priority>(ops));
     }
 }

@@ -1,4 +1,4 @@
-//! How the queue ends.
+//! Shutting the queue down.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn has_ended(queue: &Queue<&'static str>) -> bool {
 
 // R153
 #[test]
-fn a_shut_down_queue_ignores_adds_and_hands_out_the_rest() {
+fn a_queue_that_is_shut_down_ignores_adds_and_hands_out_the_remaining_items() {
     let queue = Queue::new();
     queue.add("foo");
     queue.shut_down();
@@ -57,7 +57,7 @@ async fn every_worker_ends_at_shutdown() {
 
 // R153
 #[tokio::test]
-async fn a_drain_waits_for_the_items_in_hand() {
+async fn a_drain_waits_for_items_that_are_processed() {
     let queue = Queue::new();
     ["foo", "bar"].into_iter().for_each(|item| queue.add(item));
     let (foo, bar) = (take(&queue), take(&queue));
@@ -77,7 +77,7 @@ async fn a_drain_waits_for_the_items_in_hand() {
 
 // R153
 #[tokio::test]
-async fn a_drain_gives_items_that_were_added_again_another_round() {
+async fn a_drain_hands_out_items_that_were_added_again() {
     let queue = Queue::new();
     queue.add("foo");
     let foo = take(&queue);
@@ -89,7 +89,7 @@ async fn a_drain_gives_items_that_were_added_again_another_round() {
     let worker = async {
         assert!(queue.is_shutting_down());
         queue.add("foo");
-        assert!(!has_ended(&queue), "foo comes back");
+        assert!(!has_ended(&queue), "foo is handed out again");
         foo.done();
         assert_eq!(queue.get().await.as_deref(), Some(&"foo"));
         assert!(queue.get().await.is_none());
@@ -99,7 +99,7 @@ async fn a_drain_gives_items_that_were_added_again_another_round() {
 
 // R153
 #[tokio::test]
-async fn a_shutdown_releases_a_drain() {
+async fn a_shutdown_ends_a_drain() {
     let queue = Queue::new();
     queue.add("foo");
     let foo = take(&queue);
@@ -111,7 +111,7 @@ async fn a_shutdown_releases_a_drain() {
 
 // R153
 #[test]
-fn a_plain_shutdown_waits_for_nobody() {
+fn a_plain_shutdown_does_not_wait_for_items_that_are_processed() {
     let queue = Queue::new();
     queue.add("foo");
     let _foo = take(&queue);
@@ -121,7 +121,7 @@ fn a_plain_shutdown_waits_for_nobody() {
 
 // R159
 #[tokio::test(start_paused = true)]
-async fn a_drain_drops_delayed_items_and_ends_at_once() {
+async fn a_drain_drops_delayed_items_and_ends_immediately() {
     let queue = Queue::new();
     let start = Instant::now();
     queue.add_after("foo", Duration::from_secs(5));
@@ -134,7 +134,7 @@ async fn a_drain_drops_delayed_items_and_ends_at_once() {
 
 // R159
 #[tokio::test(start_paused = true)]
-async fn a_drain_hands_out_what_is_due_already() {
+async fn a_drain_hands_out_items_that_are_due() {
     let queue = Queue::new();
     queue.add_after("due", Duration::from_secs(5));
     queue.add_after("not due", Duration::from_secs(6));

@@ -1,8 +1,8 @@
-//! Waiting for delayed items, with a clock that nobody but the waiting watch.
+//! Waiting for delayed items.
 
 use std::time::Duration;
 
-use crate::{Queue, explore, give_up, join, task};
+use crate::{Queue, cancel_get, explore, join, task};
 
 fn secs(seconds: usize) -> Duration {
     Duration::from_secs(seconds as u64)
@@ -19,10 +19,10 @@ fn every_delayed_item_reaches_a_waiting_worker() {
 }
 
 #[test]
-fn the_clock_is_watched_when_its_watcher_gives_up_or_gets_other_work() {
+fn another_worker_sets_the_timer_when_its_owner_is_cancelled_or_gets_an_item() {
     explore(|| {
         let queue = Queue::new();
-        let others = [task(&queue, give_up), task(&queue, give_up)];
+        let others = [task(&queue, cancel_get), task(&queue, cancel_get)];
         let workers = [(); 2].map(|()| task(&queue, async |queue| queue.get().await.is_some()));
         let producers = [
             task(&queue, async |queue| queue.add_after(9, secs(9))),
@@ -35,7 +35,7 @@ fn the_clock_is_watched_when_its_watcher_gives_up_or_gets_other_work() {
 }
 
 #[test]
-fn the_clock_is_watched_again_after_a_time_without_delays() {
+fn the_timer_is_set_again_after_there_were_no_delayed_items() {
     explore(|| {
         let queue = Queue::new();
         let workers = [(); 3].map(|()| task(&queue, async |queue| queue.get().await.is_some()));

@@ -1,6 +1,6 @@
-//! The queue under every schedule that shuttle finds: its sources, compiled against a modelled lock and clock.
+//! Runs the queue under many schedules of shuttle: its sources are compiled with a lock and a clock of the model.
 //!
-//! A lost wake-up shows as a deadlock, which shuttle reports.
+//! Shuttle reports a lost wake-up as a deadlock.
 
 #![cfg(feature = "__model")]
 #![allow(
@@ -34,10 +34,10 @@ mod order;
 mod processing;
 #[path = "../../src/queue.rs"]
 mod queue;
-#[path = "../../src/hub.rs"]
-mod hub;
-#[path = "../../src/spare.rs"]
-mod spare;
+#[path = "../../src/shared.rs"]
+mod shared;
+#[path = "../../src/capacity.rs"]
+mod capacity;
 #[path = "../../src/state.rs"]
 mod state;
 mod sync;
@@ -54,13 +54,13 @@ use shuttle::future::{JoinHandle, block_on, spawn, yield_now};
 
 type Queue = queue::Queue<usize>;
 
-/// Runs a scenario under many random schedules, and under many with few changes of thread.
+/// Runs a scenario under random schedules, and under schedules with few context switches.
 fn explore(scenario: impl Fn() + Copy + Send + Sync + 'static) {
     shuttle::check_random(scenario, 3_000);
     shuttle::check_pct(scenario, 3_000, 3);
 }
 
-/// Spawns a task that works on a handle of the queue.
+/// Spawns a task with a handle of the queue.
 fn task<R: Send + 'static, F: Future<Output = R> + Send + 'static>(
     queue: &Queue,
     work: impl FnOnce(Queue) -> F,
@@ -73,13 +73,16 @@ fn join<R>(tasks: impl IntoIterator<Item = JoinHandle<R>>) -> Vec<R> {
     tasks.into_iter().map(|task| block_on(task).expect("no task fails")).collect()
 }
 
-/// Asks for an item, polls at most twice, and gives up; an item that came all the same goes back to the queue.
-async fn give_up(queue: Queue) {
+/// Waits for an item, but cancels after two polls. An item that is received is added again.
+async fn cancel_get(queue: Queue) {
     let mut get = Box::pin(queue.get());
     for _ in 0..2 {
         let polled = std::future::poll_fn(|cx| Poll::Ready(get.as_mut().poll(cx))).await;
         if let Poll::Ready(item) = polled {
-            return item.into_iter().for_each(|item| queue.add(*item));
+            if let Some(item) = item {
+                queue.add(*item);
+            }
+            return;
         }
         yield_now().await;
     }

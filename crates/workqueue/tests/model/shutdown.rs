@@ -1,4 +1,4 @@
-//! Ending the queue while others use it.
+//! Shutting the queue down while other tasks use it.
 
 use crate::{Queue, explore, join, task};
 use shuttle::future::yield_now;
@@ -14,7 +14,7 @@ async fn work(queue: Queue) -> usize {
 }
 
 #[test]
-fn shutdown_releases_everybody() {
+fn shutdown_ends_all_workers_and_drains() {
     explore(|| {
         let queue = Queue::new();
         queue.add(0);
@@ -35,7 +35,7 @@ fn shutdown_releases_everybody() {
 }
 
 #[test]
-fn shutdown_calls_a_drain_off() {
+fn shutdown_ends_a_drain() {
     explore(|| {
         let queue = Queue::new();
         queue.add(0);
@@ -53,7 +53,7 @@ fn shutdown_calls_a_drain_off() {
 }
 
 #[test]
-fn a_drain_ends_after_the_last_round() {
+fn a_drain_ends_after_the_last_item() {
     explore(|| {
         let queue = Queue::new();
         queue.add(0);

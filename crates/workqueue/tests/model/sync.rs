@@ -1,4 +1,4 @@
-//! The lock and the clock of the model: shuttle decides who runs, and a timer may fire at any moment.
+//! The lock and the clock of the model: shuttle schedules the tasks, and a timer may fire at any time.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub(crate) fn now() -> Instant {
     CLOCK.get()
 }
 
-/// A timer that lets others run first, and then takes the clock to its deadline.
+/// A timer that yields to other tasks once and then advances the clock to its deadline.
 pub(crate) struct Sleep {
     deadline: Instant,
     has_waited: bool,

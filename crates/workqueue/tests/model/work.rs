@@ -1,11 +1,11 @@
-//! Adding and getting at the same time.
+//! Adding and getting items concurrently.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 use shuttle::future::yield_now;
 
-use crate::{Queue, explore, give_up, join, task};
+use crate::{Queue, cancel_get, explore, join, task};
 
 #[test]
 fn no_wake_up_is_lost() {
@@ -21,7 +21,7 @@ fn no_wake_up_is_lost() {
 fn a_cancelled_get_loses_neither_a_wake_up_nor_an_item() {
     explore(|| {
         let queue = Queue::new();
-        let cancelled = [(); 2].map(|()| task(&queue, give_up));
+        let cancelled = [(); 2].map(|()| task(&queue, cancel_get));
         let worker = task(&queue, async |queue| queue.get().await.map(|item| *item));
         join([task(&queue, async |queue| queue.add(7))]);
         join(cancelled);
@@ -29,16 +29,16 @@ fn a_cancelled_get_loses_neither_a_wake_up_nor_an_item() {
     });
 }
 
-/// An object whose state the worker must see after the last add of its key.
+/// An object whose last version a worker must see after the last add of its key.
 #[derive(Default)]
 struct Object {
     version: AtomicU32,
     seen: AtomicU32,
-    is_in_hand: AtomicBool,
+    is_processing: AtomicBool,
 }
 
 #[test]
-fn an_item_is_processed_alone_and_after_its_last_add() {
+fn an_item_is_processed_by_one_worker_and_after_its_last_add() {
     explore(|| {
         let queue = Queue::new();
         let objects = Arc::new([Object::default(), Object::default()]);
@@ -47,11 +47,11 @@ fn an_item_is_processed_alone_and_after_its_last_add() {
             task(&queue, async move |queue| {
                 while let Some(key) = queue.get().await {
                     let object = &objects[*key];
-                    assert!(!object.is_in_hand.swap(true, SeqCst), "two workers have the same item");
+                    assert!(!object.is_processing.swap(true, SeqCst), "two workers process the same item");
                     let version = object.version.load(SeqCst);
                     yield_now().await;
                     object.seen.store(version, SeqCst);
-                    object.is_in_hand.store(false, SeqCst);
+                    object.is_processing.store(false, SeqCst);
                 }
             })
         });

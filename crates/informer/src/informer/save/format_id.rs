@@ -60,7 +60,8 @@ fn simulated_program() -> String {
 fn program() -> Option<String> {
     let file = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let modified = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    (modified.as_secs() > 1).then(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), file.len(), modified.as_nanos()))
+    (modified.as_secs() > 1)
+        .then(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), file.len(), modified.as_nanos()))
 }
 
 #[cfg(test)]

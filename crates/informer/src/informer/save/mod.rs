@@ -13,7 +13,7 @@ mod tests;
 
 pub use cluster::cluster_uid;
 pub(super) use format_id::FormatId;
-pub(super) use open::{Opened, SaveConfig, SaveRequest, SaveTarget, SavedState, open};
+pub(super) use open::{Opened, RestoredObjects, SaveConfig, SaveRequest, SaveTarget, open};
 pub use save::Save;
 pub(super) use saver::{AppliedState, Saver};
 pub(super) use savers::{ClusterCheck, Savers};

@@ -9,13 +9,13 @@ use super::{
 };
 use crate::{
     informer::start_error::StartError,
-    object::encoded::{EncodedObject, Restorer},
-    parallel::hands,
+    object::encoded::{EncodedObject, Restorer, SavedCompression, SavedObject},
+    parallel::thread_count,
     subscription::metrics::SAVE_FAILURES,
 };
 use kube_client::Client;
 use kube_core::Resource;
-use kube_informer_saved::{Encoding, Event, Header, Layout, OpenError, Options, Restored, Saved};
+use kube_informer_saved::{Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent};
 use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
@@ -45,7 +45,7 @@ impl SaveTarget {
         let (group, plural) = (K::group(kind), K::plural(kind));
         Self {
             client: client.clone(),
-            header: Header::new(&group, &K::version(kind), &plural),
+            header: Header::new(&*group, &*K::version(kind), &*plural),
             is_secret: group.is_empty() && plural == "secrets",
             schema,
         }
@@ -76,11 +76,11 @@ pub(in super::super) struct Opened<K> {
     pub(in super::super) saver: Option<Arc<Saver<K>>>,
     /// Why nothing is saved.
     pub(in super::super) failure: Option<String>,
-    pub(in super::super) state: Option<SavedState<K>>,
+    pub(in super::super) state: Option<RestoredObjects<K>>,
 }
 
 /// A state that was read back.
-pub(in super::super) struct SavedState<K> {
+pub(in super::super) struct RestoredObjects<K> {
     pub(in super::super) objects: Vec<(Key, EncodedObject<K>)>,
     pub(in super::super) version: ResourceVersion,
     /// Whether objects of that version are missing or outdated.
@@ -151,27 +151,31 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     }
     let (name, folder) = (config.name.clone(), path.clone());
     options = options.on_event(move |event| log(&name, &folder, event));
-    let opened = match Saved::open(&path, &header, options.clone()) {
-        Err(error @ OpenError::Damaged { .. }) => {
+    let opened = match SavedState::open(&path, &header, options.clone()) {
+        Err(error @ OpenError::Corrupt { .. }) => {
             tracing::warn!(informer, %error, "saved state cannot be used; starting without it");
-            Saved::open(&path, &header, options.start_over())
+            SavedState::open(&path, &header, options.start_over())
         }
         opened => opened,
     };
     let (saved, restored) = match opened {
         Ok(opened) => opened,
-        Err(OpenError::Io { path, doing, cause }) => {
-            let failure = format!("{}: {doing} failed: {cause}", path.display());
+        Err(OpenError::Io { path, action, source }) => {
+            let failure = format!("{}: failed to {action}: {source}", path.display());
             tracing::error!(informer, failure, "the cache is not saved");
             count_failure(informer);
             return Ok(Opened { saver: None, failure: Some(failure), state: None });
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some(dropped) = restored.dropped() {
-        tracing::warn!(informer, bytes = dropped.bytes, "the saved state ends in an incomplete write, which is dropped");
+    if let Some(dropped) = restored.truncated() {
+        tracing::warn!(
+            informer,
+            bytes = dropped.bytes,
+            "the saved state ends in an incomplete write, which is dropped"
+        );
     }
-    if let Some(refused) = restored.refused() {
+    if let Some(refused) = restored.discarded() {
         tracing::warn!(informer, error = %refused, "saved state is discarded");
     }
     let (state, init) = read_back(config, restorer, saved, restored);
@@ -184,9 +188,9 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
 fn read_back<K: Send + Sync>(
     config: &SaveConfig,
     mut restorer: Restorer<K>,
-    saved: Saved,
+    saved: SavedState,
     restored: Restored,
-) -> (Option<SavedState<K>>, SaverInit) {
+) -> (Option<RestoredObjects<K>>, SaverInit) {
     let format = restored.attachment(FORMAT).and_then(|text| FormatId::parse(text));
     let cluster = restored.attachment(CLUSTER).and_then(|uid| String::from_utf8(uid.to_vec()).ok());
     let is_same_program = format.as_ref().is_some_and(|format| config.format.is_same_program(format));
@@ -224,7 +228,7 @@ fn read_back<K: Send + Sync>(
                 has_gaps,
                 is_same_program,
             };
-            (Some(SavedState { objects, version, has_gaps, age }), init)
+            (Some(RestoredObjects { objects, version, has_gaps, age }), init)
         }
     }
 }
@@ -238,7 +242,7 @@ fn restore_objects<K>(
     // The newest first: it is used for new objects.
     for number in restored.attachments().filter(|number| *number >= dictionaries::FIRST).rev() {
         let content = restored.attachment(number).ok_or(DAMAGED)?;
-        if !restorer.dictionary(number, content) {
+        if !restorer.add_dictionary(number, content) {
             return Err(DAMAGED);
         }
     }
@@ -250,9 +254,21 @@ fn restore_objects<K>(
             (Layout::Protobuf | Layout::ProtobufItem, None) => return None,
         };
         let Encoding(encoding) = object.payload.encoding();
-        let form = (format, (encoding != NO_DICTIONARY).then_some(encoding));
-        let state = (&*object.uid, &object.version);
-        let encoded = restorer.unpack(&object.payload.bytes().ok()?, form, state)?;
+        let compression = match encoding {
+            NO_DICTIONARY => SavedCompression::Zstd { dictionary: None },
+            _ if object.payload.encoding() == Encoding::PLAIN => SavedCompression::None,
+            number => SavedCompression::Zstd { dictionary: Some(number) },
+        };
+        let saved = SavedObject {
+            bytes: object.payload.bytes(),
+            format,
+            compression: SavedCompression::Zstd {
+                dictionary: (encoding != NO_DICTIONARY).then_some(encoding),
+            },
+            uid: &object.uid,
+            version: &object.version,
+        };
+        let encoded = restorer.restore(&saved)?;
         Some((object.key, encoded))
     };
     restored.into_objects().into_iter().map(one).collect::<Option<_>>().ok_or(DAMAGED)
@@ -260,8 +276,9 @@ fn restore_objects<K>(
 
 /// Whether all objects can be decoded. Uses all cores.
 fn are_valid<K: Send + Sync>(objects: &[(Key, EncodedObject<K>)]) -> bool {
-    let is_valid = |part: &[(Key, EncodedObject<K>)]| part.iter().all(|(_, encoded)| encoded.is_sound());
-    let threads = hands();
+    let is_valid =
+        |part: &[(Key, EncodedObject<K>)]| part.iter().all(|(_, encoded)| encoded.can_be_decoded());
+    let threads = thread_count();
     if threads == 1 {
         return is_valid(objects);
     }
@@ -276,16 +293,16 @@ fn count_failure(informer: &str) {
     metrics::counter!(SAVE_FAILURES, "name" => informer.to_owned()).increment(1);
 }
 
-fn log(informer: &str, folder: &Path, event: &Event) {
+fn log(informer: &str, folder: &Path, event: &WriterEvent) {
     let folder = folder.display();
     match event {
-        Event::Failed { error, failures, retry_in } => {
+        WriterEvent::Failed { error, failures, retry_in } => {
             count_failure(informer);
             let cause = error.source().map(tracing::field::display);
             tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "saving failed");
         }
-        Event::Recovered => tracing::info!(informer, %folder, "saving continues"),
-        Event::Compacted { before, after } => {
+        WriterEvent::Recovered => tracing::info!(informer, %folder, "saving continues"),
+        WriterEvent::Compacted { before, after } => {
             tracing::debug!(informer, before, after, "saved state compacted")
         }
         _ => {}

@@ -7,7 +7,7 @@ use crate::{
     object::{Object, encoded::EncodedObject},
 };
 use bytes::Bytes;
-use kube_informer_saved::{self as saved, Batch, Encoding, Payload, Saved, Status, Taken};
+use kube_informer_saved::{self as saved, Batch, Encoding, Enqueue, Payload, SavedState, WriterStatus};
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
     collections::VecDeque,
@@ -39,9 +39,9 @@ pub(super) struct SourceFolder {
 
 struct State<K> {
     /// `None` after `close`.
-    saved: Option<Saved>,
+    saved: Option<SavedState>,
     /// The last status before `close`.
-    last_status: Status,
+    last_status: WriterStatus,
     next: NextWrite,
     /// Whether the cache has been complete.
     has_state: bool,
@@ -89,7 +89,7 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// The state that a saver continues from.
 pub(super) struct SaverInit {
-    pub(super) saved: Saved,
+    pub(super) saved: SavedState,
     pub(super) dictionaries: Dictionaries,
     /// The version of the restored state.
     pub(super) version: Option<ResourceVersion>,
@@ -101,7 +101,7 @@ pub(super) struct SaverInit {
 
 impl SaverInit {
     /// Nothing was restored.
-    pub(super) fn empty(saved: Saved) -> Self {
+    pub(super) fn empty(saved: SavedState) -> Self {
         Self {
             saved,
             dictionaries: [].into_iter().collect(),
@@ -148,7 +148,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         }
         let state = State {
             saved: Some(init.saved),
-            last_status: Status::default(),
+            last_status: WriterStatus::default(),
             next: if has_state { NextWrite::Changes } else { NextWrite::Snapshot },
             has_state,
             has_gaps: init.has_gaps,
@@ -167,9 +167,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn status(&self) -> Status {
+    pub(super) fn status(&self) -> WriterStatus {
         let state = self.state();
-        state.saved.as_ref().map_or_else(|| state.last_status.clone(), Saved::status)
+        state.saved.as_ref().map_or_else(|| state.last_status.clone(), SavedState::status)
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -191,7 +191,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
                 state.cluster_uid = Some(found);
             }
             (Some(_), None) => {
-                tracing::warn!("the uid of the cluster cannot be read; assuming the cluster of the saved state");
+                tracing::warn!(
+                    "the uid of the cluster cannot be read; assuming the cluster of the saved state"
+                );
             }
             (Some(_), Some(_)) | (None, None) => {}
         }
@@ -227,8 +229,8 @@ impl<K: Send + Sync + 'static> Saver<K> {
             drop(state);
             // A failure has been reported, and is in the status.
             let _ = saved.flush();
-            if let Some(full) = full.filter(|_| is_missing || saved.status().is_behind) {
-                saved.replace(full);
+            if let Some(full) = full.filter(|_| is_missing || saved.status().needs_snapshot) {
+                let _ = saved.replace(full);
                 let _ = saved.flush();
             }
             let last_status = saved.status();
@@ -252,9 +254,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
                 }
             };
             match taken {
-                Taken::Queued => {}
-                Taken::SnapshotNeeded => return state.discard_waiting(),
-                Taken::Stopped => state.next = NextWrite::Nothing,
+                Enqueue::Queued => {}
+                Enqueue::NeedsSnapshot => return state.discard_waiting(),
+                Enqueue::Stopped => state.next = NextWrite::Nothing,
             }
         }
     }
@@ -431,14 +433,15 @@ fn saved_object<K: Send + Sync + 'static>(
 ) -> saved::Object {
     let (uid, version) = encoded.uid_and_version().unwrap_or_default();
     let encoding = match encoded.dictionary() {
-        _ if !encoded.is_apart() => None,
+        _ if !encoded.has_own_block() => None,
+        _ if !encoded.is_compressed() => Some(Encoding::PLAIN.0),
         None => Some(NO_DICTIONARY),
         Some(dictionary) => dictionaries.number_of(dictionary),
     };
     let layout = encoded.format().into();
     let payload = match encoding {
-        Some(encoding) => Payload::encoded(layout, Encoding(encoding), Bytes::from_owner(encoded.clone())),
-        None => Payload::encoded(layout, Encoding(NO_DICTIONARY), encoded.compressed_alone().into()),
+        Some(encoding) => Payload::new(layout, Encoding(encoding), Bytes::from_owner(encoded.clone())),
+        None => Payload::new(layout, Encoding(NO_DICTIONARY), encoded.compress_without_dictionary().into()),
     };
     saved::Object { key, uid: uid.into(), version: version.parse().unwrap_or(ResourceVersion::ANY), payload }
 }

@@ -90,7 +90,7 @@ impl<K: Send + Sync + 'static> Savers<K> {
                 Some(cause) => format!("{folder}: {error}: {cause}"),
                 None => format!("{folder}: {error}"),
             };
-            saving.error = saving.error.or(status.failing.map(describe));
+            saving.error = saving.error.or(status.last_error.map(describe));
             saving.failures += status.failures;
             saving.changes += status.saved;
             saving.file_bytes += status.file_bytes;

@@ -6,11 +6,11 @@ use super::{
     program::Form,
     saver::{Beginning, FORM, LOOSE, Part, Saver},
 };
-use crate::{Informer, cache::Store, informer::Builder};
+use crate::{Informer, cache::Store, informer::InformerBuilder};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::{DevServer, Fault};
 use kube_informer_saved::{
-    Batch, Encoding, Header, Layout, Object, Options, Payload, Restored, Saved, Taken,
+    Batch, Encoding, Enqueue, Header, Layout, Object, Options, Payload, Restored, SavedState,
 };
 use kube_informer_wire::ResourceVersion;
 use std::{
@@ -32,8 +32,9 @@ impl Folder {
         Self(std::env::temp_dir().join(format!("informer-saved-{}-{number}", std::process::id())))
     }
 
-    fn open(&self) -> (Saved, Restored) {
-        Saved::open(&self.0, &Header::new("", "v1", "configmaps").transform(""), Options::default()).unwrap()
+    fn open(&self) -> (SavedState, Restored) {
+        SavedState::open(&self.0, &Header::new("", "v1", "configmaps").transform(""), Options::default())
+            .unwrap()
     }
 }
 
@@ -94,7 +95,7 @@ async fn what_could_not_be_saved_is_tried_again_at_the_end_if_it_is_a_state_and_
         let saver = saver(&server, &folder);
         std::fs::remove_dir_all(&folder.0).unwrap();
         saver.applied(moment(7, true));
-        while saver.status().failing.is_none() {
+        while saver.status().last_error.is_none() {
             std::thread::yield_now();
         }
         std::fs::create_dir(&folder.0).unwrap();
@@ -123,7 +124,7 @@ async fn nothing_is_kept_to_be_saved_once_nothing_will_be() {
 fn object(json: &str) -> Object {
     let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(json.len()));
     zstd_safe::compress(&mut compressed, json.as_bytes(), 1).unwrap();
-    let payload = Payload::encoded(Layout::Json, Encoding(LOOSE), compressed.into());
+    let payload = Payload::new(Layout::Json, Encoding(LOOSE), compressed.into());
     Object {
         key: "default/odd".parse().unwrap(),
         uid: "u".into(),
@@ -139,7 +140,7 @@ const UNSOUND: &str = r#"{"metadata":7}"#;
 async fn what_another_program_saved_is_decoded_before_it_is_used() {
     let server = DevServer::start();
     let maps = |folder: &Folder| -> Builder<ConfigMap> {
-        Informer::<ConfigMap>::new(server.client()).save_to(&folder.0)
+        Informer::<ConfigMap>::builder(server.client()).save_to(&folder.0)
     };
     let this = Form::of::<ConfigMap>(false).to_string();
     let another = format!("{}\nanother\n", this.lines().next().unwrap());
@@ -152,12 +153,13 @@ async fn what_another_program_saved_is_decoded_before_it_is_used() {
         let folder = Folder::new();
         let first = maps(&folder).start().unwrap();
         first.synced().await.unwrap();
-        first.stop().await;
+        first.stop();
+        first.stopped().await;
         let (saved, restored) = folder.open();
         assert_eq!(restored.attachment(FORM).map(|form| &**form), Some(this.as_bytes()));
         let mut batch = Batch::new();
         batch.attach(FORM, program.clone().into()).put(object(json));
-        assert_eq!(saved.append(batch), Taken::Queued);
+        assert_eq!(saved.append(batch), Enqueue::Queued);
         saved.close().unwrap();
         let next = maps(&folder).build().unwrap();
         assert_eq!(next.status().restored.is_some(), is_used, "{program} {json}");

@@ -185,7 +185,8 @@ impl<K> EncodedObject<K> {
         K: Resource,
     {
         let mut result = None;
-        self.decoding().decoder.show_labels(&self.raw(), &mut |labels| result = Some(read(labels)));
+        // An error leaves `result` empty.
+        let _ = self.decoding().decoder.validate(&self.raw(), &mut |labels| result = Some(read(labels)));
         result.unwrap_or_else(|| read(self.decode().meta().labels.as_ref()))
     }
 

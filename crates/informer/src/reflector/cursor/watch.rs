@@ -98,7 +98,6 @@ impl VersionPreview {
     }
 
     /// Returns the version that will be recorded.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for sinks that take batches"))]
     pub(in super::super) fn version(&self) -> Option<&ResourceVersion> {
         self.version.as_ref()
     }

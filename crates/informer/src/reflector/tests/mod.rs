@@ -8,10 +8,11 @@ mod consistency;
 mod observe;
 mod resume;
 
-use super::{Collector, Config, LeftOut, Reflector, ReflectorStatus, Report, Sink, Strategy};
+use super::{Config, Reflector, ReflectorStatus, Report, Sink, Strategy};
 use crate::{
-    object::listing::Listing,
-    source::{BoxError, Error, Item, Scene, Script},
+    delta::{Delta, DeltaBatch},
+    object::Listing,
+    source::{BoxError, Error, Scene, Script},
     testing::{brief, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -57,33 +58,33 @@ impl Recorder {
 }
 
 impl Sink<Pod> for Recorder {
-    fn collector(&self) -> Collector<Pod> {
-        Collector::new(|item: Item<Pod>| {
-            let object = item.into_object().map_err(LeftOut::Undecodable)?;
-            Ok((Key::of(&object).unwrap(), Arc::new(object).into()))
-        })
-    }
-
     async fn replace(&mut self, listing: Listing<Pod>) -> Result<(), BoxError> {
-        let objects: Vec<_> = listing.objects.iter().map(|(key, pod)| brief(&pod.object(key))).collect();
+        let objects: Vec<_> = listing.objects.iter().map(|(_, pod)| brief(pod.object().get())).collect();
         let version = listing.version.map_or("-".into(), |version| version.to_string());
         self.record(format!("replace {version} [{}]", objects.join(" ")))
     }
 
-    async fn add(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
-        self.record(format!("add {}", brief(&item.into_object()?)))
-    }
-
-    async fn update(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
-        self.record(format!("update {}", brief(&item.into_object()?)))
-    }
-
-    async fn delete(&mut self, item: Item<Pod>) -> Result<(), BoxError> {
-        self.record(format!("delete {}", brief(&item.into_object()?)))
-    }
-
-    async fn bookmark(&mut self, version: ResourceVersion) -> Result<(), BoxError> {
-        self.record(format!("bookmark {version}"))
+    async fn apply(&mut self, batch: DeltaBatch<Pod>) -> Result<(), BoxError> {
+        let mut last = None;
+        for delta in batch.deltas {
+            last = match &delta {
+                Delta::Added(_, pod) | Delta::Updated(_, pod) | Delta::Deleted(_, Some(pod)) => {
+                    pod.get().metadata.resource_version.clone()
+                }
+                Delta::Deleted(_, None) | Delta::Skipped(_) => None,
+            };
+            self.record(match delta {
+                Delta::Added(_, pod) => format!("add {}", brief(pod.get())),
+                Delta::Updated(_, pod) => format!("update {}", brief(pod.get())),
+                Delta::Deleted(_, Some(pod)) => format!("delete {}", brief(pod.get())),
+                Delta::Deleted(key, None) => format!("delete {key}"),
+                Delta::Skipped(key) => format!("skip {key}"),
+            })?;
+        }
+        match batch.version.map(|version| version.to_string()) {
+            Some(version) if last.as_ref() != Some(&version) => self.record(format!("version {version}")),
+            Some(_) | None => Ok(()),
+        }
     }
 
     async fn resumed(&mut self) -> Result<(), BoxError> {
@@ -158,14 +159,16 @@ impl Run {
     /// Waits for `count` requests, stops, and returns them.
     async fn requests(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.script.asked().len() >= count).await;
-        self.stop().await;
+        self.stop();
+        self.stopped().await;
         self.asked()
     }
 
     /// Waits for `count` calls of the sink, stops, and returns them.
     async fn calls(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.sink.calls().len() >= count).await;
-        self.stop().await;
+        self.stop();
+        self.stopped().await;
         self.sink.calls()
     }
 

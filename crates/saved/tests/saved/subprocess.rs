@@ -1,15 +1,15 @@
-//! This program again, as another process that does one thing.
+//! Runs a single test of this program in another process.
 
 use std::process::{Command, Stdio};
 
 const TASK: &str = "SAVED_TEST_TASK";
 
-/// What this process is to do, if it was started for that.
+/// Returns the task of this process if it was started by [`command`].
 pub(crate) fn task() -> Option<String> {
     std::env::var(TASK).ok()
 }
 
-/// The test called `name`, in a process of its own, by way of a shell that says `before` first.
+/// Creates a command that runs the test called `name` in another process, after the shell command `before`.
 pub(crate) fn command(before: &str, name: &str, task: &str) -> Command {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new("sh");

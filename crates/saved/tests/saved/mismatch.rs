@@ -1,7 +1,7 @@
-//! A state of something else is not taken for what is asked for.
+//! A state is only restored for an equal header and a supported format.
 
 use crate::model::{Folder, State, header, open, options, reopened, save};
-use kube_informer_saved::{Header, OpenError, Saved};
+use kube_informer_saved::{Header, OpenError, SavedState};
 
 fn full() -> Header {
     Header::new("apps", "v1", "deployments")
@@ -14,7 +14,7 @@ fn full() -> Header {
 }
 
 #[test]
-fn every_field_that_differs_is_named_with_both_sides() {
+fn reports_each_field_that_differs_with_both_values() {
     let with = |change: fn(&mut Header)| {
         let mut header = full();
         change(&mut header);
@@ -33,59 +33,57 @@ fn every_field_that_differs_is_named_with_both_sides() {
         ("shard", "1/2", "2/2", full().shard("2/2")),
     ];
     let folder = Folder::new();
-    drop(Saved::open(folder.path(), &full(), options()).unwrap());
-    for (name, here, there, other) in others {
-        let error = Saved::open(folder.path(), &other, options()).unwrap_err();
+    drop(SavedState::open(folder.path(), &full(), options()).unwrap());
+    for (name, old, new, other) in others {
+        let error = SavedState::open(folder.path(), &other, options()).unwrap_err();
         assert!(error.is_unusable());
         let text = error.to_string();
-        let OpenError::Mismatch { field, saved, wanted, .. } = error else { panic!("{text}") };
-        assert_eq!((field, &*saved, &*wanted), (name, here, there));
+        let OpenError::Mismatch { field, saved, expected, .. } = error else { panic!("{text}") };
+        assert_eq!((field, &*saved, &*expected), (name, old, new));
         assert!(
-            text.contains(name)
-                && text.contains(&format!("{here:?}"))
-                && text.contains(&format!("{there:?}"))
+            text.contains(name) && text.contains(&format!("{old:?}")) && text.contains(&format!("{new:?}"))
         );
     }
     let same = full().namespaces(["b", "a"]);
-    Saved::open(folder.path(), &same, options()).expect("the order of namespaces does not matter");
+    SavedState::open(folder.path(), &same, options()).expect("the order of namespaces does not matter");
 }
 
 #[test]
-fn who_wants_to_start_over_is_told_why() {
+fn start_over_reports_why_the_state_was_discarded() {
     let folder = Folder::new();
     save(&open(&folder).0, 0);
     let other = header().labels("a=b");
-    let (saved, restored) = Saved::open(folder.path(), &other, options().start_over()).unwrap();
+    let (saved, restored) = SavedState::open(folder.path(), &other, options().start_over()).unwrap();
     assert!(restored.is_none());
-    assert!(matches!(restored.refused(), Some(OpenError::Mismatch { field: "labels", .. })));
+    assert!(matches!(restored.discarded(), Some(OpenError::Mismatch { field: "labels", .. })));
     drop(saved);
-    let error = Saved::open(folder.path(), &header(), options()).unwrap_err();
+    let error = SavedState::open(folder.path(), &header(), options()).unwrap_err();
     assert!(matches!(error, OpenError::Mismatch { .. }), "the old state is gone: {error:?}");
 }
 
 #[test]
-fn a_newer_format_is_left_alone_unless_told() {
+fn keeps_a_file_of_a_newer_format_unless_starting_over() {
     let folder = Folder::new();
     save(&open(&folder).0, 0);
     let mut newer = folder.bytes();
     newer[8] = 2;
     let error = folder.open_with(&newer).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { found: 2, .. }), "{error:?}");
-    assert!(error.to_string().contains("format 2 is newer than 1"), "{error}");
+    assert!(matches!(error, OpenError::UnsupportedFormat { found: 2, .. }), "{error:?}");
+    assert!(error.to_string().contains("unsupported format 2, expected 1"), "{error}");
     assert_eq!(folder.bytes(), newer);
-    let (_, restored) = Saved::open(folder.path(), &header(), options().start_over()).unwrap();
-    assert!(matches!(restored.refused(), Some(OpenError::Newer { .. })));
+    let (_, restored) = SavedState::open(folder.path(), &header(), options().start_over()).unwrap();
+    assert!(matches!(restored.discarded(), Some(OpenError::UnsupportedFormat { .. })));
 }
 
 #[test]
-fn a_damaged_header_is_left_alone_unless_told() {
+fn keeps_a_file_with_a_corrupt_header_unless_starting_over() {
     let folder = Folder::new();
     save(&open(&folder).0, 0);
     let mut damaged = folder.bytes();
     damaged[20] ^= 1;
     let error = folder.open_with(&damaged).unwrap_err();
-    assert!(error.to_string().contains("does not match its checksum"), "{error}");
-    let (saved, restored) = Saved::open(folder.path(), &header(), options().start_over()).unwrap();
+    assert!(error.to_string().contains("checksum mismatch in the header"), "{error}");
+    let (saved, restored) = SavedState::open(folder.path(), &header(), options().start_over()).unwrap();
     assert!(restored.is_none());
     save(&saved, 0);
     drop(saved);
@@ -93,8 +91,8 @@ fn a_damaged_header_is_left_alone_unless_told() {
 }
 
 #[test]
-fn a_header_without_end_is_refused() {
+fn rejects_a_header_that_is_too_long() {
     let folder = Folder::new();
-    let endless = header().labels("x".repeat(2 << 20));
-    assert!(matches!(Saved::open(folder.path(), &endless, options()), Err(OpenError::HeaderTooLong)));
+    let too_long = header().labels("x".repeat(2 << 20));
+    assert!(matches!(SavedState::open(folder.path(), &too_long, options()), Err(OpenError::HeaderTooLong)));
 }

@@ -1,12 +1,12 @@
-//! A file that was cut or damaged anywhere is the batches up to some point, or an error that says so.
+//! A truncated or damaged file restores the batches before the damage, or returns an error.
 
 use crate::model::{Folder, Random, State, object, open, reopened, save};
-use kube_informer_saved::{Batch, OpenError, Taken};
+use kube_informer_saved::{Batch, Enqueue, OpenError};
 use kube_informer_wire::ResourceVersion;
 
-const BATCHES: u64 = 9;
+const BATCHES: u64 = 5;
 
-/// A small file, with its length after each batch.
+/// Writes a small file and returns it with its length after each batch.
 fn written(folder: &Folder) -> (Vec<u8>, Vec<usize>) {
     let (saved, _) = open(folder);
     let mut ends = vec![folder.bytes().len()];
@@ -18,34 +18,41 @@ fn written(folder: &Folder) -> (Vec<u8>, Vec<usize>) {
     (folder.bytes(), ends)
 }
 
-/// The state of the batches that lie whole before this byte; nothing if not even the header does.
+/// Returns the state of the batches that end before this byte; `None` if the header does not.
 fn expected(ends: &[usize], intact: usize) -> Option<State> {
-    let whole = ends.iter().filter(|end| **end <= intact).count().checked_sub(1)?;
-    Some(State::after(whole as u64))
+    let complete = ends.iter().filter(|end| **end <= intact).count().checked_sub(1)?;
+    Some(State::after(complete as u64))
 }
 
 fn check(folder: &Folder, bytes: &[u8], expected: Option<State>, what: &str) {
     match (folder.open_with(bytes), expected) {
         (Ok(restored), Some(state)) => {
             assert_eq!(State::of(&restored), state, "{what}");
-            assert_eq!(restored.dropped().is_some(), folder.bytes().len() < bytes.len(), "{what}");
+            assert_eq!(restored.truncated().is_some(), folder.bytes().len() < bytes.len(), "{what}");
         }
-        (Err(OpenError::Damaged { .. } | OpenError::Foreign { .. } | OpenError::Newer { .. }), None) => {}
+        (
+            Err(
+                OpenError::Corrupt { .. }
+                | OpenError::UnknownFile { .. }
+                | OpenError::UnsupportedFormat { .. },
+            ),
+            None,
+        ) => {}
         (outcome, expected) => panic!("{what}: {outcome:?} instead of {expected:?}"),
     }
 }
 
 #[test]
-fn a_file_cut_anywhere_is_the_batches_before() {
+fn restores_the_batches_before_any_truncation() {
     let folder = Folder::new();
     let (bytes, ends) = written(&folder);
     for length in 0..=bytes.len() {
-        check(&folder, &bytes[..length], expected(&ends, length), &format!("cut at {length}"));
+        check(&folder, &bytes[..length], expected(&ends, length), &format!("truncated at {length}"));
     }
 }
 
 #[test]
-fn a_file_with_any_byte_flipped_is_the_batches_before() {
+fn restores_the_batches_before_any_changed_byte() {
     let folder = Folder::new();
     let (bytes, ends) = written(&folder);
     for at in 0..bytes.len() {
@@ -58,20 +65,20 @@ fn a_file_with_any_byte_flipped_is_the_batches_before() {
 }
 
 #[test]
-fn a_file_with_zeros_at_its_end_is_the_batches_before() {
+fn restores_the_batches_before_trailing_zeros() {
     let folder = Folder::new();
     let (bytes, ends) = written(&folder);
     for length in (ends[0]..bytes.len()).step_by(5) {
-        // What a file system may leave where the length was written and the content was not.
+        // A file system may leave zeros where it wrote the length but not the content.
         let mut zeroed = bytes.clone();
         zeroed[length..].fill(0);
-        let intact = zeroed.iter().zip(&bytes).take_while(|(one, two)| one == two).count();
+        let intact = zeroed.iter().zip(&bytes).take_while(|(zeroed, original)| zeroed == original).count();
         check(&folder, &zeroed, expected(&ends, intact), &format!("zeros from {length}"));
     }
 }
 
 #[test]
-fn what_is_appended_after_a_cut_follows_what_was_before_it() {
+fn appends_after_the_restored_batches() {
     let folder = Folder::new();
     let (bytes, ends) = written(&folder);
     for length in (ends[0]..bytes.len()).step_by(17) {
@@ -81,27 +88,27 @@ fn what_is_appended_after_a_cut_follows_what_was_before_it() {
         let (saved, _) = open(&folder);
         save(&saved, next);
         drop(saved);
-        assert_eq!(reopened(&folder), State::after(next + 1), "cut at {length}");
+        assert_eq!(reopened(&folder), State::after(next + 1), "truncated at {length}");
     }
 }
 
 #[test]
-fn frames_behind_a_damaged_one_do_not_come_back() {
+fn frames_after_a_damaged_one_are_never_restored() {
     let folder = Folder::new();
     let (mut bytes, ends) = written(&folder);
     bytes[ends[3] + 20] ^= 1;
     std::fs::write(folder.state(), &bytes).unwrap();
     let (saved, restored) = open(&folder);
-    assert_eq!(restored.dropped().unwrap().at, ends[3] as u64);
-    assert_eq!(restored.dropped().unwrap().bytes, (bytes.len() - ends[3]) as u64);
-    // The very batch that was damaged, so that what is written ends where the old one did.
+    assert_eq!(restored.truncated().unwrap().offset, ends[3] as u64);
+    assert_eq!(restored.truncated().unwrap().bytes, (bytes.len() - ends[3]) as u64);
+    // The batch that was damaged, so that the new one ends at the same position.
     save(&saved, 3);
     drop(saved);
     assert_eq!(reopened(&folder), State::after(4));
 }
 
 #[test]
-fn a_batch_of_many_frames_is_there_whole_or_not_at_all() {
+fn restores_all_frames_of_a_batch_or_none() {
     let folder = Folder::new();
     let (saved, _) = open(&folder);
     save(&saved, 0);
@@ -113,17 +120,17 @@ fn a_batch_of_many_frames_is_there_whole_or_not_at_all() {
         batch.put(object(&format!("web/large-{number}"), 1, &noise));
     }
     batch.version(ResourceVersion::number(1));
-    assert_eq!(saved.append(batch), Taken::Queued);
+    assert_eq!(saved.append(batch), Enqueue::Queued);
     saved.close().unwrap();
     let bytes = folder.bytes();
-    let frames = crate::layout::Parts::of(&bytes).bodies;
+    let frames = crate::file_parts::FileParts::of(&bytes).bodies;
     assert!(frames.len() > 4, "{} frames", frames.len());
-    // Right behind each frame, and within it.
+    // At the start of each frame, and within it.
     let mut end = bytes.len() - frames.iter().map(|frame| frame.len() + 12).sum::<usize>();
     for frame in &frames {
         for cut in [end, end + 12, end + frame.len() / 2].into_iter().filter(|cut| *cut >= before) {
             let restored = folder.open_with(&bytes[..cut]).unwrap();
-            assert_eq!(State::of(&restored), State::after(1), "cut at {cut}");
+            assert_eq!(State::of(&restored), State::after(1), "truncated at {cut}");
         }
         end += frame.len() + 12;
     }
@@ -131,13 +138,13 @@ fn a_batch_of_many_frames_is_there_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_batch_of_many_frames_that_was_cut_leaves_no_trace_in_the_next() {
+fn an_uncommitted_frame_does_not_affect_the_next_batch() {
     let folder = Folder::new();
     let (saved, _) = open(&folder);
     save(&saved, 0);
     drop(saved);
-    let mut parts = crate::layout::Parts::of(&folder.bytes());
-    // A whole frame without a commit: the deletion of everything there is, say.
+    let mut parts = crate::file_parts::FileParts::of(&folder.bytes());
+    // A complete frame without a commit, which deletes everything.
     let known = State::after(1).objects;
     let deletions =
         known.keys().flat_map(|key| [&[2, u8::try_from(key.len()).unwrap()], key.as_bytes()].concat());
@@ -145,7 +152,7 @@ fn a_batch_of_many_frames_that_was_cut_leaves_no_trace_in_the_next() {
     std::fs::write(folder.state(), parts.to_file()).unwrap();
     let (saved, restored) = open(&folder);
     assert_eq!(State::of(&restored), State::after(1));
-    assert!(restored.dropped().is_some());
+    assert!(restored.truncated().is_some());
     save(&saved, 1);
     drop(saved);
     assert_eq!(reopened(&folder), State::after(2));

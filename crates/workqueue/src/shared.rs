@@ -1,4 +1,4 @@
-//! What all handles of a queue share, behind its locks.
+//! The state that all handles of a queue share.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 
@@ -9,34 +9,34 @@ use crate::sync::{Mutex, lock, now};
 
 pub(crate) type BoxedLimiter<T> = Box<dyn RateLimiter<T> + Send>;
 
-pub(crate) struct Hub<T, O: Order> {
+pub(crate) struct Shared<T, O: Order> {
     state: Mutex<State<T, O>>,
     limiter: Mutex<BoxedLimiter<T>>,
     hasher: RandomState,
 }
 
-impl<T, O: Order> Hub<T, O> {
+impl<T, O: Order> Shared<T, O> {
     pub(crate) fn new(state: State<T, O>, limiter: BoxedLimiter<T>) -> Self {
         Self { state: Mutex::new(state), limiter: Mutex::new(limiter), hasher: RandomState::default() }
     }
 
-    /// Applies a change under the lock, then wakes whom it concerns.
+    /// Applies a change under the lock, then wakes the affected futures.
     ///
-    /// Every operation comes through here, so each sees the items that have come due before it.
+    /// Every operation uses this, so that each sees the items that are due.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut State<T, O>) -> R) -> R {
         let mut state = lock(&self.state);
-        if state.backlog.is_timed() {
+        if state.backlog.needs_clock() {
             state.backlog.advance(now());
         }
         let outcome = change(&mut state);
-        let wake = state.settle();
+        let wake = state.select_wakers();
         drop(state);
-        wake.fire();
+        wake.wake();
         outcome
     }
 
-    pub(crate) fn limit<R>(&self, ask: impl FnOnce(&mut BoxedLimiter<T>) -> R) -> R {
-        ask(&mut lock(&self.limiter))
+    pub(crate) fn limit<R>(&self, use_limiter: impl FnOnce(&mut BoxedLimiter<T>) -> R) -> R {
+        use_limiter(&mut lock(&self.limiter))
     }
 
     /// Hashes with this queue's random seed, outside the lock.

@@ -1,15 +1,15 @@
-//! Where things lie in a file, told apart from the code under test, to make files that nobody would write.
+//! An independent implementation of the file format, to create invalid files.
 
 use twox_hash::XxHash3_64;
 
-/// The first bytes of a file, its seed, and the bodies of its frames.
-pub(crate) struct Parts {
+/// The preamble of a file, its seed and the bodies of its frames.
+pub(crate) struct FileParts {
     pub(crate) preamble: Vec<u8>,
     pub(crate) seed: u64,
     pub(crate) bodies: Vec<Vec<u8>>,
 }
 
-impl Parts {
+impl FileParts {
     pub(crate) fn of(file: &[u8]) -> Self {
         let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
         let header = number(12);
@@ -25,7 +25,7 @@ impl Parts {
         Self { preamble, seed, bodies }
     }
 
-    /// A file whose checksums all hold.
+    /// Encodes a file with valid checksums.
     pub(crate) fn to_file(&self) -> Vec<u8> {
         let mut file = self.preamble.clone();
         for body in &self.bodies {
