@@ -262,9 +262,7 @@ fn restore_objects<K>(
         let saved = SavedObject {
             bytes: object.payload.bytes(),
             format,
-            compression: SavedCompression::Zstd {
-                dictionary: (encoding != NO_DICTIONARY).then_some(encoding),
-            },
+            compression,
             uid: &object.uid,
             version: &object.version,
         };
