@@ -1,7 +1,6 @@
 //! The header of a file, which describes the saved state.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use twox_hash::XxHash3_64;
 
 /// Describes what a state was saved for. A state is only restored for an equal header.
@@ -12,7 +11,7 @@ use twox_hash::XxHash3_64;
 /// use kube_informer_saved::Header;
 ///
 /// let header = Header::new("apps", "v1", "deployments").cluster("5f1e").namespaces(["web", "db"]).labels("tier=front");
-/// assert_eq!(header.to_string(), "deployments.v1.apps of cluster 5f1e in db,web where tier=front");
+/// assert_eq!(header.namespaces, ["db", "web"]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,27 +125,6 @@ impl Header {
             ("transform", self.transform.clone()),
             ("shard", self.shard.clone()),
         ]
-    }
-}
-
-impl fmt::Display for Header {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.plural, self.version)?;
-        let parts: [(&str, &str); 7] = [
-            (".", &self.group),
-            (" of cluster ", self.cluster.as_deref().unwrap_or_default()),
-            (" in ", &self.namespaces.join(",")),
-            (" where ", &self.labels),
-            (" where ", &self.fields),
-            (" after ", &self.transform),
-            (" of shard ", &self.shard),
-        ];
-        for (prefix, value) in parts {
-            if !value.is_empty() {
-                write!(f, "{prefix}{value}")?;
-            }
-        }
-        Ok(())
     }
 }
 
