@@ -35,6 +35,7 @@ struct CompressContext {
 /// Contexts are large and slow to create, so all caches share them.
 struct ContextPool<T>(Mutex<Vec<T>>);
 
+#[derive(Clone, Copy)]
 enum Mode<'d> {
     Level(i32),
     Dictionary(&'d CDict<'static>),

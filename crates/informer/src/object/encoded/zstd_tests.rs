@@ -31,7 +31,7 @@ fn compress_all(compressor: &ZstdCompressor, objects: &[&[u8]]) -> Compressed {
 
 impl Compressed {
     fn decompress(&self) -> Vec<u8> {
-        decompress(&self.bytes, self.dictionary.as_deref(), self.length).unwrap()
+        decompress(&self.bytes, self.dictionary.as_deref(), self.length).expect("the block is valid")
     }
 
     fn has_same_dictionary(&self, other: &Self) -> bool {
