@@ -16,6 +16,8 @@ mod leftovers;
 mod testing;
 mod links;
 mod disk;
+mod scope;
+pub(crate) mod phrases;
 
 use std::path::Path;
 
@@ -26,7 +28,7 @@ use crate::tidy::violation::Violation;
 
 type Rule = fn(&Tree<'_>) -> Vec<Violation>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     opening::check,
     length::check,
     names::check,
@@ -35,6 +37,7 @@ const RULES: [Rule; 8] = [
     leftovers::check,
     testing::check,
     links::check,
+    phrases::check,
 ];
 
 /// Checks the repository below a root, prints what it finds and says how many violations that is.
