@@ -209,6 +209,7 @@ async fn a_store_alone_is_kept_up_to_date() {
     task.await.unwrap();
 }
 
+// R52
 /// Over a relist the unchanged objects of the cache are shared, not copied, and are not transformed again.
 #[tokio::test(start_paused = true)]
 async fn a_relist_shares_what_is_known() {
