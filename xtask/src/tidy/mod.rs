@@ -16,6 +16,7 @@ mod leftovers;
 mod testing;
 mod links;
 mod disk;
+mod behavior;
 mod scope;
 pub(crate) mod phrases;
 
@@ -28,7 +29,7 @@ use crate::tidy::violation::Violation;
 
 type Rule = fn(&Tree<'_>) -> Vec<Violation>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     opening::check,
     length::check,
     names::check,
@@ -37,6 +38,7 @@ const RULES: [Rule; 9] = [
     leftovers::check,
     testing::check,
     links::check,
+    behavior::check,
     phrases::check,
 ];
 

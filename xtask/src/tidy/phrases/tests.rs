@@ -59,6 +59,6 @@ fn a_few_sentences_over_the_limit_of_style_are_tolerated() {
     assert!(table.phrases(odd).is_empty() && table.style(odd).is_some());
     let plain = "// Returns the key.\n\n";
     let path = "crates/workqueue/src/a.rs";
-    assert_eq!(found(check, &[(path, &(odd.to_owned() + &plain.repeat(3)))]), [""; 0]);
-    assert_eq!(found(check, &[(path, &(odd.to_owned() + &plain.repeat(2)))]).len(), 1);
+    assert_eq!(found(check, &[(path, &(odd.to_owned() + plain))]), [""; 0]);
+    assert_eq!(found(check, &[(path, odd)]).len(), 1);
 }

@@ -123,11 +123,13 @@ fn is_heading(text: &str) -> bool {
     text.trim_start_matches('#').starts_with(' ') && text.starts_with('#')
 }
 
-/// Returns the text of a list item without its bullet or number.
+/// Returns the text of a list item without its bullet, number or bold label.
 fn list_item(text: &str) -> Option<&str> {
     let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = if number.len() < text.len() { number.strip_prefix(". ") } else { None };
-    text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).or(numbered)
+    let item = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).or(numbered)?;
+    let labeled = item.strip_prefix("**").and_then(|rest| rest.split_once("** "));
+    Some(labeled.map_or(item, |(_, after)| after))
 }
 
 /// Returns the texts of `#[error(..)]`, of log macros and of help settings.
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn markdown_headings_and_code_are_skipped() {
-        let texts = of_markdown("# Title\n\nOne\ntwo.\n\n```\ncode\n```\n1. Three.\n| a | b |");
+        let texts = of_markdown("# Title\n\nOne\ntwo.\n\n```\ncode\n```\n1. **R3** Three.\n| a | b |");
         assert_eq!(bodies(&texts), [(3, "One two."), (9, "Three."), (10, "| a | b |")]);
     }
 
