@@ -18,6 +18,7 @@ mod links;
 mod disk;
 mod behavior;
 mod scope;
+mod parameters;
 pub(crate) mod phrases;
 
 use std::path::Path;
@@ -29,7 +30,7 @@ use crate::tidy::violation::Violation;
 
 type Rule = fn(&Tree<'_>) -> Vec<Violation>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     opening::check,
     length::check,
     names::check,
@@ -39,6 +40,7 @@ const RULES: [Rule; 10] = [
     testing::check,
     links::check,
     behavior::check,
+    parameters::check,
     phrases::check,
 ];
 
