@@ -13,6 +13,8 @@ pub(crate) enum Command {
     /// Run these steps and sum up.
     Steps(Vec<Step>),
     Tidy,
+    /// List the wording to replace below these paths.
+    Phrases(Vec<PathBuf>),
     /// Check licences, duplicates and reasons.
     Deps,
     /// Write the field tables anew.
@@ -55,6 +57,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         "test" if rest.is_empty() => Ok(Command::Steps(Step::ALL.to_vec())),
         "test" => steps(rest).map(Command::Steps),
         "lint" => alone(command, rest).map(|()| Command::Steps(Step::LINT.to_vec())),
+        "tidy" if rest.first().is_some_and(|first| first == "phrases") => phrases(&rest[1..]),
         "tidy" => alone(command, rest).map(|()| Command::Tidy),
         "deps" => alone(command, rest).map(|()| Command::Deps),
         "tables" => alone(command, rest).map(|()| Command::Tables),
@@ -85,6 +88,7 @@ Usage: cargo xtask <command>
   test [step..]  run every step below, or only the named ones, and sum up
   lint           the same as `test fmt clippy tidy`
   tidy           check the layout rules, each violation on a line of its own
+  tidy phrases PATH..  list the wording to replace in files or directories, with suggestions
   deps           check the licences of dependencies, their versions, and that each has a reason
   tables         write the field tables of the wire crate anew (needs Go)
   bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
@@ -103,6 +107,13 @@ Steps of `test`; they run in this order, and go on after one that fails:
         "\nThe last line of `test` and `lint` is `N passed, N failed`; exit code 0 means none failed.",
     );
     text
+}
+
+fn phrases(paths: &[String]) -> Result<Command, String> {
+    if paths.is_empty() {
+        return Err("`tidy phrases` needs a file or directory at least".to_owned());
+    }
+    Ok(Command::Phrases(paths.iter().map(PathBuf::from).collect()))
 }
 
 fn compare(files: &[String]) -> Result<Command, String> {
@@ -194,6 +205,12 @@ mod tests {
         let files = ["a.json", "b.json"].map(PathBuf::from).to_vec();
         assert_eq!(parsed("bench compare a.json b.json"), Ok(Command::BenchCompare(files)));
         assert!(parsed("bench compare a.json").unwrap_err().contains("needs two files"));
+    }
+
+    #[test]
+    fn phrases_are_listed_for_any_path() {
+        assert!(parsed("tidy phrases").unwrap_err().contains("needs a file or directory"));
+        assert_eq!(parsed("tidy phrases docs"), Ok(Command::Phrases(vec![PathBuf::from("docs")])));
     }
 
     #[test]

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
 
 fn perform(command: &Command) -> Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
+    let start = std::env::current_dir().context("cannot read the current directory")?;
     // Cargo and the examples find the workspace from wherever this was started.
     std::env::set_current_dir(root).with_context(|| format!("cannot work in {}", root.display()))?;
     let failed = match command {
@@ -78,6 +79,7 @@ fn perform(command: &Command) -> Result<ExitCode> {
         }
         Command::Soak(options) => usize::from(!soak::run(&metadata::load()?, options)?),
         Command::Tidy => tidy::print(root)?,
+        Command::Phrases(paths) => tidy::phrases::print(&start, paths)?,
         Command::Deps => deps::print(root)?,
         Command::Cluster(arguments) => {
             cluster::run(&metadata::load()?, arguments)?;

@@ -21,6 +21,18 @@ pub(crate) fn read(root: &Path) -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
+/// Reads one file, or every file below a directory.
+pub(crate) fn read_path(path: &Path) -> Result<Vec<SourceFile>> {
+    let name = path.display().to_string();
+    if path.is_file() {
+        return Ok(vec![SourceFile { text: read_text(path)?, path: name }]);
+    }
+    let mut files = Vec::new();
+    read_folder(path, &format!("{}/", name.trim_end_matches('/')), &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
 fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     for entry in entries {

@@ -16,6 +16,10 @@ mod leftovers;
 mod testing;
 mod links;
 mod disk;
+mod behavior;
+mod scope;
+mod parameters;
+pub(crate) mod phrases;
 
 use std::path::Path;
 
@@ -26,7 +30,7 @@ use crate::tidy::violation::Violation;
 
 type Rule = fn(&Tree<'_>) -> Vec<Violation>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 11] = [
     opening::check,
     length::check,
     names::check,
@@ -35,6 +39,9 @@ const RULES: [Rule; 8] = [
     leftovers::check,
     testing::check,
     links::check,
+    behavior::check,
+    parameters::check,
+    phrases::check,
 ];
 
 /// Checks the repository below a root, prints what it finds and says how many violations that is.

@@ -17,7 +17,7 @@ enum Kind {
     Mark(char),
     Open(char),
     Close(char),
-    Literal,
+    Literal(String),
 }
 
 /// The tokens of a file; an index past the end is no token at all.
@@ -45,7 +45,7 @@ impl Tokens {
     pub(crate) fn word(&self, at: usize) -> Option<&str> {
         match &self.0.get(at)?.kind {
             Kind::Word(word) => Some(word),
-            Kind::Mark(_) | Kind::Open(_) | Kind::Close(_) | Kind::Literal => None,
+            Kind::Mark(_) | Kind::Open(_) | Kind::Close(_) | Kind::Literal(_) => None,
         }
     }
 
@@ -67,7 +67,15 @@ impl Tokens {
     }
 
     pub(crate) fn is_literal(&self, at: usize) -> bool {
-        self.is(at, &Kind::Literal)
+        self.literal(at).is_some()
+    }
+
+    /// Returns the source text of the literal at an index, quotes included.
+    pub(crate) fn literal(&self, at: usize) -> Option<&str> {
+        match &self.0.get(at)?.kind {
+            Kind::Literal(text) => Some(text),
+            Kind::Word(_) | Kind::Mark(_) | Kind::Open(_) | Kind::Close(_) => None,
+        }
     }
 
     /// Whether `::` stands here; it takes two tokens.
@@ -99,7 +107,7 @@ impl Tokens {
             match tree {
                 TokenTree::Ident(word) => self.push(Kind::Word(word.to_string()), line),
                 TokenTree::Punct(mark) => self.push(Kind::Mark(mark.as_char()), line),
-                TokenTree::Literal(_) => self.push(Kind::Literal, line),
+                TokenTree::Literal(text) => self.push(Kind::Literal(text.to_string()), line),
                 TokenTree::Group(group) => self.extend_group(&group),
             }
         }

@@ -98,6 +98,12 @@ impl<'a> RustFile<'a> {
         self.tests.iter().any(|range| range.contains(&at))
     }
 
+    /// Returns true if the line is inside test code, or precedes it without other code between.
+    pub(crate) fn is_test_line(&self, line: usize) -> bool {
+        let next = (0..self.tokens.len()).find(|&at| self.tokens.line(at) > line);
+        self.is_all_test() || next.is_some_and(|at| self.is_test(at))
+    }
+
     /// Whether no part of the file exists outside of tests.
     pub(crate) fn is_all_test(&self) -> bool {
         self.tests.iter().any(|range| *range == (0..self.tokens.len()))

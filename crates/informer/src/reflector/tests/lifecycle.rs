@@ -217,6 +217,7 @@ async fn reflects_into_a_store_without_a_queue() {
     task.await.unwrap();
 }
 
+// R52
 #[tokio::test(start_paused = true)]
 async fn a_relist_shares_unchanged_objects_and_does_not_transform_them_again() {
     let (store, mut writer) = Store::builder().build().unwrap();
