@@ -12,7 +12,7 @@ use kube_informer::{
     reflector, source,
 };
 use kube_informer_bench_client::{
-    options::{self, Encoding, Form, Storage, ManagedFields, Options, Strategy},
+    options::{self, Encoding, Form, ManagedFields, Options, Storage, Strategy},
     seen::{Goal, Seen},
     session::{self, Cache},
     subject::{Subject, WIDGET_DEEP, WIDGETS},

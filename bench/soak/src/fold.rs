@@ -120,7 +120,11 @@ mod tests {
     fn what_is_told_adds_up_to_what_there_is() {
         let mut fold = Fold::default();
         let last = map("b", "9");
-        let gone = Event::Deleted { old: last.clone().into(), last_known: last.into(), deletion: Deletion::Observed };
+        let gone = Event::Deleted {
+            old: last.clone().into(),
+            last_known: last.into(),
+            deletion: Deletion::Observed,
+        };
         for event in [&added("a", "3"), &added("b", "4"), &gone] {
             fold.told(event);
         }

@@ -46,7 +46,8 @@ async fn caches_of_parts_follow_their_part(server: &Server) {
     for config in strategies() {
         // Once cut by the server alone, once as an informer does it, which looks at each object itself.
         let [first, second] = halves(&maps).map(|half| Follower::start(half, config.clone()));
-        let part = |index| Follower::of(Informer::from_source(maps.source()).config(config.clone()).shard(index, 2));
+        let part =
+            |index| Follower::of(Informer::from_source(maps.source()).config(config.clone()).shard(index, 2));
         let followers = [[first, second], [part(0), part(1)]];
         for number in 0..20 {
             maps.create(&format!("m{number:02}")).await;

@@ -58,7 +58,9 @@ fn of_tls(error: &TlsError, server: &str) -> Trouble {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => blocked_on("the server's certificate is for other names")
             .advise("use one of its names in --server, or set tls-server-name in the kubeconfig"),
-        TlsError::InvalidCertificate(_) => blocked_on("the server's certificate is not trusted").advise(trust),
+        TlsError::InvalidCertificate(_) => {
+            blocked_on("the server's certificate is not trusted").advise(trust)
+        }
         TlsError::AlertReceived(
             AlertDescription::CertificateExpired
             | AlertDescription::CertificateRequired

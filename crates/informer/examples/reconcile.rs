@@ -5,7 +5,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Informer,
-    controller::{Next, Controller},
+    controller::{Controller, Next},
     wire::{Key, LabelSelector},
 };
 use serde_json::json;
