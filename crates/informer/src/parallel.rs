@@ -142,7 +142,6 @@ mod tests {
         assert!(ONE.try_acquire().is_none());
     }
 
-    #[cfg(feature = "saved")]
     #[test]
     fn results_are_in_the_order_of_the_items() {
         let items: Vec<_> = (0..1000).collect();

@@ -17,7 +17,7 @@ pub(super) enum Compressor {
 }
 
 /// How one block was compressed.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(super) enum Compression {
     None,
     #[cfg(feature = "compressed")]
@@ -72,19 +72,6 @@ impl Compression {
             Self::None => Some(block.to_vec()).filter(|bytes| bytes.len() == length),
             #[cfg(feature = "compressed")]
             Self::Zstd { dictionary } => zstd::decompress(block, dictionary.as_deref(), length),
-        }
-    }
-
-    /// Returns whether both blocks are decompressed in the same way.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::None, Self::None) => true,
-            #[cfg(feature = "compressed")]
-            (Self::Zstd { dictionary: one }, Self::Zstd { dictionary: other }) => {
-                one.as_ref().map(Arc::as_ptr) == other.as_ref().map(Arc::as_ptr)
-            }
-            #[cfg(feature = "compressed")]
-            (Self::None, Self::Zstd { .. }) | (Self::Zstd { .. }, Self::None) => false,
         }
     }
 

@@ -98,7 +98,7 @@ impl<K> Encoder<K> {
         let EncodeInput { raw, decoder, .. } = input;
         let mut decodings = self.shared.decodings.lock().unwrap_or_else(PoisonError::into_inner);
         // Those with an older dictionary are held by the objects that need them.
-        decodings.retain(|decoding| decoding.compression.is_same(&compression));
+        decodings.retain(|decoding| decoding.compression == compression);
         let found = decodings.iter().find(|known| known.format == raw.format() && known.decoder.is(decoder));
         if let Some(decoding) = found {
             return Arc::clone(decoding);

@@ -20,7 +20,7 @@ mod restorer;
 
 #[cfg(test)]
 mod tests;
-#[cfg(all(test, feature = "compressed"))]
+#[cfg(test)]
 mod zstd_tests;
 
 #[cfg(feature = "saved")]

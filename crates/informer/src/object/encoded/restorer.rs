@@ -91,8 +91,7 @@ impl<K> Restorer<K> {
     }
 
     fn decoding(&mut self, format: Format, compression: Compression) -> Arc<Decoding<K>> {
-        let is_same =
-            |known: &&Arc<Decoding<K>>| known.format == format && known.compression.is_same(&compression);
+        let is_same = |known: &&Arc<Decoding<K>>| known.format == format && known.compression == compression;
         if let Some(decoding) = self.decodings.iter().find(is_same) {
             return Arc::clone(decoding);
         }

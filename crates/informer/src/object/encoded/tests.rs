@@ -1,15 +1,11 @@
 //! Tests of encoding, decoding, blocks, and restoring.
 
-#[cfg(feature = "saved")]
 use super::{
-    super::Storage,
-    restorer::{Restorer, SavedCompression, SavedObject},
-};
-use super::{
-    super::raw::Decoder,
+    super::{Storage, raw::Decoder},
     encoder::Encoder,
     input::{EncodeInput, groups},
     object::EncodedObject,
+    restorer::{Restorer, SavedCompression, SavedObject},
 };
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -50,12 +46,8 @@ fn encode(
     encoder.encode(&[&input(decoder, &map(number))]).pop().unwrap()
 }
 
-fn encoders() -> Vec<Encoder<ConfigMap>> {
-    vec![
-        Encoder::uncompressed(),
-        #[cfg(feature = "compressed")]
-        Encoder::compressed(),
-    ]
+fn encoders() -> [Encoder<ConfigMap>; 2] {
+    [Encoder::uncompressed(), Encoder::compressed()]
 }
 
 #[test]
@@ -144,7 +136,6 @@ fn neighbors_are_grouped_up_to_a_number_and_a_length() {
     assert_eq!(sizes(Vec::new(), 16), [0; 0]);
 }
 
-#[cfg(feature = "compressed")]
 #[test]
 fn each_object_of_a_block_is_decoded_alone_and_outlives_the_others() {
     let encoder = Encoder::compressed();
@@ -165,7 +156,6 @@ fn each_object_of_a_block_is_decoded_alone_and_outlives_the_others() {
     }
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn the_size_of_a_block_is_divided_among_the_remaining_objects() {
     let mut together = encode_all(&Encoder::compressed(), &decoder(ManagedFields::Storage), 4);
@@ -189,7 +179,6 @@ fn a_recently_decoded_object_is_returned_only_for_the_same_encoded_object() {
     }
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn an_object_that_makes_its_decoder_panic_cannot_be_decoded() {
     let raw = map(7);
@@ -201,7 +190,6 @@ fn an_object_that_makes_its_decoder_panic_cannot_be_decoded() {
     assert!(!encode(Decoder::new(|_: &Raw| panic!("an unexpected object"))).can_be_decoded());
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn an_encoder_for_saving_gives_each_object_its_own_block() {
     for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
@@ -218,7 +206,6 @@ fn an_encoder_for_saving_gives_each_object_its_own_block() {
 }
 
 /// Saves objects of one storage, and restores them with another.
-#[cfg(feature = "saved")]
 #[test]
 fn objects_are_restored_with_any_storage() {
     let decoder = decoder(ManagedFields::Storage);
@@ -254,7 +241,6 @@ fn objects_are_restored_with_any_storage() {
     }
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn an_object_of_an_unknown_dictionary_is_not_restored() {
     let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Storage));
@@ -272,7 +258,6 @@ fn an_object_of_an_unknown_dictionary_is_not_restored() {
     assert_eq!(restorer.restore(&object).unwrap().decode().metadata.name.as_deref(), Some("m7"));
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn labels_are_read_without_decoding_if_the_decoder_can_do_that() {
     let raw = Raw::new(Format::Json, r#"{"metadata":{"name":"a","labels":{"l":"1"}}}"#.into());
