@@ -204,7 +204,7 @@ async fn follow<K: Kind>(
             Storage::Compressed => kube_informer::Storage::Compressed,
         });
     let builder = match options.managed_fields {
-        ManagedFields::Storage => builder,
+        ManagedFields::Keep => builder,
         ManagedFields::Drop => builder.without_managed_fields(),
     };
     let builder = match &options.save_to {

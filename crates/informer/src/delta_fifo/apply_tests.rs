@@ -7,7 +7,7 @@ use crate::{
     delta_fifo::{Batch, DeltaFifo},
     reflector::Config,
     source::{FromFns, Page, Watch},
-    testing::{PodBuilder, now, pod, rv, say, version_of},
+    testing::{PodBuilder, describe, now, pod, rv, version_of},
 };
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
@@ -59,7 +59,7 @@ impl Pipeline {
 
     /// Applies all that is queued and says what handlers were told.
     fn told(&mut self) -> Vec<String> {
-        self.events().iter().map(say).collect()
+        self.events().iter().map(describe).collect()
     }
 
     fn events(&mut self) -> Vec<Event<Pod>> {
@@ -125,7 +125,7 @@ fn a_deletion_without_a_final_state_tells_the_stored_one() {
     let mut pipeline = Pipeline::new();
     pipeline.add(pod("a").version(1));
     now(pipeline.fifo.delete_unseen("a".parse().unwrap())).unwrap();
-    assert_eq!(pipeline.told(), ["+a@1", "-a@1 unseen"]);
+    assert_eq!(pipeline.told(), ["+a@1", "-a@1 inferred"]);
 }
 
 // R77, R115
@@ -135,10 +135,10 @@ fn a_list_tells_deletions_first_and_then_follows_its_own_order() {
     pipeline.list([pod("a").version(1), pod("b").version(2), pod("c").version(3)], 3);
     assert_eq!(pipeline.told(), ["+a@1 initial", "+b@2 initial", "+c@3 initial"]);
     pipeline.list([pod("d").version(5), pod("c").version(4), pod("b").version(2)], 5);
-    assert_eq!(pipeline.told(), ["-a@1 unseen", "+d@5", "c@3 -> c@4", "=b@2"]);
+    assert_eq!(pipeline.told(), ["-a@1 inferred", "+d@5", "c@3 -> c@4", "=b@2"]);
     pipeline.list([], 6);
     let told: BTreeSet<_> = pipeline.told().into_iter().collect();
-    assert_eq!(told, ["-b@2 unseen", "-c@4 unseen", "-d@5 unseen"].map(String::from).into());
+    assert_eq!(told, ["-b@2 inferred", "-c@4 inferred", "-d@5 inferred"].map(String::from).into());
 }
 
 // R77, R115, R118
@@ -169,7 +169,7 @@ fn the_store_shows_the_final_state_before_anyone_is_told() {
 fn what_only_the_queue_saw_before_a_list_without_it_is_added_then_deleted() {
     let mut pipeline = Pipeline::new();
     pipeline.add(pod("a").version(1)).list([], 2);
-    assert_eq!(pipeline.told(), ["+a@1", "-a@1 unseen"]);
+    assert_eq!(pipeline.told(), ["+a@1", "-a@1 inferred"]);
 }
 
 // R81
@@ -375,12 +375,14 @@ fn a_filter_turns_crossings_into_additions_and_deletions() {
         old: Arc::new(pod("a").version(old)).into(),
         new: Arc::new(pod("a").version(new)).into(),
     };
-    let even = |event: Event<Pod>| event.filtered(|pod| version_of(pod).is_multiple_of(2)).as_ref().map(say);
+    let even =
+        |event: Event<Pod>| event.filtered(|pod| version_of(pod).is_multiple_of(2)).as_ref().map(describe);
     assert_eq!(even(update(2, 4)).as_deref(), Some("a@2 -> a@4"));
     assert_eq!(even(update(1, 2)).as_deref(), Some("+a@2"));
     assert_eq!(even(update(2, 3)).as_deref(), Some("-a@2"));
     assert_eq!(even(update(1, 3)), None);
-    let added = |version| Event::Added { object: Arc::new(pod("a").version(version)).into(), phase: Phase::Initial };
+    let added =
+        |version| Event::Added { object: Arc::new(pod("a").version(version)).into(), phase: Phase::Initial };
     assert_eq!(even(added(2)).as_deref(), Some("+a@2 initial"));
     assert_eq!(even(added(1)), None);
     let deleted = |old, last| Event::Deleted {

@@ -1,4 +1,4 @@
-//! What is known beside compact objects: labels, held against what the objects say, and what a list need not show again.
+//! What is known beside compact objects: labels, held against what the objects describe, and what a list need not show again.
 
 use super::apply;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     object::listing::{Listing, Shown},
     reflector::Sink,
     source::{Decoder, Item},
-    testing::{PodBuilder, now, pod, rv, say},
+    testing::{PodBuilder, describe, now, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer_wire::{Format, Identity, Key, LabelSelector, ManagedFields, Raw};
@@ -36,7 +36,11 @@ struct World {
 type Labels = BTreeMap<String, String>;
 
 impl World {
-    fn new(keep: Storage, build: impl FnOnce(cache::Builder<Pod>) -> cache::Builder<Pod>, probes: bool) -> Self {
+    fn new(
+        keep: Storage,
+        build: impl FnOnce(cache::Builder<Pod>) -> cache::Builder<Pod>,
+        probes: bool,
+    ) -> Self {
         let (store, writer) = build(Store::builder()).build().unwrap();
         let known = store.clone();
         let fifo = DeltaFifo::builder().storage(keep).known_objects(&known);
@@ -45,11 +49,11 @@ impl World {
         let count = Arc::clone(&decoded);
         let decoder = Decoder::new(move |raw| {
             count.fetch_add(1, Ordering::Relaxed);
-            Ok(raw.decode(ManagedFields::Storage)?)
+            Ok(raw.decode(ManagedFields::Keep)?)
         });
         let decoder = if probes {
             decoder.probe(|raw, see| {
-                see(raw.decode::<Pod>(ManagedFields::Storage)?.metadata.labels.as_ref());
+                see(raw.decode::<Pod>(ManagedFields::Keep)?.metadata.labels.as_ref());
                 Ok(())
             })
         } else {
@@ -245,7 +249,7 @@ fn what_was_known_when_a_list_came_and_is_gone_when_it_is_applied_comes_back() {
         for batch in batches {
             apply(batch, &mut world.writer, &mut events).done();
         }
-        let told: Vec<_> = events.iter().map(say).collect();
+        let told: Vec<_> = events.iter().map(describe).collect();
         assert_eq!(told, ["-b/p1@3", "+b/p1@1 initial", "=b/p2@2"], "{keep:?}");
         assert_eq!(world.store.matching_keys(&"a=1".parse().unwrap()).len(), 2);
         assert!(keep == Storage::Compressed || Arc::ptr_eq(&before, &world.store.get(&key(2)).unwrap()));
@@ -256,11 +260,11 @@ fn what_was_known_when_a_list_came_and_is_gone_when_it_is_applied_comes_back() {
 fn an_index_that_is_added_while_an_object_is_looked_through_has_it_too() {
     let mut world = World::new(Storage::Compressed, |builder| builder.cache_labels(), true);
     let store = world.store.clone();
-    world.decoder = Decoder::new(|raw| Ok(raw.decode(ManagedFields::Storage)?)).probe(move |raw, see| {
+    world.decoder = Decoder::new(|raw| Ok(raw.decode(ManagedFields::Keep)?)).probe(move |raw, see| {
         let name = |pod: &Pod| pod.metadata.name.clone();
         // The first one is looked through while it is added, and the others after it.
         _ = store.add_index("name", name);
-        see(raw.decode::<Pod>(ManagedFields::Storage)?.metadata.labels.as_ref());
+        see(raw.decode::<Pod>(ManagedFields::Keep)?.metadata.labels.as_ref());
         Ok(())
     });
     let labels = Labels::from([("a".to_owned(), "1".to_owned())]);

@@ -25,10 +25,10 @@ fn add(fifo: &DeltaFifo<Pod>, key: &str, version: u64) {
 
 /// Pops one entry and says it in short: `foo[+10 ~12 -15]`, `list 3[a@1]`, `resync`, `bookmark`.
 fn pop(fifo: &DeltaFifo<Pod>) -> String {
-    now(fifo.pop()).map_or_else(|| "closed".into(), |batch| say(&batch.entries[0]))
+    now(fifo.pop()).map_or_else(|| "closed".into(), |batch| describe(&batch.entries[0]))
 }
 
-fn say(entry: &Entry<Pod>) -> String {
+fn describe(entry: &Entry<Pod>) -> String {
     match entry {
         Entry::Deltas(deltas) => {
             let said: Vec<_> = deltas.iter().map(say_delta).collect();
@@ -215,7 +215,10 @@ fn a_failing_transform_drops_that_object_alone_and_is_reported() {
     let batch = now(fifo.pop()).unwrap();
     let Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
     assert_eq!(listing.unreadable, ["bad".parse().unwrap()]);
-    assert_eq!([say(&batch.entries[0]), pop(&fifo), pop(&fifo)], ["first list[good]", "good[+0]", "bad[-?]"]);
+    assert_eq!(
+        [describe(&batch.entries[0]), pop(&fifo), pop(&fifo)],
+        ["first list[good]", "good[+0]", "bad[-?]"]
+    );
     assert_eq!(*reports.lock().unwrap(), ["bad: has a uid"; 3]);
     assert_eq!(fifo.rejected(), 3);
 }
@@ -317,10 +320,10 @@ fn a_batch_is_the_queue_in_order() {
     now(fifo.resync()).unwrap();
     add(&fifo, "a", 3);
     let two = now(fifo.pop_batch(NonZeroUsize::new(2).unwrap())).unwrap();
-    assert_eq!(two.entries.iter().map(say).collect::<Vec<_>>(), ["a[+1]", "b[+2]"]);
+    assert_eq!(two.entries.iter().map(describe).collect::<Vec<_>>(), ["a[+1]", "b[+2]"]);
     assert_eq!(two.version, Some(rv(2)));
     let rest = now(fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
-    assert_eq!(rest.entries.iter().map(say).collect::<Vec<_>>(), ["resync", "a[+3]"]);
+    assert_eq!(rest.entries.iter().map(describe).collect::<Vec<_>>(), ["resync", "a[+3]"]);
     assert_eq!(rest.version, Some(rv(3)));
 }
 
@@ -620,7 +623,7 @@ fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
     let (decoding, probing) = (Arc::clone(&decoded), Arc::clone(&probed));
     let decoder = Decoder::new(move |raw: &Raw| {
         decoding.fetch_add(1, Ordering::Relaxed);
-        Ok(raw.decode::<Pod>(ManagedFields::Storage)?)
+        Ok(raw.decode::<Pod>(ManagedFields::Keep)?)
     });
     let decoder = decoder.looks_through(true).probe(move |raw, see| {
         probing.fetch_add(1, Ordering::Relaxed);
@@ -636,7 +639,7 @@ fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
     now(Sink::update(&mut fifo, event)).unwrap();
     let batch = now(fifo.pop()).unwrap();
     assert_eq!(seen(), [0, 1]);
-    assert_eq!(say(&batch.entries[0]), "a[~7]");
+    assert_eq!(describe(&batch.entries[0]), "a[~7]");
     assert_eq!(seen(), [1, 1]);
     assert!(item(r#"{"metadata":{"name":7}}"#).checked(Wanted::Bytes).is_err());
 

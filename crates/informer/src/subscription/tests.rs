@@ -6,7 +6,7 @@ use crate::{
     cache::{Extent, apply_within},
     delta_fifo::DeltaFifo,
     event::Event,
-    testing::{Figures, PodBuilder, brief, now, pod, poll_once, rv, say, version_of},
+    testing::{Figures, PodBuilder, brief, describe, now, pod, poll_once, rv, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer_wire::Key;
@@ -69,7 +69,7 @@ impl Fixture {
 fn receive(subscriber: &mut Subscription<Pod>) -> Vec<String> {
     let mut events = Vec::new();
     while let Poll::Ready(Some(event)) = poll_once(subscriber.next()) {
-        events.push(say(&event));
+        events.push(describe(&event));
     }
     events
 }
@@ -420,7 +420,7 @@ fn a_removed_subscriber_receives_nothing_and_can_be_removed_again() {
     let mut stays = fixture.subscribe(Policy::Unbounded);
     fixture.put(pod("a").version(1));
     gone.registration().remove();
-    assert_eq!(now(gone.next()).map(|event| say(&event)), None);
+    assert_eq!(now(gone.next()).map(|event| describe(&event)), None);
     gone.registration().remove();
     fixture.put(pod("a").version(2));
     assert!(gone.registration().is_closed());
@@ -433,7 +433,7 @@ fn a_closed_broadcaster_is_read_to_its_end_and_accepts_no_subscribers() {
     let mut subscriber = fixture.subscribe(Policy::Unbounded);
     fixture.put(pod("a").version(1));
     fixture.broadcaster.close();
-    assert_eq!(now(subscriber.next()).map(|event| say(&event)).as_deref(), Some("+a@1"));
+    assert_eq!(now(subscriber.next()).map(|event| describe(&event)).as_deref(), Some("+a@1"));
     assert!(now(subscriber.next()).is_none());
     let mut late = fixture.subscribe(Policy::Unbounded);
     assert!(now(late.next()).is_none() && late.registration().is_closed());
@@ -627,19 +627,19 @@ impl Model {
             let key = Key::of(&**event.object()).unwrap();
             match &event {
                 Event::Added { object, .. } => {
-                    assert_eq!(self.known.insert(key, Pod::clone(object)), None, "{}", say(&event));
+                    assert_eq!(self.known.insert(key, Pod::clone(object)), None, "{}", describe(&event));
                 }
                 Event::Updated { old, new } => {
-                    assert!(version_of(old) <= version_of(new), "{} goes back", say(&event));
+                    assert!(version_of(old) <= version_of(new), "{} goes back", describe(&event));
                     assert_eq!(
                         self.known.insert(key, Pod::clone(new)).as_ref(),
                         Some(&**old),
                         "{}",
-                        say(&event)
+                        describe(&event)
                     );
                 }
                 Event::Deleted { old, .. } => {
-                    assert_eq!(self.known.remove(&key).as_ref(), Some(&**old), "{}", say(&event));
+                    assert_eq!(self.known.remove(&key).as_ref(), Some(&**old), "{}", describe(&event));
                 }
             }
         }
@@ -676,7 +676,7 @@ proptest! {
             };
             events.push(event);
         }
-        let published: Vec<_> = events.iter().map(say).collect();
+        let published: Vec<_> = events.iter().map(describe).collect();
         let mut events = events.into_iter().peekable();
         for length in batch_lengths {
             fixture.broadcaster.inject(events.by_ref().take(length));

@@ -62,7 +62,6 @@ async fn checks_only_streaming_lists_and_only_if_configured() {
     let listed = Config { strategy: Strategy::List, ..checked() };
     let mut run = start(Script::new().list([], 2).watch(Scene::open([complete(4)])), listed);
     run.until(|run| run.status.borrow().version == Some(rv(4))).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.asked(), ["LIST(0, 500)", "WATCH(2)"]);
 }

@@ -71,8 +71,7 @@ async fn stopping_drops_the_watch_once() {
 async fn stopping_ends_a_wait() {
     let mut run = start(Script::new().list_fails(expired()).list_fails(expired()), list_config());
     run.until(|run| run.status.borrow().phase == ReflectorPhase::Waiting).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert!(run.seconds() < 0.1);
 }
 
@@ -98,8 +97,7 @@ async fn does_not_resync_without_a_period() {
     let mut run = start(Script::new().list([], 1).watch(idle()), resyncing(0));
     run.until(|run| run.status.borrow().phase == ReflectorPhase::Watching).await;
     tokio::time::advance(Duration::from_secs(290)).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.sink.calls(), ["replace 1 []"]);
 }
 
@@ -109,8 +107,7 @@ async fn resyncs_while_watching() {
     let scene = Scene::open([]).pause(Duration::from_secs(15)).event(added(pod("a").version(2)));
     let mut run = start(Script::new().list([], 1).watch(scene), resyncing(10));
     wait_for_resyncs(&mut run, 3).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.sink.calls(), ["replace 1 []", "resync", "add a@2", "resync", "resync"]);
     assert!((30.0..31.0).contains(&run.seconds()), "{}", run.seconds());
 }
@@ -169,8 +166,7 @@ async fn the_status_counts_what_was_done() {
         (counts.lists, counts.watches, counts.replaces, counts.events, counts.errors),
         (2, 3, 2, 3, 1)
     );
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.status.borrow().phase, ReflectorPhase::Stopped);
 }
 

@@ -159,16 +159,14 @@ impl Run {
     /// Waits for `count` requests, stops, and returns them.
     async fn requests(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.script.asked().len() >= count).await;
-        self.stop();
-        self.stopped().await;
+        self.stop().await;
         self.asked()
     }
 
     /// Waits for `count` calls of the sink, stops, and returns them.
     async fn calls(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.sink.calls().len() >= count).await;
-        self.stop();
-        self.stopped().await;
+        self.stop().await;
         self.sink.calls()
     }
 

@@ -32,8 +32,7 @@ async fn delivers_nothing_before_the_initial_list_is_complete() {
         .event(bookmark(3));
     let mut run = start(Script::new().watch(scene), Config::default());
     tokio::time::advance(Duration::from_secs(55)).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert!(run.sink.calls().is_empty());
 }
 
@@ -158,8 +157,7 @@ async fn only_the_end_bookmark_sets_the_version() {
     let script = Script::new().watch(Scene::open([added(pod("a").version(9)), bookmark(8)]));
     let mut run = start(script, Config::default());
     tokio::time::advance(Duration::from_secs(5)).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.status.borrow().version, None);
     let script = Script::new().watch(Scene::open([added(pod("a").version(9)), complete(2)]));
     let mut run = start(script, Config::default());

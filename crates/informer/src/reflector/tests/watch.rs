@@ -189,8 +189,7 @@ async fn a_watch_that_never_opens_times_out_and_is_reported() {
     assert_eq!(run.asked(), [&["LIST(0, 500)"], &["WATCH(10)"; 4][..], &["LIST(10, 0)"]].concat());
     assert_eq!(run.errors(), ["Watch: connection to the server failed: nobody answered"; 4]);
     assert!((4.0 * 60.0..300.0).contains(&run.seconds()), "{}", run.seconds());
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
 }
 
 // R33
