@@ -6,7 +6,7 @@ use super::{
     handler::{self, AddHandlerError, EventHandler},
     metrics::InformerMetrics,
     options::{Replay, SubscribeOptions},
-    reader::{InitialState, Reader},
+    reader::Reader,
     registration::Registration,
     stream::Subscription,
     subscriber::{OnStop, Receiver, Subscriber, SubscriberConfig},
@@ -135,14 +135,13 @@ impl<K> Broadcaster<K> {
         let label = name.clone().unwrap_or_else(|| "subscriber".to_owned());
         let name = name.unwrap_or_else(|| format!("subscriber-{id}"));
         let reader = state.writer.is_some().then(|| {
-            let now = self.store.snapshot();
-            let initial = match (&state.restored, replay) {
-                (Some(before), Replay::Differences) => {
-                    InitialState::Differences { before: Arc::clone(before), now }
+            let reader = Reader::new(resync.map(|_| id), state.log.cursor());
+            match (&state.restored, replay) {
+                (Some(restored), Replay::Differences) => {
+                    reader.after_differences(restored, &self.store.snapshot())
                 }
-                (Some(_), Replay::All) | (None, _) => InitialState::All(now),
-            };
-            Reader::new(id, resync.is_some(), initial, state.log.cursor())
+                (Some(_), Replay::All) | (None, _) => reader.after_state(self.store.snapshot()),
+            }
         });
         let config = SubscriberConfig { id, name, label, policy, filter, replay, on_stop };
         let subscriber = Arc::new(Subscriber::new(Arc::clone(self), config, resync, reader));
@@ -288,6 +287,7 @@ impl<K> Broadcaster<K> {
             return;
         }
         state.gauges_set = Some(now);
+        let now = Instant::now();
         let end = state.log.end();
         state.subscribers.iter().for_each(|subscriber| subscriber.set_gauges(end, now));
     }

@@ -120,7 +120,8 @@ pub(super) async fn run<K: Send + Sync + 'static>(
                 chunk
             }
         };
-        let undecoded = chunk.events().iter().map(Event::object).find(|object| object.needs_decoding());
+        // The first object stands for the chunk: is it compressed, and does the handler read it?
+        let undecoded = chunk.events().first().map(Event::object).filter(|object| object.needs_decoding());
         if reads_objects && undecoded.is_some() {
             decode_ahead(chunk.events());
         }
@@ -156,7 +157,7 @@ pub(super) async fn run<K: Send + Sync + 'static>(
 /// Decodes the second half of the objects in parallel, while the handler reads the first half: a handler that reads compressed
 /// objects mostly waits for decoding.
 fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
-    let half = &events[events.len() / 2..];
+    let half = &events[events.len().div_ceil(2)..];
     let objects: Vec<_> =
         half.iter().map(Event::object).filter(|object| object.needs_decoding()).cloned().collect();
     if !objects.is_empty()

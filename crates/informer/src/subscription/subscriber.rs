@@ -2,6 +2,7 @@
 
 use super::{
     broadcaster::Broadcaster,
+    event_log::Cursor,
     metrics::SubscriberMetrics,
     options::{Filter, Replay},
     policy::Policy,
@@ -102,10 +103,7 @@ impl<K> Subscriber<K> {
             task: OnceLock::new(),
             done: CancellationToken::new(),
             is_closed: AtomicBool::new(is_closed),
-            state: Mutex::new(State {
-                reader: reader.unwrap_or_else(Reader::detached),
-                delivering_since: None,
-            }),
+            state: Mutex::new(State { reader: reader.unwrap_or_else(detached), delivering_since: None }),
             undelivered: AtomicU64::new(0),
             handled: AtomicU64::new(position.log),
             has_initial_state: AtomicBool::new(position.has_initial_state),
@@ -124,7 +122,7 @@ impl<K> Subscriber<K> {
     /// Delivers no more events. Does not wait for the event that is being handled.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        let unread = std::mem::replace(&mut self.state().reader, Reader::detached());
+        let unread = std::mem::replace(&mut self.state().reader, detached());
         drop(unread);
         let metrics = self.metrics.load();
         metrics.depth.set(0.0);
@@ -316,6 +314,11 @@ impl<K: kube_core::Resource> Subscriber<K> {
             self.state().reader.coalesce_beyond(limit, end);
         }
     }
+}
+
+/// Returns a reader that never returns an event.
+fn detached<K>() -> Reader<K> {
+    Reader::new(None, Cursor::detached())
 }
 
 /// The reading end of a subscriber, of which there is one. Dropping it removes the subscriber.
