@@ -25,6 +25,8 @@ mod store;
 mod expiring;
 
 #[cfg(test)]
+mod encoded_tests;
+#[cfg(test)]
 mod tests;
 
 pub use entry::Entry;

@@ -1,12 +1,12 @@
 //! The store rule by rule, against a plain model, and read while it is written.
 
 use super::{
-    Change, Entry, ExpiringStore, IndexConflictError, NAMESPACE, Store, UnknownIndexError, WaitError, Writer,
+    Entry, ExpiringStore, IndexConflictError, NAMESPACE, Scope, Store, UnknownIndexError, WaitError, Writer,
 };
 use crate::{
-    object::Object,
-    object::listing::Listing,
-    testing::{PodBuilder, brief, pod, rv, version_of},
+    event::{Event, Phase},
+    object::Listing,
+    testing::{PodBuilder, brief, describe, pod, rv, version_of},
 };
 use k8s_openapi::{
     NamespaceResourceScope, api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -39,7 +39,7 @@ fn users(pod: &Pod) -> Vec<String> {
     users.map(|users| users.split(',').map(str::to_owned).collect()).unwrap_or_default()
 }
 
-fn put(writer: &mut Writer<Pod>, pod: Pod) -> Change<Pod> {
+fn put(writer: &mut Writer<Pod>, pod: Pod) -> Event<Pod> {
     writer.edit().insert(Arc::new(pod)).unwrap()
 }
 
@@ -65,17 +65,14 @@ fn names(store: &Store<Pod>, index: &str, value: &str) -> Vec<String> {
 #[test]
 fn holds_what_was_put_in() {
     let (store, mut writer) = store();
-    assert!(matches!(put(&mut writer, pod("web/a").version(1)), Change::Added(_)));
-    let changed = put(&mut writer, pod("web/a").version(2));
-    assert!(
-        matches!(changed, Change::Updated { old, new } if version_of(&old) == 1 && version_of(&new) == 2)
-    );
+    assert_eq!(describe(&put(&mut writer, pod("web/a").version(1))), "+web/a@1");
+    assert_eq!(describe(&put(&mut writer, pod("web/a").version(2))), "web/a@1 -> web/a@2");
     put(&mut writer, pod("web/b").version(3));
     assert_eq!(store.get("web/a").as_deref().map(version_of), Some(2));
     assert_eq!(store.get(("web", "b")).as_deref().map(version_of), Some(3));
     assert_eq!(store.get(&"web/c".parse::<Key>().unwrap()), None);
     assert_eq!(store.len(), 2);
-    assert_eq!(writer.edit().remove("web/a").as_deref().map(version_of), Some(2));
+    assert_eq!(writer.edit().remove("web/a").map(|pod| version_of(pod.get())), Some(2));
     assert_eq!(writer.edit().remove("web/a"), None);
     assert_eq!(sorted(store.list()), ["web/b@3"]);
     assert_eq!(store.keys(), ["web/b".parse().unwrap()]);
@@ -127,9 +124,9 @@ fn what_a_list_names_but_could_not_read_is_kept() {
     put(&mut writer, pod("known").version(1).label("users", "ernie"));
     put(&mut writer, pod("gone").version(2).label("users", "ernie"));
     let mut listing = Listing::empty(Some(rv(5)));
-    listing.unreadable = vec!["known".parse().unwrap(), "never-seen".parse().unwrap()];
-    let removed = writer.edit().replace(listing).removed;
-    assert_eq!(sorted(removed.iter().map(Object::arc)), ["gone@2"]);
+    listing.skipped = vec!["known".parse().unwrap(), "never-seen".parse().unwrap()];
+    let events = writer.edit().replace(listing);
+    assert_eq!(events.iter().map(describe).collect::<Vec<_>>(), ["-gone@2 inferred"]);
     assert_eq!(sorted(store.list()), ["known@1"]);
     assert_eq!(names(&store, "users", "ernie"), ["known"]);
 }
@@ -148,8 +145,10 @@ fn of_two_with_one_key_in_a_list_the_last_stands() {
     for (name, version) in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3)] {
         listing.objects.push((name.parse().unwrap(), Arc::new(pod(name).version(version)).into()));
     }
-    let told: Vec<_> = writer.edit().fill(listing).iter().map(|entry| brief(&entry.object())).collect();
-    assert_eq!(told, ["b@1", "c@1", "a@3"]);
+    let mut events = Vec::new();
+    writer.edit().replace_scope(Scope::All, listing, Phase::Initial, &mut events);
+    let events: Vec<_> = events.iter().map(describe).collect();
+    assert_eq!(events, ["+b@1 initial", "+c@1 initial", "+a@3 initial"]);
 }
 
 // R104
@@ -664,7 +663,7 @@ proptest! {
                     model.insert(key, (bits, clock));
                 }
                 Op::Remove(key) => {
-                    let removed = writer.edit().remove(key_of(key).as_str()).as_deref().map(version_of);
+                    let removed = writer.edit().remove(key_of(key).as_str()).map(|pod| version_of(pod.get()));
                     prop_assert_eq!(removed, model.remove(&key).map(|(_, version)| version));
                 }
                 Op::Replace(objects) => {

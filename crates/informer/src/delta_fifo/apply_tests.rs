@@ -1,7 +1,7 @@
 //! Deltas meet the store: what handlers are told, rule by rule.
 
-use super::{Controller, apply};
-use crate::event::Event;
+use super::{ProcessLoop, apply};
+use crate::event::{Deletion, Event, Phase};
 use crate::{
     cache::{Store, Writer},
     delta_fifo::{Batch, DeltaFifo},
@@ -91,7 +91,7 @@ async fn a_source_that_always_has_something_does_not_keep_it_from_being_applied(
         Ok(())
     };
     let running =
-        Controller::new(source, DeltaFifo::builder().build(), Config::default(), process).run(cancel);
+        ProcessLoop::new(source, DeltaFifo::builder().build(), Config::default(), process).run(cancel);
     tokio::time::timeout(Duration::from_secs(60), running).await.unwrap().unwrap();
     let largest = largest.load(Ordering::Relaxed);
     assert!((1..=512).contains(&largest), "{largest}");
@@ -124,7 +124,7 @@ fn a_deletion_tells_the_final_state_that_was_seen() {
 fn a_deletion_without_a_final_state_tells_the_stored_one() {
     let mut pipeline = Pipeline::new();
     pipeline.add(pod("a").version(1));
-    now(pipeline.fifo.delete_unseen("a".parse().unwrap())).unwrap();
+    now(pipeline.fifo.delete_unobserved("a".parse().unwrap())).unwrap();
     assert_eq!(pipeline.told(), ["+a@1", "-a@1 inferred"]);
 }
 
@@ -152,11 +152,11 @@ fn the_store_shows_the_final_state_before_anyone_is_told() {
     let mut events = Vec::new();
     let applied = apply(batch, &mut pipeline.writer, &mut events);
     for event in &events {
-        let stored = pipeline.store.get(&kube_informer_wire::Key::of(&**event.object()).unwrap());
+        let stored = pipeline.store.get(event.key());
         match event {
             Event::Deleted { .. } => assert_eq!(stored, None),
             Event::Added { .. } | Event::Updated { .. } => {
-                assert!(version_of(&stored.unwrap()) >= version_of(event.object()))
+                assert!(version_of(&stored.unwrap()) >= version_of(event.object().get()))
             }
         }
     }
@@ -371,23 +371,22 @@ fn a_transform_that_drops_the_version_does_not_hide_it() {
 // R123
 #[test]
 fn a_filter_turns_crossings_into_additions_and_deletions() {
-    let update = |old: u64, new: u64| Event::Updated {
-        old: Arc::new(pod("a").version(old)).into(),
-        new: Arc::new(pod("a").version(new)).into(),
-    };
+    let update = |old: u64, new: u64| Event::update(pod("a").version(old), pod("a").version(new)).unwrap();
     let even =
         |event: Event<Pod>| event.filtered(|pod| version_of(pod).is_multiple_of(2)).as_ref().map(describe);
     assert_eq!(even(update(2, 4)).as_deref(), Some("a@2 -> a@4"));
     assert_eq!(even(update(1, 2)).as_deref(), Some("+a@2"));
     assert_eq!(even(update(2, 3)).as_deref(), Some("-a@2"));
     assert_eq!(even(update(1, 3)), None);
-    let added =
-        |version| Event::Added { object: Arc::new(pod("a").version(version)).into(), phase: Phase::Initial };
+    let key = || "a".parse().unwrap();
+    let object = |version| Arc::new(pod("a").version(version)).into();
+    let added = |version| Event::Added { key: key(), object: object(version), phase: Phase::Initial };
     assert_eq!(even(added(2)).as_deref(), Some("+a@2 initial"));
     assert_eq!(even(added(1)), None);
     let deleted = |old, last| Event::Deleted {
-        old: Arc::new(pod("a").version(old)).into(),
-        last_known: Arc::new(pod("a").version(last)).into(),
+        key: key(),
+        old: object(old),
+        last_known: object(last),
         deletion: Deletion::Observed,
     };
     assert_eq!(even(deleted(2, 4)).as_deref(), Some("-a@4"));
@@ -420,11 +419,13 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// Folds an event into what a handler knows, checking that it fits what the handler knew.
 fn fold(known: &mut BTreeMap<String, u64>, event: &Event<Pod>) -> Result<(), TestCaseError> {
-    let name = event.object().metadata.name.clone().unwrap();
-    let version = version_of(event.object());
+    let name = event.object().get().metadata.name.clone().unwrap();
+    let version = version_of(event.object().get());
     match event {
         Event::Added { .. } => prop_assert_eq!(known.insert(name, version), None, "added twice"),
-        Event::Updated { old, .. } => prop_assert_eq!(known.insert(name, version), Some(version_of(old))),
+        Event::Updated { old, .. } => {
+            prop_assert_eq!(known.insert(name, version), Some(version_of(old.get())))
+        }
         Event::Deleted { .. } => prop_assert!(known.remove(&name).is_some(), "deleted what was not there"),
     }
     Ok(())

@@ -71,8 +71,8 @@ impl<K> Queue<K> {
             Some(deltas) => {
                 let before = deltas.len();
                 deltas.push(delta);
-                let grown = deltas.len() - before;
-                self.load += grown;
+                let after = deltas.len();
+                self.load = self.load + after - before;
             }
             None => {
                 self.open.insert(delta.key().clone(), self.popped + self.slots.len() as u64);

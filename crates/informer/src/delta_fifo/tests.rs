@@ -1,7 +1,11 @@
 //! The queue rule by rule, and against a plain model.
 
-use super::{Delta, DeltaFifo, Deltas, Entry, Rejected};
-use crate::testing::{PodBuilder, now, pod, poll_once, rv, version_of};
+use super::{ClosedError, DeltaFifo, Deltas, Entry};
+use crate::{
+    delta::Delta,
+    ingest::RejectedError,
+    testing::{PodBuilder, now, pod, poll_once, rv, version_of},
+};
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use std::{
@@ -31,7 +35,7 @@ fn pop(fifo: &DeltaFifo<Pod>) -> String {
 fn describe(entry: &Entry<Pod>) -> String {
     match entry {
         Entry::Deltas(deltas) => {
-            let said: Vec<_> = deltas.iter().map(say_delta).collect();
+            let said: Vec<_> = deltas.iter().map(describe_delta).collect();
             format!("{}[{}]", deltas.key(), said.join(" "))
         }
         Entry::Replaced { listing, initial } => {
@@ -44,12 +48,13 @@ fn describe(entry: &Entry<Pod>) -> String {
     }
 }
 
-fn say_delta(delta: &Delta<Pod>) -> String {
+fn describe_delta(delta: &Delta<Pod>) -> String {
     match delta {
-        Delta::Added(pod) => format!("+{}", version_of(pod)),
-        Delta::Updated(pod) => format!("~{}", version_of(pod)),
-        Delta::Deleted(Some(pod)) => format!("-{}", version_of(pod)),
-        Delta::Deleted(None) => "-?".into(),
+        Delta::Added(_, pod) => format!("+{}", version_of(pod.get())),
+        Delta::Updated(_, pod) => format!("~{}", version_of(pod.get())),
+        Delta::Deleted(_, Some(pod)) => format!("-{}", version_of(pod.get())),
+        Delta::Deleted(_, None) => "-?".into(),
+        Delta::Skipped(_) => panic!("skipped objects are not queued"),
     }
 }
 
@@ -81,11 +86,11 @@ fn keeps_keys_in_the_order_of_first_appearance() {
 fn merges_deletions_and_keeps_the_final_state_that_was_seen() {
     let fifo = fifo();
     now(fifo.delete(pod("seen").version(1))).unwrap();
-    now(fifo.delete_unseen("seen".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("seen".parse().unwrap())).unwrap();
     now(fifo.delete(pod("seen").version(2))).unwrap();
-    now(fifo.delete_unseen("unseen".parse().unwrap())).unwrap();
-    now(fifo.delete_unseen("unseen".parse().unwrap())).unwrap();
-    now(fifo.delete_unseen("later".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("unseen".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("unseen".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("later".parse().unwrap())).unwrap();
     now(fifo.delete(pod("later").version(3))).unwrap();
     assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["seen[-1]", "unseen[-?]", "later[-3]"]);
 }
@@ -191,8 +196,8 @@ fn transforms_each_object_once_before_the_queue() {
     let batch = now(fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 5);
     let Entry::Deltas(deltas) = &batch.entries[0] else { panic!("{batch:?}") };
-    let Delta::Added(added) = deltas.iter().next().unwrap() else { panic!("{deltas:?}") };
-    assert_eq!(added.spec.as_ref().unwrap().node_name.as_deref(), Some("n"));
+    let Delta::Added(_, added) = deltas.iter().next().unwrap() else { panic!("{deltas:?}") };
+    assert_eq!(added.get().spec.as_ref().unwrap().node_name.as_deref(), Some("n"));
 }
 
 // R80
@@ -203,7 +208,7 @@ fn a_failing_transform_drops_that_object_alone_and_is_reported() {
     let fifo = DeltaFifo::builder()
         .transform(|pod: Pod| if pod.metadata.uid.is_some() { Err("has a uid".into()) } else { Ok(pod) })
         .on_rejected(move |rejected| {
-            let Rejected::Transform { key, cause } = rejected else { panic!("{rejected}") };
+            let RejectedError::Transform { key, cause } = rejected else { panic!("{rejected}") };
             heard.lock().unwrap().push(format!("{key}: {cause}"));
         })
         .build();
@@ -214,7 +219,7 @@ fn a_failing_transform_drops_that_object_alone_and_is_reported() {
     now(fifo.delete(pod("bad").uid("u"))).unwrap();
     let batch = now(fifo.pop()).unwrap();
     let Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
-    assert_eq!(listing.unreadable, ["bad".parse().unwrap()]);
+    assert_eq!(listing.skipped, ["bad".parse().unwrap()]);
     assert_eq!(
         [describe(&batch.entries[0]), pop(&fifo), pop(&fifo)],
         ["first list[good]", "good[+0]", "bad[-?]"]
@@ -275,7 +280,7 @@ fn what_is_queued_outlives_the_close() {
     let fifo = fifo();
     add(&fifo, "a", 1);
     fifo.close();
-    assert_eq!(now(fifo.add(pod("b"))), Err(super::Closed));
+    assert_eq!(now(fifo.add(pod("b"))), Err(ClosedError));
     assert_eq!([pop(&fifo), pop(&fifo)], ["a[+1]", "closed"]);
 }
 
@@ -296,10 +301,10 @@ async fn two_producers_each_keep_their_order() {
     while total < 1000 {
         for entry in fifo.pop().await.unwrap().entries {
             let Entry::Deltas(deltas) = entry else { panic!("only deltas were queued") };
-            let (key, deltas) = deltas.into_parts();
+            let key = deltas.key().clone();
             for delta in deltas {
-                let Delta::Added(pod) = delta else { panic!("only additions were queued") };
-                seen.entry(key.to_string()).or_default().push(version_of(&pod));
+                let Delta::Added(_, pod) = delta else { panic!("only additions were queued") };
+                seen.entry(key.to_string()).or_default().push(version_of(pod.get()));
                 total += 1;
             }
         }
@@ -372,7 +377,7 @@ async fn closing_releases_a_producer_that_waits() {
     let mut waiting = pin!(fifo.add(pod("b")));
     assert!(poll_once(waiting.as_mut()).is_pending());
     fifo.close();
-    assert_eq!(waiting.await, Err(super::Closed));
+    assert_eq!(waiting.await, Err(ClosedError));
 }
 
 #[test]
@@ -424,7 +429,7 @@ fn a_hot_key_costs_no_more_than_the_limit() {
     }
     let Entry::Deltas(deltas) = now(fifo.pop()).unwrap().entries.remove(0) else { panic!("only deltas") };
     assert_eq!(deltas.len(), Deltas::<Pod>::LIMIT);
-    assert_eq!(say_delta(deltas.newest()), "~9999");
+    assert_eq!(describe_delta(deltas.newest()), "~9999");
 }
 
 /// What is known of a key: its version, if it exists.
@@ -433,8 +438,8 @@ type Known = Option<u64>;
 /// Folds deltas over what was known, as handlers do, and counts deletions of something known.
 fn fold(known: Known, deltas: &Deltas<Pod>) -> Known {
     deltas.iter().fold(known, |_, delta| match delta {
-        Delta::Added(pod) | Delta::Updated(pod) => Some(version_of(pod)),
-        Delta::Deleted(_) => None,
+        Delta::Added(_, pod) | Delta::Updated(_, pod) => Some(version_of(pod.get())),
+        Delta::Deleted(..) | Delta::Skipped(_) => None,
     })
 }
 
@@ -572,7 +577,7 @@ proptest! {
         prop_assert!(deltas.len() <= Deltas::<Pod>::LIMIT + 1);
         prop_assert_eq!(fold(Some(0), &deltas), last);
         // Whoever knew the object before hears of its deletion, if there was one.
-        let tells = deltas.iter().any(|delta| matches!(delta, Delta::Deleted(_)));
+        let tells = deltas.iter().any(|delta| matches!(delta, Delta::Deleted(..)));
         prop_assert_eq!(tells, deletes.contains(&true));
     }
 }
@@ -593,7 +598,7 @@ fn check_pop(
     let popped = match &batch.entries[0] {
         Entry::Deltas(deltas) => {
             let key: u8 = deltas.key().as_str().parse().unwrap();
-            let said = deltas.iter().map(say_delta);
+            let said = deltas.iter().map(describe_delta);
             said.map(|said| Arrival::Delta(key, said.chars().next().unwrap(), said[1..].parse().unwrap()))
                 .collect()
         }
@@ -610,42 +615,4 @@ fn check_pop(
     let claim = versions.iter().rev().find(|version| **version < oldest_left);
     prop_assert_eq!(batch.version.and_then(|version| version.to_number()), claim.copied());
     Ok(())
-}
-
-/// What is to be packed, and of no type of its own, is looked through when it comes and decoded when it is looked at.
-#[test]
-fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
-    use crate::source::{Decoder, Item, Wanted};
-    use crate::{Storage, reflector::Sink};
-    use kube_informer_wire::{Format, ManagedFields, Raw};
-
-    let (decoded, probed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-    let (decoding, probing) = (Arc::clone(&decoded), Arc::clone(&probed));
-    let decoder = Decoder::new(move |raw: &Raw| {
-        decoding.fetch_add(1, Ordering::Relaxed);
-        Ok(raw.decode::<Pod>(ManagedFields::Keep)?)
-    });
-    let decoder = decoder.looks_through(true).probe(move |raw, see| {
-        probing.fetch_add(1, Ordering::Relaxed);
-        see(raw.look_through()?.metadata.labels.as_ref());
-        Ok(())
-    });
-    let seen = || [&decoded, &probed].map(|count| count.load(Ordering::Relaxed));
-    let item = |text: &str| Item::of_wire(Raw::new(Format::Json, text.to_owned().into()), decoder.clone());
-    let mut fifo = DeltaFifo::<Pod>::builder().storage(Storage::Compressed).build();
-    assert_eq!(Sink::wants(&fifo), Wanted::Bytes);
-    let event =
-        item(r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#).checked(Sink::wants(&fifo)).unwrap();
-    now(Sink::update(&mut fifo, event)).unwrap();
-    let batch = now(fifo.pop()).unwrap();
-    assert_eq!(seen(), [0, 1]);
-    assert_eq!(describe(&batch.entries[0]), "a[~7]");
-    assert_eq!(seen(), [1, 1]);
-    assert!(item(r#"{"metadata":{"name":7}}"#).checked(Wanted::Bytes).is_err());
-
-    let whole = DeltaFifo::<Pod>::builder().build();
-    let changed = DeltaFifo::<Pod>::builder().storage(Storage::Compressed).transform(Ok).build();
-    assert_eq!([Sink::wants(&whole), Sink::wants(&changed)], [Wanted::Object; 2]);
-    let decoded = item(r#"{"metadata":{"name":"a"}}"#).checked(Wanted::Object).unwrap();
-    assert!(decoded.object().is_some());
 }

@@ -413,6 +413,7 @@ where
         let count = events.len() as u64;
         let mut stop = None;
         for event in events {
+            coop::consume_budget().await;
             if let Ok(event) = &event {
                 self.telemetry.event_received(event);
             }
@@ -422,7 +423,9 @@ where
             }
         }
         batch.version = preview.version().cloned();
-        match self.sink.apply(batch).await {
+        let is_change = !batch.deltas.is_empty() || preview.version() != self.cursor.version();
+        let applied = if is_change { self.sink.apply(batch).await } else { Ok(()) };
+        match applied {
             Ok(()) => {
                 self.events += count;
                 self.cursor.events_applied(preview, Instant::now());

@@ -1,11 +1,11 @@
 //! Tests of the broadcaster and its subscribers.
 
-use super::{Broadcaster, Policy, SubscribeOptions, Subscription, metrics as names};
+use super::{Broadcaster, Policy, SubscribeOptions, Subscription, event_batch::EventBatch, metrics as names};
 use crate::{
-    cache::Store,
-    cache::{Extent, apply_within},
-    delta_fifo::DeltaFifo,
-    event::Event,
+    cache::{Scope, Store, Writer},
+    delta::Delta,
+    event::{Deletion, Event, Phase, UpdateCause},
+    object::Listing,
     testing::{Figures, PodBuilder, brief, describe, now, pod, poll_once, rv, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -16,46 +16,54 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Arc, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
     time::Duration,
 };
 use tokio::time::Instant;
 
-/// A broadcaster, and the queue that feeds it.
+/// A broadcaster that is fed by hand.
 struct Fixture {
     broadcaster: Arc<Broadcaster<Pod>>,
     store: Store<Pod>,
-    fifo: DeltaFifo<Pod>,
+    has_listed: AtomicBool,
 }
 
 impl Fixture {
     fn new() -> Self {
         let (store, writer) = Store::builder().build().unwrap();
         let broadcaster = Arc::new(Broadcaster::new(store.clone(), writer, "pods", Duration::ZERO));
-        Self { broadcaster, store, fifo: DeltaFifo::builder().build() }
+        Self { broadcaster, store, has_listed: AtomicBool::new(false) }
     }
 
     fn put(&self, pod: Pod) -> &Self {
-        now(self.fifo.update(pod)).unwrap();
-        self.apply()
+        let key = Key::of(&pod).unwrap();
+        self.apply(version_of(&pod), Delta::Updated(key, Arc::new(pod).into()))
     }
 
     fn delete(&self, pod: Pod) -> &Self {
-        now(self.fifo.delete(pod)).unwrap();
-        self.apply()
+        let key = Key::of(&pod).unwrap();
+        self.apply(version_of(&pod), Delta::Deleted(key, Some(Arc::new(pod).into())))
     }
 
     fn list(&self, pods: impl IntoIterator<Item = Pod>, version: u64) -> &Self {
-        now(self.fifo.replace(pods, Some(rv(version)))).unwrap();
-        self.apply()
+        let listing = Listing::new(pods.into_iter().map(Arc::new), Some(rv(version))).unwrap();
+        let is_first = !self.has_listed.swap(true, Ordering::Relaxed);
+        let phase = if is_first { Phase::Initial } else { Phase::Live };
+        let replace = |writer: &mut Writer<Pod>, events: &mut EventBatch<Pod>| {
+            writer.edit().replace_scope(Scope::All, listing, phase, events);
+        };
+        self.broadcaster.publish(Instant::now(), replace).unwrap();
+        self
     }
 
-    fn apply(&self) -> &Self {
-        let batch = now(self.fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
-        let apply =
-            |writer: &mut _, events: &mut _| apply_within(Extent::Everything, batch, writer, events).done();
+    fn apply(&self, version: u64, delta: Delta<Pod>) -> &Self {
+        let apply = |writer: &mut Writer<Pod>, events: &mut EventBatch<Pod>| {
+            let mut edit = writer.edit();
+            edit.apply_to(delta, events);
+            edit.set_version(rv(version));
+        };
         self.broadcaster.publish(Instant::now(), apply).unwrap();
         self
     }
@@ -575,7 +583,7 @@ async fn no_wake_up_is_lost_between_publishing_and_reading() {
     let mut subscriber = fixture.subscribe(Policy::Unbounded);
     let reads = tokio::spawn(async move {
         for version in 1..=EVENTS {
-            assert_eq!(version_of(subscriber.next().await.unwrap().object()), version);
+            assert_eq!(version_of(subscriber.next().await.unwrap().object().get()), version);
         }
     });
     let writes = tokio::task::spawn_blocking(move || {
@@ -624,22 +632,27 @@ impl Model {
     fn read(&mut self, events: usize) {
         for _ in 0..events {
             let Poll::Ready(Some(event)) = poll_once(self.subscriber.next()) else { return };
-            let key = Key::of(&**event.object()).unwrap();
+            let key = event.key().clone();
             match &event {
                 Event::Added { object, .. } => {
-                    assert_eq!(self.known.insert(key, Pod::clone(object)), None, "{}", describe(&event));
-                }
-                Event::Updated { old, new } => {
-                    assert!(version_of(old) <= version_of(new), "{} goes back", describe(&event));
                     assert_eq!(
-                        self.known.insert(key, Pod::clone(new)).as_ref(),
-                        Some(&**old),
+                        self.known.insert(key, Pod::clone(object.get())),
+                        None,
+                        "{}",
+                        describe(&event)
+                    );
+                }
+                Event::Updated { old, new, .. } => {
+                    assert!(version_of(old.get()) <= version_of(new.get()), "{} goes back", describe(&event));
+                    assert_eq!(
+                        self.known.insert(key, Pod::clone(new.get())).as_ref(),
+                        Some(old.get()),
                         "{}",
                         describe(&event)
                     );
                 }
                 Event::Deleted { old, .. } => {
-                    assert_eq!(self.known.remove(&key).as_ref(), Some(&**old), "{}", describe(&event));
+                    assert_eq!(self.known.remove(&key).as_ref(), Some(old.get()), "{}", describe(&event));
                 }
             }
         }
@@ -661,17 +674,20 @@ proptest! {
         let mut events = Vec::new();
         for (number, (name, is_deleted)) in changes.into_iter().enumerate() {
             let new = pod(&format!("p{name}")).version(number as u64 + 1);
+            let key = Key::of(&new).unwrap();
             let event = match (current.remove(&name), is_deleted) {
                 (Some(old), true) => {
-                    Event::Deleted { old: Arc::new(old).into(), last_known: Arc::new(new).into(), deletion: Deletion::Observed }
+                    let (old, last_known) = (Arc::new(old).into(), Arc::new(new).into());
+                    Event::Deleted { key, old, last_known, deletion: Deletion::Observed }
                 }
                 (None, _) => {
                     current.insert(name, new.clone());
-                    Event::Added { object: Arc::new(new).into(), phase: Phase::Live }
+                    Event::Added { key, object: Arc::new(new).into(), phase: Phase::Live }
                 }
                 (Some(old), false) => {
                     current.insert(name, new.clone());
-                    Event::Updated { old: Arc::new(old).into(), new: Arc::new(new).into() }
+                    let (old, new) = (Arc::new(old).into(), Arc::new(new).into());
+                    Event::Updated { key, old, new, cause: UpdateCause::Changed }
                 }
             };
             events.push(event);

@@ -112,8 +112,7 @@ fn uncompressed_objects_have_their_exact_size_and_cannot_shrink() {
 #[test]
 fn clones_are_the_same_object() {
     let encoder = Encoder::uncompressed();
-    let [one, other] =
-        [1, 1].map(|number| encode(&encoder.clone(), &decoder(ManagedFields::Keep), number));
+    let [one, other] = [1, 1].map(|number| encode(&encoder.clone(), &decoder(ManagedFields::Keep), number));
     assert!(one.ptr_eq(&one.clone()) && !one.ptr_eq(&other));
     assert!(one.is_same_state(&other));
 }
@@ -264,10 +263,13 @@ fn labels_are_read_without_decoding_if_the_decoder_can_do_that() {
     let raw = Raw::new(Format::Json, r#"{"metadata":{"name":"a","labels":{"l":"1"}}}"#.into());
     let decoders = [
         decoder(ManagedFields::Keep),
-        Decoder::new(|_: &Raw| panic!("decoded")).probe(|raw, see| {
-            see(raw.decode::<ConfigMap>(ManagedFields::Keep)?.metadata.labels.as_ref());
-            Ok(())
-        }),
+        Decoder::new(|_: &Raw| panic!("decoded")).validate_with(
+            crate::object::ValidationCost::Full,
+            |raw, on_labels| {
+                on_labels(raw.decode::<ConfigMap>(ManagedFields::Keep)?.metadata.labels.as_ref());
+                Ok(())
+            },
+        ),
     ];
     for decoder in decoders {
         let input = EncodeInput::new(&raw, &decoder, &raw.identity().unwrap()).unwrap();

@@ -239,8 +239,8 @@ async fn a_relist_shares_unchanged_objects_and_does_not_transform_them_again() {
     let before = store.get("a").unwrap();
     let batch = fifo.pop().await.unwrap();
     let crate::delta_fifo::Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
-    let (key, shown) = &listing.objects[0];
-    assert!(Arc::ptr_eq(&shown.object(key).arc(), &before));
+    let (_, listed) = &listing.objects[0];
+    assert!(Arc::ptr_eq(&listed.object().arc(), &before));
     assert_eq!(transforms.load(Ordering::Relaxed), 3, "R52: once per new object");
     cancel.cancel();
     task.await.unwrap();
@@ -261,7 +261,7 @@ async fn list_and_watch_returns_without_a_wait_when_the_watch_cannot_continue() 
         status.wait_for(|status| status.version == Some(rv(2))).await.unwrap();
         cancel.cancel();
     });
-    assert_eq!(end, ListAndWatchEnd::Cancelled);
+    assert_eq!(end, ListAndWatchEnd::Canceled);
     assert_eq!(started_at.elapsed(), Duration::ZERO, "the caller waits between calls");
     let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
     assert_eq!(asked, ["LIST(0, 500)", "WATCH(1)", "LIST(1, 0)", "WATCH(2)"]);
@@ -280,7 +280,7 @@ async fn a_cancelled_list_and_watch_can_be_called_again_without_loss() {
             tokio::time::sleep(Duration::from_secs(1)).await;
             cancel.cancel();
         };
-        assert_eq!(tokio::join!(reflector.list_and_watch(&cancel), soon).0, ListAndWatchEnd::Cancelled);
+        assert_eq!(tokio::join!(reflector.list_and_watch(&cancel), soon).0, ListAndWatchEnd::Canceled);
     };
     cancelled(&mut reflector).await;
     assert_eq!((fifo.len(), reflector.last_sync_version()), (1, Some(&rv(1))));

@@ -20,7 +20,7 @@ use kube_core::{
     Status,
     response::{StatusCause, StatusDetails},
 };
-use kube_informer_wire::{Key, ResourceVersion, WatchEvent};
+use kube_informer_wire::WatchEvent;
 use std::{
     io,
     sync::{Arc, Mutex},
