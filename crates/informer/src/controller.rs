@@ -4,6 +4,7 @@ use crate::{
     boxed::BoxFuture,
     event::{Event, Phase},
     informer::{Informer, SyncError},
+    object::is_cluster_scoped,
     subscription::{AddHandlerError, Registration},
 };
 use futures_util::{
@@ -292,7 +293,7 @@ pub fn generation_changed<K: Resource>(event: &Event<K>) -> bool {
 #[must_use]
 pub fn controller_owner<K, O>(owned: &O) -> Option<Key>
 where
-    K: Resource<DynamicType: Default>,
+    K: Resource<DynamicType: Default, Scope: 'static>,
     O: Resource,
 {
     let kind = K::DynamicType::default();
@@ -303,8 +304,7 @@ where
         return None;
     }
     // A namespaced object may have a cluster-scoped owner.
-    let is_namespaced = K::url_path(&kind, Some("name")) != K::url_path(&kind, None);
-    let namespace = owned.meta().namespace.as_deref().filter(|_| is_namespaced);
+    let namespace = owned.meta().namespace.as_deref().filter(|_| !is_cluster_scoped::<K>());
     Key::new(namespace, &owner.name).ok()
 }
 

@@ -15,7 +15,7 @@ use crate::{
     boxed::BoxError,
     cache::{Store, StoreBuilder},
     ingest::Ingest,
-    object::Storage,
+    object::{Storage, is_cluster_scoped},
     reflector::{Backoff, Config, Report, Strategy},
     source::{Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
     subscription::Broadcaster,
@@ -432,8 +432,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         if let Some(name) = namespaces.iter().find(|name| !is_namespace(name)) {
             return Err(StartError::InvalidNamespace { name: name.clone() });
         }
-        // The path of a cluster-scoped kind has no namespace.
-        if K::url_path(&server.kind, Some("name")) == K::url_path(&server.kind, None) {
+        if is_cluster_scoped::<K>() {
             return Err(StartError::ClusterScoped { resource: source(None).source.describe() });
         }
         Ok(namespaces.iter().map(|name| source(Some(name))).collect())

@@ -269,6 +269,10 @@ impl Informers {
     pub async fn stopped(&self) {
         let all: Vec<_> = self.state().informers.values().map(|informer| informer.stopped()).collect();
         join_all(all).await;
+        let mut state = self.state();
+        if state.is_stopped {
+            state.informers.clear();
+        }
     }
 
     /// Takes a snapshot of the cache of every informer.

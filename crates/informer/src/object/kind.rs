@@ -1,7 +1,8 @@
 //! Objects of another kind than the one asked for.
 
-use kube_core::{Resource, TypeMeta};
+use kube_core::{ClusterResourceScope, Resource, TypeMeta};
 use kube_informer_wire::{Key, ObjectError, Raw, ResourceVersion};
+use std::any::TypeId;
 
 /// An object of another kind than the one asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +15,11 @@ pub struct KindError {
     pub found: String,
     /// The kind expected, such as `v1 Pod`.
     pub expected: String,
+}
+
+/// Whether a kind has no namespaces. kube tells by a marker type, which has no values to match on.
+pub(crate) fn is_cluster_scoped<K: Resource<Scope: 'static>>() -> bool {
+    TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>()
 }
 
 /// An object of a list or a watch that cannot be used.

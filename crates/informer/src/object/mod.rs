@@ -12,7 +12,7 @@ mod shared;
 mod listing;
 
 pub(crate) use index_values::{IndexValue, IndexValues};
-pub(crate) use kind::ExpectedKind;
+pub(crate) use kind::{ExpectedKind, is_cluster_scoped};
 pub use kind::{ItemError, KindError};
 pub use listing::{ListedObject, Listing};
 pub use raw::{Decoder, RawObject};

@@ -15,7 +15,7 @@ use std::{error::Error as StdError, io, time::Duration};
 #[non_exhaustive]
 pub enum Error {
     /// The server said no.
-    #[error("server answered {}: {}", status.code, status.message)]
+    #[error("server returned {}: {}", status.code, status.message)]
     Status {
         /// What it said.
         status: Box<Status>,
@@ -40,8 +40,8 @@ pub enum Error {
     /// The object of a watch event is of another kind.
     #[error("watch event is left out")]
     Kind(#[from] KindError),
-    /// The server answered with a table, which holds no objects.
-    #[error("server answered with a {kind} of {api_version}, which holds no objects")]
+    /// The server returned with a table, which holds no objects.
+    #[error("server returned with a {kind} of {api_version}, which holds no objects")]
     Table {
         /// `Table`.
         kind: String,
