@@ -22,7 +22,6 @@ mod writer;
 mod bulk;
 mod lister;
 mod store;
-mod expiring;
 
 #[cfg(test)]
 mod encoded_tests;
@@ -30,7 +29,6 @@ mod encoded_tests;
 mod tests;
 
 pub use entry::Entry;
-pub use expiring::ExpiringStore;
 pub use index::{IndexConflictError, NAMESPACE, UnknownIndexError};
 pub use lister::{Lister, NotFoundError};
 pub use snapshot::Snapshot;

@@ -1,7 +1,7 @@
 //! The store rule by rule, against a plain model, and read while it is written.
 
 use super::{
-    Entry, ExpiringStore, IndexConflictError, NAMESPACE, Scope, Store, UnknownIndexError, WaitError, Writer,
+    Entry, IndexConflictError, NAMESPACE, Scope, Store, UnknownIndexError, WaitError, Writer,
 };
 use crate::{
     event::{Event, Phase},
@@ -302,38 +302,6 @@ fn the_version_follows_what_was_written_last() {
     assert_eq!(after(&run), "50");
     assert_eq!(after(&|writer| replace(writer, [pod("a").version(1)], 60)), "60");
     assert_eq!(after(&|writer| writer.edit().set_version(rv(70))), "70");
-}
-
-// R112
-#[tokio::test(start_paused = true)]
-async fn an_expiring_store_forgets_what_is_older_than_its_time() {
-    let mut store = ExpiringStore::new(Duration::from_secs(10));
-    let key: Key = "a".parse().unwrap();
-    store.insert(Arc::new(pod("a").version(1))).unwrap();
-    tokio::time::advance(Duration::from_secs(10)).await;
-    assert!(store.get(&key).is_some(), "exactly as old as its time is alive");
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(store.get(&key).is_none());
-    store.insert(Arc::new(pod("a").version(2))).unwrap();
-    assert_eq!(sorted(store.list()), ["a@2"], "put in again it is young again");
-    tokio::time::advance(Duration::from_secs(11)).await;
-    let old = Arc::new(pod("b").version(9));
-    store.insert(Arc::clone(&old)).unwrap();
-    tokio::time::advance(Duration::from_secs(11)).await;
-    assert!(store.list().is_empty());
-    assert_eq!(Arc::strong_count(&old), 1, "a list lets go of what is too old");
-    store.insert(Arc::new(pod("a").version(3))).unwrap();
-    assert!(store.remove(&key).is_some());
-    assert!(store.get(&key).is_none());
-}
-
-// R112
-#[tokio::test(start_paused = true)]
-async fn an_expiring_store_without_a_time_never_forgets() {
-    let mut store = ExpiringStore::new(Duration::ZERO);
-    store.insert(Arc::new(pod("a").version(1))).unwrap();
-    tokio::time::advance(Duration::from_secs(1_000_000)).await;
-    assert_eq!(sorted(store.list()), ["a@1"]);
 }
 
 /// A resource that counts how often its metadata is read.
