@@ -44,7 +44,7 @@ struct Validate {
     cost: ValidationCost,
 }
 
-/// How long it takes to validate an object, compared to decoding it.
+/// The cost of validating an object, compared to decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValidationCost {
     /// About as long: the object is decoded and dropped.
@@ -68,7 +68,7 @@ impl<K> Decoder<K> {
 
     /// Sets a function that checks an object without decoding it for use.
     ///
-    /// Whatever it accepts must decode, into an object with the labels that it passes to the callback.
+    /// Every object that it accepts must be decodable, and have the labels that it passes to the callback.
     pub(crate) fn validate_with(
         mut self,
         cost: ValidationCost,
@@ -117,7 +117,7 @@ impl<K> Decoder<K> {
         }
     }
 
-    /// Whether both are clones of one decoder.
+    /// Returns whether both are clones of the same decoder.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.decode, &other.decode)
     }
@@ -130,7 +130,7 @@ impl<K> RawObject<K> {
         Self(Form::Encoded { raw, decoder })
     }
 
-    /// The number of bytes on the wire; zero for objects that did not arrive as bytes.
+    /// Returns the number of bytes on the wire; zero for objects that did not arrive as bytes.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Form::Decoded(_) => 0,
@@ -138,7 +138,7 @@ impl<K> RawObject<K> {
         }
     }
 
-    /// The bytes and their decoder; `None` for objects that did not arrive as bytes.
+    /// Returns the bytes and their decoder; `None` for objects that did not arrive as bytes.
     pub(crate) fn as_encoded(&self) -> Option<(&Raw, &Decoder<K>)> {
         match &self.0 {
             Form::Decoded(_) => None,
@@ -204,7 +204,7 @@ impl<K> fmt::Debug for Decoder<K> {
     }
 }
 
-/// Prints no contents: objects may hold secrets.
+/// Prints no objects, because they may contain secrets.
 impl<K> fmt::Debug for RawObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
