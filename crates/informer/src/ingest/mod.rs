@@ -13,7 +13,7 @@ use crate::object::encoded::Restorer;
 use crate::{
     boxed::BoxError,
     object::{
-        Decoder, ListedObject, Listing, Object, RawObject, Storage, ValidationCost,
+        Decoder, ListedObject, Listing, Object, RawObject, RawObjectParts, Storage, ValidationCost,
         encoded::{EncodeInput, EncodedObject, Encoder},
     },
 };
@@ -265,7 +265,7 @@ impl<K: Resource> Ingest<K> {
 
     /// Decodes and transforms an object.
     fn decode(&self, object: RawObject<K>, arrival: Arrival) -> Result<(Key, Accepted<K>), RejectedError> {
-        let (mut object, bytes) =
+        let RawObjectParts { mut object, bytes } =
             object.into_parts().map_err(|cause| RejectedError::Undecodable { cause })?;
         if self.managed_fields == ManagedFields::Drop
             && bytes.is_none()

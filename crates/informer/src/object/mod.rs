@@ -16,7 +16,7 @@ pub(crate) use kind::{ExpectedKind, is_cluster_scoped};
 pub use kind::{ItemError, KindError};
 pub use listing::{ListedObject, Listing};
 pub use raw::{Decoder, RawObject};
-pub(crate) use raw::{Labels, ValidationCost};
+pub(crate) use raw::{Labels, RawObjectParts, ValidationCost};
 pub use shared::Object;
 pub use stored::Storage;
 pub(crate) use stored::StoredObject;

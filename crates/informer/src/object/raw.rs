@@ -158,15 +158,25 @@ impl<K> RawObject<K> {
     }
 
     /// Decodes the object if it is not decoded yet, and returns it with its bytes. The `Arc` is not shared.
-    pub(crate) fn into_parts(self) -> Result<(Arc<K>, Option<(Raw, Decoder<K>)>), ItemError> {
-        match self.0 {
-            Form::Decoded(object) => Ok((object, None)),
-            Form::Encoded { raw, decoder } => Ok((Arc::new(decoder.decode(&raw)?), Some((raw, decoder)))),
-        }
+    pub(crate) fn into_parts(self) -> Result<RawObjectParts<K>, ItemError> {
+        Ok(match self.0 {
+            Form::Decoded(object) => RawObjectParts { object, bytes: None },
+            Form::Encoded { raw, decoder } => {
+                let object = Arc::new(decoder.decode(&raw)?);
+                RawObjectParts { object, bytes: Some((raw, decoder)) }
+            }
+        })
     }
 }
 
-/// Takes an object out of an `Arc` that has one owner.
+/// A decoded object, with the bytes from which it was decoded and their decoder.
+pub(crate) struct RawObjectParts<K> {
+    pub(crate) object: Arc<K>,
+    /// `None` if the object did not arrive as bytes.
+    pub(crate) bytes: Option<(Raw, Decoder<K>)>,
+}
+
+/// Moves an object out of an `Arc` that has one owner.
 fn unshared<K>(object: Arc<K>) -> K {
     Arc::into_inner(object).expect("a raw object is not shared")
 }
