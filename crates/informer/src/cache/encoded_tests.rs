@@ -83,7 +83,7 @@ impl Fixture {
         event.iter().map(describe).collect()
     }
 
-    /// Lists all objects; those for which the predicate holds have a new version.
+    /// Lists all objects. An object for which `changed` returns true has a new version.
     fn list(&mut self, changed: impl Fn(&Key) -> bool) {
         let mut objects = Vec::new();
         for (key, labels) in self.model.clone() {
@@ -250,7 +250,7 @@ fn an_index_that_is_added_while_an_object_is_validated_contains_it() {
         ValidationCost::Full,
         move |raw, on_labels| {
             let name = |pod: &Pod| pod.metadata.name.clone();
-            // The first object is validated while the index is added, the others after that.
+            // The index is added while the first object is validated.
             _ = store.add_index("name", name);
             on_labels(raw.decode::<Pod>(ManagedFields::Keep)?.metadata.labels.as_ref());
             Ok(())

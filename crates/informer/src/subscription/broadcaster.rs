@@ -64,7 +64,7 @@ struct State<K> {
 /// The shortest time between two updates of the subscribers' gauges.
 const GAUGE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the informer waits for a handler before it logs a warning.
+/// The time that the informer waits for a handler before it logs a warning.
 const BLOCKED_WARNING: Duration = Duration::from_secs(30);
 
 impl<K> Broadcaster<K> {
@@ -258,8 +258,8 @@ impl<K> Broadcaster<K> {
         self.store.snapshot()
     }
 
-    /// Returns the position up to which every subscriber of [`Replay::Differences`] has handled the events, including
-    /// those that were removed with unhandled events.
+    /// Returns the last position before which every subscriber of [`Replay::Differences`] has handled all events. Includes
+    /// subscribers that were removed with unhandled events.
     #[cfg(feature = "saved")]
     pub(crate) fn handled_position(&self) -> u64 {
         let state = self.state();

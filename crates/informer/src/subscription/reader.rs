@@ -59,12 +59,12 @@ enum ChunkEvents<K> {
     Owned(Vec<Event<K>>),
 }
 
-/// How far a subscriber has read.
+/// The read position of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadPosition {
-    /// Everything in the log before this position has been read.
+    /// All events in the log before this position have been read.
     pub(super) log: u64,
-    /// Whether the initial state has been read completely.
+    /// True if the initial state has been read completely.
     pub(super) has_initial_state: bool,
 }
 
@@ -98,7 +98,7 @@ impl<K> Reader<K> {
         self
     }
 
-    /// Returns how far the reader has come.
+    /// Returns the read position.
     pub(super) fn position(&self) -> ReadPosition {
         let is_initial = self.replay.as_ref().is_some_and(|replay| replay.reason == ReplayReason::Initial);
         let log = match (&self.replay, self.coalesced.oldest()) {

@@ -1,4 +1,4 @@
-//! One subscriber: its options, what it has read and handled, and its reading end.
+//! One subscriber: its options, its progress, and its reading end.
 
 use super::{
     broadcaster::Broadcaster,
@@ -58,12 +58,12 @@ pub(super) struct SubscriberConfig<K> {
     pub(super) on_stop: OnStop,
 }
 
-/// What a subscriber does when the informer is stopped.
+/// The behavior of a subscriber when the informer is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnStop {
-    /// It reads the rest of the log.
+    /// The subscriber reads the rest of the log.
     Drain,
-    /// It is closed at once.
+    /// The subscriber is closed immediately.
     Detach,
 }
 
@@ -219,7 +219,7 @@ impl<K> Subscriber<K> {
         self.state().reader.depth(end) + self.undelivered.load(Ordering::Relaxed)
     }
 
-    /// Returns the position up to which every event has been handled; `None` before the initial state has been.
+    /// Returns the position before which all events have been handled; `None` until the initial state has been handled.
     pub(super) fn handled(&self) -> Option<u64> {
         let position = self.handled.load(Ordering::Acquire);
         self.has_initial_state.load(Ordering::Acquire).then_some(position)

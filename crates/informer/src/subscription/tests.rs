@@ -23,7 +23,7 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A broadcaster that is fed by hand.
+/// A broadcaster to which tests write events.
 struct Fixture {
     broadcaster: Arc<Broadcaster<Pod>>,
     store: Store<Pod>,
@@ -106,7 +106,7 @@ fn a_late_subscriber_receives_the_cache_and_then_every_change() {
 
 // R115, R124
 #[test]
-fn an_initial_list_is_delivered_in_list_order_and_counts_as_one_event() {
+fn an_initial_list_is_one_event_in_the_log_and_delivered_in_list_order() {
     let fixture = Fixture::new();
     let policies = [Policy::Unbounded, Policy::Coalesce(NonZeroUsize::MIN), Policy::Block(NonZeroUsize::MIN)];
     let mut subscribers = policies.map(|policy| fixture.subscribe(policy));
@@ -166,7 +166,7 @@ fn a_subscriber_has_synced_when_it_has_handled_the_initial_list() {
 
 // R126
 #[test]
-fn a_subscriber_of_an_empty_cache_has_synced_when_the_cache_has() {
+fn a_subscriber_of_an_empty_cache_syncs_with_the_cache() {
     let fixture = Fixture::new();
     let subscriber = fixture.subscribe(Policy::Unbounded);
     assert!(!subscriber.registration().has_synced());

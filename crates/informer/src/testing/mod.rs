@@ -61,12 +61,12 @@ pub(crate) fn version_of(pod: &Pod) -> u64 {
     pod.metadata.resource_version.as_deref().map_or(0, |version| version.parse().unwrap())
 }
 
-/// `namespace/name@version`.
+/// Formats a pod as `namespace/name@version`.
 pub(crate) fn brief(pod: &Pod) -> String {
     format!("{}@{}", Key::of(pod).unwrap(), version_of(pod))
 }
 
-/// `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a resync, `-a@2`, `-a@2 inferred`.
+/// Formats an event: `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a resync, `-a@2`, `-a@2 inferred`.
 pub(crate) fn describe(event: &Event<Pod>) -> String {
     match event {
         Event::Added { object, phase: Phase::Initial, .. } => format!("+{} initial", brief(object.get())),

@@ -8,7 +8,7 @@ use super::{
 #[cfg(feature = "compressed")]
 use std::sync::Arc;
 
-/// How the blocks of one cache are compressed.
+/// The compression of the blocks of one cache.
 pub(super) enum Compressor {
     /// Blocks hold one object each, uncompressed.
     None,
@@ -16,7 +16,7 @@ pub(super) enum Compressor {
     Zstd(ZstdCompressor),
 }
 
-/// How one block was compressed.
+/// The compression of one block.
 #[derive(Clone, PartialEq)]
 pub(super) enum Compression {
     None,

@@ -29,7 +29,7 @@ pub(crate) struct SavedObject<'s> {
     pub(crate) version: &'s ResourceVersion,
 }
 
-/// How the bytes of a saved object are compressed.
+/// The compression of the bytes of a saved object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SavedCompression {
     None,

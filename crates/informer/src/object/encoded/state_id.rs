@@ -90,7 +90,7 @@ fn parse_uid(uid: &str) -> Option<[u64; 2]> {
         words[digits / 16] = words[digits / 16] << 4 | u64::from(digit);
         digits += 1;
     }
-    // Zero stands for an empty uid.
+    // Zero is reserved for an empty uid.
     (words != [0, 0]).then_some(words)
 }
 

@@ -137,7 +137,7 @@ fn neighbors_are_grouped_up_to_a_number_and_a_length() {
 }
 
 #[test]
-fn each_object_of_a_block_is_decoded_alone_and_outlives_the_others() {
+fn each_object_of_a_block_is_decoded_and_freed_independently() {
     let encoder = Encoder::compressed();
     let decoder = decoder(ManagedFields::Keep);
     let together = encode_all(&encoder, &decoder, 100);
