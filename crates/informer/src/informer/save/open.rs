@@ -4,7 +4,7 @@ use super::{
     cluster::Cluster,
     dictionaries,
     format_id::FormatId,
-    save::Save,
+    options::Save,
     saver::{CLUSTER, FORMAT, GAPS, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{
