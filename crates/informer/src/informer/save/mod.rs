@@ -1,4 +1,4 @@
-//! Saves a cache, and restores it in the next process.
+//! Saves a cache to disk, and restores it in the next process.
 
 mod options;
 mod format_id;

@@ -1,17 +1,35 @@
-//! What can be said of how a cache is saved.
+//! The options of saving a cache.
 
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
 
-/// Where and how a cache is saved: `Save::in_folder("/var/lib/mine").transform("v1")`, or just the folder.
+/// Configures saving; see [`InformerBuilder::save_to`](super::super::InformerBuilder::save_to), which also accepts a path.
 ///
-/// The folder is made if it is missing, belongs to one informer at a time, and is closed to other users. An informer of several
-/// namespaces has a folder below it for each.
+/// The folder is created if it does not exist, readable by its owner only, and locked by one informer at a time. An informer of
+/// several namespaces creates a subfolder for each.
 ///
-/// What is saved is the bytes that the server sent, compressed. Transforms run on them again when they are read: so what a transform
-/// takes away is in the file all the same, though nobody but the owner may read that.
+/// The file contains the bytes that the server sent, compressed. Transforms run again when a cache is restored, so fields that a
+/// transform removes are still in the file.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, informer::Save};
+/// use std::time::Duration;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// # let folder = std::env::temp_dir().join(format!("save-example-{}", std::process::id()));
+/// let save = Save::in_folder(&folder).transform("without-data").interval(Duration::from_secs(5));
+/// let maps = Informer::<ConfigMap>::builder(server.client())
+///     .transform(|map| Ok(ConfigMap { data: None, ..map }))
+///     .save_to(save)
+///     .build()?;
+/// # drop(maps); std::fs::remove_dir_all(&folder)?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Save {
@@ -30,37 +48,37 @@ impl Save {
         Self { folder, secrets: false, transform: None, cluster: None, starts_over: false, interval: None }
     }
 
-    /// Saves `Secret`s too, which is refused otherwise: the file holds what is in them.
+    /// Permits saving `Secret`s, whose contents are then in the file. Without this, building the informer fails.
     pub fn secrets(mut self) -> Self {
         self.secrets = true;
         self
     }
 
-    /// Names the [transform](super::super::Builder::transform): a function cannot be told from another, and objects that another one
-    /// made are not those that followers knew. Give it another name when it does something else.
+    /// Names the [transform](super::super::InformerBuilder::transform). Change the name whenever the transform changes: a state
+    /// that was saved with another name is not restored.
     pub fn transform(mut self, name: impl Into<String>) -> Self {
         self.transform = Some(name.into());
         self
     }
 
-    /// Names the cluster, by the uid of its namespace `kube-system` ([`cluster_uid`](super::cluster_uid)) or anything else that
-    /// tells it from others. What is saved of another is then refused when the informer is built.
+    /// Names the cluster, by its [uid](super::cluster_uid) or any other unique name. Building the informer then fails if the
+    /// saved state is of another cluster.
     ///
-    /// Otherwise the informer asks for that uid when it starts. What was saved can be read by then; if it turns out to be of another
-    /// cluster, the informer stops, and [`synced`](super::super::Informer::synced) says why. Where the uid may not be read, one
-    /// cluster is not told from another.
+    /// By default, the informer requests the uid when it starts. The saved state is readable before that. If the uid differs,
+    /// the informer stops, and [`synced`](super::super::Informer::synced) returns an error. Without permission to read the
+    /// uid, this is not checked.
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.cluster = Some(name.into());
         self
     }
 
-    /// Gives up what is saved if it is of something else, rather than to refuse it.
+    /// Discards the saved state of another resource or cluster. The default is an error.
     pub fn start_over(mut self) -> Self {
         self.starts_over = true;
         self
     }
 
-    /// How long a change may wait to be written; one second unless told.
+    /// Sets the maximum delay before a change is written. The default is one second.
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self
