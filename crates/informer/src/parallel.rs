@@ -15,8 +15,8 @@ use tokio::{runtime::Handle, task::JoinHandle};
 
 /// A limit on the number of extra threads.
 ///
-/// The limit is per process: many informers that list at once keep all cores busy anyway. More threads would not be faster and
-/// would use more memory, since allocators keep a heap per thread.
+/// The limit is per process: many informers that list at the same time use all cores anyway. More threads would not be faster,
+/// and would use more memory, since allocators have a heap per thread.
 #[derive(Debug)]
 pub(crate) struct ThreadBudget {
     available: AtomicUsize,
@@ -45,7 +45,7 @@ impl ThreadBudget {
         &PROCESS
     }
 
-    /// `None` if no thread is available, outside of a runtime, and in a simulation.
+    /// Reserves a thread; `None` if no thread is available, outside of a runtime, and in a simulation.
     pub(crate) fn try_acquire(&'static self) -> Option<Permit> {
         let runtime = runtime()?;
         self.available.fetch_update(Relaxed, Relaxed, |available| available.checked_sub(1)).ok()?;
@@ -90,7 +90,7 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     })
 }
 
-/// Runs work that blocks on the runtime's blocking pool, and waits for it. A runtime that is shutting down may not run it.
+/// Runs blocking work on the runtime's blocking pool, and waits for it. A runtime that is shutting down may not run it.
 #[cfg(feature = "saved")]
 pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
     match runtime() {
@@ -109,7 +109,7 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// `None` outside of a runtime, and in a simulation, where everything runs on one thread.
+/// Returns the current runtime; `None` outside of a runtime, and in a simulation, which has one thread.
 fn runtime() -> Option<Handle> {
     if rng::is_seeded() { None } else { Handle::try_current().ok() }
 }

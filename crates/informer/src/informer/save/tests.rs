@@ -45,12 +45,12 @@ impl Drop for Folder {
 
 fn saver(server: &DevServer, folder: &Folder) -> Saver<ConfigMap> {
     let source = SourceFolder { namespace: None, path: folder.0.clone() };
-    let format = FormatId::new::<ConfigMap>(ManagedFields::Drop, false);
+    let format = FormatId::new::<ConfigMap>(ManagedFields::Drop);
     let cluster = Arc::new(Cluster::new(server.client()));
     Saver::new(source, format, cluster, SaverInit::empty(folder.open().0))
 }
 
-/// The state after a list; without a version, it cannot be saved.
+/// Returns the state after a list; without a version, it cannot be saved.
 fn applied(version: Option<u64>) -> AppliedState<ConfigMap> {
     let (store, _) = Store::builder().build().unwrap();
     AppliedState {
@@ -100,14 +100,16 @@ async fn a_failed_save_is_retried_at_the_end_if_the_state_has_a_version_and_was_
 }
 
 #[tokio::test]
-async fn nothing_is_retained_after_saving_has_ended() {
-    let (server, folder) = (DevServer::start(), Folder::new());
+async fn snapshots_are_released_after_saving_has_ended() {
+    let server = DevServer::start();
+    let folder = Folder::new();
     let saver = saver(&server, &folder);
     let unhandled = |position| AppliedState { position, handled: 4, ..applied(Some(9)) };
-    let (first, second) = (unhandled(5), unhandled(6));
+    let first = unhandled(5);
+    let second = unhandled(6);
     let snapshots = [Arc::downgrade(&first.snapshot), Arc::downgrade(&second.snapshot)];
     saver.applied(first);
-    assert!(snapshots[0].upgrade().is_some(), "it waits for subscribers");
+    assert!(snapshots[0].upgrade().is_some(), "waits for subscribers");
     saver.end();
     saver.applied(second);
     assert!(snapshots.iter().all(|snapshot| snapshot.upgrade().is_none()));
@@ -135,12 +137,12 @@ async fn a_state_of_another_program_is_validated_before_it_is_used() {
     let maps = |folder: &Folder| -> InformerBuilder<ConfigMap> {
         Informer::<ConfigMap>::builder(server.client()).save_to(&folder.0)
     };
-    let this = FormatId::new::<ConfigMap>(ManagedFields::Drop, false).to_string();
+    let this = FormatId::new::<ConfigMap>(ManagedFields::Drop).to_string();
     let another = format!("{}\nanother\n", this.lines().next().unwrap());
     for (program, json, is_used) in [
         (&another, VALID, true),
         (&another, INVALID, false),
-        // This program has validated it before, so that it is not validated again.
+        // Objects that this program has saved are not validated again.
         (&this, INVALID, true),
     ] {
         let folder = Folder::new();
@@ -149,7 +151,7 @@ async fn a_state_of_another_program_is_validated_before_it_is_used() {
         first.stop();
         first.stopped().await;
         let (saved, restored) = folder.open();
-        assert_eq!(restored.attachment(FORMAT).map(|form| &**form), Some(this.as_bytes()));
+        assert_eq!(restored.attachment(FORMAT).map(|format| &**format), Some(this.as_bytes()));
         let mut batch = Batch::new();
         batch.attach(FORMAT, program.clone().into()).put(object(json));
         assert_eq!(saved.append(batch), Enqueue::Queued);
@@ -161,10 +163,10 @@ async fn a_state_of_another_program_is_validated_before_it_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_for_the_cluster_uid_that_is_not_answered_is_sent_again() {
+async fn retries_the_request_for_the_cluster_uid_after_a_timeout() {
     let server = DevServer::start();
     let stalled = server.faults().inject(Fault::stall_until_withdrawn().of("namespaces").times(1));
     let cluster = Cluster::new(server.client());
-    let answer = tokio::time::timeout(Duration::from_secs(300), cluster.uid()).await;
-    assert!(answer.is_ok_and(|uid| uid.is_some()) && stalled.hits() == 1);
+    let uid = tokio::time::timeout(Duration::from_secs(300), cluster.uid()).await;
+    assert!(uid.is_ok_and(|uid| uid.is_some()) && stalled.hits() == 1);
 }

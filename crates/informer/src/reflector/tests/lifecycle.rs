@@ -145,7 +145,7 @@ async fn should_resync_can_skip_a_resync() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_counts_what_was_done() {
+async fn the_status_counts_lists_watches_and_events() {
     let script = Script::new()
         .list([], 1)
         .watch(Scene::closed([added(pod("a").version(2)), modified(pod("a").version(3)), bookmark(4)]))
@@ -156,7 +156,7 @@ async fn the_status_counts_what_was_done() {
     run.until(|run| run.status.borrow().phase == ReflectorPhase::Waiting).await;
     assert_eq!(
         run.status.borrow().last_error.as_deref(),
-        Some("server answered 410: too old resource version")
+        Some("server returned 410: too old resource version")
     );
     run.until(|run| run.status.borrow().version == Some(rv(5)) && run.status.borrow().last_error.is_none())
         .await;

@@ -250,7 +250,7 @@ fn error(code: u16, reason: &str) -> WatchEvent<Pod> {
     WatchEvent::Error(Box::new(status(code, reason, "it failed")))
 }
 
-/// A watch that stays open and sends nothing.
+/// Returns a watch that stays open and sends no events.
 fn idle() -> Scene<Pod> {
     Scene::open([])
 }

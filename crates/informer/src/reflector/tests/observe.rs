@@ -24,7 +24,7 @@ use tracing::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn metrics_count_what_was_done() {
+async fn metrics_count_lists_watches_and_events() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
     let first = Scene::open([added(pod("a").version(1)), added(pod("b").version(2))])

@@ -148,7 +148,7 @@ async fn an_expired_watch_leads_to_a_new_stream() {
     let mut run = start(script, Config::default());
     assert_eq!(run.calls(2).await, ["replace 3 []", "replace 5 []"]);
     assert_eq!(run.asked(), ["STREAM(-)", "WATCH(3)", "STREAM(3)"]);
-    assert_eq!(run.errors(), ["Watch: server answered 410: too old resource version"]);
+    assert_eq!(run.errors(), ["Watch: server returned 410: too old resource version"]);
 }
 
 // R51

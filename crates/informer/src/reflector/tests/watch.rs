@@ -1,4 +1,4 @@
-//! Watches: which versions are recorded, how they end, and what follows.
+//! Tests of watches: recorded versions, and the reaction to their end.
 
 use super::{
     Config, Recorder, added, bookmark, deleted, error, expired, failure, idle, list_config, modified,
@@ -98,7 +98,7 @@ async fn an_expired_watch_leads_to_a_relist_at_its_version_or_newer() {
         .watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(12, 0)", "WATCH(15)"]);
-    assert_eq!(run.errors(), ["Watch: server answered 410: it failed"]);
+    assert_eq!(run.errors(), ["Watch: server returned 410: it failed"]);
 }
 
 // R28
@@ -152,7 +152,7 @@ async fn a_watch_that_fails_to_open_leads_to_a_relist() {
     let script = listed().watch_fails(failure(403, "Forbidden", "no")).list([], 11).watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(11)"]);
-    assert_eq!(run.errors(), ["Watch: server answered 403: no"]);
+    assert_eq!(run.errors(), ["Watch: server returned 403: no"]);
 }
 
 /// client-go relists immediately, so a proxy that briefly loses its servers makes every client relist.
@@ -182,7 +182,7 @@ async fn an_unanswered_watch_is_retried_three_times_before_a_relist() {
 // R32
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_never_opens_times_out_and_is_reported() {
-    // A script does not answer requests beyond its last response.
+    // A script has no response to requests beyond the last one.
     let mut run = start(listed(), list_config());
     run.until(|run| run.script.asked().len() >= 6).await;
     assert_eq!(run.asked(), [&["LIST(0, 500)"], &["WATCH(10)"; 4][..], &["LIST(10, 0)"]].concat());
@@ -284,7 +284,7 @@ async fn an_idle_watch_is_closed_after_its_timeout_and_a_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_connection_counts_as_a_closed_watch() {
+async fn a_broken_connection_closes_the_watch() {
     let broken = Error::Transport("reset by peer".into());
     let scene = Scene::open([added(pod("a").version(12))]).fails(broken);
     let mut run = start(listed().watch(scene).watch(idle()), list_config());
