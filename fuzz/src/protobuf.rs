@@ -33,16 +33,16 @@ fn object(raw: &Raw) {
     drop(raw.identity());
     lazy(raw);
     drop(raw.check_managed_fields());
-    drop((raw.decode::<Pod>(ManagedFields::Storage), raw.decode::<Secret>(ManagedFields::Drop)));
-    drop(raw.decode::<CustomResourceDefinition>(ManagedFields::Storage));
-    let Ok(value) = raw.decode::<Value>(ManagedFields::Storage) else { return };
+    drop((raw.decode::<Pod>(ManagedFields::Keep), raw.decode::<Secret>(ManagedFields::Drop)));
+    drop(raw.decode::<CustomResourceDefinition>(ManagedFields::Keep));
+    let Ok(value) = raw.decode::<Value>(ManagedFields::Keep) else { return };
     let (Format::Protobuf(schema) | Format::ProtobufItem(schema)) = raw.format() else { return };
     // What is no protobuf of Go's cannot always be written again; what can is the same.
     if let Ok(encoded) = schema.encode(&value) {
-        let again = Raw::new(raw.format(), encoded.into()).decode::<Value>(ManagedFields::Storage);
+        let again = Raw::new(raw.format(), encoded.into()).decode::<Value>(ManagedFields::Keep);
         let again = again.expect("what was encoded can be read");
         let Ok(twice) = schema.encode(&again) else { panic!("what was read was encoded before: {again}") };
-        let again_twice = Raw::new(raw.format(), twice.into()).decode::<Value>(ManagedFields::Storage);
+        let again_twice = Raw::new(raw.format(), twice.into()).decode::<Value>(ManagedFields::Keep);
         assert_eq!(again_twice.ok(), Some(again), "from {value}");
     }
     let stripped = raw.without_managed_fields();
