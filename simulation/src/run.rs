@@ -14,7 +14,6 @@ use crate::{
 use kube_informer::subscription::Replay;
 use kube_informer_wire::rng;
 use std::{
-    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -115,7 +114,6 @@ impl<'w> World<'w> {
                 for _ in 0..times {
                     self.server.put((place.namespace, &place.name()), Tier::Front).await;
                 }
-                self.server.truth.is_bursting = true;
             }
             Act::Trouble(trouble, provoked) => {
                 self.server.inject(trouble);
@@ -286,7 +284,7 @@ impl<'w> World<'w> {
                 return;
             }
             if began.elapsed() > PATIENCE {
-                let (rule, detail) = life.blocked_on(version, &self.server.truth);
+                let (rule, detail) = life.trouble(version, &self.server.truth);
                 return self.history.breach(rule, detail);
             }
             sleep(wait).await;
@@ -309,9 +307,6 @@ impl<'w> World<'w> {
         let Some(life) = self.life.as_mut().filter(|_| !self.history.is_broken()) else { return };
         if timeout(PATIENCE, life.catch_up()).await.is_err() {
             return self.history.breach(Rule::AddsUp, "some do not catch up".to_owned());
-        }
-        if mem::take(&mut self.server.truth.is_bursting) {
-            self.server.truth.bursts_until = self.server.version();
         }
         life.check(&self.server);
         life.compare(&self.server.truth);
