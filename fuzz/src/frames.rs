@@ -91,7 +91,7 @@ fn event(frame: &Frame) {
     match (split, decoded) {
         (Ok(split), Ok(decoded)) => {
             let object = |raw: Raw| {
-                let alone = || raw.alone()?.decode(ManagedFields::Keep).ok();
+                let alone = || raw.without_trailing_data()?.decode(ManagedFields::Keep).ok();
                 raw.decode::<Value>(ManagedFields::Keep).ok().or_else(alone)
             };
             assert_eq!(split.map(object), decoded.map(Some), "apart and whole");

@@ -20,8 +20,8 @@ pub(crate) fn json(data: &[u8]) {
     typed(&raw, data);
     identity(&raw, data);
     lazy(&raw);
-    drop(raw.check_managed_fields());
-    drop(raw.alone());
+    drop(raw.validate_managed_fields());
+    drop(raw.without_trailing_data());
 }
 
 /// What can be decoded can be kept as it is, and is the same when it is decoded then. What is malformed need not.

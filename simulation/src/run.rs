@@ -12,7 +12,7 @@ use crate::{
     server::Server,
 };
 use kube_informer::subscription::Replay;
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep, timeout};
 /// If there is no memory for a runtime.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Outcome {
-    chance::fix(scenario.seed);
+    rng::seed_thread(scenario.seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime of one thread asks nothing of the system");
     let history = {

@@ -77,10 +77,10 @@ fn of_tls(error: &TlsError, server: &str) -> Trouble {
 
 fn of_status(status: &Status, server: &str) -> Trouble {
     let said = format!("{server} answered {}: {}", status.code, said(status));
-    if status.says_unauthorized() {
+    if status.is_unauthorized_status() {
         return unauthorized(said);
     }
-    if status.says_forbidden() {
+    if status.is_forbidden_status() {
         return Trouble::new(Class::Refused, said).advise("the credentials are known, and lack this right");
     }
     Trouble::new(Class::Other, said)

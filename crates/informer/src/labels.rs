@@ -2,7 +2,7 @@
 
 use crate::object::IndexValue;
 use kube_core::Resource;
-use kube_informer_wire::{LabelSelector, chance::HashSeed};
+use kube_informer_wire::{LabelSelector, rng::HashSeed};
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,

@@ -1,6 +1,6 @@
 //! Runs CPU-bound work on other threads, bounded for the whole process.
 
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 #[cfg(feature = "saved")]
 use std::panic::resume_unwind;
 use std::{
@@ -102,7 +102,7 @@ pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
 /// Returns the number of threads for work that the caller waits for; one in a simulation.
 #[cfg(feature = "saved")]
 pub(crate) fn thread_count() -> usize {
-    if chance::is_fixed() { 1 } else { cores() }
+    if rng::is_seeded() { 1 } else { cores() }
 }
 
 fn cores() -> usize {
@@ -111,7 +111,7 @@ fn cores() -> usize {
 
 /// `None` outside of a runtime, and in a simulation, where everything runs on one thread.
 fn runtime() -> Option<Handle> {
-    if chance::is_fixed() { None } else { Handle::try_current().ok() }
+    if rng::is_seeded() { None } else { Handle::try_current().ok() }
 }
 
 #[cfg(test)]

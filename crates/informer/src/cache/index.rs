@@ -5,7 +5,7 @@ use super::{
     trie::{Hashed, Trie},
 };
 use crate::object::IndexValue;
-use kube_informer_wire::{Key, chance::HashSeed};
+use kube_informer_wire::{Key, rng::HashSeed};
 use std::{
     fmt,
     hash::BuildHasher,

@@ -151,8 +151,8 @@ impl SyncState {
 
 /// Whether a retry will fail until someone changes the request, the permissions or the server.
 fn is_final(status: &Status) -> bool {
-    status.says_unauthorized()
-        || status.says_forbidden()
-        || status.says_not_found()
+    status.is_unauthorized_status()
+        || status.is_forbidden_status()
+        || status.is_not_found_status()
         || matches!(status.code, 400 | 405 | 406 | 422)
 }

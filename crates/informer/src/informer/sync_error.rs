@@ -55,19 +55,19 @@ impl SyncError {
     /// Whether the credentials were not accepted: 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_unauthorized)
+        self.as_status().is_some_and(StatusExt::is_unauthorized_status)
     }
 
     /// Whether a permission is missing: 403.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_forbidden)
+        self.as_status().is_some_and(StatusExt::is_forbidden_status)
     }
 
     /// Whether the server does not serve the resource: 404, for example for a custom resource that is not defined yet.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_not_found)
+        self.as_status().is_some_and(StatusExt::is_not_found_status)
     }
 
     /// Whether the cache is complete except for skipped objects.

@@ -142,15 +142,15 @@ impl ContentType {
 
     pub(super) fn items(self, limit: usize) -> Items {
         match self {
-            Self::Json => Items::json_within(limit),
-            Self::Protobuf => Items::protobuf_within(limit),
+            Self::Json => Items::json_with_limit(limit),
+            Self::Protobuf => Items::protobuf_with_limit(limit),
         }
     }
 
     pub(super) fn frames(self, limit: usize) -> Frames {
         match self {
-            Self::Json => Frames::json_within(limit),
-            Self::Protobuf => Frames::protobuf_within(limit),
+            Self::Json => Frames::json_with_limit(limit),
+            Self::Protobuf => Frames::protobuf_with_limit(limit),
         }
     }
 }

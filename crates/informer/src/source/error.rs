@@ -69,43 +69,43 @@ impl Error {
     /// Whether the version asked for is forgotten: 410 Expired or Gone.
     #[must_use]
     pub fn is_expired(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_expired)
+        self.as_status().is_some_and(StatusExt::is_expired_status)
     }
 
     /// Whether the version asked for has not come yet where it was asked.
     #[must_use]
     pub fn is_version_too_large(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_version_too_large)
+        self.as_status().is_some_and(StatusExt::is_version_too_large_status)
     }
 
     /// Whether the server asks for patience: 429.
     #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_too_many_requests)
+        self.as_status().is_some_and(StatusExt::is_too_many_requests_status)
     }
 
     /// Whether the server has trouble of its own: 500.
     #[must_use]
     pub fn is_internal(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_internal_error)
+        self.as_status().is_some_and(StatusExt::is_internal_error_status)
     }
 
     /// Whether the credentials are not accepted: 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_unauthorized)
+        self.as_status().is_some_and(StatusExt::is_unauthorized_status)
     }
 
     /// Whether the right is missing: 403.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_forbidden)
+        self.as_status().is_some_and(StatusExt::is_forbidden_status)
     }
 
     /// Whether the server does not know the resource: 404.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_not_found)
+        self.as_status().is_some_and(StatusExt::is_not_found_status)
     }
 
     /// Whether nobody listens where the server should be.

@@ -152,7 +152,7 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<Lazy<K>> {
     }
 
     fn new_lazy(client: Client, namespace: Option<&str>, kind: &K::DynamicType, typing: Typing) -> Self {
-        let decode = |raw: &Raw, managed_fields| raw.decode(managed_fields);
+        let decode = |raw: &Raw, managed_fields| raw.lazy(managed_fields);
         Self::new(client, namespace, kind, ObjectCodec { typing, decode, validation: Validation::Decode })
     }
 }
@@ -311,7 +311,7 @@ impl<K: Resource + 'static> ListWatch<K> {
         let expected = self.expected.clone();
         let checked_decode = move |raw: &Raw, managed_fields| -> Result<K, ItemError> {
             check_kind(raw)?;
-            let object = decode(raw, managed_fields).or_else(|error| match raw.alone() {
+            let object = decode(raw, managed_fields).or_else(|error| match raw.without_trailing_data() {
                 Some(object) => decode(&object, managed_fields),
                 None => Err(error),
             });
@@ -327,16 +327,16 @@ impl<K: Resource + 'static> ListWatch<K> {
         match validation {
             Validation::Decode => decoder.validate_with(ValidationCost::Full, move |raw, on_labels| {
                 if managed_fields == ManagedFields::Keep {
-                    raw.check_managed_fields()?;
+                    raw.validate_managed_fields()?;
                 }
                 on_labels(checked_decode(raw, ManagedFields::Drop)?.meta().labels.as_ref());
                 Ok(())
             }),
             Validation::Scan => decoder.validate_with(ValidationCost::Scan, move |raw, on_labels| {
                 if managed_fields == ManagedFields::Keep {
-                    raw.check_managed_fields()?;
+                    raw.validate_managed_fields()?;
                 }
-                let head = raw.look_through()?;
+                let head = raw.validate_untyped()?;
                 raw.check_identity(&head)?;
                 expected.check(raw)?;
                 on_labels(head.metadata.labels.as_ref());

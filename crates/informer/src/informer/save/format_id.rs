@@ -1,6 +1,6 @@
 //! Identifies how saved objects are encoded, and the program that saved them.
 
-use kube_informer_wire::{ManagedFields, chance};
+use kube_informer_wire::{ManagedFields, rng};
 use std::{fmt, time::UNIX_EPOCH};
 
 /// What saved bytes decode to, and which program has validated them.
@@ -23,7 +23,7 @@ impl FormatId {
             ManagedFields::Drop => "without managed fields",
         };
         let transform = if has_transform { " transformed" } else { "" };
-        let program = if chance::is_fixed() { Some(simulated_program()) } else { program() };
+        let program = if rng::is_seeded() { Some(simulated_program()) } else { program() };
         Self { objects: format!("{} {managed_fields}{transform}", std::any::type_name::<K>()), program }
     }
 
@@ -52,7 +52,7 @@ impl fmt::Display for FormatId {
 
 /// Under simulation the program is random, so that a run depends on its seed alone.
 fn simulated_program() -> String {
-    if chance::strikes(4) { "another".to_owned() } else { "the same".to_owned() }
+    if rng::buggify(4) { "another".to_owned() } else { "the same".to_owned() }
 }
 
 /// Identifies the executable by its size and modification time. `None` if the time says nothing, as in images whose builder sets
