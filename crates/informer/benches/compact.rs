@@ -26,7 +26,7 @@ async fn measure(keep: &str, fields: &str, strategy: &str, few: Option<f64>) {
     let count = if few.is_some() { PODS } else { FEW };
     let mut server = Apart::with_pods(count);
     let builder = Informer::<Pod>::builder(apart::client(&server.url));
-    let builder = if fields == "managed" { builder } else { builder.without_managed_fields() };
+    let builder = if fields == "managed" { builder } else { builder };
     let builder = builder.storage(if keep == "whole" { Storage::Decoded } else { Storage::Compressed });
     let builder = builder.strategy(if strategy == "list" { Strategy::List } else { Strategy::Stream });
     let began = Instant::now();

@@ -49,7 +49,7 @@ async fn informer(handlers: usize, policy: Policy) -> f64 {
     for count in &counts {
         let (mut seen, count) = (0, Arc::clone(count));
         let handler = move |event: &Event<Pod>| {
-            seen += u64::from(event.object().metadata.name.is_some());
+            seen += u64::from(event.object().get().metadata.name.is_some());
             count.store(seen, Ordering::Relaxed);
         };
         informer
@@ -77,7 +77,7 @@ async fn channels(handlers: usize) -> f64 {
         senders.push(sender);
         tasks.spawn(async move {
             while let Some(event) = receiver.recv().await {
-                count.fetch_add(u64::from(event.object().metadata.name.is_some()), Ordering::Relaxed);
+                count.fetch_add(u64::from(event.object().get().metadata.name.is_some()), Ordering::Relaxed);
             }
         });
     }
@@ -97,7 +97,7 @@ async fn broadcast(handlers: usize) -> f64 {
         counts.push(Arc::clone(&count));
         tasks.spawn(async move {
             while let Ok(event) = receiver.recv().await {
-                count.fetch_add(u64::from(event.object().metadata.name.is_some()), Ordering::Relaxed);
+                count.fetch_add(u64::from(event.object().get().metadata.name.is_some()), Ordering::Relaxed);
             }
         });
     }

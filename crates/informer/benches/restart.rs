@@ -42,7 +42,7 @@ struct Life {
 }
 
 fn pods(url: &str, keep: &str, folder: Option<&PathBuf>) -> Informer<Pod> {
-    let builder = Informer::<Pod>::builder(apart::client(url)).without_managed_fields();
+    let builder = Informer::<Pod>::builder(apart::client(url));
     let builder = builder.storage(if keep == "whole" { Storage::Decoded } else { Storage::Compressed });
     folder.into_iter().fold(builder, |builder, folder| builder.save_to(folder)).build().expect("a good plan")
 }

@@ -40,7 +40,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let widget = DynamicObject::new("first", &kind).data(json!({ "spec": { "size": 3 } }));
     Api::default_namespaced_with(server.client(), &kind).create(&PostParams::default(), &widget).await?;
     if let Some(event) = events.next().await {
-        println!("{:?} has size {}", event.object().metadata.name, event.object().data["spec"]["size"]);
+        println!(
+            "{:?} has size {}",
+            event.object().get().metadata.name,
+            event.object().get().data["spec"]["size"]
+        );
     }
     informers.stop();
     informers.stopped().await;

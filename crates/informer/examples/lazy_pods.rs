@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _churning = server.churn(Churn::pods(500).rate(100.0));
     // A field is read where it stands, and nothing else of the pod is decoded for it.
     let by_node = |pod: &Lazy<Pod>| pod.read::<String>("/spec/nodeName").ok().flatten();
-    let pods = Informer::<Lazy<Pod>>::builder(server.client()).index("node", by_node).start()?;
+    let pods = Informer::<Pod>::builder(server.client()).lazy().index("node", by_node).start()?;
     pods.synced().await?;
 
     let bytes: usize = pods.list().iter().map(|pod| pod.raw().bytes().len()).sum();

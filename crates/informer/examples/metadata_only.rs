@@ -10,7 +10,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     server.churn(Churn::pods(300));
     let metadata = Informer::<PartialObjectMeta<Pod>>::builder(server.client())
-        .without_managed_fields()
         .index("owner", |pod: &PartialObjectMeta<Pod>| {
             pod.metadata.owner_references.iter().flatten().map(|owner| owner.name.clone()).collect::<Vec<_>>()
         })

@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // One who cares for one namespace alone.
     let mut batch = maps.subscribe_with(SubscribeOptions::new().namespace("batch"));
-    println!("batch: {:?}", batch.next().await.map(|event| event.object().metadata.name.clone()));
+    println!("batch: {:?}", batch.next().await.map(|event| event.object().get().metadata.name.clone()));
     for source in maps.status().sources {
         println!("{:?}: {:?} at {:?}", source.namespace, source.status.phase, source.status.version);
     }

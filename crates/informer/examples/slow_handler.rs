@@ -40,8 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     println!("{} changes", churning.changes());
-    churning.stop();
-    churning.stopped().await;
+    churning.stop().await;
     println!("quick: {} events", quick.load(Ordering::Relaxed));
     println!("slow:  {} events, {} behind", slow.load(Ordering::Relaxed), slowly.depth());
     assert!(slowly.depth() < 500, "bounded by the pods there are, the hundred, and what it has in hand");

@@ -15,7 +15,7 @@ struct Audit(Arc<Mutex<BTreeSet<String>>>);
 
 impl Audit {
     fn handle(&self, event: &Event<ConfigMap>) {
-        let name = event.object().metadata.name.clone().unwrap_or_default();
+        let name = event.object().get().metadata.name.clone().unwrap_or_default();
         let mut names = self.0.lock().expect("nobody panics");
         match event {
             Event::Added { .. } => names.insert(name),

@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _churning = server.churn(Churn::pods(100).rate(200.0));
     let client: Client = server.client(); // for a cluster: Client::try_default().await?
 
-    let pods = Informer::<Pod>::builder(client).without_managed_fields().start()?;
+    let pods = Informer::<Pod>::builder(client).start()?;
     pods.synced().await?;
     println!("{} pods at version {:?}", pods.len(), pods.version());
 
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         match &event {
             Event::Added { phase: Phase::Initial, .. } => continue,
             Event::Added { object, .. } => println!("added   {}", object.name_any()),
-            Event::Updated { old, new } => {
+            Event::Updated { old, new, .. } => {
                 println!("updated {}: {} -> {}", new.name_any(), phase(old), phase(new))
             }
             Event::Deleted { last_known, .. } => println!("deleted {}", last_known.name_any()),

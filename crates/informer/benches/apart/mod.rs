@@ -96,8 +96,7 @@ pub(crate) fn served() -> bool {
         }
         reader.join().expect("it only reads");
         drop(churning);
-        server.stop();
-        server.stopped().await;
+        server.stop().await;
     });
     true
 }

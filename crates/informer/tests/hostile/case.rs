@@ -56,7 +56,7 @@ async fn has_all(informer: &Informer<ConfigMap>) {
             return;
         }
         let event = events.next().await.unwrap();
-        assert_ne!(event.object().key().unwrap().name(), "ghost");
+        assert_ne!(event.key().name(), "ghost");
     }
 }
 

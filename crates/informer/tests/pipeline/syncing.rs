@@ -6,7 +6,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::Fault;
 use kube_informer::{
     Informer,
-    informer::{Phase, StartError, Synced, wait_for_sync},
+    informer::{InformerPhase as Phase, StartError, Synced, wait_for_sync},
     source::{FromFns, ListWatch, Page},
     wire::LabelSelector,
 };
@@ -117,7 +117,8 @@ async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
+    let maps =
+        Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let error = maps.synced().await.unwrap_err();
     assert!(error.is_skipped());
     assert_eq!(
