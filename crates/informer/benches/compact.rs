@@ -9,7 +9,7 @@ mod apart;
 
 use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
-use kube_informer::{Informer, Storage, reflector::Strategy, wire::Key};
+use kube_informer::{Informer, Storage, reflector::Strategy, wire::{Key, ManagedFields}};
 use std::{
     env, fs,
     hint::black_box,
@@ -26,7 +26,7 @@ async fn measure(keep: &str, fields: &str, strategy: &str, few: Option<f64>) {
     let count = if few.is_some() { PODS } else { FEW };
     let mut server = Apart::with_pods(count);
     let builder = Informer::<Pod>::builder(apart::client(&server.url));
-    let builder = if fields == "managed" { builder } else { builder };
+    let builder = if fields == "managed" { builder.managed_fields(ManagedFields::Keep) } else { builder };
     let builder = builder.storage(if keep == "whole" { Storage::Decoded } else { Storage::Compressed });
     let builder = builder.strategy(if strategy == "list" { Strategy::List } else { Strategy::Stream });
     let began = Instant::now();
@@ -56,7 +56,7 @@ async fn measure(keep: &str, fields: &str, strategy: &str, few: Option<f64>) {
         let took = began.elapsed();
         println!("{:>25} relist {turn}: height {:.3}, {took:.1?}", "", memory("VmHWM") / calm);
     }
-    read(&pods, &pods.keys());
+    read(&pods, &pods.store().keys());
     pods.stop();
     pods.stopped().await;
 }

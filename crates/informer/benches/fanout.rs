@@ -33,7 +33,7 @@ fn events() -> Vec<Event<Pod>> {
         pod.metadata.name = Some(format!("pod-{number}"));
         Arc::new(pod)
     };
-    (0..BATCH).map(|number| Event::Updated { old: pod(number).into(), new: pod(number).into() }).collect()
+    (0..BATCH).map(|number| Event::update(pod(number), pod(number)).expect("a pod with a name")).collect()
 }
 
 /// Waits until every handler has counted all.

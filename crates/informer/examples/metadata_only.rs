@@ -1,4 +1,4 @@
-//! Labels and owners of every pod, without their spec and status: the server sends metadata alone.
+//! Caches only the metadata of pods: the server does not send spec and status.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::PartialObjectMeta;
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .start()?;
     metadata.synced().await?;
-    let owners = metadata.index_values("owner")?;
+    let owners = metadata.store().index_values("owner")?;
     println!("{} pods of {} owners", metadata.len(), owners.len());
     for owner in owners.iter().take(3) {
         println!("{owner}: {} pods", metadata.by_index("owner", owner)?.len());

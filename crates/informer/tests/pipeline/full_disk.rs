@@ -183,7 +183,7 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     }
     let failing = saving(&maps).error.unwrap();
     let place = folder.0.join("default");
-    assert_eq!(failing, format!("{}: writing failed: File too large (os error 27)", place.display()));
+    assert_eq!(failing, format!("{}: failed to write to the file: File too large (os error 27)", place.display()));
     assert!(saving(&maps).failures > 0);
     let told = notes.lines("saving failed");
     assert!(told[0].contains(place.to_str().unwrap()) && told[0].contains("File too large"), "{told:?}");
@@ -192,7 +192,7 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     maps.stop();
     maps.stopped().await;
     assert_eq!(saving(&maps).error, None);
-    assert_eq!(notes.lines("saving goes on").len(), 1);
+    assert_eq!(notes.lines("saving continues").len(), 1);
     check_saved(&cluster, &folder).await;
 }
 
@@ -274,7 +274,7 @@ async fn where_there_is_no_room_at_all_nothing_is_saved_until_the_next_start() {
     }
     let (notes, cluster, folder) = (Notes::take(), abc().await, Folder::new());
     let off = check_off(&cluster, &folder, "File too large").await;
-    assert_eq!(notes.lines("nothing is saved").len(), 1);
+    assert_eq!(notes.lines("the cache is not saved").len(), 1);
     make_room();
     change(&cluster, &off, "there is room").await;
     off.stop();
@@ -301,13 +301,13 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     let (cluster, folder) = (abc().await, Folder::new());
     fs::create_dir(&folder.0).unwrap();
     set_mode(&folder.0, 0o500);
-    let off = check_off(&cluster, &folder, "making the folder failed: Permission denied").await;
+    let off = check_off(&cluster, &folder, "failed to create the folder: Permission denied").await;
     off.stop();
     off.stopped().await;
     set_mode(&folder.0, 0o700);
     fs::create_dir(folder.0.join("default")).unwrap();
     set_mode(&folder.0.join("default"), 0o500);
-    let off = check_off(&cluster, &folder, "opening the lock failed: Permission denied").await;
+    let off = check_off(&cluster, &folder, "failed to open the lock file: Permission denied").await;
     off.stop();
     off.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
@@ -329,7 +329,7 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     for name in ["state", "lock"] {
         set_mode(&folder.0.join("default").join(name), 0o400);
     }
-    let off = check_off(&cluster, &folder, "opening the lock failed: Permission denied").await;
+    let off = check_off(&cluster, &folder, "failed to open the lock file: Permission denied").await;
     off.stop();
     off.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
@@ -348,7 +348,7 @@ async fn a_folder_that_is_taken_away_is_told_of_and_made_up_for() {
         change(&cluster, &maps, "where to?").await;
     }
     let failing = saving(&maps).error.unwrap();
-    assert!(failing.contains("failed: No such file or directory"), "{failing}");
+    assert!(failing.contains("failed to write a new file: No such file or directory"), "{failing}");
     fs::create_dir_all(folder.0.join("default")).unwrap();
     change(&cluster, &maps, "here").await;
     maps.stop();

@@ -67,7 +67,7 @@ async fn it_has_synced_when_all_have_and_says_which_has_not() {
         .unwrap();
     let error = maps.synced().await.unwrap_err();
     assert!(error.is_forbidden() && !maps.has_synced());
-    assert!(error.to_string().starts_with("v1 ConfigMap in namespace "), "{error}");
+    assert!(error.to_string().starts_with("cannot list v1 ConfigMap in namespace "), "{error}");
     assert_eq!(maps.version(), None, "a version of a part is none of the whole");
     fault.withdraw();
     maps.watch_status().wait_for(|status| status.times.synced.is_some()).await;

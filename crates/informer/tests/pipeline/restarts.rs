@@ -352,7 +352,7 @@ async fn another_cluster_is_noticed_at_the_start_and_refused() {
     let maps = maps_of((&folder).into());
     let error = maps.synced().await.unwrap_err();
     assert!(matches!(error, SyncError::OtherCluster { .. }), "{error}");
-    assert!(error.to_string().contains("use another folder, or start over") && maps.is_stopped());
+    assert!(error.to_string().contains("use another folder, or `Save::start_over`") && maps.is_stopped());
     maps.stop();
     maps.stopped().await;
     let maps = maps_of(Save::from(&folder).start_over());
@@ -460,7 +460,7 @@ async fn a_folder_that_cannot_be_written_to_stops_nobody() {
     let maps = maps(&cluster).save_to(folder.0.join("below")).start().unwrap();
     maps.synced().await.unwrap();
     let failing = maps.status().saving.unwrap().error.unwrap();
-    assert!(failing.contains("making the folder failed"), "{failing}");
+    assert!(failing.contains("failed to create the folder"), "{failing}");
     maps.stop();
     maps.stopped().await;
     std::fs::remove_file(&folder.0).unwrap();

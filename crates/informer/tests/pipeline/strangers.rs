@@ -201,7 +201,7 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
     let source = ListWatch::<ConfigMap>::namespaced(client([stream]), "default");
     let maps = Informer::from_source(source).on_error(|_| {}).start().unwrap();
     let error = maps.synced().await.unwrap_err();
-    assert!(error.is_skipped() && error.to_string().contains("without default/b that"), "{error}");
+    assert!(error.is_skipped() && error.to_string().contains("without default/b, which was skipped"), "{error}");
     // One that can be read after all is.
     let mended =
         [unreadable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]
@@ -338,7 +338,7 @@ async fn a_list_on_which_nothing_comes_is_given_up() {
             .expect("it is given up")
             .unwrap_err();
         assert!(
-            matches!(&failed, Error::Transport(cause) if cause.to_string() == "nothing came for 90s"),
+            matches!(&failed, Error::Transport(cause) if cause.to_string() == "nothing received for 90s"),
             "{failed:?}"
         );
         assert_eq!(began.elapsed().as_secs(), 90);
