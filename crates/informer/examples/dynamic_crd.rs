@@ -40,11 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let widget = DynamicObject::new("first", &kind).data(json!({ "spec": { "size": 3 } }));
     Api::default_namespaced_with(server.client(), &kind).create(&PostParams::default(), &widget).await?;
     if let Some(event) = events.next().await {
-        println!(
-            "{} has size {}",
-            event.key(),
-            event.object().get().data["spec"]["size"]
-        );
+        println!("{} has size {}", event.key(), event.object().get().data["spec"]["size"]);
     }
     informers.stop();
     informers.stopped().await;

@@ -15,7 +15,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     pods.synced().await?;
 
     let bytes: usize = pods.list().iter().map(|pod| pod.raw().bytes().len()).sum();
-    println!("{} pods in {} KB, on {} nodes", pods.len(), bytes / 1000, pods.store().index_values("node")?.len());
+    println!(
+        "{} pods in {} KB, on {} nodes",
+        pods.len(),
+        bytes / 1000,
+        pods.store().index_values("node")?.len()
+    );
 
     let mut changes = pods.subscribe();
     for _ in 0..3 {

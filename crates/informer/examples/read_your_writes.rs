@@ -17,8 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(format!("map-{number}"));
         let written = api.create(&PostParams::default(), &map).await?;
-        let version: ResourceVersion =
-            written.metadata.resource_version.unwrap_or_default().parse()?;
+        let version: ResourceVersion = written.metadata.resource_version.unwrap_or_default().parse()?;
         let before = maps.get(("default", format!("map-{number}").as_str())).is_some();
         // The timeout applies if the watch is interrupted.
         tokio::time::timeout(Duration::from_secs(5), maps.wait_for(&version)).await??;

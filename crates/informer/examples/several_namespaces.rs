@@ -18,7 +18,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     maps.synced().await?;
     println!("all:   {:?}", maps.store().keys());
     println!("web:   {:?}", maps.lister().namespace("web").get("settings")?.metadata.name);
-    println!("error: {}", maps.lister().namespace("secret").get("settings").expect_err("this namespace is not watched"));
+    println!(
+        "error: {}",
+        maps.lister().namespace("secret").get("settings").expect_err("this namespace is not watched")
+    );
 
     // Subscribes to one of the namespaces.
     let mut batch = maps.subscribe_with(SubscribeOptions::new().namespace("batch"));

@@ -183,7 +183,10 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     }
     let failing = saving(&maps).error.unwrap();
     let place = folder.0.join("default");
-    assert_eq!(failing, format!("{}: failed to write to the file: File too large (os error 27)", place.display()));
+    assert_eq!(
+        failing,
+        format!("{}: failed to write to the file: File too large (os error 27)", place.display())
+    );
     assert!(saving(&maps).failures > 0);
     let told = notes.lines("saving failed");
     assert!(told[0].contains(place.to_str().unwrap()) && told[0].contains("File too large"), "{told:?}");

@@ -201,7 +201,10 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
     let source = ListWatch::<ConfigMap>::namespaced(client([stream]), "default");
     let maps = Informer::from_source(source).on_error(|_| {}).start().unwrap();
     let error = maps.synced().await.unwrap_err();
-    assert!(error.is_skipped() && error.to_string().contains("without default/b, which was skipped"), "{error}");
+    assert!(
+        error.is_skipped() && error.to_string().contains("without default/b, which was skipped"),
+        "{error}"
+    );
     // One that can be read after all is.
     let mended =
         [unreadable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]

@@ -189,10 +189,7 @@ async fn what_is_wrong_is_said_before_anything_is_asked() {
     assert_eq!(say(maps().namespace("Web").start()), "invalid namespace name \"Web\"");
     assert_eq!(say(maps().shard(3, 3).start()), "invalid shard 3 of 3: shards are counted from 0");
     let nodes = Informer::<Node>::builder(cluster.server.client()).namespace("web").start();
-    assert_eq!(
-        nodes.unwrap_err().to_string(),
-        "v1 Node is cluster-scoped; omit `namespaces`"
-    );
+    assert_eq!(nodes.unwrap_err().to_string(), "v1 Node is cluster-scoped; omit `namespaces`");
     let own = ListWatch::<ConfigMap>::all(cluster.server.client()).labels(LabelSelector::everything());
     assert_eq!(
         say(Informer::from_source(own).labels("a=b").start()),
