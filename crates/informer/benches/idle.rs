@@ -1,17 +1,17 @@
-//! Fifty reflectors with nothing to do: how much of a processor they take.
+//! The CPU time of fifty idle reflectors.
 //!
-//! `cargo bench -p kube-informer --bench idle` prints the share over ten seconds, of all work of the process, with the
-//! server in another one. The bar is 0.5 %.
+//! `cargo bench -p kube-informer --bench idle` prints the CPU usage of the process over ten seconds. The server runs in a separate
+//! process. The goal is 0.5 %.
 
-mod apart;
+mod server_process;
 
-use apart::Apart;
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     cache::Store,
     reflector::{Reflector, ReflectorPhase},
     source::ListWatch,
 };
+use server_process::ServerProcess;
 use std::{fs, time::Duration};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -22,11 +22,12 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 #[tokio::main(flavor = "current_thread")]
 async fn idle() {
-    let server = Apart::with_pods(PODS);
-    let (client, cancel, mut tasks) = (apart::client(&server.url), CancellationToken::new(), JoinSet::new());
+    let server = ServerProcess::with_pods(PODS);
+    let (client, cancel, mut tasks) =
+        (server_process::client(&server.url), CancellationToken::new(), JoinSet::new());
     let mut stores = Vec::new();
     for _ in 0..REFLECTORS {
-        let (store, writer) = Store::builder().build().expect("no index to be wrong");
+        let (store, writer) = Store::builder().build().expect("no index conflicts");
         let reflector = Reflector::new(ListWatch::<Pod>::all(client.clone()), writer);
         let mut status = reflector.status();
         tasks.spawn(reflector.run(cancel.clone()));
@@ -35,20 +36,20 @@ async fn idle() {
         stores.push(store);
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let (before, began) = (processor_time(), Instant::now());
+    let (before, began) = (cpu_time(), Instant::now());
     tokio::time::sleep(PERIOD).await;
-    let (used, passed) = (processor_time() - before, began.elapsed());
-    let share = 100.0 * used.as_secs_f64() / passed.as_secs_f64();
-    println!("{REFLECTORS} reflectors of {PODS} pods: {before:?} to begin");
-    println!("idle: {used:?} of {passed:.1?}, {share:.3} % of a processor");
+    let (used, passed) = (cpu_time() - before, began.elapsed());
+    let percent = 100.0 * used.as_secs_f64() / passed.as_secs_f64();
+    println!("{REFLECTORS} reflectors of {PODS} pods: {before:?} to start");
+    println!("idle: {used:?} of {passed:.1?}, {percent:.3} % of a core");
     cancel.cancel();
     while let Some(ended) = tasks.join_next().await {
         ended.expect("no reflector panics");
     }
 }
 
-/// How long the threads of this process have been running.
-fn processor_time() -> Duration {
+/// Returns the CPU time of all threads of this process.
+fn cpu_time() -> Duration {
     let threads = fs::read_dir("/proc/self/task").expect("Linux");
     let times = threads.flatten().map(|thread| {
         let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
@@ -58,7 +59,7 @@ fn processor_time() -> Duration {
 }
 
 fn main() {
-    if !apart::served() {
+    if !server_process::serve_if_requested() {
         idle();
     }
 }

@@ -1,8 +1,7 @@
-//! One writer beside readers that list everything in a loop: this store against a locked map and a general
-//! persistent map.
+//! Compares the store with a locked map and a general persistent map, with one writer and readers that list all objects in a loop.
 //!
-//! `cargo bench -p kube-informer --bench store` prints writes and whole lists a second, and our ratio to the locked
-//! map. The object written is a small pod; making it is part of every candidate's write.
+//! `cargo bench -p kube-informer --bench store` prints writes and lists per second, and the writes relative to the locked map. The
+//! objects are small pods, created before the measurement.
 
 use arc_swap::ArcSwap;
 use k8s_openapi::api::core::v1::Pod;
@@ -23,7 +22,7 @@ use std::{
 const OBJECTS: u64 = 10_000;
 const PERIOD: Duration = Duration::from_millis(1500);
 
-/// A store that can be written in batches and listed whole.
+/// A store with batch writes and full lists.
 trait Candidate: Send + Sync {
     fn write(&self, pods: &[Arc<Pod>]);
     fn list(&self) -> usize;
@@ -94,11 +93,11 @@ fn pod(number: u64, version: u64) -> Arc<Pod> {
     Arc::new(pod)
 }
 
-/// Writes a second and lists a second.
+/// Returns the writes and the lists per second.
 fn measure(candidate: &dyn Candidate, readers: usize, batch: usize) -> (f64, f64) {
     let (stop, lists) = (AtomicBool::new(false), AtomicU64::new(0));
     candidate.write(&(0..OBJECTS).map(|number| pod(number, 1)).collect::<Vec<_>>());
-    // Made beforehand, so that the writer's time is the store's time.
+    // Created in advance, so that only the store is measured.
     let pods: Vec<_> = (0..OBJECTS * 2).map(|number| pod(number * 7919 % OBJECTS, number + 2)).collect();
     std::thread::scope(|scope| {
         for _ in 0..readers {
@@ -129,7 +128,7 @@ fn main() {
         "readers", "batch", "locked map", "general persistent map", "this store"
     );
     for (readers, batch) in [(0, 1), (0, 64), (1, 1), (1, 64), (10, 1), (10, 64)] {
-        let (store, writer) = Store::builder().build().expect("no index is given twice");
+        let (store, writer) = Store::builder().build().expect("no index conflicts");
         let locked = measure(&Locked(RwLock::default()), readers, batch);
         let general = measure(&General::default(), readers, batch);
         let ours = measure(&Ours { store, writer: Mutex::new(writer) }, readers, batch);

@@ -1,13 +1,12 @@
-//! What an informer does, by hand and without a cluster: changes go into a queue, out of it into an indexed store, and
-//! come back as events.
+//! Assembles the parts of an informer by hand, without a cluster: deltas are queued, applied to an indexed store, and become events.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer::{
     Event,
     cache::Store,
-    delta_fifo::DeltaFifo,
-    delta_fifo::apply,
-    wire::{Key, ResourceVersion},
+    delta_fifo::{DeltaFifo, apply},
+    event::Phase,
+    wire::ResourceVersion,
 };
 use std::num::NonZeroUsize;
 
@@ -26,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (pods, mut writer) = Store::builder().index("node", by_node).build()?;
     let queue = DeltaFifo::builder().build();
 
-    // What a list and a watch would bring.
+    // The changes that a list and a watch would deliver.
     queue.replace([pod("a", 1, "n1"), pod("b", 2, "n1")], Some(ResourceVersion::number(2))).await?;
     queue.update(pod("b", 3, "n2")).await?;
     queue.add(pod("c", 4, "n2")).await?;
@@ -39,14 +38,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for event in &events {
         let what = match event {
-            Event::Added { phase: Phase::Initial, .. } => "there from the start",
+            Event::Added { phase: Phase::Initial, .. } => "listed",
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Deleted { .. } => "deleted",
+            _ => "changed",
         };
-        println!("{} {what}", Key::of(&**event.object())?);
+        println!("{} {what}", event.key());
     }
     println!("on n2: {:?}", pods.snapshot().index_keys("node", "n2")?);
-    println!("complete up to version {}", pods.version().ok_or("nothing was applied")?);
+    println!("complete up to version {}", pods.version().ok_or("the store has no version")?);
     Ok(())
 }

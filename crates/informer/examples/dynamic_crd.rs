@@ -1,4 +1,4 @@
-//! A custom resource that is named while the program runs, and that is defined only after the informer has begun.
+//! Watches a custom resource whose kind is known at run time, and which is defined only after the informer was started.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -18,8 +18,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let informers = Informers::new(server.client());
     let widgets = informers.with::<DynamicObject>(kind.clone(), |builder| builder.named("widgets"))?;
     informers.start();
-    // Not a wait for ever: what is wrong is said, and the informer goes on asking.
-    println!("{}", informers.synced(Duration::from_secs(5)).await.expect_err("there are no widgets yet"));
+    // `synced` returns the reason instead of waiting forever. The informer keeps retrying.
+    println!("{}", informers.synced(Duration::from_secs(5)).await.expect_err("widgets are not defined yet"));
 
     let schema =
         json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let widget = DynamicObject::new("first", &kind).data(json!({ "spec": { "size": 3 } }));
     Api::default_namespaced_with(server.client(), &kind).create(&PostParams::default(), &widget).await?;
     if let Some(event) = events.next().await {
-        println!("{:?} has size {}", event.object().metadata.name, event.object().data["spec"]["size"]);
+        println!("{} has size {}", event.key(), event.object().get().data["spec"]["size"]);
     }
     informers.stop();
     informers.stopped().await;

@@ -1,4 +1,4 @@
-//! A `kube::runtime::Controller` as it is, driven by an informer of ours: the first step of moving over.
+//! Runs an unchanged `kube::runtime::Controller` on an informer: the first step of a migration.
 
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         api.create(&PostParams::default(), &map).await?;
     }
 
-    // In the place of `Controller::new(api, watcher::Config::default())`: one watch for all who follow it.
+    // Instead of `Controller::new(api, watcher::Config::default())`: one watch, shared by all subscribers.
     let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
     let (reader, writer) = reflector::store();
     let trigger = reflector(writer, watcher_events(maps.subscribe())).applied_objects();
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (object, _) = controller.next().await.ok_or("the controller ended")??;
         println!("kube reconciled {}", object.name);
     }
-    println!("and the cache here has {} config maps for everyone else", maps.len());
+    println!("the shared cache has {} config maps", maps.len());
     maps.stop();
     maps.stopped().await;
     Ok(())

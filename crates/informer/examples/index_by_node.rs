@@ -1,4 +1,4 @@
-//! Which pods run on a node, without looking at any other pod; and an index that is added while the informer runs.
+//! Looks up pods by node with an index, and adds another index while the informer runs.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -13,20 +13,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pods = Informer::<Pod>::builder(server.client()).index("node", by_node).start()?;
     pods.synced().await?;
 
-    for node in pods.index_values("node")?.iter().take(3) {
+    for node in pods.store().index_values("node")?.iter().take(3) {
         println!("{node}: {} pods", pods.by_index("node", node)?.len());
     }
-    // An object may stand under any number of values.
+    // An object can have any number of values in an index.
     pods.add_index("owner", |pod: &Pod| {
         pod.owner_references()
             .iter()
             .map(|owner| format!("{} {}", owner.kind, owner.name))
             .collect::<Vec<_>>()
     })?;
-    let owners = pods.index_values("owner")?;
-    println!("{} owners, among them {:?}", owners.len(), owners.first());
-    // A question about an index that is not there has an answer that helps.
-    println!("{}", pods.by_index("zone", "a").expect_err("nobody added it"));
+    let owners = pods.store().index_values("owner")?;
+    println!("{} owners, for example {:?}", owners.len(), owners.first());
+    // The error names the indexes that exist.
+    println!("{}", pods.by_index("zone", "a").expect_err("there is no such index"));
     pods.stop();
     pods.stopped().await;
     Ok(())

@@ -1,11 +1,11 @@
-//! A controller: every config map is to have the label `seen`, and a broken one is tried again.
+//! A controller that labels every config map with `seen`, and retries failed requests.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Informer,
-    controller::{Controller, Next},
+    controller::{Action, Controller},
     wire::{Key, LabelSelector},
 };
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             if !map.metadata.labels.iter().flatten().any(|(name, _)| name == "seen") {
                 let patch = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
                 api.patch(key.name(), &PatchParams::default(), &patch).await?;
-                println!("labelled {key}");
+                println!("labeled {key}");
             }
             Ok::<_, kube::Error>(Action::await_change())
         }
@@ -40,8 +40,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let seen: LabelSelector = "seen=yes".parse()?;
     let mut events = maps.subscribe();
-    while maps.matching(&seen).len() < 5 && events.next().await.is_some() {}
-    println!("all {} are labelled", maps.matching(&seen).len());
+    while maps.store().matching(&seen).len() < 5 && events.next().await.is_some() {}
+    println!("all {} are labeled", maps.store().matching(&seen).len());
     cancel.cancel();
     running.await??;
     Ok(())

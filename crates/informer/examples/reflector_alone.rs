@@ -1,10 +1,11 @@
-//! A reflector into a queue that is popped by hand, against a server in this process: no cluster, no port.
+//! Runs a reflector that writes to a queue, without a cache, against an in-process server.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
-    delta_fifo::{Delta, DeltaFifo, Entry},
+    Delta,
+    delta_fifo::{DeltaFifo, Entry},
     reflector::Reflector,
     source::ListWatch,
 };
@@ -15,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
-    maps.create(&PostParams::default(), &named("there-before")).await?;
+    maps.create(&PostParams::default(), &named("existing")).await?;
 
     let (queue, cancel) = (DeltaFifo::builder().build(), CancellationToken::new());
     let source = ListWatch::<ConfigMap>::namespaced(server.client(), "default");
     let reflecting = tokio::spawn(Reflector::new(source, queue.clone()).run(cancel.clone()));
     show(&queue).await;
     maps.create(&PostParams::default(), &named("settings")).await?;
-    // The watch is cut twice in what follows; nobody notices.
+    // The watch is interrupted twice from here on. The reflector reconnects and delivers every change.
     server.faults().inject(Fault::cut_after_events(1).on(Verb::Watch).times(2));
     server.cut_watches();
     for value in ["one", "two", "three"] {
@@ -42,17 +43,18 @@ fn named(name: &str) -> ConfigMap {
     map
 }
 
-/// Pops one entry and tells what is in it.
+/// Pops one entry and prints it.
 async fn show(queue: &DeltaFifo<ConfigMap>) {
     let Some(batch) = queue.pop().await else { return };
     match &batch.entries[0] {
         Entry::Replaced { listing, .. } => {
-            println!("all there is: {:?}", listing.objects.iter().map(|(key, _)| key).collect::<Vec<_>>());
+            println!("listed  {:?}", listing.objects.iter().map(|(key, _)| key).collect::<Vec<_>>());
         }
         Entry::Deltas(deltas) => match deltas.newest() {
-            Delta::Added(_) => println!("added   {}", deltas.key()),
-            Delta::Updated(map) => println!("updated {} {:?}", deltas.key(), map.data),
-            Delta::Deleted(_) => println!("deleted {}", deltas.key()),
+            Delta::Added(..) => println!("added   {}", deltas.key()),
+            Delta::Updated(key, map) => println!("updated {key} {:?}", map.get().data),
+            Delta::Deleted(..) => println!("deleted {}", deltas.key()),
+            Delta::Skipped(key) => println!("skipped {key}"),
         },
         Entry::Resync | Entry::Bookmark | Entry::Resumed => {}
     }

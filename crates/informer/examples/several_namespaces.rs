@@ -1,4 +1,4 @@
-//! Two namespaces of many: one watch each, one cache, one stream of events.
+//! Watches two namespaces: one watch each, one cache, one stream of events.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{
@@ -16,13 +16,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let maps = Informer::<ConfigMap>::builder(server.client()).namespaces(["web", "batch"]).start()?;
     maps.synced().await?;
-    println!("all:   {:?}", maps.keys());
+    println!("all:   {:?}", maps.store().keys());
     println!("web:   {:?}", maps.lister().namespace("web").get("settings")?.metadata.name);
-    println!("error: {}", maps.lister().namespace("secret").get("settings").expect_err("it is not followed"));
+    println!(
+        "error: {}",
+        maps.lister().namespace("secret").get("settings").expect_err("this namespace is not watched")
+    );
 
-    // One who cares for one namespace alone.
+    // Subscribes to one of the namespaces.
     let mut batch = maps.subscribe_with(SubscribeOptions::new().namespace("batch"));
-    println!("batch: {:?}", batch.next().await.map(|event| event.object().metadata.name.clone()));
+    println!("batch: {:?}", batch.next().await.map(|event| event.key().clone()));
     for source in maps.status().sources {
         println!("{:?}: {:?} at {:?}", source.namespace, source.status.phase, source.status.version);
     }

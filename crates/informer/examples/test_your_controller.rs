@@ -1,4 +1,4 @@
-//! How one tests a controller without a cluster: a server in the process, paused time, and a fault on purpose.
+//! Tests a handler without a cluster: an in-process server, paused time, and injected faults.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, PostParams};
@@ -9,34 +9,36 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What is to be tested: remembers which config maps there are.
+/// The code under test: keeps the names of all config maps.
 #[derive(Clone, Default)]
 struct Audit(Arc<Mutex<BTreeSet<String>>>);
 
 impl Audit {
     fn handle(&self, event: &Event<ConfigMap>) {
-        let name = event.object().metadata.name.clone().unwrap_or_default();
-        let mut names = self.0.lock().expect("nobody panics");
+        let name = event.key().name().to_owned();
+        let mut names = self.0.lock().expect("not poisoned");
         match event {
             Event::Added { .. } => names.insert(name),
             Event::Updated { .. } => false,
             Event::Deleted { .. } => names.remove(&name),
+            _ => false,
         };
     }
 }
 
-// In a test: #[tokio::test(start_paused = true)]. Waits for retries then take no time.
+// In a test: #[tokio::test(start_paused = true)]. Backoff then takes no time.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
-    let (audit, maps) = (Audit::default(), Informer::<ConfigMap>::builder(server.client()).start()?);
-    let heard = audit.clone();
-    let handler = maps.add_handler(move |event: &Event<ConfigMap>| heard.handle(event))?;
+    let audit = Audit::default();
+    let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
+    let handled = audit.clone();
+    let handler = maps.add_handler(move |event: &Event<ConfigMap>| handled.handle(event))?;
     maps.synced().await?;
 
-    // The watch breaks, the server is away for a while and forgets its history, and a deletion happens meanwhile.
-    let away = server.faults().inject(Fault::answer(503).on(Verb::Watch).times(5));
+    // The watch ends, and cannot be reopened until the server has compacted its history. Meanwhile an object is deleted.
+    let fault = server.faults().inject(Fault::answer(503).on(Verb::Watch).times(5));
     let mut map = ConfigMap::default();
     for name in ["one", "two"] {
         map.metadata.name = Some(name.to_owned());
@@ -50,8 +52,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     maps.wait_for(&last.parse()?).await?;
     handler.caught_up().await;
-    let known = audit.0.lock().expect("nobody panics").clone();
-    println!("hit by {} faults, and knows {known:?}", away.hits());
+    let known = audit.0.lock().expect("not poisoned").clone();
+    println!("{} faults, and the handler has {known:?}", fault.hits());
     assert!(known.iter().eq(["three", "two"]));
     maps.stop();
     maps.stopped().await;

@@ -1,17 +1,17 @@
-//! The pods of a cluster as they come, change and go; without a cluster, of a server in this process.
+//! Prints the changes of pods, of an in-process server or a cluster.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Client, ResourceExt};
+use kube::Client;
 use kube_devserver::{Churn, DevServer};
-use kube_informer::{Event, Informer};
+use kube_informer::{Event, Informer, event::Phase};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();
     let _churning = server.churn(Churn::pods(100).rate(200.0));
-    let client: Client = server.client(); // for a cluster: Client::try_default().await?
+    let client: Client = server.client(); // of a cluster: Client::try_default().await?
 
-    let pods = Informer::<Pod>::builder(client).without_managed_fields().start()?;
+    let pods = Informer::<Pod>::builder(client).start()?;
     pods.synced().await?;
     println!("{} pods at version {:?}", pods.len(), pods.version());
 
@@ -20,11 +20,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     while let Some(event) = events.next().await {
         match &event {
             Event::Added { phase: Phase::Initial, .. } => continue,
-            Event::Added { object, .. } => println!("added   {}", object.name_any()),
-            Event::Updated { old, new } => {
-                println!("updated {}: {} -> {}", new.name_any(), phase(old), phase(new))
+            Event::Added { key, .. } => println!("added   {key}"),
+            Event::Updated { key, old, new, .. } => {
+                println!("updated {key}: {} -> {}", phase(old.get()), phase(new.get()));
             }
-            Event::Deleted { last_known, .. } => println!("deleted {}", last_known.name_any()),
+            Event::Deleted { key, .. } => println!("deleted {key}"),
+            _ => {}
         }
         changes += 1;
         if changes == 20 {

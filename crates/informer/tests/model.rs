@@ -1,4 +1,4 @@
-//! The queue under a scheduler that tries orders of events which a real one seldom does.
+//! Checks the queue with random thread schedules.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::delta_fifo::{DeltaFifo, Entry};
@@ -19,7 +19,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     shuttle::check_random(model, 5_000);
 }
 
-/// Pops until the queue is closed, and counts deltas.
+/// Pops until the queue is closed. Returns the number of deltas.
 fn drain(fifo: &DeltaFifo<Pod>) -> usize {
     future::block_on(async {
         let mut count = 0;
@@ -46,7 +46,7 @@ fn produce(fifo: &DeltaFifo<Pod>, names: &[&str]) -> thread::JoinHandle<()> {
     })
 }
 
-/// Closes the queue once the producers are done.
+/// Closes the queue after the producers have ended.
 fn close_after(fifo: &DeltaFifo<Pod>, producers: [thread::JoinHandle<()>; 2]) -> thread::JoinHandle<()> {
     let fifo = fifo.clone();
     thread::spawn(move || {
@@ -59,7 +59,7 @@ fn close_after(fifo: &DeltaFifo<Pod>, producers: [thread::JoinHandle<()>; 2]) ->
 
 // R82, R83
 #[test]
-fn no_wake_up_is_lost_between_two_producers_and_two_consumers() {
+fn no_wake_up_is_lost_with_two_producers_and_two_consumers() {
     check(|| {
         let fifo = DeltaFifo::builder().build();
         let producers = [produce(&fifo, &["a", "b", "a"]), produce(&fifo, &["c", "a"])];
@@ -87,7 +87,7 @@ fn a_full_queue_and_its_consumer_wake_each_other() {
 }
 
 #[test]
-fn a_pop_that_was_dropped_while_waiting_takes_nothing_with_it() {
+fn a_cancelled_pop_loses_no_entry() {
     check(|| {
         let fifo = DeltaFifo::builder().build();
         let producer = produce(&fifo, &["a"]);
@@ -96,8 +96,8 @@ fn a_pop_that_was_dropped_while_waiting_takes_nothing_with_it() {
             move || future::block_on(async { fifo.pop().await.is_some() })
         });
         let taken = {
-            let mut given_up = pin!(fifo.pop());
-            given_up.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+            let mut cancelled = pin!(fifo.pop());
+            cancelled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
         };
         producer.join().expect("a producer");
         fifo.close();

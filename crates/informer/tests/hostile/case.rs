@@ -1,7 +1,7 @@
-//! An informer that is given a bait, and what becomes of it.
+//! Runs an informer against a malicious response, and checks that it recovers.
 
 use crate::{
-    bait::Bait,
+    hostile_response::HostileResponse,
     server::{Server, Verb},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -18,20 +18,20 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// The most that one object may take on the wire here.
-pub(crate) const OBJECT: usize = 1 << 20;
-/// What an informer may allocate at once whatever it is sent: a few times the largest object, and buffers.
-pub(crate) const MEMORY: usize = 16 << 20;
-/// How long it may take to be over it, on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The maximum size of an object on the wire in these tests.
+pub(crate) const MAX_OBJECT_SIZE: usize = 1 << 20;
+/// The maximum memory that an informer may allocate: a few times the largest object, plus buffers.
+const MAX_MEMORY: usize = 16 << 20;
+/// The maximum time to recover, on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Memory is counted for the whole process, so that one test runs at a time.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Serializes the tests: memory is measured for the whole process.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits that are short enough for a test on sockets.
+/// A configuration with short delays, for tests with real time.
 pub(crate) fn config(strategy: Strategy) -> reflector::Config {
     let mut config = reflector::Config::default();
     config.strategy = strategy;
@@ -46,8 +46,8 @@ pub(crate) fn client(url: &str) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// Waits until the cache has what the server has when it behaves, and was never told of what it has not.
-async fn has_all(informer: &Informer<ConfigMap>) {
+/// Waits until the cache has the objects of the server. Fails if it ever receives an object that the server does not have.
+async fn wait_until_recovered(informer: &Informer<ConfigMap>) {
     let mut events = informer.subscribe();
     loop {
         let mut names: Vec<_> = informer.store().keys().iter().map(ToString::to_string).collect();
@@ -56,11 +56,11 @@ async fn has_all(informer: &Informer<ConfigMap>) {
             return;
         }
         let event = events.next().await.unwrap();
-        assert_ne!(event.object().key().unwrap().name(), "ghost");
+        assert_ne!(event.key().name(), "ghost");
     }
 }
 
-/// How an informer comes to ask this first.
+/// The strategy with which an informer sends this request first.
 fn strategy(verb: Verb) -> Strategy {
     match verb {
         Verb::List | Verb::Watch => Strategy::List,
@@ -68,30 +68,33 @@ fn strategy(verb: Verb) -> Strategy {
     }
 }
 
-/// An informer that is answered with the bait reports this, and then has what the server has, within its memory.
-pub(crate) fn survives(verb: Verb, name: &str, bait: Bait, reported: &str) {
+/// Checks that an informer that receives the response reports `reported`, then recovers, and stays within its memory limit.
+pub(crate) fn check_recovers(verb: Verb, name: &str, response: HostileResponse, reported: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = Server::start(verb, bait).await;
+        let server = Server::start(verb, response).await;
         PeakAlloc.reset_peak_usage();
         let before = PeakAlloc.current_usage();
         let reports = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&reports);
+        let recorded = Arc::clone(&reports);
         let informer = Informer::<ConfigMap>::builder(client(&server.url))
-            .max_object_size(OBJECT)
+            .max_object_size(MAX_OBJECT_SIZE)
             .encoding(Encoding::Json)
             .config(config(strategy(verb)))
-            .on_error(move |report| heard.lock().unwrap().push(report.cause.to_string()))
+            .on_error(move |report| recorded.lock().unwrap().push(report.cause.to_string()))
             .start()
             .unwrap();
-        let caught_up = timeout(PATIENCE, has_all(&informer)).await;
+        let recovered = timeout(TIMEOUT, wait_until_recovered(&informer)).await;
         let reports = reports.lock().unwrap().clone();
-        assert!(caught_up.is_ok(), "{verb:?}, {name}: it is stuck: {:?} {reports:?}", informer.status());
-        let is_heard = reports.iter().any(|report| report.contains(reported));
-        assert!(is_heard || reported.is_empty(), "{verb:?}, {name}: {reports:?}");
-        assert!(reports.iter().all(|report| report.len() < 16 << 10), "{verb:?}, {name}: reports are short");
+        assert!(recovered.is_ok(), "{verb:?}, {name}: not recovered: {:?} {reports:?}", informer.status());
+        let is_reported = reports.iter().any(|report| report.contains(reported));
+        assert!(is_reported || reported.is_empty(), "{verb:?}, {name}: {reports:?}");
+        assert!(
+            reports.iter().all(|report| report.len() < 16 << 10),
+            "{verb:?}, {name}: a report is too long"
+        );
         let peak = PeakAlloc.peak_usage().saturating_sub(before);
-        assert!(peak < MEMORY, "{verb:?}, {name}: {peak} bytes were allocated at once");
+        assert!(peak < MAX_MEMORY, "{verb:?}, {name}: {peak} bytes were allocated at once");
         informer.stop();
         informer.stopped().await;
     });

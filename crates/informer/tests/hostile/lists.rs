@@ -1,28 +1,28 @@
-//! Lists that mean harm.
+//! Malicious lists.
 
 use crate::{
-    bait::Bait,
-    case::{OBJECT, alone, survives},
+    case::{MAX_OBJECT_SIZE, check_recovers, one_at_a_time},
+    hostile_response::HostileResponse,
     server::Verb,
 };
 
-fn check(name: &str, bait: Bait, reported: &str) {
-    survives(Verb::List, name, bait, reported);
+fn check(name: &str, response: HostileResponse, reported: &str) {
+    check_recovers(Verb::List, name, response, reported);
 }
 
-/// What has nothing to do with lists: a stream is answered with it as well.
-fn check_both(name: &str, bait: Bait, reported: &str) {
-    check(name, bait.clone(), reported);
-    survives(Verb::Stream, name, bait, reported);
+/// Checks a response that is not specific to lists, also as the response to a streaming list.
+fn check_both(name: &str, response: HostileResponse, reported: &str) {
+    check(name, response.clone(), reported);
+    check_recovers(Verb::Stream, name, response, reported);
 }
 
-/// A body that breaks: a list of it fails, and a stream has ended.
-fn check_broken(name: &str, bait: Bait) {
-    check(name, bait.clone(), "connection to the server failed");
-    survives(Verb::Stream, name, bait, "streaming list ended before it was complete");
+/// Checks a body that ends with an error: a list fails, and a streaming list ends.
+fn check_broken(name: &str, response: HostileResponse) {
+    check(name, response.clone(), "connection to the server failed");
+    check_recovers(Verb::Stream, name, response, "streaming list ended before it was complete");
 }
 
-/// A list of the objects that are there, and of this item.
+/// Returns a list of the objects of the server, and of this item.
 fn list(item: &str) -> String {
     let [a, b] = ["a", "b"].map(|name| format!(r#"{{"metadata":{{"name":"{name}","namespace":"d"}}}}"#));
     format!(r#"{{"kind":"ConfigMapList","metadata":{{"resourceVersion":"5"}},"items":[{a},{b},{item}]}}"#)
@@ -31,87 +31,91 @@ fn list(item: &str) -> String {
 const OPEN: &str = r#"{"metadata":{"resourceVersion":"5"},"items":["#;
 
 #[test]
-fn what_does_not_end_is_given_up() {
-    let _alone = alone();
-    let name = Bait::json(format!(r#"{OPEN}{{"metadata":{{"name":""#)).then_without_end("x");
+fn endless_lists_are_aborted() {
+    let _guard = one_at_a_time();
+    let name = HostileResponse::json(format!(r#"{OPEN}{{"metadata":{{"name":""#)).then_forever("x");
     check("a name", name, "longer than 1048576 bytes");
-    check("spaces", Bait::json(OPEN).then_without_end(" "), "longer than 1048576 bytes");
+    check("spaces", HostileResponse::json(OPEN).then_forever(" "), "longer than 1048576 bytes");
     check(
         "a field of the list",
-        Bait::json("{\"kind\":\"").then_without_end("x"),
+        HostileResponse::json("{\"kind\":\"").then_forever("x"),
         "longer than 1048576 bytes",
     );
     check(
         "members",
-        Bait::json(format!("{OPEN}{{")).then_without_end("\"a\":1,"),
+        HostileResponse::json(format!("{OPEN}{{")).then_forever("\"a\":1,"),
         "longer than 1048576 bytes",
     );
-    let zeros = Bait::json(OPEN).then_without_end("[");
-    check("brackets", zeros, "something that is no object");
+    let brackets = HostileResponse::json(OPEN).then_forever("[");
+    check("brackets", brackets, "something that is no object");
 }
 
 #[test]
-fn an_answer_of_http_that_does_not_end_is_given_up() {
-    let _alone = alone();
-    let header = Bait::raw("HTTP/1.1 200 OK\r\nx: ", "").then_without_end("y");
+fn endless_http_responses_are_aborted() {
+    let _guard = one_at_a_time();
+    let header = HostileResponse::raw("HTTP/1.1 200 OK\r\nx: ", "").then_forever("y");
     check_both("a header", header, "connection to the server failed");
-    let headers = Bait::raw("HTTP/1.1 200 OK\r\n", "").then_without_end("x: y\r\n");
+    let headers = HostileResponse::raw("HTTP/1.1 200 OK\r\n", "").then_forever("x: y\r\n");
     check_both("headers", headers, "connection to the server failed");
-    let refusal = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\n\r\n";
-    let message = Bait::raw(refusal, "{\"kind\":\"Status\",\"message\":\"").then_without_end("no ");
-    check_both("a refusal", message, "server answered 500");
+    let error = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\n\r\n";
+    let message = HostileResponse::raw(error, "{\"kind\":\"Status\",\"message\":\"").then_forever("no ");
+    check_both("an error status", message, "server answered 500");
     let status = format!("{{\"kind\":\"Status\",\"message\":\"{}\"}}", "no ".repeat(300_000));
-    check_both("a long refusal", Bait::raw(refusal, status), "server answered 500");
+    check_both("a long error status", HostileResponse::raw(error, status), "server answered 500");
 }
 
 #[test]
-fn an_answer_that_is_no_http_is_an_error() {
-    let _alone = alone();
-    check_both("nothing", Bait::raw("", ""), "connection to the server failed");
-    check_both("noise", Bait::raw("\0\x16\x03\x01 no http\r\n\r\n", ""), "connection to the server failed");
+fn malformed_http_is_an_error() {
+    let _guard = one_at_a_time();
+    check_both("nothing", HostileResponse::raw("", ""), "connection to the server failed");
+    check_both(
+        "noise",
+        HostileResponse::raw("\0\x16\x03\x01 no http\r\n\r\n", ""),
+        "connection to the server failed",
+    );
     let chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-    check_broken("a chunk of any size", Bait::raw(chunks, "fffffffffffffffff\r\nx"));
-    check_broken("a chunk of no size", Bait::raw(chunks, "no\r\nx"));
+    check_broken("a chunk size that overflows", HostileResponse::raw(chunks, "fffffffffffffffff\r\nx"));
+    check_broken("a chunk without a size", HostileResponse::raw(chunks, "no\r\nx"));
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 1000000000000\r\n\r\n";
-    check_broken("less than it says", Bait::raw(short, OPEN));
+    check_broken("shorter than content-length", HostileResponse::raw(short, OPEN));
     let two = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n";
-    check_both("two lengths", Bait::raw(two, OPEN), "connection to the server failed");
+    check_both("two lengths", HostileResponse::raw(two, OPEN), "connection to the server failed");
 }
 
 #[test]
-fn what_comes_packed_is_not_opened() {
-    let _alone = alone();
-    // Zeros, as gzip writes them: a thousand times larger than this.
+fn compressed_responses_are_rejected() {
+    let _guard = one_at_a_time();
+    // A gzip stream of zeros that expands a thousandfold.
     let bomb = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &[0; 1000]].concat();
     for coding in ["gzip", "GZIP", "br", "zstd, gzip", "\u{1b}[2J"] {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {coding}\r\n\r\n");
         let reported =
-            if coding.is_ascii() && !coding.starts_with('\u{1b}') { "which was not asked for" } else { "" };
-        check_both(coding, Bait::raw(head, bomb.clone()), reported);
+            if coding.is_ascii() && !coding.starts_with('\u{1b}') { "which was not requested" } else { "" };
+        check_both(coding, HostileResponse::raw(head, bomb.clone()), reported);
     }
 }
 
 #[test]
-fn a_body_that_is_no_list_is_an_error() {
-    let _alone = alone();
-    check("html", Bait::json("<html>502</html>"), "list cannot be read");
-    check("nothing", Bait::json(""), "list cannot be read");
-    check("half of one", Bait::json(&list("{}")[..80]), "list cannot be read");
-    check("deep", Bait::json("[".repeat(100_000)), "nested deeper than");
+fn a_body_that_is_not_a_list_is_an_error() {
+    let _guard = one_at_a_time();
+    check("html", HostileResponse::json("<html>502</html>"), "list cannot be read");
+    check("nothing", HostileResponse::json(""), "list cannot be read");
+    check("half a list", HostileResponse::json(&list("{}")[..80]), "list cannot be read");
+    check("deep", HostileResponse::json("[".repeat(100_000)), "nested deeper than");
     check(
         "a version that is a number",
-        Bait::json("{\"metadata\":{\"resourceVersion\":5},\"items\":[]}"),
+        HostileResponse::json("{\"metadata\":{\"resourceVersion\":5},\"items\":[]}"),
         "list cannot be read",
     );
     let long = format!("{{\"metadata\":{{\"resourceVersion\":\"{}\"}},\"items\":[]}}", "9".repeat(300));
-    check("a version that is too long", Bait::json(long), "version of the list cannot be read");
-    check("no items", Bait::json("{\"kind\":\"ConfigMapList\"}"), "list cannot be read");
-    check("a number too large", Bait::json(format!("{}1e999", list("{}"))), "list cannot be read");
+    check("a version that is too long", HostileResponse::json(long), "version of the list cannot be read");
+    check("no items", HostileResponse::json("{\"kind\":\"ConfigMapList\"}"), "list cannot be read");
+    check("a number too large", HostileResponse::json(format!("{}1e999", list("{}"))), "list cannot be read");
 }
 
 #[test]
-fn items_that_are_no_objects_are_left_out() {
-    let _alone = alone();
+fn items_that_are_not_objects_are_skipped() {
+    let _guard = one_at_a_time();
     let named = r#"{"metadata":{"name":"z","namespace":"d","resourceVersion":"1"}"#;
     for (name, item, reported) in [
         ("no metadata", "{}".to_owned(), "name"),
@@ -123,43 +127,43 @@ fn items_that_are_no_objects_are_left_out() {
         ("deep", format!("{}1{}", "{\"a\":".repeat(120), "}".repeat(120)), "name"),
         ("a number out of range", format!("{named},\"immutable\":1e999}}"), "d/z"),
         (
-            "a name without end",
+            "a very long name",
             format!(r#"{{"metadata":{{"name":"{}"}},"data":7}}"#, "x".repeat(500_000)),
             "object xxx",
         ),
         (
-            "a kind without end",
+            "a very long kind",
             format!(r#"{{"kind":"{}","metadata":{{"name":"z"}}}}"#, "x".repeat(500_000)),
             "",
         ),
-        ("a key without end", format!("{named},\"data\":{{\"{}\":7}}}}", "x".repeat(500_000)), "d/z"),
-        ("no base64", format!("{named},\"binaryData\":{{\"k\":\"***\"}}}}"), "binaryData"),
+        ("a very long key", format!("{named},\"data\":{{\"{}\":7}}}}", "x".repeat(500_000)), "d/z"),
+        ("invalid base64", format!("{named},\"binaryData\":{{\"k\":\"***\"}}}}"), "binaryData"),
     ] {
-        check(name, Bait::json(list(&item)), reported);
+        check(name, HostileResponse::json(list(&item)), reported);
     }
     let mut text = list(r#"{"metadata":{"name":"XX","namespace":"d"}}"#).into_bytes();
-    let place = text.windows(2).position(|two| two == b"XX").unwrap();
-    text[place..place + 2].copy_from_slice(&[0xff, 0xfe]);
-    check("no UTF-8", Bait::json(text), "UTF-8");
+    let position = text.windows(2).position(|two| two == b"XX").unwrap();
+    text[position..position + 2].copy_from_slice(&[0xff, 0xfe]);
+    check("invalid UTF-8", HostileResponse::json(text), "UTF-8");
 }
 
 #[test]
-fn an_object_may_be_as_large_as_one_says_and_no_larger() {
-    let _alone = alone();
+fn objects_larger_than_the_limit_are_rejected() {
+    let _guard = one_at_a_time();
     let large = |length: usize| {
         let value = "x".repeat(length);
         list(&format!(
             r#"{{"metadata":{{"name":"z","namespace":"d","resourceVersion":"1"}},"data":{{"k":"{value}"}}}}"#
         ))
     };
-    check("too large", Bait::json(large(OBJECT)), "longer than 1048576 bytes");
-    let malformed = large(OBJECT - 1000).replace("\"k\":\"x", "\"k\":7,\"x");
-    check("large, and malformed", Bait::json(malformed), "cannot be decoded");
+    check("too large", HostileResponse::json(large(MAX_OBJECT_SIZE)), "longer than 1048576 bytes");
+    let malformed = large(MAX_OBJECT_SIZE - 1000).replace("\"k\":\"x", "\"k\":7,\"x");
+    check("large, and malformed", HostileResponse::json(malformed), "cannot be decoded");
 }
 
 #[test]
-fn lengths_of_protobuf_that_mean_harm_are_errors() {
-    let _alone = alone();
+fn malicious_protobuf_lengths_are_errors() {
+    let _guard = one_at_a_time();
     let list = |rest: &[u8]| [b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dConfigMapList", rest].concat();
     for (name, body, reported) in [
         (
@@ -172,12 +176,12 @@ fn lengths_of_protobuf_that_mean_harm_are_errors() {
         ("half of it", list(b"\x12\x20\x0a"), "list cannot be read"),
         ("no magic", b"k9s\0".to_vec(), "list cannot be read"),
     ] {
-        check(name, Bait::protobuf(body), reported);
+        check(name, HostileResponse::protobuf(body), reported);
     }
     let slow = list(&[&b"\x12\x84\x80\x40\x12\x80\x80\x40"[..], &[0; 300_000]].concat());
     check(
-        "an item that comes byte by byte, and not whole",
-        Bait::protobuf(slow).in_single_bytes(),
+        "an incomplete item, byte by byte",
+        HostileResponse::protobuf(slow).in_single_bytes(),
         "list cannot be read",
     );
 }

@@ -1,10 +1,10 @@
-//! Servers that mean harm, on sockets: limits hold, errors say what came, and the informer goes on.
+//! Malicious servers, over sockets: limits hold, errors are reported, and the informer recovers.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
 use peak_alloc::PeakAlloc;
 
-mod bait;
+mod hostile_response;
 mod case;
 mod server;
 

@@ -1,8 +1,8 @@
-//! Tokens and secrets stay out of logs, reports and what is shown of a value.
+//! Tokens and secrets do not appear in logs, reports and debug output.
 
 use crate::{
-    bait::Bait,
-    case::{alone, config},
+    case::{config, one_at_a_time},
+    hostile_response::HostileResponse,
     server::{Server, Verb},
 };
 use k8s_openapi::api::core::v1::Secret;
@@ -18,17 +18,17 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// Writes down all that is ever logged, of every crate and at every level.
+/// Records the log of all crates at every level.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<String>>);
+struct Recorder(Arc<Mutex<String>>);
 
-impl Visit for Notes {
+impl Visit for Recorder {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let _ = writeln!(self.0.lock().unwrap(), "{field}={value:?}");
     }
 }
 
-impl Subscriber for Notes {
+impl Subscriber for Recorder {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -53,8 +53,8 @@ impl Subscriber for Notes {
     fn exit(&self, _: &Id) {}
 }
 
-const TOKEN: &str = "token-that-nobody-may-see";
-/// `hunter2`, and what stands for it in JSON.
+const TOKEN: &str = "confidential-token";
+/// `hunter2`, plain and in base64.
 const SECRET: [&str; 2] = ["hunter2", "aHVudGVyMg=="];
 
 fn client(url: &str) -> Client {
@@ -64,7 +64,7 @@ fn client(url: &str) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// Objects that hold the secret, each malformed in a way that makes someone speak of it, but for the first.
+/// Returns objects with the secret. All except the first are malformed in a way that is reported.
 fn list() -> String {
     let [plain, encoded] = SECRET;
     let fields = [
@@ -86,41 +86,41 @@ fn list() -> String {
 }
 
 #[test]
-fn tokens_and_secrets_are_not_told() {
-    let _alone = alone();
-    let (notes, reports) = (Notes::default(), Arc::new(Mutex::new(Vec::new())));
-    let _listens = tracing::subscriber::set_default(notes.clone());
+fn tokens_and_secrets_are_not_logged() {
+    let _guard = one_at_a_time();
+    let (log, reports) = (Recorder::default(), Arc::new(Mutex::new(Vec::new())));
+    let _subscribed = tracing::subscriber::set_default(log.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let shown = runtime.block_on(async {
-        let server = Server::start(Verb::List, Bait::json(list())).await;
-        let heard = Arc::clone(&reports);
+    let debug = runtime.block_on(async {
+        let server = Server::start(Verb::List, HostileResponse::json(list())).await;
+        let recorded = Arc::clone(&reports);
         let informer = Informer::<Secret>::builder(client(&server.url))
             .config(config(Strategy::List))
             .on_error(move |report| {
                 report.log();
-                heard.lock().unwrap().push(format!("{} {report:?}", report.cause));
+                recorded.lock().unwrap().push(format!("{} {report:?}", report.cause));
             })
             .start()
             .unwrap();
-        let unreadable = informer.synced().await.unwrap_err();
+        let error = informer.synced().await.unwrap_err();
         let (subscription, snapshot) = (informer.subscribe(), informer.store().snapshot());
-        assert!(informer.store().get("d/s0").is_some(), "the first can be read");
+        assert!(informer.store().get("d/s0").is_some(), "the first is valid");
         let source = ListWatch::<Secret>::all(client(&server.url));
-        let shown = format!(
-            "{unreadable} {unreadable:?} {informer:?} {:?} {subscription:?} {snapshot:?} {source:?} {:?}",
+        let debug = format!(
+            "{error} {error:?} {informer:?} {:?} {subscription:?} {snapshot:?} {source:?} {:?}",
             informer.status(),
             informer.store()
         );
         informer.stop();
         informer.stopped().await;
-        shown
+        debug
     });
-    let (said, reports) = (notes.0.lock().unwrap().clone(), reports.lock().unwrap().join("\n"));
-    assert!(said.contains("s1") && reports.lines().count() >= 5, "there is something to see: {reports}");
-    for (place, text) in [("the log", said), ("the reports", reports), ("what is shown", shown)] {
+    let (logged, reports) = (log.0.lock().unwrap().clone(), reports.lock().unwrap().join("\n"));
+    assert!(logged.contains("s1") && reports.lines().count() >= 5, "something was reported: {reports}");
+    for (place, text) in [("the log", logged), ("the reports", reports), ("the debug output", debug)] {
         for secret in [TOKEN, SECRET[0], SECRET[1]] {
             let line = text.lines().find(|line| line.contains(secret));
-            assert_eq!(line, None, "{place} holds {secret}");
+            assert_eq!(line, None, "{place} contains {secret}");
         }
     }
 }

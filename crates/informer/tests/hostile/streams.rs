@@ -1,14 +1,14 @@
-//! Streams of the initial state that are none.
+//! Malformed streaming lists.
 
 use crate::{
-    bait::Bait,
-    case::{alone, survives},
+    case::{check_recovers, one_at_a_time},
+    hostile_response::HostileResponse,
     server::Verb,
 };
 
-/// A stream that is no whole state is not taken for one: what is in it that the server does not have is never seen.
+/// Checks that an incomplete streaming list is not applied: its objects that the server does not have are never delivered.
 fn check(name: &str, events: &[String], reported: &str) {
-    survives(Verb::Stream, name, Bait::json(events.concat()), reported);
+    check_recovers(Verb::Stream, name, HostileResponse::json(events.concat()), reported);
 }
 
 fn event(kind: &str, metadata: &str) -> String {
@@ -28,31 +28,31 @@ fn end(version: &str) -> String {
 }
 
 #[test]
-fn a_stream_without_its_end_is_no_state() {
-    let _alone = alone();
+fn an_incomplete_streaming_list_is_not_applied() {
+    let _guard = one_at_a_time();
     let bookmark = event("BOOKMARK", r#""resourceVersion":"10""#);
     let other =
         event("BOOKMARK", r#""resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"no"}"#);
     let ended = "streaming list ended before it was complete";
     check("nothing", &[], ended);
     check("cut", &[ghost("ADDED")], ended);
-    check("a bookmark that ends nothing", &[ghost("ADDED"), bookmark], ended);
-    check("an end that says no", &[ghost("ADDED"), other], ended);
+    check("a bookmark without the annotation", &[ghost("ADDED"), bookmark], ended);
+    check("an annotation that is not true", &[ghost("ADDED"), other], ended);
     check("an end without a version", &[ghost("ADDED"), end("\"\"")], "cannot be decoded");
-    check("an end at a number", &[ghost("ADDED"), end("10")], "cannot be");
+    check("an end with a numeric version", &[ghost("ADDED"), end("10")], "cannot be");
     let error =
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":500,\"message\":\"no\"}}\n".to_owned();
     check("an error", &[ghost("ADDED"), error], "no");
-    check("what is no event", &[ghost("ADDED"), "{\n".to_owned()], "cannot be read");
+    check("a malformed event", &[ghost("ADDED"), "{\n".to_owned()], "cannot be read");
 }
 
 #[test]
-fn a_stream_that_takes_back_what_it_said_is_followed() {
-    let _alone = alone();
-    let here =
+fn objects_may_be_deleted_or_repeated_within_a_streaming_list() {
+    let _guard = one_at_a_time();
+    let added =
         |name: &str| event("ADDED", &format!(r#""name":"{name}","namespace":"d","resourceVersion":"8""#));
-    let taken_back = [here("a"), ghost("ADDED"), here("b"), ghost("DELETED"), end("\"10\"")];
-    check("deleted", &taken_back, "");
-    check("ended twice", &[taken_back.concat(), end("\"10\"")], "");
-    check("said twice", &[here("a"), here("b"), here("a"), end("\"10\"")], "");
+    let deleted = [added("a"), ghost("ADDED"), added("b"), ghost("DELETED"), end("\"10\"")];
+    check("deleted", &deleted, "");
+    check("ended twice", &[deleted.concat(), end("\"10\"")], "");
+    check("repeated", &[added("a"), added("b"), added("a"), end("\"10\"")], "");
 }

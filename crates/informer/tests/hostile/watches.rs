@@ -1,21 +1,26 @@
-//! Watches that mean harm, and streams of the initial state.
+//! Malicious watches and streaming lists.
 
 use crate::{
-    bait::Bait,
-    case::{alone, survives},
+    case::{check_recovers, one_at_a_time},
+    hostile_response::HostileResponse,
     server::{STREAM, Verb},
 };
 
-/// A watch that follows a list, and one that takes its place.
-fn check(name: &str, bait: Bait, reported: &str) {
-    survives(Verb::Watch, name, bait.clone(), reported);
-    survives(Verb::Stream, name, bait, reported);
+/// Checks the response to a watch after a list, and to a streaming list.
+fn check(name: &str, response: HostileResponse, reported: &str) {
+    check_recovers(Verb::Watch, name, response.clone(), reported);
+    check_recovers(Verb::Stream, name, response, reported);
 }
 
-/// The same with an event that is whole: behind it comes the rest of a stream, since only a whole state is looked at.
-fn check_event(name: &str, said: impl AsRef<[u8]>, reported: &str) {
-    survives(Verb::Watch, name, Bait::json(said.as_ref()), reported);
-    survives(Verb::Stream, name, Bait::json([said.as_ref(), STREAM.as_bytes()].concat()), reported);
+/// Checks a complete event. In a streaming list it is followed by the rest of the list, because only a complete list is applied.
+fn check_event(name: &str, event: impl AsRef<[u8]>, reported: &str) {
+    check_recovers(Verb::Watch, name, HostileResponse::json(event.as_ref()), reported);
+    check_recovers(
+        Verb::Stream,
+        name,
+        HostileResponse::json([event.as_ref(), STREAM.as_bytes()].concat()),
+        reported,
+    );
 }
 
 fn event(kind: &str, object: &str) -> String {
@@ -23,19 +28,19 @@ fn event(kind: &str, object: &str) -> String {
 }
 
 #[test]
-fn a_line_that_does_not_end_is_given_up() {
-    let _alone = alone();
-    check("a line", Bait::json("{\"type\":\"").then_without_end("x"), "longer than 1048576 bytes");
-    let object = Bait::json("{\"type\":\"ADDED\",\"object\":{").then_without_end("\"a\":[],");
+fn endless_lines_are_aborted() {
+    let _guard = one_at_a_time();
+    check("a line", HostileResponse::json("{\"type\":\"").then_forever("x"), "longer than 1048576 bytes");
+    let object = HostileResponse::json("{\"type\":\"ADDED\",\"object\":{").then_forever("\"a\":[],");
     check("an object", object, "longer than 1048576 bytes");
-    let tiny = Bait::json(format!("{{\"type\":\"{}", "x".repeat(300_000))).in_single_bytes();
-    survives(Verb::Watch, "a line that comes byte by byte", tiny, "");
+    let tiny = HostileResponse::json(format!("{{\"type\":\"{}", "x".repeat(300_000))).in_single_bytes();
+    check_recovers(Verb::Watch, "a line, byte by byte", tiny, "");
 }
 
 #[test]
-fn events_that_are_none_are_reported() {
-    let _alone = alone();
-    for (name, said, reported) in [
+fn malformed_events_are_reported() {
+    let _guard = one_at_a_time();
+    for (name, line, reported) in [
         ("no metadata", event("ADDED", "{}"), "name"),
         ("no name", event("MODIFIED", "{\"metadata\":{\"namespace\":\"d\"}}"), "name"),
         ("no object", "{\"type\":\"ADDED\"}\n".to_owned(), "cannot be"),
@@ -50,51 +55,60 @@ fn events_that_are_none_are_reported() {
         ),
         ("a list", event("ADDED", "[]"), "cannot be"),
         ("no type", "{\"object\":{}}\n".to_owned(), "cannot be"),
-        ("no JSON", "no\n".to_owned(), "cannot be read"),
+        ("invalid JSON", "no\n".to_owned(), "cannot be read"),
         ("deep", event("ADDED", &format!("{}1{}", "{\"a\":".repeat(2000), "}".repeat(2000))), "no key"),
         ("deep elsewhere", format!("{{\"x\":{}\n", "[".repeat(2000)), "cannot be read"),
         ("a bookmark without a version", event("BOOKMARK", "{\"metadata\":{}}"), "cannot be decoded"),
         ("a bookmark without metadata", event("BOOKMARK", "{}"), "cannot be decoded"),
-        ("an error that is none", event("ERROR", "7"), "7"),
+        ("an error that is not a status", event("ERROR", "7"), "7"),
         (
-            "an error of many words",
+            "a very long error",
             event("ERROR", &format!("{{\"kind\":\"Status\",\"message\":\"{}\"}}", "no ".repeat(300_000))),
             "no no",
         ),
-        ("a type without end", event(&"A".repeat(200_000), "{}"), ""),
+        ("a very long type", event(&"A".repeat(200_000), "{}"), ""),
         (
             "a number out of range",
             event("ADDED", "{\"metadata\":{\"name\":\"a\",\"generation\":1e999}}"),
             "cannot be",
         ),
     ] {
-        check_event(name, said, reported);
+        check_event(name, line, reported);
     }
-    check_event("no UTF-8", b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}\n", "UTF-8");
+    check_event(
+        "invalid UTF-8",
+        b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}\n",
+        "UTF-8",
+    );
 }
 
 #[test]
-fn a_version_that_is_no_number_is_one_all_the_same() {
-    let _alone = alone();
-    // Whatever the server calls it, the watch is asked to go on from there.
-    let said = event("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"no number\"}}");
-    check_event("opaque", said, "");
-    let said =
+fn versions_are_opaque() {
+    let _guard = one_at_a_time();
+    // The next watch starts at this version, whatever it is.
+    let line = event("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"no number\"}}");
+    check_event("opaque", line, "");
+    let line =
         event("BOOKMARK", &format!("{{\"metadata\":{{\"resourceVersion\":\"{}\"}}}}", "9".repeat(300)));
-    check_event("too long", said, "cannot be decoded");
+    check_event("too long", line, "cannot be decoded");
 }
 
 #[test]
-fn frames_of_protobuf_that_mean_harm_are_errors() {
-    let _alone = alone();
+fn malicious_protobuf_frames_are_errors() {
+    let _guard = one_at_a_time();
     for (name, body, reported) in [
         ("four gigabytes", b"\xff\xff\xff\xff".to_vec(), "longer than 1048576 bytes"),
         ("nothing", b"\0\0\0\0".to_vec(), "cannot be read"),
-        ("no protobuf", b"\0\0\0\x03abc".to_vec(), "cannot be read"),
+        ("invalid protobuf", b"\0\0\0\x03abc".to_vec(), "cannot be read"),
         ("JSON", b"{\"type\":\"ADDED\"".to_vec(), "longer than 1048576 bytes"),
     ] {
-        check(name, Bait::protobuf(body), reported);
+        check(name, HostileResponse::protobuf(body), reported);
     }
     let slow = [&b"\0\x0f\xff\xff"[..], &[0; 300_000]].concat();
-    survives(Verb::Watch, "a frame that comes byte by byte", Bait::protobuf(slow).in_single_bytes(), "");
+    check_recovers(
+        Verb::Watch,
+        "a frame, byte by byte",
+        HostileResponse::protobuf(slow).in_single_bytes(),
+        "",
+    );
 }

@@ -69,8 +69,7 @@ async fn endure(world: World, mut random: Random, ticks: u32) {
         counts.errors >= u64::from(ticks) / 1200 && counts.replaces > 1,
         "it was hard enough: {counts:?}"
     );
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

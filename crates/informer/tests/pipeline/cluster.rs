@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube_devserver::DevServer;
-use kube_informer::{Event, source::BoxError, wire::Key};
+use kube_informer::{Event, Object, event::Deletion, source::BoxError, wire::Key};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -97,23 +97,24 @@ pub(crate) struct Told {
 impl Told {
     /// Folds an event into what is known, which it has to fit.
     pub(crate) fn hear(&mut self, event: &Event<ConfigMap>) {
-        let key = Key::of(&**event.object()).unwrap().to_string();
-        let version = |map: &ConfigMap| map.metadata.resource_version.clone().unwrap();
+        let key = event.key().to_string();
+        let version = |map: &Object<ConfigMap>| map.get().metadata.resource_version.clone().unwrap();
         match event {
             Event::Added { object, .. } => {
                 assert_eq!(self.known.insert(key, version(object)), None, "added what was there");
             }
-            Event::Updated { old, new } => {
+            Event::Updated { old, new, .. } => {
                 let (old, new) = (version(old), version(new));
                 assert!(old.parse::<u64>().unwrap() <= new.parse().unwrap(), "{key} went back in time");
                 assert_eq!(self.known.insert(key, new), Some(old), "changed from something else");
             }
-            Event::Deleted { old, observed, .. } => {
+            Event::Deleted { old, deletion, .. } => {
                 assert_eq!(self.known.remove(&key), Some(version(old)), "deleted something else");
-                if !observed {
+                if *deletion == Deletion::Inferred {
                     self.unseen_deletions.push(key);
                 }
             }
+            other => panic!("{other:?}"),
         }
     }
 }

@@ -13,10 +13,11 @@ use kube::{
 use kube_devserver::{Churn, DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Storage,
+    event::Phase,
     reflector::Strategy,
     source::{Encoding, FromFns, Page, Watch},
     subscription::{Replay, SubscribeOptions},
-    wire::{Key, ResourceVersion},
+    wire::{Key, ManagedFields, ResourceVersion},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -63,29 +64,29 @@ async fn reads_are_what_a_cache_of_whole_objects_gives() {
     server.churn(Churn::pods(320));
     let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
     for strategy in STRATEGIES {
-        for without in [false, true] {
-            // The whole objects are those of JSON, and the small ones come in protobuf one time and in JSON the next.
+        for managed_fields in [ManagedFields::Keep, ManagedFields::Drop] {
+            let drops = managed_fields == ManagedFields::Drop;
             let encoding =
-                if without == (strategy == Strategy::List) { Encoding::Protobuf } else { Encoding::Json };
-            let [whole, compact] =
-                [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(|(keep, encoding)| {
+                if drops == (strategy == Strategy::List) { Encoding::Protobuf } else { Encoding::Json };
+            let [whole, compact] = [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(
+                |(keep, encoding)| {
                     let builder = Informer::<Pod>::builder(server.client())
                         .storage(keep)
                         .encoding(encoding)
                         .strategy(strategy);
-                    let builder = if without { builder.without_managed_fields() } else { builder };
-                    builder.index("node", node).start().unwrap()
-                });
+                    builder.managed_fields(managed_fields).index("node", node).start().unwrap()
+                },
+            );
             for pods in [&whole, &compact] {
                 pods.synced().await.unwrap();
             }
             check_equal(&whole, &compact);
-            let keys = compact.keys();
+            let keys = compact.store().keys();
             let each = compact.snapshot().compact_bytes() / keys.len();
             // Alone they would take 530 and 690; how many come before there is a dictionary is up to the threads.
-            assert!(each < if without { 450 } else { 560 }, "{each} bytes a pod");
+            assert!(each < if drops { 450 } else { 560 }, "{each} bytes a pod");
             assert_eq!(whole.snapshot().compact_bytes(), 0);
-            let version = label(&server, &keys[..20], &format!("{strategy:?}-{without}")).await;
+            let version = label(&server, &keys[..20], &format!("{strategy:?}-{managed_fields:?}")).await;
             for pods in [&whole, &compact] {
                 pods.wait_for(&version).await.unwrap();
             }
@@ -111,7 +112,7 @@ fn check_equal(whole: &Informer<Pod>, compact: &Informer<Pod>) {
         assert_eq!(compact.get(key).as_ref(), Some(pod));
         assert_eq!(compact.get(key).as_ref(), Some(pod), "and again");
     }
-    for node in whole.index_values("node").unwrap() {
+    for node in whole.store().index_values("node").unwrap() {
         let [expected, found] = [whole, compact].map(|pods| by_key(pods.by_index("node", &node).unwrap()));
         assert_eq!(found, expected);
     }
@@ -231,8 +232,8 @@ async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_
         maps.start();
         maps.synced().await.unwrap();
         assert_eq!((maps.status().counts.replaces, decoded()), (1, 1), "{keep:?} {strategy:?}");
-        let Some(Event::Updated { old, new }) = changes.next().await else { panic!("one has changed") };
-        assert!(old.data["value"] != new.data["value"] && changes.registration().depth() == 0);
+        let Some(Event::Updated { old, new, .. }) = changes.next().await else { panic!("one has changed") };
+        assert!(old.get().data["value"] != new.get().data["value"] && changes.registration().depth() == 0);
         decoded();
         for expected in [1, 0] {
             assert_eq!(maps.get("default/m3").unwrap().data["value"], "first");
@@ -252,15 +253,17 @@ async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
     decoded();
     for events in &mut two {
         for _ in 0..3 {
-            let Some(Event::Added { object, phase: Phase::Initial }) = events.next().await else { panic!() };
-            assert_eq!(object.data["value"], "first");
+            let Some(Event::Added { object, phase: Phase::Initial, .. }) = events.next().await else {
+                panic!()
+            };
+            assert_eq!(object.get().data["value"], "first");
         }
     }
     assert_eq!(decoded(), 6, "what was there is decoded for each who comes");
     cluster.change("m1", "second").await;
     for events in &mut two {
         let Some(event @ Event::Updated { .. }) = events.next().await else { panic!() };
-        assert_eq!(event.object().data["value"], "second");
+        assert_eq!(event.object().get().data["value"], "second");
     }
     assert_eq!(decoded(), 1, "what happens is decoded when it comes");
     cluster.change("m1", "third").await;
@@ -270,7 +273,7 @@ async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
         olds.push(old);
     }
     assert_eq!(decoded(), 1);
-    assert!(olds.iter().all(|old| old.data["value"] == "second"));
+    assert!(olds.iter().all(|old| old.get().data["value"] == "second"));
     assert_eq!(decoded(), 1, "both share it");
     for expected in [1, 0, 0] {
         assert_eq!(maps.get("default/m1").unwrap().data["value"], "third");
@@ -286,8 +289,10 @@ async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
     let cluster = seeded(150).await;
     for strategy in STRATEGIES {
         let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
-        let maps =
-            maps.storage(Storage::Compressed).strategy(strategy).index("value", |map| map.data.get("value").cloned());
+        let maps = maps
+            .storage(Storage::Compressed)
+            .strategy(strategy)
+            .index("value", |map| map.data.get("value").cloned());
         decoded();
         let maps = maps.start().unwrap();
         maps.synced().await.unwrap();
@@ -317,8 +322,8 @@ async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
         let seen = Arc::new(Mutex::new(BTreeMap::new()));
         let told = Arc::clone(&seen);
         let handler = move |event: &Event<Counted>| {
-            let value = looks.then(|| event.object().data["value"].clone());
-            *told.lock().unwrap().entry((event.object().key().unwrap(), value)).or_insert(0) += 1;
+            let value = looks.then(|| event.object().get().data["value"].clone());
+            *told.lock().unwrap().entry((event.key().clone(), value)).or_insert(0) += 1;
         };
         let handled = maps.add_handler(handler).unwrap();
         handled.caught_up().await;
@@ -368,7 +373,8 @@ async fn a_source_of_objects_has_them_kept_whole() {
         move |_| std::future::ready(Ok(page())),
         |_| async { Ok(Watch::new(futures_util::stream::pending())) },
     );
-    let maps = Informer::from_source(source.without_streaming_lists()).storage(Storage::Compressed).start().unwrap();
+    let maps =
+        Informer::from_source(source.without_streaming_lists()).storage(Storage::Compressed).start().unwrap();
     maps.synced().await.unwrap();
     let [one, other] = [(); 2].map(|()| maps.get("a").unwrap());
     assert!(Arc::ptr_eq(&one, &other));
@@ -378,8 +384,10 @@ async fn a_source_of_objects_has_them_kept_whole() {
 #[tokio::test(start_paused = true)]
 async fn what_came_before_there_was_a_dictionary_is_packed_again() {
     let cluster = Cluster::new();
-    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).namespace("default").storage(Storage::Compressed);
-    let maps = maps.start().unwrap();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client())
+        .namespace("default")
+        .storage(Storage::Compressed);
+    let maps = maps.managed_fields(ManagedFields::Keep).start().unwrap();
     maps.synced().await.unwrap();
     let mut version = String::new();
     for number in 0..300_u64 {
@@ -425,11 +433,11 @@ async fn where_labels_are_kept_only_what_matches_is_decoded() {
         let check = |maps: &Informer<Counted>, expected: &[&str]| {
             decoded();
             let shop = "app=shop".parse().unwrap();
-            let mut keys = maps.matching_keys(&shop);
+            let mut keys = maps.store().matching_keys(&shop);
             keys.sort_unstable();
             assert_eq!(keys.iter().map(Key::name).collect::<Vec<_>>(), expected);
             assert_eq!(decoded(), 0, "{strategy:?}");
-            let found = maps.matching(&shop);
+            let found = maps.store().matching(&shop);
             assert_eq!((found.len(), decoded()), (expected.len(), expected.len() as u64), "{strategy:?}");
             assert!(found.iter().all(|map| map.metadata.labels.as_ref().unwrap()["app"] == "shop"));
             assert_eq!(maps.lister().namespace("default").list(&shop).len(), expected.len());

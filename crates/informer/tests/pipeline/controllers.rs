@@ -9,9 +9,9 @@ use k8s_openapi::api::{
 use kube::runtime::watcher;
 use kube_devserver::Fault;
 use kube_informer::{
-    Event, Informer, Object,
+    Event, Informer,
     bridge::watcher_events,
-    controller::{Next, ControllerError, Controller, controller_owner, generation_changed},
+    controller::{Action, Controller, ControllerError, controller_owner, generation_changed},
     wire::Key,
 };
 use serde_json::json;
@@ -187,7 +187,7 @@ async fn it_does_not_act_on_a_cache_that_cannot_be_complete() {
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let pods = Informer::<Pod>::builder(cluster.server.client()).start().unwrap();
     let maps = informer(&cluster).await;
-    let never = |_: Key| std::future::pending::<Result<Next, String>>();
+    let never = |_: Key| std::future::pending::<Result<Action, String>>();
     let reconciler = || Controller::new(&maps).watches(&pods, |_: &Pod| None);
     let error = reconciler().run(never, CancellationToken::new()).await.unwrap_err();
     assert!(matches!(&error, ControllerError::Sync(cause) if cause.is_forbidden()), "{error:?}");
@@ -208,7 +208,7 @@ async fn it_does_not_act_on_a_cache_that_cannot_be_complete() {
     pods.stop();
     pods.stopped().await;
     let error = Controller::new(&pods).run(never, CancellationToken::new()).await.unwrap_err();
-    assert!(matches!(error, ControllerError::Add(_)));
+    assert!(matches!(error, ControllerError::AddHandler(_)));
 }
 
 fn short(event: &watcher::Event<ConfigMap>) -> String {
@@ -264,8 +264,9 @@ async fn only_what_is_wanted_is_reconciled() {
         writes.write(&key);
         async { Ok::<_, &str>(Action::await_change()) }
     };
-    let is_loud =
-        |event: &Event<ConfigMap>| event.object().data.as_ref().is_none_or(|data| data["value"] == "loud");
+    let is_loud = |event: &Event<ConfigMap>| {
+        event.object().get().data.as_ref().is_none_or(|data| data["value"] == "loud")
+    };
     let reconciler = Controller::filtered(&maps, is_loud);
     let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
     diary.has(1).await;
@@ -285,7 +286,8 @@ async fn what_cannot_be_read_does_not_keep_the_rest_from_being_reconciled() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
+    let maps =
+        Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let (diary, cancel) = (Diary::new(), CancellationToken::new());
     let writes = diary.clone();
     let reconcile = move |key: Key| {
@@ -302,19 +304,20 @@ async fn what_cannot_be_read_does_not_keep_the_rest_from_being_reconciled() {
 fn news_of_a_spec_is_told_from_news_of_a_status() {
     let pod = |version: &str, generation: Option<i64>| {
         let mut pod = Pod::default();
+        pod.metadata.name = Some("p".into());
         (pod.metadata.uid, pod.metadata.resource_version) = (Some("u".into()), Some(version.into()));
         pod.metadata.generation = generation;
-        Object::from(Arc::new(pod))
+        pod
     };
-    let is_news = |old, new| generation_changed(&Event::Updated { old, new });
+    let is_news = |old: Pod, new: Pod| generation_changed(&Event::<Pod>::update(old, new).unwrap());
     assert!(!is_news(pod("1", Some(1)), pod("2", Some(1))));
     assert!(is_news(pod("1", Some(1)), pod("2", Some(2))));
-    assert!(is_news(pod("1", Some(1)), pod("1", Some(1))), "what is told again");
+    assert!(generation_changed(&Event::resync(pod("1", Some(1))).unwrap()));
     assert!(is_news(pod("1", None), pod("2", None)), "what is not counted");
-    assert!(generation_changed(&Event::Added { object: pod("1", Some(1)), phase: Phase::Live }));
-    let mut anew = Pod::clone(&pod("2", Some(1)));
-    anew.metadata.uid = Some("another".into());
-    assert!(is_news(pod("1", Some(1)), Arc::new(anew).into()), "what was made anew unseen");
+    assert!(generation_changed(&Event::create(pod("1", Some(1))).unwrap()));
+    let mut recreated = pod("2", Some(1));
+    recreated.metadata.uid = Some("another".into());
+    assert!(is_news(pod("1", Some(1)), recreated), "what was made anew unseen");
 }
 
 #[test]

@@ -132,8 +132,7 @@ async fn live(strategy: reflector::Strategy, keep: Storage, acts: Vec<Act>) {
     maps.stop();
     maps.stopped().await;
     assert_eq!(maps.tasks(), 0);
-    cluster.server.stop();
-    cluster.server.stopped().await;
+    cluster.server.stop().await;
 }
 
 proptest! {

@@ -18,8 +18,7 @@ async fn a_watch_that_is_cut_goes_on_without_a_list() {
             world.settled().await;
             assert!(fault.hits() >= 3, "{}", fault.hits());
             assert_eq!(world.asked().0 + world.asked().1, 1, "no list where a watch will do");
-            world.stop();
-            world.stopped().await;
+            world.stop().await;
         }
     }
 }
@@ -33,8 +32,7 @@ async fn a_server_that_restarts_with_its_data_needs_no_list() {
     world.change("a", "1").await;
     world.settled().await;
     assert_eq!(world.asked(), (0, 1));
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,8 +54,7 @@ async fn forgotten_history_relists_and_tells_of_deletions_that_were_missed() {
         world.settled().await;
         assert_eq!(world.unseen_deletions(), ["default/a"]);
         assert!(world.reports().iter().any(|report| report.contains("410")), "{:?}", world.reports());
-        world.stop();
-        world.stopped().await;
+        world.stop().await;
     }
 }
 
@@ -74,8 +71,7 @@ async fn a_throttled_watch_waits_and_does_not_list() {
         world.settled().await;
         assert_eq!(world.asked().0 + world.asked().1, 1);
         assert_eq!(world.reports().len(), 4);
-        world.stop();
-        world.stopped().await;
+        world.stop().await;
     }
 }
 
@@ -91,8 +87,7 @@ async fn a_connection_that_is_refused_for_a_while_is_waited_for() {
     world.create("b").await;
     world.settled().await;
     assert_eq!(world.asked(), (0, 1), "no list: {:?}", world.reports());
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 /// A connection that is dead without anyone saying so.
@@ -112,8 +107,7 @@ async fn a_watch_that_stalls_is_noticed() {
     world.settled().await;
     assert!(began.elapsed() <= Duration::from_secs(631), "{:?}", began.elapsed());
     assert_eq!(world.asked(), (1, 0));
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,7 +122,6 @@ async fn bookmarks_that_do_not_come_are_done_without() {
         world.change("a", "1").await;
         world.settled().await;
         assert_eq!(world.asked(), (1, 0));
-        world.stop();
-        world.stopped().await;
+        world.stop().await;
     }
 }

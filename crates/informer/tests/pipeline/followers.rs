@@ -6,8 +6,10 @@ use kube::api::PostParams;
 use kube_devserver::{Fault, Verb};
 use kube_informer::{
     Event, Informer, Storage,
-    informer::{Builder, Synced},
+    event::Phase,
+    informer::{InformerBuilder, Synced},
     subscription::{Policy, SubscribeOptions, Subscription},
+    wire::ManagedFields,
 };
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::{Instant, timeout};
@@ -17,7 +19,7 @@ fn keep() -> Storage {
     if module_path!().ends_with("compact") { Storage::Compressed } else { Storage::Decoded }
 }
 
-fn begin(cluster: &Cluster) -> Builder<ConfigMap> {
+fn begin(cluster: &Cluster) -> InformerBuilder<ConfigMap> {
     Informer::builder(cluster.server.client()).storage(keep())
 }
 
@@ -26,7 +28,7 @@ fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
 }
 
 fn name(event: &Event<ConfigMap>) -> String {
-    event.object().metadata.name.clone().unwrap()
+    event.key().name().to_owned()
 }
 
 /// The names of the next events, each with a sign of what it is.
@@ -41,6 +43,7 @@ async fn next(events: &mut Subscription<ConfigMap>, count: usize) -> Vec<String>
             Event::Updated { .. } if event.is_resync() => format!("={}", name(&event)),
             Event::Updated { .. } => format!("~{}", name(&event)),
             Event::Deleted { .. } => format!("-{}", name(&event)),
+            other => panic!("{other:?}"),
         });
     }
     told
@@ -179,7 +182,7 @@ async fn a_stuck_follower_holds_up_nobody() {
         assert!(told[0] == "+a" && told[1..].iter().all(|told| told == "~a"));
     }
     let status = maps.status();
-    let stuck_status = status.followers.iter().find(|follower| follower.name == "stuck").unwrap();
+    let stuck_status = status.subscribers.iter().find(|follower| follower.name == "stuck").unwrap();
     assert_eq!(stuck_status.depth, stuck.registration().depth());
     assert!(stuck_status.depth <= 11, "one key folded, and so many that are not");
 }
@@ -218,7 +221,7 @@ async fn a_transform_is_what_followers_and_readers_see() {
         map.data = Some(BTreeMap::from([("saw".to_owned(), map.metadata.name.clone().unwrap())]));
         Ok(map)
     };
-    let maps = begin(&cluster).transform(rename).transform(note).without_managed_fields().start().unwrap();
+    let maps = begin(&cluster).transform(rename).transform(note).start().unwrap();
     maps.synced().await.unwrap();
     let mut events = maps.subscribe();
     assert_eq!(next(&mut events, 1).await, ["+A initial"]);
@@ -232,7 +235,7 @@ async fn a_transform_is_what_followers_and_readers_see() {
 #[tokio::test(start_paused = true)]
 async fn what_was_written_can_be_waited_for() {
     let cluster = Cluster::new();
-    let maps = informer(&cluster);
+    let maps = begin(&cluster).managed_fields(ManagedFields::Keep).start().unwrap();
     maps.synced().await.unwrap();
     let written = cluster.create("mine").await;
     maps.wait_for(&written.metadata.resource_version.as_deref().unwrap().parse().unwrap()).await.unwrap();
@@ -251,7 +254,7 @@ async fn selectors_narrow_what_is_followed() {
     let named_b = begin(&cluster).fields("metadata.name=b").start().unwrap();
     for (informer, expected) in [(fronts, "a"), (named_b, "b")] {
         informer.synced().await.unwrap();
-        assert_eq!(informer.keys().iter().map(|key| key.name()).collect::<Vec<_>>(), [expected]);
+        assert_eq!(informer.store().keys().iter().map(|key| key.name()).collect::<Vec<_>>(), [expected]);
     }
 }
 

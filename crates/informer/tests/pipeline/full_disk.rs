@@ -9,7 +9,7 @@ use crate::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
-    informer::{Builder, Save, SaveStatus},
+    informer::{InformerBuilder, Save, SaveStatus},
 };
 use std::{
     fmt::{Debug, Write},
@@ -158,7 +158,7 @@ async fn check_saved(cluster: &Cluster, folder: &Folder) {
     next.stopped().await;
 }
 
-fn saved_to(cluster: &Cluster, folder: &Folder) -> Builder<ConfigMap> {
+fn saved_to(cluster: &Cluster, folder: &Folder) -> InformerBuilder<ConfigMap> {
     maps(cluster).save_to(Save::from(folder))
 }
 
@@ -183,7 +183,10 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     }
     let failing = saving(&maps).error.unwrap();
     let place = folder.0.join("default");
-    assert_eq!(failing, format!("{}: writing failed: File too large (os error 27)", place.display()));
+    assert_eq!(
+        failing,
+        format!("{}: failed to write to the file: File too large (os error 27)", place.display())
+    );
     assert!(saving(&maps).failures > 0);
     let told = notes.lines("saving failed");
     assert!(told[0].contains(place.to_str().unwrap()) && told[0].contains("File too large"), "{told:?}");
@@ -191,8 +194,8 @@ async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
     change(&cluster, &maps, "there is room").await;
     maps.stop();
     maps.stopped().await;
-    assert_eq!(saving(&maps).failing, None);
-    assert_eq!(notes.lines("saving goes on").len(), 1);
+    assert_eq!(saving(&maps).error, None);
+    assert_eq!(notes.lines("saving continues").len(), 1);
     check_saved(&cluster, &folder).await;
 }
 
@@ -230,7 +233,7 @@ async fn a_first_state_without_room_is_tried_once_more_at_the_end() {
     // Nothing happens that would be cause to save.
     maps.stop();
     maps.stopped().await;
-    assert_eq!(saving(&maps).failing, None);
+    assert_eq!(saving(&maps).error, None);
     check_saved(&cluster, &folder).await;
 }
 
@@ -252,7 +255,7 @@ async fn a_first_state_without_room_is_saved_when_there_is_some() {
     }
     maps.stop();
     maps.stopped().await;
-    assert_eq!(saving(&maps).failing, None);
+    assert_eq!(saving(&maps).error, None);
     check_saved(&cluster, &folder).await;
 }
 
@@ -274,7 +277,7 @@ async fn where_there_is_no_room_at_all_nothing_is_saved_until_the_next_start() {
     }
     let (notes, cluster, folder) = (Notes::take(), abc().await, Folder::new());
     let off = check_off(&cluster, &folder, "File too large").await;
-    assert_eq!(notes.lines("nothing is saved").len(), 1);
+    assert_eq!(notes.lines("the cache is not saved").len(), 1);
     make_room();
     change(&cluster, &off, "there is room").await;
     off.stop();
@@ -301,13 +304,15 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     let (cluster, folder) = (abc().await, Folder::new());
     fs::create_dir(&folder.0).unwrap();
     set_mode(&folder.0, 0o500);
-    check_off(&cluster, &folder, "making the folder failed: Permission denied").await.stop();
-    .await.stopped().await;
+    let off = check_off(&cluster, &folder, "failed to create the folder: Permission denied").await;
+    off.stop();
+    off.stopped().await;
     set_mode(&folder.0, 0o700);
     fs::create_dir(folder.0.join("default")).unwrap();
     set_mode(&folder.0.join("default"), 0o500);
-    check_off(&cluster, &folder, "opening the lock failed: Permission denied").await.stop();
-    .await.stopped().await;
+    let off = check_off(&cluster, &folder, "failed to open the lock file: Permission denied").await;
+    off.stop();
+    off.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
@@ -321,14 +326,15 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     change(&cluster, &maps, "added").await;
     maps.stop();
     maps.stopped().await;
-    assert_eq!(saving(&maps).failing, None);
+    assert_eq!(saving(&maps).error, None);
     check_saved(&cluster, &folder).await;
     // One that may only be read is not: nobody could tell whether another process has it.
     for name in ["state", "lock"] {
         set_mode(&folder.0.join("default").join(name), 0o400);
     }
-    check_off(&cluster, &folder, "opening the lock failed: Permission denied").await.stop();
-    .await.stopped().await;
+    let off = check_off(&cluster, &folder, "failed to open the lock file: Permission denied").await;
+    off.stop();
+    off.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
 }
 
@@ -345,11 +351,11 @@ async fn a_folder_that_is_taken_away_is_told_of_and_made_up_for() {
         change(&cluster, &maps, "where to?").await;
     }
     let failing = saving(&maps).error.unwrap();
-    assert!(failing.contains("failed: No such file or directory"), "{failing}");
+    assert!(failing.contains("failed to write a new file: No such file or directory"), "{failing}");
     fs::create_dir_all(folder.0.join("default")).unwrap();
     change(&cluster, &maps, "here").await;
     maps.stop();
     maps.stopped().await;
-    assert_eq!(saving(&maps).failing, None);
+    assert_eq!(saving(&maps).error, None);
     tokio::time::timeout(Duration::from_secs(60), check_saved(&cluster, &folder)).await.unwrap();
 }

@@ -18,7 +18,7 @@ fn reading(cluster: &Cluster, folder: &Folder, (keep, reads_all): (Storage, bool
 }
 
 fn names(maps: &Informer<ConfigMap>) -> Vec<String> {
-    let mut names: Vec<_> = maps.keys().iter().map(|key| key.name().to_owned()).collect();
+    let mut names: Vec<_> = maps.store().keys().iter().map(|key| key.name().to_owned()).collect();
     names.sort();
     names
 }
@@ -59,7 +59,9 @@ async fn what_a_list_left_out_is_asked_for_by_the_next_process() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_watch_left_out_is_asked_for_by_the_next_process() {
-    for (keep, is_heard_of) in [(Storage::Decoded, false), (Storage::Compressed, false), (Storage::Decoded, true)] {
+    for (keep, is_heard_of) in
+        [(Storage::Decoded, false), (Storage::Compressed, false), (Storage::Decoded, true)]
+    {
         let (cluster, folder) = (abc().await, Folder::new());
         let blind = reading(&cluster, &folder, (keep, false));
         blind.synced().await.unwrap();

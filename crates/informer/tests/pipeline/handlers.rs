@@ -30,7 +30,7 @@ struct Notebook(Arc<Mutex<Vec<String>>>);
 
 impl Notebook {
     fn write(&self, event: &Event<ConfigMap>) {
-        self.0.lock().unwrap().push(event.object().metadata.name.clone().unwrap());
+        self.0.lock().unwrap().push(event.object().get().metadata.name.clone().unwrap());
     }
 
     fn read(&self) -> Vec<String> {

@@ -56,7 +56,7 @@ async fn one_can_be_stopped_and_forgotten() {
     let informers = Informers::new(cluster.server.client());
     let (maps, pods) = (informers.get::<ConfigMap>().unwrap(), informers.get::<Pod>().unwrap());
     informers.start();
-    informers.forget(&maps).await;
+    informers.remove(&maps).await;
     assert!(maps.is_stopped() && !pods.is_stopped());
     let again = informers.get::<ConfigMap>().unwrap();
     assert!(!again.is_same(&maps) && !again.is_stopped());

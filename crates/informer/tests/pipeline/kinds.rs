@@ -100,8 +100,7 @@ async fn follows_all_namespaces_or_one_and_what_a_selector_takes() {
     let modified = Follower::of(modified).await;
     assert_eq!(modified.names(), ["default/b"]);
     for follower in [all, front, named, modified] {
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -121,12 +120,9 @@ async fn follows_dynamic_objects_metadata_and_cluster_scoped_kinds() {
     Api::<Node>::all(server.client()).create(&PostParams::default(), &node).await.unwrap();
     let nodes = Follower::of(ListWatch::<Node>::all(server.client())).await;
     assert_eq!(nodes.names(), ["n1"]);
-    dynamic.stop();
-    dynamic.stopped().await;
-    metadata.stop();
-    metadata.stopped().await;
-    nodes.stop();
-    nodes.stopped().await;
+    dynamic.stop().await;
+    metadata.stop().await;
+    nodes.stop().await;
 }
 
 /// A config map that must have data.
@@ -177,6 +173,5 @@ async fn an_object_that_cannot_be_decoded_is_named_and_the_rest_goes_on() {
     settings.store.wait_for(&version.parse().unwrap()).await.unwrap();
     assert!(settings.store.get("default/z").is_some() && settings.store.get("default/also-empty").is_none());
     assert_eq!(settings.status.borrow().counts.streams, 1, "nothing was begun again");
-    settings.stop();
-    settings.stopped().await;
+    settings.stop().await;
 }

@@ -8,7 +8,11 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Resource, core::PartialObjectMeta};
 use kube_devserver::{Churn, DevServer};
 use kube_informer::{
-    Event, Informer, Storage, Lazy, informer::InformerBuilder, reflector::Strategy, source::Encoding, wire::Key,
+    Event, Informer, Lazy, Storage,
+    informer::InformerBuilder,
+    reflector::Strategy,
+    source::Encoding,
+    wire::{Key, ManagedFields},
 };
 use std::collections::BTreeMap;
 
@@ -16,11 +20,11 @@ fn node(pod: &Lazy<Pod>) -> Option<String> {
     pod.read("/spec/nodeName").unwrap()
 }
 
-fn lazy(server: &DevServer) -> Builder<Lazy<Pod>> {
-    Informer::builder(server.client()).index("node", node)
+fn lazy(server: &DevServer) -> InformerBuilder<Lazy<Pod>> {
+    Informer::<Pod>::builder(server.client()).lazy().index("node", node)
 }
 
-async fn followed(builder: Builder<Lazy<Pod>>) -> Informer<Lazy<Pod>> {
+async fn followed(builder: InformerBuilder<Lazy<Pod>>) -> Informer<Lazy<Pod>> {
     let pods = builder.start().unwrap();
     pods.synced().await.unwrap();
     pods
@@ -43,7 +47,7 @@ fn check_equal(lazy: &Informer<Lazy<Pod>>, whole: &Informer<Pod>) {
         assert_eq!(lazy.read::<&str>("/spec/nodeName").unwrap(), node);
     }
     let mut found = 0;
-    for node in lazy.index_values("node").unwrap() {
+    for node in lazy.store().index_values("node").unwrap() {
         for pod in lazy.by_index("node", &node).unwrap() {
             let spec = expected[&Key::of(&*pod).unwrap()].spec.as_ref().unwrap();
             assert_eq!(spec.node_name.as_deref(), Some(&*node));
@@ -59,18 +63,19 @@ async fn in_whichever_way_they_come_and_are_kept_they_are_the_same() {
     server.churn(Churn::pods(60));
     let ways = [Encoding::Protobuf, Encoding::Json].map(|encoding| {
         [Storage::Decoded, Storage::Compressed].map(|keep| {
-            [Strategy::Stream, Strategy::List]
-                .map(|strategy| [false, true].map(|without| (encoding, keep, strategy, without)))
+            [Strategy::Stream, Strategy::List].map(|strategy| {
+                [ManagedFields::Keep, ManagedFields::Drop].map(|fields| (encoding, keep, strategy, fields))
+            })
         })
     });
-    for (encoding, keep, strategy, without) in ways.into_iter().flatten().flatten().flatten() {
+    for (encoding, keep, strategy, fields) in ways.into_iter().flatten().flatten().flatten() {
         let builder = lazy(&server).encoding(encoding).storage(keep).strategy(strategy);
-        let pods = followed(if without { builder.without_managed_fields() } else { builder }).await;
+        let pods = followed(builder.managed_fields(fields)).await;
         let builder = Informer::<Pod>::builder(server.client()).encoding(encoding);
-        let whole = if without { builder.without_managed_fields() } else { builder }.start().unwrap();
+        let whole = builder.managed_fields(fields).start().unwrap();
         whole.synced().await.unwrap();
         check_equal(&pods, &whole);
-        let (keys, mark) = (pods.keys(), format!("{encoding:?}-{keep:?}-{strategy:?}-{without}"));
+        let (keys, mark) = (pods.store().keys(), format!("{encoding:?}-{keep:?}-{strategy:?}-{fields:?}"));
         let version = label(&server, &keys[..5], &mark).await;
         pods.wait_for(&version).await.unwrap();
         whole.wait_for(&version).await.unwrap();
@@ -105,14 +110,14 @@ async fn an_event_has_both_states_to_be_read() {
     for keep in [Storage::Decoded, Storage::Compressed] {
         let pods = followed(lazy(&server).storage(keep)).await;
         let mut changes = pods.subscribe();
-        let key = pods.keys()[0].clone();
+        let key = pods.store().keys()[0].clone();
         label(&server, std::slice::from_ref(&key), &format!("one-{keep:?}")).await;
         label(&server, std::slice::from_ref(&key), &format!("two-{keep:?}")).await;
         let value = |pod: &Lazy<Pod>| pod.read::<String>("/metadata/labels/round").unwrap();
         let seen = loop {
             match changes.next().await.unwrap() {
-                Event::Updated { old, new } if value(&new) == Some(format!("two-{keep:?}")) => {
-                    break (value(&old), new.raw().bytes().len());
+                Event::Updated { old, new, .. } if value(new.get()) == Some(format!("two-{keep:?}")) => {
+                    break (value(old.get()), new.get().raw().bytes().len());
                 }
                 _ => {}
             }
@@ -147,7 +152,7 @@ async fn they_outlive_the_process() {
 async fn metadata_alone_can_be_lazy_too_and_is_all_that_comes() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    let pods = Informer::<Lazy<PartialObjectMeta<Pod>>>::builder(server.client()).start().unwrap();
+    let pods = Informer::<PartialObjectMeta<Pod>>::builder(server.client()).lazy().start().unwrap();
     pods.synced().await.unwrap();
     assert_eq!(pods.len(), 60);
     for pod in pods.list() {

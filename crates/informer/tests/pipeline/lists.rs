@@ -18,8 +18,7 @@ async fn follows_what_happens() {
         world.settled().await;
         assert_eq!(world.asked().0 + world.asked().1, 1, "one initial state");
         assert!(world.unseen_deletions().is_empty() && world.reports().is_empty());
-        world.stop();
-        world.stopped().await;
+        world.stop().await;
     }
 }
 
@@ -39,8 +38,7 @@ async fn a_list_that_fails_is_tried_again_until_it_works() {
             "{:?}",
             world.reports()
         );
-        world.stop();
-        world.stopped().await;
+        world.stop().await;
     }
 }
 
@@ -54,8 +52,7 @@ async fn a_list_waits_as_long_as_the_server_asks() {
     fault.hit(1).await;
     world.status.wait_for(|status| status.counts.replaces >= 1).await.unwrap();
     assert!((120..122).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 /// 25,000 pods that always expired on slow paging: the whole list in one answer ends it.
@@ -86,8 +83,7 @@ async fn pages_that_expire_lead_to_the_whole_list() {
     assert!(store.len() >= 25, "{}", store.len());
     cancel.cancel();
     task.await.unwrap();
-    seed.stop();
-    seed.stopped().await;
+    seed.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,8 +100,7 @@ async fn bodies_in_pieces_of_any_size_are_read() {
             world.change("a", "\"}]{\\").await;
             world.settled().await;
             assert!(world.reports().is_empty(), "{:?}", world.reports());
-            world.stop();
-            world.stopped().await;
+            world.stop().await;
         }
     }
 }
@@ -121,6 +116,5 @@ async fn a_list_that_stalls_is_noticed() {
     stall.hit(1).await;
     world.status.wait_for(|status| status.counts.replaces >= 1).await.unwrap();
     assert!((90..93).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }

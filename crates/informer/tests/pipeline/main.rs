@@ -23,6 +23,7 @@ mod lazy;
 mod lists;
 mod lives;
 mod namespaces;
+mod order;
 mod production;
 mod restarts;
 mod shards;

@@ -28,8 +28,7 @@ async fn a_server_that_fails_for_an_hour_is_not_hammered() {
         failing.withdraw();
         world.create("a").await;
         world.settled().await;
-        world.stop();
-        world.stopped().await;
+        world.stop().await;
     }
 }
 
@@ -44,8 +43,7 @@ async fn a_watch_that_ends_in_time_replays_nothing() {
     world.settled().await;
     assert_eq!(world.asked(), (0, 1));
     assert!(world.status.borrow().counts.watches >= 12, "{:?}", world.status.borrow().counts);
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 /// A kind that seldom changes, a server without bookmarks and a history that is forgotten meanwhile.
@@ -60,8 +58,7 @@ async fn a_slow_kind_without_bookmarks_keeps_in_step() {
     tokio::time::sleep(Duration::from_secs(3600)).await;
     world.change("a", "1").await;
     world.settled().await;
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 /// Remembers the headers of every request, and answers none.

@@ -8,7 +8,7 @@ use kube_informer::{
 };
 
 /// One that asks for a part, of a server that sends it alone or of one that does not know how.
-fn begin(cluster: &Cluster, is_known: bool) -> Builder<ConfigMap> {
+fn begin(cluster: &Cluster, is_known: bool) -> InformerBuilder<ConfigMap> {
     let source = ListWatch::<ConfigMap>::all(cluster.server.client());
     Informer::from_source(match is_known {
         true => source,

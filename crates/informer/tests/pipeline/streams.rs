@@ -18,8 +18,7 @@ async fn world_with(fault: Fault) -> World {
 async fn a_server_that_does_not_stream_is_listed() {
     let world = world_with(Fault::refuse_streaming_lists()).await;
     assert_eq!(world.asked(), (1, 1));
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 /// k9s, GKE Autopilot, Teleport: the bookmark that ends the initial state is dropped on the way.
@@ -29,16 +28,14 @@ async fn a_proxy_that_drops_the_end_bookmark_is_got_around() {
     let world = world_with(Fault::drop_initial_events_end()).await;
     assert_eq!(world.asked(), (1, 3), "three streams, then a list");
     assert!(began.elapsed() < Duration::from_secs(240), "{:?}", began.elapsed());
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_end_bookmark_that_is_late_is_waited_for() {
     let world = world_with(Fault::delay_initial_events_end(Duration::from_secs(50))).await;
     assert_eq!(world.asked(), (0, 1));
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,8 +62,7 @@ async fn a_stream_that_is_cut_before_its_end_begins_anew() {
     assert_eq!(store.len(), seed.store.len());
     cancel.cancel();
     task.await.unwrap();
-    seed.stop();
-    seed.stopped().await;
+    seed.stop().await;
 }
 
 // R54
@@ -87,6 +83,5 @@ async fn what_is_streamed_is_what_a_list_finds() {
     let reports = world.reports();
     assert!(reports.iter().any(|report| report.starts_with("Check: server answered 503")), "{reports:?}");
     assert!(!reports.iter().any(|report| report.contains("not what a list finds")), "{reports:?}");
-    world.stop();
-    world.stopped().await;
+    world.stop().await;
 }

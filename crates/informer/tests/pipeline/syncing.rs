@@ -6,7 +6,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::Fault;
 use kube_informer::{
     Informer,
-    informer::{Phase, StartError, Synced, wait_for_sync},
+    informer::{InformerPhase as Phase, StartError, Synced, wait_for_sync},
     source::{FromFns, ListWatch, Page},
     wire::LabelSelector,
 };
@@ -90,7 +90,7 @@ async fn a_refusal_is_an_error_and_ends_when_the_right_is_granted() {
             [401, 403, 404].map(|c| c == code)
         );
         assert!(
-            error.to_string().starts_with(&format!("v1 ConfigMap cannot be read: server answered {code}")),
+            error.to_string().starts_with(&format!("cannot list v1 ConfigMap: server returned {code}")),
             "{error}"
         );
         let mut status = maps.watch_status();
@@ -117,12 +117,13 @@ async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
-    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
+    let maps =
+        Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
     let error = maps.synced().await.unwrap_err();
     assert!(error.is_skipped());
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap synced without default/bad that could not be read: transform of default/bad failed"
+        "v1 ConfigMap synced without default/bad, which was skipped: transform of default/bad failed: no"
     );
     assert_eq!((maps.len(), maps.has_synced()), (1, true));
 }
@@ -153,16 +154,16 @@ async fn waiting_for_many_tells_which_are_not_done_and_why() {
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "failed to sync all caches: idle: not done within 5s, last error: it was not started; "
+            "failed to sync all caches: idle: not synced within 5s, last error: it was not started; "
         ),
         "{text}"
     );
     assert!(
-        text.contains("lazy: not done within 5s, last error: 1 events have not been handled; "),
+        text.contains("lazy: not synced within 5s, last error: 1 events have not been handled; "),
         "{text}"
     );
-    assert!(text.contains("v1 Node: not done within 5s, last error: server answered 503"), "{text}");
-    assert!(text.contains("v1 Pod: v1 Pod cannot be read: server answered 403"), "{text}");
+    assert!(text.contains("v1 Node: not synced within 5s, last error: server answered 503"), "{text}");
+    assert!(text.contains("v1 Pod: cannot list v1 Pod: server returned 403"), "{text}");
     assert!(error.source().is_some());
 }
 
@@ -176,26 +177,23 @@ async fn what_is_wrong_is_said_before_anything_is_asked() {
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     };
-    assert!(say(maps().labels("a in (b").start()).starts_with("label selector \"a in (b\" is not valid: "));
-    assert!(say(maps().fields("a>b").start()).starts_with("field selector \"a>b\" is not valid: "));
+    assert!(say(maps().labels("a in (b").start()).starts_with("invalid label selector \"a in (b\": "));
+    assert!(say(maps().fields("a>b").start()).starts_with("invalid field selector \"a>b\": "));
     let by_name = |map: &ConfigMap| map.metadata.name.clone();
     let twice = maps().index("name", by_name).index("name", by_name).start();
     assert_eq!(say(twice), "indexer conflict: there is an index named \"name\" already");
     assert_eq!(
         say(maps().namespaces([""; 0]).start()),
-        "no namespace was given; leave `namespaces` out for all of them"
+        "no namespace was given; omit `namespaces` to watch all of them"
     );
-    assert_eq!(say(maps().namespace("Web").start()), "\"Web\" is not a name of a namespace");
-    assert_eq!(say(maps().shard(3, 3).start()), "there is no part 3 of 3: parts are counted from 0");
+    assert_eq!(say(maps().namespace("Web").start()), "invalid namespace name \"Web\"");
+    assert_eq!(say(maps().shard(3, 3).start()), "invalid shard 3 of 3: shards are counted from 0");
     let nodes = Informer::<Node>::builder(cluster.server.client()).namespace("web").start();
-    assert_eq!(
-        nodes.unwrap_err().to_string(),
-        "v1 Node is cluster-scoped, so it cannot be followed by namespace"
-    );
+    assert_eq!(nodes.unwrap_err().to_string(), "v1 Node is cluster-scoped; omit `namespaces`");
     let own = ListWatch::<ConfigMap>::all(cluster.server.client()).labels(LabelSelector::everything());
     assert_eq!(
         say(Informer::from_source(own).labels("a=b").start()),
-        "`labels` does not apply to a source of your own; give it to the source"
+        "`labels` does not apply to a custom source; configure the source instead"
     );
     assert_eq!(cluster.server.version(), Cluster::new().server.version(), "nothing was asked");
 }
@@ -205,7 +203,7 @@ fn outside_of_a_runtime_it_says_so() {
     let never = |_| std::future::pending::<Result<Page<ConfigMap>, _>>();
     let source = FromFns::new(never, |_| std::future::pending());
     let error = Informer::from_source(source).start().unwrap_err();
-    assert_eq!(error.to_string(), "this is not within a tokio runtime");
+    assert_eq!(error.to_string(), "not within a tokio runtime");
 }
 
 #[tokio::test(start_paused = true)]

@@ -121,8 +121,7 @@ impl World {
         self.cancel.cancel();
         self.tasks.join_next().await.unwrap().unwrap();
         self.tasks.shutdown().await;
-        self.cluster.server.stop();
-        self.cluster.server.stopped().await;
+        self.cluster.server.stop().await;
     }
 }
 

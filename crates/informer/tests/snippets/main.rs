@@ -1,8 +1,8 @@
-//! What the docs show in Rust compiles: every snippet stands here, line by line.
+//! Compiles the Rust snippets of the docs: every snippet is part of `snippets.rs`, line by line.
 
-mod shown;
+mod snippets;
 
-/// The docs that show Rust, but for the README, which is a doc test.
+/// The documents with Rust snippets. The README is a doc test instead.
 const DOCS: [(&str, &str); 7] = [
     ("concepts.md", include_str!("../../../../docs/concepts.md")),
     ("devserver.md", include_str!("../../../../docs/devserver.md")),
@@ -13,19 +13,19 @@ const DOCS: [(&str, &str); 7] = [
     ("testing.md", include_str!("../../../../docs/testing.md")),
 ];
 
-/// The lines of a text that say something: without comments, indentation and what stands for a reader's own code.
+/// Returns the lines of code: without comments, indentation, blank lines and placeholders (`(..)`).
 fn lines(text: &str) -> Vec<&str> {
     let code = text.lines().map(|line| {
-        line.find("//").map_or(line, |comment| match line[..comment].ends_with(':') {
-            // That of a URL is none.
-            true => line,
-            false => &line[..comment],
-        })
+        match line.find("//") {
+            // Except the slashes of a URL.
+            Some(comment) if !line[..comment].ends_with(':') => &line[..comment],
+            _ => line,
+        }
     });
     code.map(str::trim).filter(|line| !line.is_empty() && !line.contains("(..)")).collect()
 }
 
-/// The snippets of a document.
+/// Returns the snippets of a document.
 fn snippets(document: &str) -> Vec<&str> {
     let mut blocks = document.split("```rust");
     blocks.next();
@@ -37,19 +37,19 @@ fn snippets(document: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_snippet_stands_in_what_is_compiled() {
-    let compiled = lines(include_str!("shown.rs"));
+fn every_snippet_is_compiled() {
+    let compiled = lines(include_str!("snippets.rs"));
     let mut count = 0;
     for (name, document) in DOCS {
         let snippets = snippets(document);
-        assert!(!snippets.is_empty(), "{name} shows nothing any more");
+        assert!(!snippets.is_empty(), "{name} has no snippets");
         for snippet in snippets {
-            let shown = lines(snippet);
-            let is_there = compiled.windows(shown.len()).any(|part| part == shown);
+            let code = lines(snippet);
+            let is_there = compiled.windows(code.len()).any(|part| part == code);
             assert!(
-                is_there && !shown.is_empty(),
-                "not in shown.rs as it is in {name}:\n{}",
-                shown.join("\n")
+                is_there && !code.is_empty(),
+                "not in snippets.rs as it is in {name}:\n{}",
+                code.join("\n")
             );
             count += 1;
         }
@@ -58,12 +58,12 @@ fn every_snippet_stands_in_what_is_compiled() {
 }
 
 #[test]
-fn every_document_that_shows_rust_is_looked_at() {
+fn every_document_with_rust_snippets_is_checked() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for file in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = file.file_name().into_string().unwrap();
-        let shows = || std::fs::read_to_string(file.path()).unwrap().contains("```rust");
+        let has_snippets = || std::fs::read_to_string(file.path()).unwrap().contains("```rust");
         let is_known = DOCS.iter().any(|(known, _)| *known == name);
-        assert!(!name.ends_with(".md") || is_known || !shows(), "{name}");
+        assert!(!name.ends_with(".md") || is_known || !has_snippets(), "{name}");
     }
 }

@@ -1,7 +1,7 @@
-//! The snippets of the docs, within what they leave out.
+//! The snippets of the docs, completed to functions.
 
-#![allow(dead_code, reason = "what is shown is compiled, and not called")]
-#![allow(clippy::unwrap_used, reason = "what is shown is short")]
+#![allow(dead_code, unused_variables, reason = "snippets are compiled, but not run")]
+#![allow(clippy::unwrap_used, reason = "snippets are short")]
 
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::{
@@ -13,7 +13,7 @@ use kube::{
     api::{Api, DynamicObject, PostParams},
     core::PartialObjectMeta,
     runtime::{
-        Controller, WatchStreamExt,
+        self, WatchStreamExt,
         controller::Action,
         predicates,
         reflector::{self, reflector},
@@ -25,13 +25,14 @@ use kube_informer::{
     Event, Informer, Informers, Lazy, Object,
     bridge::watcher_events,
     controller::{Controller, controller_owner, generation_changed},
+    event::Deletion,
 };
 use std::{pin::pin, sync::Arc, time::Duration};
 
 type Done = Result<(), Box<dyn std::error::Error>>;
 
 #[rustfmt::skip]
-async fn a_client() -> Result<Client, Box<dyn std::error::Error>> {
+async fn client_without_retries() -> Result<Client, Box<dyn std::error::Error>> {
     let mut config = kube::Config::infer().await?;
     config.default_retry = false;
     let client = kube::Client::try_from(config)?;
@@ -39,7 +40,7 @@ async fn a_client() -> Result<Client, Box<dyn std::error::Error>> {
 }
 
 #[rustfmt::skip]
-async fn a_choice(widgets: Informer<DynamicObject>) -> Done {
+async fn sync_errors(widgets: Informer<DynamicObject>) -> Done {
     match widgets.synced().await {
         Ok(()) => {}
         Err(error) if error.is_skipped() => eprintln!("{error}"),
@@ -52,14 +53,14 @@ async fn a_choice(widgets: Informer<DynamicObject>) -> Done {
 }
 
 #[rustfmt::skip]
-fn a_server_in_the_process() {
+fn in_process_server() {
     let server = DevServer::start();
     let pods: Api<Pod> = Api::default_namespaced(server.client());
     drop(pods);
 }
 
 #[rustfmt::skip]
-async fn a_server_that_listens() -> Done {
+async fn listening_server() -> Done {
     let server = DevServer::builder()
         .listen("127.0.0.1:0")
         .tls(["devserver.example"])
@@ -70,22 +71,23 @@ async fn a_server_that_listens() -> Done {
 }
 
 #[rustfmt::skip]
-async fn a_fault(server: DevServer) {
+async fn inject_fault(server: DevServer) {
     let busy = server.faults().inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
     busy.hit(2).await;
 }
 
 fn added(_: &Object<Pod>) {}
-fn gone(_: &Object<Pod>, _: bool) {}
+fn deleted(_: &Object<Pod>, _: Deletion) {}
 
 #[rustfmt::skip]
-async fn a_factory(client: Client) -> Done {
+async fn shared_informers(client: Client) -> Done {
     let informers = Informers::with_resync(client, Duration::from_secs(600));
     let pods = informers.get::<Pod>()?;
     pods.add_handler(|event: &Event<Pod>| match event {
         Event::Added { object, .. } => added(object),
         Event::Updated { .. } => {}
-        Event::Deleted { last_known, observed, .. } => gone(last_known, *observed),
+        Event::Deleted { last_known, deletion, .. } => deleted(last_known, *deletion),
+        _ => {}
     })?;
     informers.start();
     informers.synced(Duration::from_secs(30)).await?;
@@ -93,14 +95,14 @@ async fn a_factory(client: Client) -> Done {
 }
 
 #[rustfmt::skip]
-fn an_index(pods: &Informer<Pod>) -> Done {
+fn index(pods: &Informer<Pod>) -> Done {
     pods.add_index("node", |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))?;
     let on_node = pods.by_index("node", "node-17")?;
     drop(on_node);
     Ok(())
 }
 
-async fn reconciled(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> {
+async fn reconcile_map(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> {
     Ok(Action::await_change())
 }
 
@@ -109,13 +111,13 @@ fn policy(_: Arc<ConfigMap>, _: &kube::Error, _: Arc<()>) -> Action {
 }
 
 #[rustfmt::skip]
-fn a_controller_of_kube(client: Client) -> Done {
-    let (reconcile, error_policy, context) = (reconciled, policy, Arc::new(()));
+fn kube_controller(client: Client) -> Done {
+    let (reconcile, error_policy, context) = (reconcile_map, policy, Arc::new(()));
     let running = {
         let maps = Informer::<ConfigMap>::builder(client).start()?;
         let (reader, writer) = reflector::store();
         let trigger = reflector(writer, watcher_events(maps.subscribe())).applied_objects();
-        Controller::for_stream(trigger, reader).run(reconcile, error_policy, context)
+        runtime::Controller::for_stream(trigger, reader).run(reconcile, error_policy, context)
     };
     drop(running);
     Ok(())
@@ -123,7 +125,7 @@ fn a_controller_of_kube(client: Client) -> Done {
 
 #[rustfmt::skip]
 #[tokio::test(start_paused = true)]
-async fn deletes_what_it_no_longer_needs() {
+async fn deletes_unused_config_maps() {
     let server = DevServer::start();
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
     let maps = Informer::<ConfigMap>::builder(server.client()).start().unwrap();
@@ -139,22 +141,22 @@ async fn deletes_what_it_no_longer_needs() {
 fn seen<T>(_: T) {}
 
 #[rustfmt::skip]
-async fn following(api: Api<Pod>, client: Client) -> Done {
+async fn subscribe(api: Api<Pod>, client: Client) -> Done {
     let mut events = pin!(watcher(api, watcher::Config::default()).default_backoff().applied_objects());
     while let Some(pod) = events.try_next().await? { seen(pod) }
     let pods = Informer::<Pod>::builder(client).start()?;
     let mut events = pods.subscribe();
     while let Some(event) = events.next().await {
         match event {
-            Event::Added { object, .. } | Event::Updated { new: object, .. } => seen(&object),
-            Event::Deleted { .. } => {}
+            Event::Added { object, .. } | Event::Updated { new: object, .. } => seen(object.get()),
+            _ => {}
         }
     }
     Ok(())
 }
 
 #[rustfmt::skip]
-async fn a_cache(api: Api<Pod>, config: watcher::Config, client: Client) -> Done {
+async fn cache(api: Api<Pod>, config: watcher::Config, client: Client) -> Done {
     let (reader, writer) = reflector::store();
     tokio::spawn(reflector(writer, watcher(api, config).default_backoff()).for_each(|_| async {}));
     reader.wait_until_ready().await?;
@@ -165,34 +167,37 @@ async fn a_cache(api: Api<Pod>, config: watcher::Config, client: Client) -> Done
 
 #[rustfmt::skip]
 fn owners(
-    (api, sets, client): (Api<Deployment>, Api<ReplicaSet>, Client),
+    api: Api<Deployment>,
+    sets: Api<ReplicaSet>,
+    client: Client,
     reader: reflector::Store<Deployment>,
 ) -> Done {
     let deployments = watcher(api, watcher::Config::default());
     let trigger = deployments.applied_objects().predicate_filter(predicates::generation, Default::default());
-    let controller = Controller::for_stream(trigger, reader).owns(sets, watcher::Config::default());
+    let controller = runtime::Controller::for_stream(trigger, reader).owns(sets, watcher::Config::default());
     let deployments = Informer::<Deployment>::builder(client.clone()).start()?;
     let sets = Informer::<PartialObjectMeta<ReplicaSet>>::builder(client.clone()).start()?;
-    let reconciler = Controller::filtered(&deployments, generation_changed).watches(&sets, controller_owner::<Deployment, _>);
-    drop((controller, reconciler));
+    let controller = Controller::filtered(&deployments, generation_changed).watches(&sets, controller_owner::<Deployment, _>);
+    drop(controller);
     Ok(())
 }
 
 #[rustfmt::skip]
-fn lazily(client: Client, pod: &Lazy<Pod>) -> Done {
-    let pods = Informer::<Lazy<Pod>>::builder(client)
+fn lazy(client: Client, pod: &Lazy<Pod>) -> Done {
+    let pods = Informer::<Pod>::builder(client)
+        .lazy()
         .index("node", |pod: &Lazy<Pod>| pod.read::<String>("/spec/nodeName").ok().flatten())
         .start()?;
     let phase: Option<&str> = pod.read("/status/phase")?;
     let status: Option<PodStatus> = pod.read("/status")?;
-    let whole: Pod = pod.decode()?;
-    drop((pods, status, whole));
+    let decoded: Pod = pod.decode()?;
+    drop((pods, status, decoded));
     seen(phase);
     Ok(())
 }
 
 #[rustfmt::skip]
-async fn a_restart(client: Client) -> Done {
+async fn save_and_restore(client: Client) -> Done {
     let pods = Informer::<Pod>::builder(client).save_to("/var/lib/mine/pods").build()?;
     println!("{} pods, {:?}", pods.len(), pods.status().restored);
     pods.start();

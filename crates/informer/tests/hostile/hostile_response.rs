@@ -1,29 +1,29 @@
-//! What a server sends that means harm.
+//! Responses of a malicious server.
 
 use std::{io, time::Duration};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
-/// An answer that means harm.
+/// A malicious response.
 #[derive(Clone, Debug)]
-pub(crate) struct Bait {
+pub(crate) struct HostileResponse {
     head: String,
     body: Vec<u8>,
-    /// What follows the body for as long as the client listens.
-    endless: Vec<u8>,
+    /// Repeated after the body until the client closes the connection.
+    repeated: Vec<u8>,
 }
 
-/// Nobody is sent more than this: a client that took so much has no limit.
-const ENOUGH: usize = 512 << 20;
-/// How long a client may take nothing before it is taken for one that has had enough.
-const STALLED: Duration = Duration::from_secs(30);
+/// The maximum number of repeated bytes sent. A client that reads more has no limit.
+const MAX_SENT: usize = 512 << 20;
+/// The time after which a client that does not read is considered gone.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Bait {
-    /// A body in JSON under a head that is in order.
+impl HostileResponse {
+    /// Creates a JSON body with valid headers.
     pub(crate) fn json(body: impl Into<Vec<u8>>) -> Self {
         Self::of("application/json", body)
     }
 
-    /// A body in protobuf under a head that is in order.
+    /// Creates a protobuf body with valid headers.
     pub(crate) fn protobuf(body: impl Into<Vec<u8>>) -> Self {
         Self::of("application/vnd.kubernetes.protobuf", body)
     }
@@ -32,18 +32,18 @@ impl Bait {
         Self::raw(format!("HTTP/1.1 200 OK\r\ncontent-type: {media}\r\n\r\n"), body)
     }
 
-    /// Any bytes at all.
+    /// Creates a response of arbitrary bytes.
     pub(crate) fn raw(head: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
-        Self { head: head.into(), body: body.into(), endless: Vec::new() }
+        Self { head: head.into(), body: body.into(), repeated: Vec::new() }
     }
 
-    /// The same, followed by this again and again.
-    pub(crate) fn then_without_end(mut self, part: &str) -> Self {
-        self.endless = part.repeat((64 << 10) / part.len()).into_bytes();
+    /// Repeats `part` after the body, until the client closes the connection.
+    pub(crate) fn then_forever(mut self, part: &str) -> Self {
+        self.repeated = part.repeat((64 << 10) / part.len()).into_bytes();
         self
     }
 
-    /// Each byte of the body as a chunk of its own.
+    /// Sends each byte of the body as a separate chunk.
     pub(crate) fn in_single_bytes(mut self) -> Self {
         self.head = self.head.replace("\r\n\r\n", "\r\ntransfer-encoding: chunked\r\n\r\n");
         self.body = self.body.iter().flat_map(|byte| [&b"1\r\n"[..], &[*byte], b"\r\n"].concat()).collect();
@@ -51,14 +51,14 @@ impl Bait {
         self
     }
 
-    /// Sends it, and ends the connection.
+    /// Sends the response and closes the connection.
     pub(crate) async fn send(&self, stream: &mut TcpStream) -> io::Result<()> {
         stream.write_all(self.head.as_bytes()).await?;
         stream.write_all(&self.body).await?;
         let mut sent = 0;
-        while !self.endless.is_empty() && sent < ENOUGH {
-            timeout(STALLED, stream.write_all(&self.endless)).await??;
-            sent += self.endless.len();
+        while !self.repeated.is_empty() && sent < MAX_SENT {
+            timeout(STALL_TIMEOUT, stream.write_all(&self.repeated)).await??;
+            sent += self.repeated.len();
         }
         stream.shutdown().await
     }
