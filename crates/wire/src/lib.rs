@@ -1,4 +1,4 @@
-//! The data types and encodings of the Kubernetes API, for clients and servers. No IO.
+//! The data types and encodings of the Kubernetes API, for clients and servers, without IO.
 //!
 //! All functions convert between bytes or text and typed values. Errors have the position or the path of invalid input.
 //!

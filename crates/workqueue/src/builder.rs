@@ -5,9 +5,9 @@ use std::hash::Hash;
 
 use crate::backlog::Backlog;
 use crate::limiter::{RateLimiter, default_controller};
+use crate::locked_state::{BoxedLimiter, Shared};
 use crate::order::{Fifo, Order};
 use crate::queue::Queue;
-use crate::shared::{BoxedLimiter, Shared};
 use crate::state::State;
 use crate::sync::now;
 

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::locked_state::Shared;
 use crate::order::Order;
-use crate::shared::Shared;
 use crate::waiters::WaiterId;
 
 /// Waits for the end of a drain. Dropping the future passes its wake-up on.

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::locked_state::Shared;
 use crate::order::Order;
 use crate::processing::Processing;
-use crate::shared::Shared;
 use crate::state::GetPoll;
 use crate::sync::{Instant, Sleep, sleep_until};
 use crate::waiters::WaiterId;

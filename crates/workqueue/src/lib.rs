@@ -63,7 +63,7 @@ pub mod limiter;
 mod metrics;
 mod backlog;
 mod state;
-mod shared;
+mod locked_state;
 mod drain;
 mod processing;
 mod get;

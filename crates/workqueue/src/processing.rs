@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::backlog::Taken;
+use crate::locked_state::Shared;
 use crate::order::{Fifo, Order, Priority};
-use crate::shared::Shared;
 
 /// An item that a worker is processing. Dropping it marks the item as done.
 ///

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::drain::Drain;
 use crate::get::Get;
+use crate::locked_state::Shared;
 use crate::metrics::Metrics;
 use crate::order::{Fifo, Order};
 use crate::processing::Processing;
-use crate::shared::Shared;
 use crate::sync::{Instant, now};
 
 /// A work queue that stores each item once and hands it out to one worker at a time.

@@ -7,9 +7,9 @@ use crate::tidy::violation::Violation;
 const RULE: &str = "length";
 
 /// The maximum number of lines of a source file without its tests; split by idea, not to meet a number.
-const SOURCE_LINES: usize = 600;
+const SOURCE_LINES: usize = 700;
 /// The most lines of a file of tests or benchmarks.
-const TEST_LINES: usize = 700;
+const TEST_LINES: usize = 800;
 /// The most lines of a function outside of tests, signature included; the aim is 40.
 const FUNCTION_LINES: usize = 60;
 
@@ -69,23 +69,23 @@ mod tests {
 
     #[test]
     fn files_at_the_limit_pass() {
-        check("a/src/b.rs", &lines(600), &[]);
-        check("a/src/tests.rs", &lines(700), &[]);
-        check("a/benches/b.rs", &lines(700), &[]);
+        check("a/src/b.rs", &lines(700), &[]);
+        check("a/src/tests.rs", &lines(800), &[]);
+        check("a/benches/b.rs", &lines(800), &[]);
     }
 
     #[test]
     fn files_past_the_limit_are_caught() {
-        let wrong = "a/src/b.rs:601: length: the file has 601 lines without its tests, and 600 are the most";
-        check("a/src/b.rs", &lines(601), &[wrong]);
+        let wrong = "a/src/b.rs:701: length: the file has 701 lines without its tests, and 700 are the most";
+        check("a/src/b.rs", &lines(701), &[wrong]);
         let wrong =
-            "a/tests/b.rs:701: length: the file has 701 lines without its tests, and 700 are the most";
-        check("a/tests/b.rs", &lines(701), &[wrong]);
+            "a/tests/b.rs:801: length: the file has 801 lines without its tests, and 800 are the most";
+        check("a/tests/b.rs", &lines(801), &[wrong]);
     }
 
     #[test]
     fn trailing_tests_do_not_count() {
-        check("a/src/b.rs", &format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", lines(600), lines(50)), &[]);
+        check("a/src/b.rs", &format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", lines(700), lines(50)), &[]);
     }
 
     #[test]

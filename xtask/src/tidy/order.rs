@@ -20,11 +20,21 @@ struct Crate<'a> {
     /// For each module its children, in the order in which it lists them.
     children: BTreeMap<Vec<String>, Vec<String>>,
     macros: BTreeSet<&'a str>,
+    /// The types, functions and constants that a module defines itself, rather than re-exports.
+    defined: BTreeMap<Vec<String>, BTreeSet<&'a str>>,
 }
+
+/// The words before the name of an item.
+const ITEMS: [&str; 8] = ["struct", "enum", "union", "trait", "type", "fn", "const", "static"];
 
 impl<'a> Crate<'a> {
     fn new(tree: &'a Tree<'_>, root: &'a RustFile<'_>) -> Self {
-        let mut found = Self { files: Vec::new(), children: BTreeMap::new(), macros: BTreeSet::new() };
+        let mut found = Self {
+            files: Vec::new(),
+            children: BTreeMap::new(),
+            macros: BTreeSet::new(),
+            defined: BTreeMap::new(),
+        };
         found.add(tree, root, Vec::new());
         found
     }
@@ -33,6 +43,8 @@ impl<'a> Crate<'a> {
         let tokens = &file.tokens;
         let macros = tokens.find("macro_rules").filter(|at| tokens.is_mark(at + 1, '!'));
         self.macros.extend(macros.filter_map(|at| tokens.word(at + 2)));
+        let items = ITEMS.iter().flat_map(|item| tokens.find(item)).filter_map(|at| tokens.word(at + 1));
+        self.defined.entry(module.clone()).or_default().extend(items);
         for declared in file.modules.iter().filter(|declared| !file.is_test(declared.name)) {
             let is_nested =
                 file.modules.iter().any(|m| m.body.as_ref().is_some_and(|b| b.contains(&declared.name)));
@@ -79,12 +91,17 @@ impl<'a> Crate<'a> {
                 format!("list `{theirs}` above `{ours}`, or move what both need into a module above them"),
             )),
             None if path.is_macro_call || self.macros.contains(theirs.as_str()) => None,
+            // A private submodule may be a part of a type that its parent defines.
+            None if self
+                .defined
+                .get(&module[..same])
+                .is_some_and(|items| items.contains(theirs.as_str())) =>
+            {
+                None
+            }
             None => Some((
                 format!("`{written}` does not say which module it comes from"),
-                format!(
-                    "name it as `{}::<module>::{theirs}`; what the parent itself defines moves into a module",
-                    from_root(&module[..same])
-                ),
+                format!("name it as `{}::<module>::{theirs}`", from_root(&module[..same])),
             )),
         }
     }
@@ -152,6 +169,13 @@ mod tests {
             "use crate::store;",
             "`node` uses `crate::store`, the module it is part of",
         );
+    }
+
+    #[test]
+    fn types_that_a_parent_defines_may_be_used_by_its_parts() {
+        let parent = ("a/src/store/mod.rs", "mod node; struct Store; pub use node::Node;");
+        let part = ("a/src/store/node.rs", "use super::Store; struct Node;");
+        assert_eq!(found(check, &[LIB, parent, part]), [""; 0]);
     }
 
     #[test]

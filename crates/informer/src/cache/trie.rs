@@ -1,4 +1,4 @@
-//! A persistent hash trie. Clones share nodes, and a write copies only shared nodes.
+//! A persistent hash trie: clones share nodes, and a write copies only shared nodes.
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 
 use super::{
     handle::Informer,
-    inner::{InformerSpec, Inner, OnError, SourceSpec},
+    inner::{InformerSpec, Inner, OnError},
+    source_spec::SourceSpec,
     start_error::StartError,
     sync::SyncState,
 };

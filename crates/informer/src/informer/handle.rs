@@ -10,7 +10,9 @@ use super::{
 use crate::{
     boxed::BoxFuture,
     cache::{IndexConflictError, Lister, Snapshot, Store, UnknownIndexError, WaitError},
-    subscription::{AddHandlerError, EventHandler, Registration, SubscribeOptions, Subscription},
+    subscription::{
+        AddHandlerError, EventHandler, Registration, SubscribeOptions, Subscription, add_handler,
+    },
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
@@ -108,7 +110,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// Subscribes with these options.
     #[must_use]
     pub fn subscribe_with(&self, options: SubscribeOptions<K>) -> Subscription<K> {
-        self.inner.broadcaster.subscribe(options)
+        Subscription::new(&self.inner.broadcaster, options)
     }
 
     /// Adds a handler with the default options. It runs in its own task until it is [removed](Registration::remove) or the
@@ -132,7 +134,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         handler: impl EventHandler<K>,
         options: SubscribeOptions<K>,
     ) -> Result<Registration<K>, AddHandlerError> {
-        self.inner.broadcaster.add_handler(handler, options, &self.inner.tasks)
+        add_handler(&self.inner.broadcaster, handler, options, &self.inner.tasks)
     }
 
     /// Delivers artificial events to subscribers, to test handlers. The cache does not change.

@@ -2,6 +2,7 @@
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys},
+    source_spec::SourceSpec,
     status::{
         InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, SubscriberStatus, Times, sum,
     },
@@ -16,11 +17,10 @@ use crate::{
     ingest::Ingest,
     reflector::{Config, Reflector, ReflectorStatus, Report},
     source::ListerWatcher,
-    subscription::Broadcaster,
+    subscription::{Broadcaster, Registration},
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
-use kube_informer_wire::ResourceVersion;
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
@@ -71,22 +71,6 @@ pub(super) struct InformerSpec<K> {
     pub(super) on_error: Option<Arc<OnError>>,
     #[cfg(feature = "saved")]
     pub(super) saved: RestoredCache<K>,
-}
-
-/// A source of a new informer.
-pub(super) struct SourceSpec<K> {
-    pub(super) namespace: Option<String>,
-    pub(super) source: Arc<dyn ListerWatcher<K>>,
-    /// The version of the restored state.
-    pub(super) restored: Option<ResourceVersion>,
-    /// True if objects are missing in the restored state, so that a list is needed.
-    pub(super) has_gaps: bool,
-}
-
-impl<K> SourceSpec<K> {
-    pub(super) fn new(namespace: Option<String>, source: Arc<dyn ListerWatcher<K>>) -> Self {
-        Self { namespace, source, restored: None, has_gaps: false }
-    }
 }
 
 /// Calls the error handler, or logs the failure if there is none.
@@ -204,12 +188,13 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             Some(_) if self.sync.is_complete() => InformerPhase::Synced,
             Some(_) => InformerPhase::Syncing,
         };
-        let subscribers = self.broadcaster.registrations().into_iter().map(|subscriber| SubscriberStatus {
-            name: subscriber.name().to_owned(),
-            depth: subscriber.depth(),
-            has_synced: subscriber.has_synced(),
-            panics: subscriber.panics(),
-        });
+        let subscribers =
+            Registration::all(&self.broadcaster).into_iter().map(|subscriber| SubscriberStatus {
+                name: subscriber.name().to_owned(),
+                depth: subscriber.depth(),
+                has_synced: subscriber.has_synced(),
+                panics: subscriber.panics(),
+            });
         let snapshot = self.store.snapshot();
         InformerStatus {
             phase,

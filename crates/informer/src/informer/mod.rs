@@ -7,10 +7,11 @@ mod status;
 mod wait_for_sync;
 #[cfg(feature = "saved")]
 mod save;
-mod cache_sink;
-mod inner;
+mod source_spec;
 #[cfg(feature = "saved")]
 mod restore;
+mod cache_sink;
+mod inner;
 mod handle;
 mod builder;
 mod registry;

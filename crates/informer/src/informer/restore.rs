@@ -1,8 +1,8 @@
 //! Fills a cache with the saved state of an earlier process.
 
 use super::{
-    inner::SourceSpec,
     save::{Opened, RestoredObjects, SaveConfig, Savers, open},
+    source_spec::SourceSpec,
     start_error::StartError,
     status::RestoredState,
     sync::SyncState,

@@ -1,6 +1,6 @@
 //! Ingests many objects on several threads, and returns them in order.
 
-use super::{Ingest, RejectedError};
+use super::{Ingest, rejected::RejectedError};
 use crate::{
     object::{ListedObject, Object, RawObject},
     parallel::ThreadBudget,

@@ -1,6 +1,9 @@
 //! The result of a full list: every object of a resource at one version.
 
-use super::{encoded::EncodedObject, shared::Object, stored::StoredObject};
+use super::{
+    encoded::EncodedObject,
+    stored::{Object, StoredObject},
+};
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyError, ResourceVersion};
 use std::{fmt, sync::Arc};

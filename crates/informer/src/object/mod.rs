@@ -6,9 +6,9 @@
 mod kind;
 mod raw;
 mod index_values;
+mod storage;
 pub(crate) mod encoded;
 mod stored;
-mod shared;
 mod listing;
 
 pub(crate) use index_values::{IndexValue, IndexValues};
@@ -17,6 +17,6 @@ pub use kind::{ItemError, KindError};
 pub use listing::{ListedObject, Listing};
 pub use raw::{Decoder, RawObject};
 pub(crate) use raw::{Labels, RawObjectParts, ValidationCost};
-pub use shared::Object;
-pub use stored::Storage;
+pub use storage::Storage;
+pub use stored::Object;
 pub(crate) use stored::StoredObject;

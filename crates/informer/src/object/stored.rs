@@ -1,43 +1,12 @@
-//! An object as a cache stores it.
+//! Objects at rest: in a cache, and in the events of subscribers.
 
-use super::{
-    encoded::EncodedObject,
-    shared::{LazyObject, Object, is_same_state},
-};
+use super::{encoded::EncodedObject, index_values::IndexValues};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
-use std::{fmt, sync::Arc};
-
-/// How a cache stores its objects. Subscribers and readers see the same objects either way.
-///
-/// ```
-/// use k8s_openapi::api::core::v1::Pod;
-/// use kube_devserver::DevServer;
-/// use kube_informer::{Informer, Storage};
-///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = DevServer::start();
-/// let pods = Informer::<Pod>::builder(server.client()).storage(Storage::Encoded).start()?;
-/// # pods.synced().await?;
-/// # Ok(()) }
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Storage {
-    /// Decoded objects: reads cost a reference count. The default.
-    #[default]
-    Decoded,
-    /// The bytes that the server sent; each read decodes them. About a third of the memory of `Decoded`.
-    ///
-    /// Objects are validated when they arrive, so reads cannot fail. Objects of a source that delivers no bytes
-    /// ([`FromFns`](crate::source::FromFns)) are stored decoded.
-    Encoded,
-    /// The bytes that the server sent, compressed with zstd and a dictionary that the cache builds from the first objects:
-    /// some hundred bytes for a pod. Each read decompresses and decodes, in some tens of microseconds for a pod.
-    #[cfg(feature = "compressed")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "compressed")))]
-    Compressed,
-}
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 /// An object in a cache.
 pub(crate) enum StoredObject<K> {
@@ -154,5 +123,203 @@ impl<K> Clone for StoredObject<K> {
 impl<K> fmt::Debug for StoredObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StoredObject")
+    }
+}
+
+/// An object of an event or a delta.
+///
+/// [`get`](Self::get) returns it. If the cache [stores](super::Storage) bytes, the first call decodes them. Clones share the
+/// decoded object.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::Event;
+///
+/// fn node(event: &Event<Pod>) -> Option<&str> {
+///     event.object().get().spec.as_ref()?.node_name.as_deref()
+/// }
+/// ```
+pub struct Object<K>(Form<K>);
+
+enum Form<K> {
+    Decoded(Arc<K>),
+    Encoded(Arc<LazyObject<K>>),
+}
+
+/// An encoded object, which is decoded by the first read.
+pub(crate) struct LazyObject<K> {
+    pub(super) encoded: EncodedObject<K>,
+    decoded: OnceLock<Arc<K>>,
+    /// Computed when the object was decoded for validation, so that it is not decoded again for indexes.
+    index_values: Option<Box<IndexValues>>,
+}
+
+impl<K> LazyObject<K> {
+    pub(super) fn get(&self) -> &Arc<K> {
+        self.decoded.get_or_init(|| self.encoded.decode())
+    }
+}
+
+impl<K> Object<K> {
+    /// Returns the object.
+    #[must_use]
+    pub fn get(&self) -> &K {
+        self.decoded()
+    }
+
+    /// Returns the object in an `Arc`.
+    #[must_use]
+    pub fn arc(&self) -> Arc<K> {
+        Arc::clone(self.decoded())
+    }
+
+    fn decoded(&self) -> &Arc<K> {
+        match &self.0 {
+            Form::Decoded(object) => object,
+            Form::Encoded(lazy) => lazy.get(),
+        }
+    }
+
+    /// Returns whether both share the same object.
+    #[must_use]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Form::Decoded(one), Form::Decoded(other)) => Arc::ptr_eq(one, other),
+            (Form::Encoded(one), Form::Encoded(other)) => one.encoded.ptr_eq(&other.encoded),
+            (Form::Decoded(_), Form::Encoded(_)) | (Form::Encoded(_), Form::Decoded(_)) => false,
+        }
+    }
+
+    /// Creates an object that is encoded, and already decoded if `decoded` is given.
+    pub(crate) fn encoded(
+        encoded: EncodedObject<K>,
+        decoded: Option<Arc<K>>,
+        index_values: Option<Box<IndexValues>>,
+    ) -> Self {
+        let decoded = decoded.map_or_else(OnceLock::new, OnceLock::from);
+        Self(Form::Encoded(Arc::new(LazyObject { encoded, decoded, index_values })))
+    }
+
+    /// Shares an object that a cache stores.
+    pub(super) fn lazy(lazy: Arc<LazyObject<K>>) -> Self {
+        Self(Form::Encoded(lazy))
+    }
+
+    /// Calls `read` with the object, without leaving it decoded.
+    pub(crate) fn with<R>(&self, read: impl FnOnce(&K) -> R) -> R {
+        match &self.0 {
+            Form::Decoded(object) => read(object),
+            Form::Encoded(lazy) => match lazy.decoded.get() {
+                Some(object) => read(object),
+                None if lazy.encoded.keeps_decoded() => read(lazy.get()),
+                None => read(&lazy.encoded.decode()),
+            },
+        }
+    }
+
+    /// Returns the index values that were computed when the object arrived.
+    pub(crate) fn index_values(&self) -> Option<&IndexValues> {
+        match &self.0 {
+            Form::Decoded(_) => None,
+            Form::Encoded(lazy) => lazy.index_values.as_deref(),
+        }
+    }
+
+    /// Returns whether the cache stores the object only as bytes, so that a decoded copy is extra memory.
+    pub(crate) fn is_stored_encoded(&self) -> bool {
+        match &self.0 {
+            Form::Decoded(_) => false,
+            Form::Encoded(lazy) => !lazy.encoded.keeps_decoded(),
+        }
+    }
+
+    /// Returns whether the next read has to decode the object.
+    pub(crate) fn needs_decoding(&self) -> bool {
+        match &self.0 {
+            Form::Decoded(_) => false,
+            Form::Encoded(lazy) => lazy.decoded.get().is_none(),
+        }
+    }
+
+    /// Returns the encoded object; `None` if it did not arrive as bytes.
+    pub(crate) fn as_encoded(&self) -> Option<&EncodedObject<K>> {
+        match &self.0 {
+            Form::Decoded(_) => None,
+            Form::Encoded(lazy) => Some(&lazy.encoded),
+        }
+    }
+
+    /// Replaces the encoded form by a smaller one. Has no effect if the object is shared already.
+    pub(crate) fn set_encoded(&mut self, encoded: EncodedObject<K>) {
+        if let Form::Encoded(lazy) = &mut self.0
+            && let Some(lazy) = Arc::get_mut(lazy)
+        {
+            lazy.encoded = encoded;
+        }
+    }
+
+    /// Returns the form in which a cache stores the object.
+    pub(crate) fn to_stored(&self) -> StoredObject<K> {
+        match &self.0 {
+            Form::Decoded(object) => StoredObject::Decoded(Arc::clone(object)),
+            Form::Encoded(lazy) if lazy.encoded.keeps_decoded() => StoredObject::Both(Arc::clone(lazy)),
+            Form::Encoded(lazy) => StoredObject::Encoded(lazy.encoded.clone()),
+        }
+    }
+}
+
+impl<K: Resource> Object<K> {
+    /// Returns whether both are the same version of the same object, by uid and resource version. `false` without a version.
+    pub(crate) fn is_same_state(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Form::Decoded(one), Form::Decoded(other)) => {
+                is_same_state(&Identity::of(&**one), &Identity::of(&**other))
+            }
+            (Form::Encoded(one), Form::Encoded(other)) => one.encoded.is_same_state(&other.encoded),
+            (Form::Decoded(decoded), Form::Encoded(lazy)) | (Form::Encoded(lazy), Form::Decoded(decoded)) => {
+                lazy.encoded.is_state(&Identity::of(&**decoded))
+            }
+        }
+    }
+}
+
+/// Returns whether both are the same version of the same object, by uid and resource version. `false` without a version.
+fn is_same_state(one: &Identity<'_>, other: &Identity<'_>) -> bool {
+    !matches!(&*one.version, "" | "0") && one.version == other.version && one.uid == other.uid
+}
+
+impl<K> From<Arc<K>> for Object<K> {
+    fn from(object: Arc<K>) -> Self {
+        Self(Form::Decoded(object))
+    }
+}
+
+impl<K> From<Object<K>> for Arc<K> {
+    fn from(object: Object<K>) -> Self {
+        object.arc()
+    }
+}
+
+impl<K> Clone for Object<K> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Form::Decoded(object) => Form::Decoded(Arc::clone(object)),
+            Form::Encoded(lazy) => Form::Encoded(Arc::clone(lazy)),
+        })
+    }
+}
+
+impl<K: PartialEq> PartialEq for Object<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.ptr_eq(other) || self.get() == other.get()
+    }
+}
+
+impl<K: Eq> Eq for Object<K> {}
+
+/// Prints no objects, because they may contain secrets.
+impl<K> fmt::Debug for Object<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Object")
     }
 }

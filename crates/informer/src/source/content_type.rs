@@ -1,6 +1,5 @@
 //! The encoding of requests to a server and of its responses.
 
-use super::list_watch::Typing;
 use http::HeaderMap;
 use kube_core::Resource;
 use kube_informer_wire::{Frames, Items, Schema};
@@ -34,6 +33,14 @@ pub(super) struct Negotiation {
     parts: Parts,
     /// Whether the server has refused protobuf.
     is_refused: AtomicBool,
+}
+
+/// Whether the type of the objects implies their kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Typing {
+    Typed,
+    /// An object may be of any kind, so that its kind is checked.
+    Untyped,
 }
 
 /// The parts of the objects that are requested.

@@ -1,7 +1,7 @@
 //! A resource of an API server, through a `kube` client.
 
 use super::{
-    content_type::{ContentType, Encoding, LastContentType, Negotiation, ResponseKind},
+    content_type::{ContentType, Encoding, LastContentType, Negotiation, ResponseKind, Typing},
     error::Error,
     lister_watcher::{ListerWatcher, OnItem, Watch},
 };
@@ -78,14 +78,6 @@ struct ObjectCodec<K> {
     typing: Typing,
     decode: fn(&Raw, ManagedFields) -> Result<K, ObjectError>,
     validation: Validation,
-}
-
-/// Whether the type of the objects implies their kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Typing {
-    Typed,
-    /// An object may be of any kind, so that its kind is checked.
-    Untyped,
 }
 
 /// The way an object is validated if it is stored without decoding it.

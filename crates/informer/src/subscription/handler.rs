@@ -1,10 +1,15 @@
 //! Receives the events of an informer with a callback.
 
-use super::subscriber::{Receiver, Subscriber};
+use super::{
+    broadcaster::{Broadcaster, OnStop, Receiver, Subscriber},
+    options::SubscribeOptions,
+    registration::Registration,
+};
 use crate::{event::Event, parallel::ThreadBudget};
 use futures_util::FutureExt;
-use std::{fmt, panic::AssertUnwindSafe, time::Duration};
-use tokio::time::Instant;
+use std::{fmt, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::{runtime::Handle, time::Instant};
+use tokio_util::task::TaskTracker;
 
 /// Handles the events of an informer sequentially.
 ///
@@ -102,11 +107,26 @@ const MAX_RUN_CHUNKS: usize = 16;
 /// The number of events between two updates of the depth.
 const DEPTH_INTERVAL: usize = 32;
 
+/// Adds a handler, which runs in a task of `tasks`.
+pub(crate) fn add_handler<K: Send + Sync + 'static, H: EventHandler<K>>(
+    broadcaster: &Arc<Broadcaster<K>>,
+    handler: H,
+    mut options: SubscribeOptions<K>,
+    tasks: &TaskTracker,
+) -> Result<Registration<K>, AddHandlerError> {
+    let runtime = Handle::try_current().map_err(|_| AddHandlerError::NoRuntime)?;
+    options.name.get_or_insert_with(|| std::any::type_name::<H>().to_owned());
+    let subscriber = broadcaster.join(options, OnStop::Detach);
+    if subscriber.is_closed() {
+        return Err(AddHandlerError::Stopped);
+    }
+    let task = tasks.spawn_on(run(Receiver(Arc::clone(&subscriber)), handler), &runtime);
+    subscriber.task.get_or_init(|| task.id());
+    Ok(Registration::new(subscriber))
+}
+
 /// Delivers all events to a handler until it is removed or the informer is stopped.
-pub(super) async fn run<K: Send + Sync + 'static>(
-    mut receiver: Receiver<K>,
-    mut handler: impl EventHandler<K>,
-) {
+async fn run<K: Send + Sync + 'static>(mut receiver: Receiver<K>, mut handler: impl EventHandler<K>) {
     let mut reads_objects = false;
     let mut run_start = Instant::now();
     let mut run_chunks = 0;

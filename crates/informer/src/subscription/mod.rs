@@ -8,10 +8,8 @@ mod policy;
 mod options;
 pub mod metrics;
 mod event_log;
-mod event_batch;
 mod coalesce;
 mod reader;
-mod subscriber;
 mod broadcaster;
 mod registration;
 mod stream;
@@ -21,6 +19,7 @@ mod handler;
 mod tests;
 
 pub(crate) use broadcaster::Broadcaster;
+pub(crate) use handler::add_handler;
 pub use handler::{AddHandlerError, Async, EventHandler};
 pub use options::{Replay, SubscribeOptions};
 pub use policy::Policy;

@@ -1,6 +1,6 @@
 //! The handle of a subscriber.
 
-use super::subscriber::Subscriber;
+use super::broadcaster::{Broadcaster, Subscriber};
 use std::{fmt, sync::Arc};
 
 /// The handle of a subscriber: whether it has synced, how far it is behind, and how to remove it.
@@ -13,6 +13,11 @@ pub struct Registration<K> {
 impl<K> Registration<K> {
     pub(super) fn new(subscriber: Arc<Subscriber<K>>) -> Self {
         Self { subscriber }
+    }
+
+    /// Returns the current subscribers of a broadcaster.
+    pub(crate) fn all(broadcaster: &Broadcaster<K>) -> Vec<Self> {
+        broadcaster.subscribers().into_iter().map(Self::new).collect()
     }
 
     /// Returns the name of the subscriber: the given name, or the type name of a handler.

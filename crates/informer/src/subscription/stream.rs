@@ -1,6 +1,11 @@
 //! Receives the events of an informer as a stream.
 
-use super::{reader::Chunk, registration::Registration, subscriber::Receiver};
+use super::{
+    broadcaster::{Broadcaster, OnStop, Receiver},
+    options::SubscribeOptions,
+    reader::Chunk,
+    registration::Registration,
+};
 use crate::event::Event;
 use futures_core::Stream;
 use std::{
@@ -29,7 +34,9 @@ pub struct Subscription<K> {
 const MAX_SKIPPED_CHUNKS: usize = 16;
 
 impl<K> Subscription<K> {
-    pub(super) fn new(receiver: Receiver<K>) -> Self {
+    /// Subscribes to a broadcaster. The stream of a closed one is empty.
+    pub(crate) fn new(broadcaster: &Arc<Broadcaster<K>>, options: SubscribeOptions<K>) -> Self {
+        let receiver = Receiver(broadcaster.join(options, OnStop::Drain));
         let registration = Registration::new(Arc::clone(&receiver.0));
         Self { receiver: Some(receiver), registration, chunk: None, returned: 0 }
     }

@@ -1,6 +1,6 @@
 //! Tests of the broadcaster and its subscribers.
 
-use super::{Broadcaster, Policy, SubscribeOptions, Subscription, event_batch::EventBatch, metrics as names};
+use super::{Broadcaster, Policy, SubscribeOptions, Subscription, event_log::EventBatch, metrics as names};
 use crate::{
     cache::{Scope, Store, Writer},
     delta::Delta,
@@ -69,7 +69,7 @@ impl Fixture {
     }
 
     fn subscribe(&self, policy: Policy) -> Subscription<Pod> {
-        self.broadcaster.subscribe(SubscribeOptions::new().policy(policy))
+        Subscription::new(&self.broadcaster, SubscribeOptions::new().policy(policy))
     }
 }
 
@@ -182,7 +182,7 @@ fn objects_unchanged_by_a_relist_are_delivered_to_subscribers_that_resync() {
     let fixture = Fixture::new();
     let mut plain = fixture.subscribe(Policy::Unbounded);
     let resyncing = SubscribeOptions::new().resync(Duration::from_secs(1));
-    let mut resyncing = fixture.broadcaster.subscribe(resyncing);
+    let mut resyncing = Subscription::new(&fixture.broadcaster, resyncing);
     fixture.list([pod("a").version(1), pod("b").version(2)], 2);
     let again = [pod("a").version(1), pod("b").version(3), pod("c").version(4)];
     fixture.list(again, 4);
@@ -280,7 +280,8 @@ fn a_subscriber_that_is_always_behind_syncs_when_it_has_handled_the_initial_list
 fn resyncs_of_others_do_not_accumulate_for_a_subscriber_that_does_not_read() {
     for policy in [Policy::block(2), Policy::coalesce(2)] {
         let fixture = Fixture::new();
-        let mut eager = fixture.broadcaster.subscribe(SubscribeOptions::new().resync(Duration::from_secs(1)));
+        let mut eager =
+            Subscription::new(&fixture.broadcaster, SubscribeOptions::new().resync(Duration::from_secs(1)));
         let mut stuck = fixture.subscribe(policy);
         fixture.list([pod("a").version(1)], 1);
         fixture.broadcaster.mark_synced();
@@ -304,7 +305,8 @@ fn resyncs_of_others_do_not_accumulate_for_a_subscriber_that_does_not_read() {
 #[test]
 fn a_resync_is_skipped_while_the_last_one_is_being_delivered() {
     let fixture = Fixture::new();
-    let mut slow = fixture.broadcaster.subscribe(SubscribeOptions::new().resync(Duration::from_secs(1)));
+    let mut slow =
+        Subscription::new(&fixture.broadcaster, SubscribeOptions::new().resync(Duration::from_secs(1)));
     fixture.list([pod("a").version(1), pod("b").version(1)], 1);
     fixture.broadcaster.mark_synced();
     assert_eq!(receive(&mut slow).len(), 2);
@@ -322,7 +324,8 @@ fn a_resync_is_skipped_while_the_last_one_is_being_delivered() {
 fn events_that_a_blocking_subscriber_skips_do_not_block() {
     let fixture = Fixture::new();
     let mut blocking = fixture.subscribe(Policy::block(2));
-    let resyncing = fixture.broadcaster.subscribe(SubscribeOptions::new().resync(Duration::from_secs(1)));
+    let resyncing =
+        Subscription::new(&fixture.broadcaster, SubscribeOptions::new().resync(Duration::from_secs(1)));
     let many = || (0..100).map(|number| pod(&format!("p{number}")).version(1));
     fixture.list(many(), 1);
     assert_eq!(receive(&mut blocking).len(), 100);
@@ -371,7 +374,7 @@ async fn a_waiting_stream_ends_when_the_broadcaster_is_closed() {
 #[test]
 fn a_resync_period_beyond_the_range_of_instant_means_never() {
     let fixture = Fixture::new();
-    let subscriber = fixture.broadcaster.subscribe(SubscribeOptions::new().resync(Duration::MAX));
+    let subscriber = Subscription::new(&fixture.broadcaster, SubscribeOptions::new().resync(Duration::MAX));
     fixture.broadcaster.mark_synced();
     assert_eq!(fixture.broadcaster.resync(Instant::now()), None);
     drop(subscriber);
@@ -403,7 +406,7 @@ fn a_long_backlog_is_freed_without_recursion() {
 fn a_filter_turns_updates_that_cross_it_into_additions_and_deletions() {
     let fixture = Fixture::new();
     let front = SubscribeOptions::new().labels("tier=front".parse().unwrap()).namespace("web");
-    let mut subscriber = fixture.broadcaster.subscribe(front);
+    let mut subscriber = Subscription::new(&fixture.broadcaster, front);
     let labelled = |version, tier| pod("web/a").version(version).label("tier", tier);
     fixture
         .put(labelled(1, "back"))
@@ -477,8 +480,8 @@ async fn metrics_report_depth_lag_and_latency() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
     let fixture = Fixture::new();
-    let mut quick = fixture.broadcaster.subscribe(SubscribeOptions::new().named("quick"));
-    let stuck = fixture.broadcaster.subscribe(SubscribeOptions::new().named("stuck"));
+    let mut quick = Subscription::new(&fixture.broadcaster, SubscribeOptions::new().named("quick"));
+    let stuck = Subscription::new(&fixture.broadcaster, SubscribeOptions::new().named("stuck"));
     fixture.put(pod("a").version(1));
     tokio::time::advance(Duration::from_secs(5)).await;
     drop(receive(&mut quick));
@@ -503,7 +506,7 @@ async fn metrics_report_depth_lag_and_latency() {
 #[tokio::test(start_paused = true)]
 async fn a_recorder_installed_after_the_informer_was_built_receives_metrics() {
     let fixture = Fixture::new();
-    let mut early = fixture.broadcaster.subscribe(SubscribeOptions::new().named("early"));
+    let mut early = Subscription::new(&fixture.broadcaster, SubscribeOptions::new().named("early"));
     fixture.put(pod("a").version(1));
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
@@ -727,7 +730,7 @@ proptest! {
                 Step::Subscribe(policy) => {
                     let period = Duration::from_secs(if number % 2 == 0 { 0 } else { 1 });
                     let options = SubscribeOptions::new().policy(policy).resync(period);
-                    models.push(Model { subscriber: fixture.broadcaster.subscribe(options), known: BTreeMap::new() });
+                    models.push(Model { subscriber: Subscription::new(&fixture.broadcaster, options), known: BTreeMap::new() });
                 }
                 Step::Unsubscribe(index) => if index < models.len() {
                     models.swap_remove(index);

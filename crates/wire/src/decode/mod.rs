@@ -6,8 +6,6 @@ mod json;
 
 mod name;
 
-mod container;
-
 mod node;
 
 mod pointer;

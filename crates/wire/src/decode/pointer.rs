@@ -1,10 +1,9 @@
 //! Reads a part of an object at a JSON pointer, without decoding the rest.
 
 use super::{
-    container::{Container, Step},
     error::ValueError,
     json::decode_first,
-    node::{Node, Token},
+    node::{Container, Node, Step, Token},
 };
 use crate::{json::Scanner, protobuf::ValueRef};
 use serde::Deserialize;

@@ -34,8 +34,8 @@ mod order;
 mod processing;
 #[path = "../../src/queue.rs"]
 mod queue;
-#[path = "../../src/shared.rs"]
-mod shared;
+#[path = "../../src/locked_state.rs"]
+mod locked_state;
 #[path = "../../src/capacity.rs"]
 mod capacity;
 #[path = "../../src/state.rs"]

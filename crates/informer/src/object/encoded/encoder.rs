@@ -2,14 +2,16 @@
 
 #[cfg(feature = "compressed")]
 use super::zstd::{DEFAULT_LEVEL, MAX_OBJECTS_PER_BLOCK, ZstdCompressor};
-#[cfg(feature = "saved")]
-use super::{super::Storage, dictionary::Dictionary, zstd::FAST_LEVEL};
 use super::{
-    super::raw::Decoder,
     compression::{Compression, Compressor},
     input::{EncodeInput, groups},
     object::{Block, BlockHeader, Decoding, EncodedObject, RecentlyDecoded},
 };
+#[cfg(feature = "saved")]
+use super::{dictionary::Dictionary, zstd::FAST_LEVEL};
+use crate::object::raw::Decoder;
+#[cfg(feature = "saved")]
+use crate::object::storage::Storage;
 use kube_informer_wire::Format;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,6 +1,7 @@
 //! The input of the encoder: objects, grouped into blocks.
 
-use super::{super::raw::Decoder, state_id::StateId};
+use super::state_id::StateId;
+use crate::object::raw::Decoder;
 use kube_informer_wire::{Identity, Raw};
 
 /// The bytes of an object to encode, with their decoder.

@@ -1,8 +1,11 @@
 //! An object kept as bytes, and the cache of recently decoded objects.
 
-use super::{super::raw::Decoder, compression::Compression, input::EncodeInput, state_id::StateId};
+use super::{compression::Compression, input::EncodeInput, state_id::StateId};
 #[cfg(feature = "saved")]
-use super::{super::raw::Labels, dictionary::Dictionary, zstd};
+use super::{dictionary::Dictionary, zstd};
+use crate::object::raw::Decoder;
+#[cfg(feature = "saved")]
+use crate::object::raw::Labels;
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 #[cfg(feature = "saved")]

@@ -1,7 +1,6 @@
 //! Restores encoded objects that an earlier process saved.
 
 use super::{
-    super::raw::Decoder,
     compression::Compression,
     dictionary::Dictionary,
     encoder::Encoder,
@@ -9,6 +8,7 @@ use super::{
     object::{Block, BlockHeader, Decoding, EncodedObject},
     state_id::StateId,
 };
+use crate::object::raw::Decoder;
 use kube_informer_wire::{Format, Raw, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
 

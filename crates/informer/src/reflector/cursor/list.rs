@@ -1,6 +1,6 @@
 //! Full lists in pages: the version, the page size, and the reaction to a failed page.
 
-use super::{AfterWait, Cursor, Failure, Phase};
+use super::{AfterWait, Cursor, Phase, failure::Failure};
 use crate::source::{Next, PAGE_SIZE, Paging};
 use kube_informer_wire::{ListOptions, ResourceVersion};
 use std::num::NonZeroU64;

@@ -2,9 +2,9 @@
 
 mod failure;
 mod list;
+mod watch;
 mod resume;
 mod stream;
-mod watch;
 
 pub(super) use failure::Failure;
 pub(super) use watch::VersionPreview;

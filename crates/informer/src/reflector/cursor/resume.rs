@@ -1,6 +1,6 @@
 //! Resuming from a restored version.
 
-use super::{AfterWait, Cursor, Failure, Phase, Step};
+use super::{AfterWait, Cursor, Phase, Step, failure::Failure};
 use kube_informer_wire::{ListOptions, ResourceVersion};
 use std::{cmp::Ordering, num::NonZeroU64};
 use tokio::time::Instant;

@@ -1,6 +1,6 @@
 //! Streaming lists: opening them, and the reaction to an incomplete one.
 
-use super::{AfterWait, Cursor, Failure, OpenWatch, Phase, Step, watch::RESPONSE_TIMEOUT};
+use super::{AfterWait, Cursor, Phase, Step, failure::Failure, watch::OpenWatch, watch::RESPONSE_TIMEOUT};
 use crate::reflector::config::Strategy;
 use kube_informer_wire::{ResourceVersion, WatchOptions};
 use tokio::time::Instant;

@@ -1,6 +1,6 @@
 //! Watches: opening them, recording versions, and the reaction to their end.
 
-use super::{AfterWait, Cursor, Failure, Phase, Step};
+use super::{AfterWait, Cursor, Phase, Step, failure::Failure};
 use kube_informer_wire::{ResourceVersion, WatchOptions};
 use std::time::Duration;
 use tokio::time::Instant;

@@ -126,7 +126,7 @@ async fn a_failed_resync_leads_to_a_relist() {
 
 // R63
 #[tokio::test(start_paused = true)]
-async fn should_resync_can_skip_a_resync() {
+async fn a_resync_is_skipped_if_the_predicate_returns_false() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);
     let script = Arc::new(Script::new().list([], 1).watch(idle()));

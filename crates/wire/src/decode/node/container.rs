@@ -1,6 +1,7 @@
 //! The objects, maps and lists of protobuf, as serde iterates over them.
 
-use super::{error::ValueError, name::Name, node::Node};
+use super::Node;
+use crate::decode::{error::ValueError, name::Name};
 use crate::protobuf::{Elements, Entries, MessageFields};
 use serde::{
     Deserializer,
@@ -9,7 +10,7 @@ use serde::{
 
 /// An object, a map or a list, up to where it has been read.
 #[derive(Debug)]
-pub(super) enum Container<'de> {
+pub(in crate::decode) enum Container<'de> {
     Message(MessageFields<'de>),
     Entries(Entries<'de>),
     Elements(Elements<'de>),
@@ -20,7 +21,7 @@ pub(super) enum Container<'de> {
 
 /// The next member or element of a container. Unlike a `Result`, it is returned in registers.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(in crate::decode) enum Step {
     Next,
     End,
     Failed(ValueError),
@@ -29,7 +30,7 @@ pub(super) enum Step {
 impl<'de> Container<'de> {
     /// Whether it is a list.
     #[inline]
-    pub(super) fn is_list(&self) -> bool {
+    pub(in crate::decode) fn is_list(&self) -> bool {
         match self {
             Self::Message(_) | Self::Entries(_) => false,
             Self::Elements(_) | Self::EmptyList => true,
@@ -39,7 +40,7 @@ impl<'de> Container<'de> {
 
     /// Moves to the next member.
     #[inline(never)]
-    pub(super) fn next_member(&mut self) -> Step {
+    pub(in crate::decode) fn next_member(&mut self) -> Step {
         match self {
             Self::Message(fields) => fields.advance().into(),
             _ => self.next_entry(),
@@ -56,7 +57,7 @@ impl<'de> Container<'de> {
 
     /// Moves to the next element.
     #[inline(never)]
-    pub(super) fn next_element(&mut self) -> Step {
+    pub(in crate::decode) fn next_element(&mut self) -> Step {
         match self {
             Self::Elements(elements) => elements.advance().into(),
             Self::Message(_) | Self::Entries(_) | Self::EmptyList | Self::Json(_) => Step::End,
@@ -65,7 +66,7 @@ impl<'de> Container<'de> {
 
     /// Returns the name of the current member.
     #[inline]
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::decode) fn name(&self) -> &str {
         match self {
             Self::Message(fields) => fields.name(),
             Self::Entries(entries) => entries.key(),
@@ -75,7 +76,7 @@ impl<'de> Container<'de> {
 
     /// Returns the current member or element.
     #[inline]
-    pub(super) fn value(&mut self) -> Node<'_, 'de> {
+    pub(in crate::decode) fn value(&mut self) -> Node<'_, 'de> {
         match self {
             Self::Message(fields) => Node(fields.value()),
             Self::Entries(entries) => Node(entries.value()),
@@ -96,14 +97,14 @@ impl<'de> Container<'de> {
     /// Adds the current member to the path of an error.
     #[cold]
     #[inline(never)]
-    pub(super) fn error_in_member(&self, error: ValueError) -> ValueError {
+    pub(in crate::decode) fn error_in_member(&self, error: ValueError) -> ValueError {
         error.in_field(self.name())
     }
 
     /// Adds the current element to the path of an error.
     #[cold]
     #[inline(never)]
-    pub(super) fn error_in_element(&self, error: ValueError) -> ValueError {
+    pub(in crate::decode) fn error_in_element(&self, error: ValueError) -> ValueError {
         error.in_element(match self {
             Self::Elements(elements) => elements.index(),
             Self::Message(_) | Self::Entries(_) | Self::EmptyList | Self::Json(_) => 0,
@@ -123,7 +124,7 @@ impl<E: Into<ValueError>> From<Result<bool, E>> for Step {
 }
 
 /// The members of an object.
-pub(super) struct MemberAccess<'c, 'de>(pub(super) &'c mut Container<'de>);
+pub(in crate::decode) struct MemberAccess<'c, 'de>(pub(in crate::decode) &'c mut Container<'de>);
 
 impl<'de> MapAccess<'de> for MemberAccess<'_, 'de> {
     type Error = ValueError;
@@ -152,7 +153,7 @@ impl<'de> MapAccess<'de> for MemberAccess<'_, 'de> {
 }
 
 /// The elements of a list.
-pub(super) struct ElementAccess<'c, 'de>(pub(super) &'c mut Container<'de>);
+pub(in crate::decode) struct ElementAccess<'c, 'de>(pub(in crate::decode) &'c mut Container<'de>);
 
 impl<'de> SeqAccess<'de> for ElementAccess<'_, 'de> {
     type Error = ValueError;
@@ -179,7 +180,7 @@ impl<'de> SeqAccess<'de> for ElementAccess<'_, 'de> {
 }
 
 /// A variant that is the only member of an object.
-pub(super) struct Variant<'c, 'de>(pub(super) &'c mut Container<'de>);
+pub(in crate::decode) struct Variant<'c, 'de>(pub(in crate::decode) &'c mut Container<'de>);
 
 impl<'c, 'de> EnumAccess<'de> for Variant<'c, 'de> {
     type Error = ValueError;

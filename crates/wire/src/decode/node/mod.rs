@@ -3,8 +3,11 @@
 //! The parts that are generic over the decoded type are kept short, since they are compiled for each type and each of its
 //! fields.
 
+mod container;
+
+pub(super) use container::{Container, Step};
+
 use super::{
-    container::{Container, ElementAccess, MemberAccess, Step, Variant},
     error::ValueError,
     json::{json_text, read_all},
 };
@@ -12,6 +15,7 @@ use crate::protobuf::{
     Elements, Entries, Field, Form, MessageFields, Next, Object, Shape, TimeText, Value, ValueRef,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
+use container::{ElementAccess, MemberAccess, Variant};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, Error as _, Expected, Unexpected, Visitor, value::StrDeserializer},

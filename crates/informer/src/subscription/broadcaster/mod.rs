@@ -1,15 +1,14 @@
 //! Changes the cache and publishes the resulting events to subscribers in one step.
 
+mod subscriber;
+
+pub(super) use subscriber::{OnStop, Receiver, Subscriber};
+
 use super::{
-    event_batch::{Audience, EventBatch},
-    event_log::{EventLog, LogEntry},
-    handler::{self, AddHandlerError, EventHandler},
+    event_log::{Audience, EventBatch, EventLog, LogEntry},
     metrics::InformerMetrics,
     options::{Replay, SubscribeOptions},
     reader::Reader,
-    registration::Registration,
-    stream::Subscription,
-    subscriber::{OnStop, Receiver, Subscriber, SubscriberConfig},
 };
 use crate::cache::{Snapshot, Store, Writer};
 #[cfg(any(test, feature = "testing"))]
@@ -23,8 +22,9 @@ use std::{
     task::Waker,
     time::Duration,
 };
-use tokio::{runtime::Handle, sync::Notify, time::Instant};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use subscriber::SubscriberConfig;
+use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 /// The writer of a store, the log of its events, and the subscribers, changed together under one lock.
 ///
@@ -98,34 +98,12 @@ impl<K> Broadcaster<K> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Subscribes with a stream. The stream of a closed broadcaster is empty.
-    pub(crate) fn subscribe(self: &Arc<Self>, options: SubscribeOptions<K>) -> Subscription<K> {
-        Subscription::new(Receiver(self.join(options, OnStop::Drain)))
-    }
-
-    /// Subscribes with a handler, which runs in a task of `tasks`.
-    pub(crate) fn add_handler<H: EventHandler<K>>(
-        self: &Arc<Self>,
-        handler: H,
-        mut options: SubscribeOptions<K>,
-        tasks: &TaskTracker,
-    ) -> Result<Registration<K>, AddHandlerError>
-    where
-        K: Send + Sync + 'static,
-    {
-        let runtime = Handle::try_current().map_err(|_| AddHandlerError::NoRuntime)?;
-        options.name.get_or_insert_with(|| std::any::type_name::<H>().to_owned());
-        let subscriber = self.join(options, OnStop::Detach);
-        if subscriber.is_closed() {
-            return Err(AddHandlerError::Stopped);
-        }
-        let task = tasks.spawn_on(handler::run(Receiver(Arc::clone(&subscriber)), handler), &runtime);
-        subscriber.task.get_or_init(|| task.id());
-        Ok(Registration::new(subscriber))
-    }
-
     /// Adds a subscriber, which is closed if the broadcaster is.
-    fn join(self: &Arc<Self>, options: SubscribeOptions<K>, on_stop: OnStop) -> Arc<Subscriber<K>> {
+    pub(super) fn join(
+        self: &Arc<Self>,
+        options: SubscribeOptions<K>,
+        on_stop: OnStop,
+    ) -> Arc<Subscriber<K>> {
         let resync = options.resync_period(self.default_resync);
         let mut state = self.state();
         state.last_id += 1;
@@ -214,8 +192,8 @@ impl<K> Broadcaster<K> {
     }
 
     /// Returns the current subscribers.
-    pub(crate) fn registrations(&self) -> Vec<Registration<K>> {
-        self.state().subscribers.iter().cloned().map(Registration::new).collect()
+    pub(super) fn subscribers(&self) -> Vec<Arc<Subscriber<K>>> {
+        self.state().subscribers.clone()
     }
 
     /// Returns the position behind the last published event.

@@ -1,7 +1,7 @@
 //! One subscriber: its options, its progress, and its reading end.
 
-use super::{
-    broadcaster::Broadcaster,
+use super::Broadcaster;
+use crate::subscription::{
     event_log::Cursor,
     metrics::SubscriberMetrics,
     options::{Filter, Replay},
@@ -24,14 +24,14 @@ use tokio::{sync::Notify, task::Id, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// A subscriber, shared by its reading end, its [`Registration`](super::Registration)s and the broadcaster.
-pub(super) struct Subscriber<K> {
-    pub(super) broadcaster: Arc<Broadcaster<K>>,
-    pub(super) config: SubscriberConfig<K>,
-    pub(super) metrics: ArcSwap<SubscriberMetrics>,
+pub(in crate::subscription) struct Subscriber<K> {
+    pub(in crate::subscription) broadcaster: Arc<Broadcaster<K>>,
+    pub(in crate::subscription) config: SubscriberConfig<K>,
+    pub(in crate::subscription) metrics: ArcSwap<SubscriberMetrics>,
     /// The task in which its handler runs.
-    pub(super) task: OnceLock<Id>,
+    pub(in crate::subscription) task: OnceLock<Id>,
     /// Cancelled once the handler has returned from its last call, or the stream is closed.
-    pub(super) done: CancellationToken,
+    pub(in crate::subscription) done: CancellationToken,
     is_closed: AtomicBool,
     state: Mutex<State<K>>,
     /// The number of events that were read and not delivered yet.
@@ -47,20 +47,20 @@ pub(super) struct Subscriber<K> {
 }
 
 /// The properties of a subscriber that never change.
-pub(super) struct SubscriberConfig<K> {
-    pub(super) id: u64,
-    pub(super) name: String,
+pub(in crate::subscription) struct SubscriberConfig<K> {
+    pub(in crate::subscription) id: u64,
+    pub(in crate::subscription) name: String,
     /// The label of its metrics.
-    pub(super) label: String,
-    pub(super) policy: Policy,
-    pub(super) filter: Filter<K>,
-    pub(super) replay: Replay,
-    pub(super) on_stop: OnStop,
+    pub(in crate::subscription) label: String,
+    pub(in crate::subscription) policy: Policy,
+    pub(in crate::subscription) filter: Filter<K>,
+    pub(in crate::subscription) replay: Replay,
+    pub(in crate::subscription) on_stop: OnStop,
 }
 
 /// The behavior of a subscriber when the informer is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnStop {
+pub(in crate::subscription) enum OnStop {
     /// The subscriber reads the rest of the log.
     Drain,
     /// The subscriber is closed immediately.
@@ -84,7 +84,7 @@ struct ResyncSchedule {
 
 impl<K> Subscriber<K> {
     /// Creates a subscriber; without a reader it is closed from the start.
-    pub(super) fn new(
+    pub(in crate::subscription) fn new(
         broadcaster: Arc<Broadcaster<K>>,
         config: SubscriberConfig<K>,
         resync_period: Option<Duration>,
@@ -120,7 +120,7 @@ impl<K> Subscriber<K> {
     }
 
     /// Delivers no more events. Does not wait for the event that is being handled.
-    pub(super) fn close(&self) {
+    pub(in crate::subscription) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         let unread = std::mem::replace(&mut self.state().reader, detached());
         drop(unread);
@@ -133,18 +133,18 @@ impl<K> Subscriber<K> {
         self.notify();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(in crate::subscription) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
     /// Wakes the reading end and everything that waits for progress.
-    pub(super) fn notify(&self) {
+    pub(in crate::subscription) fn notify(&self) {
         self.progress.notify_waiters();
         self.waker.wake();
     }
 
     /// Returns the waker if the reading end waits for events. The events must have been written before.
-    pub(super) fn take_waker(&self) -> Option<Waker> {
+    pub(in crate::subscription) fn take_waker(&self) -> Option<Waker> {
         if self.is_waiting.load(Ordering::Acquire) && self.is_waiting.swap(false, Ordering::AcqRel) {
             self.waker.take()
         } else {
@@ -153,7 +153,7 @@ impl<K> Subscriber<K> {
     }
 
     /// Polls for the next events; `None` once the subscriber is closed, or has read all events of a stopped informer.
-    pub(super) fn poll_chunk(&self, context: &Context<'_>) -> Poll<Option<Chunk<K>>> {
+    pub(in crate::subscription) fn poll_chunk(&self, context: &Context<'_>) -> Poll<Option<Chunk<K>>> {
         if self.is_closed() {
             return Poll::Ready(None);
         }
@@ -174,7 +174,7 @@ impl<K> Subscriber<K> {
     }
 
     /// Returns the next events; `None` if there are none yet.
-    pub(super) fn next_chunk(&self) -> Option<Chunk<K>> {
+    pub(in crate::subscription) fn next_chunk(&self) -> Option<Chunk<K>> {
         let mut state = self.state();
         let chunk = state.reader.next_chunk();
         state.delivering_since = chunk.as_ref().and_then(Chunk::received);
@@ -191,7 +191,7 @@ impl<K> Subscriber<K> {
     }
 
     /// Records that all events of a chunk have been handled at `now`.
-    pub(super) fn handled_chunk(&self, chunk: &Chunk<K>, now: Instant) {
+    pub(in crate::subscription) fn handled_chunk(&self, chunk: &Chunk<K>, now: Instant) {
         if let Some(received) = chunk.received() {
             self.metrics.load().latency.record(now.saturating_duration_since(received));
         }
@@ -210,28 +210,28 @@ impl<K> Subscriber<K> {
     }
 
     /// Sets how many events of the current chunk have not been delivered.
-    pub(super) fn set_undelivered(&self, events: usize) {
+    pub(in crate::subscription) fn set_undelivered(&self, events: usize) {
         self.undelivered.store(events as u64, Ordering::Relaxed);
     }
 
     /// Returns the number of events that have not been delivered, with the log written up to `end`.
-    pub(super) fn depth(&self, end: u64) -> u64 {
+    pub(in crate::subscription) fn depth(&self, end: u64) -> u64 {
         self.state().reader.depth(end) + self.undelivered.load(Ordering::Relaxed)
     }
 
     /// Returns the position before which all events have been handled; `None` until the initial state has been handled.
-    pub(super) fn handled(&self) -> Option<u64> {
+    pub(in crate::subscription) fn handled(&self) -> Option<u64> {
         let position = self.handled.load(Ordering::Acquire);
         self.has_initial_state.load(Ordering::Acquire).then_some(position)
     }
 
     /// Returns the number of unhandled events, including those being delivered, with the log written up to `end`.
-    pub(super) fn unhandled(&self, end: u64) -> u64 {
+    pub(in crate::subscription) fn unhandled(&self, end: u64) -> u64 {
         end.saturating_sub(self.handled.load(Ordering::Acquire))
     }
 
     /// Waits until `condition` holds. It is evaluated again on each progress of this subscriber.
-    pub(super) async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
+    pub(in crate::subscription) async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         loop {
             let mut progress = std::pin::pin!(self.progress.notified());
             progress.as_mut().enable();
@@ -242,22 +242,22 @@ impl<K> Subscriber<K> {
         }
     }
 
-    pub(super) fn count_panic(&self) {
+    pub(in crate::subscription) fn count_panic(&self) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         self.metrics.load().panics.increment(1);
     }
 
-    pub(super) fn panics(&self) -> u64 {
+    pub(in crate::subscription) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
 
     /// Registers the metrics with the current recorder.
-    pub(super) fn register_metrics(&self, informer: &str) {
+    pub(in crate::subscription) fn register_metrics(&self, informer: &str) {
         self.metrics.store(Arc::new(SubscriberMetrics::register(informer, &self.config.label)));
     }
 
     /// Sets the gauges, with the log written up to `end`.
-    pub(super) fn set_gauges(&self, end: u64, now: Instant) {
+    pub(in crate::subscription) fn set_gauges(&self, end: u64, now: Instant) {
         let oldest = {
             let state = self.state();
             [state.delivering_since, state.reader.oldest()].into_iter().flatten().min()
@@ -273,18 +273,18 @@ impl<K> Subscriber<K> {
     }
 
     /// Returns whether unchanged objects are delivered too.
-    pub(super) fn includes_resyncs(&self) -> bool {
+    pub(in crate::subscription) fn includes_resyncs(&self) -> bool {
         self.resync.is_some()
     }
 
     /// Returns when the next resync is due.
-    pub(super) fn resync_due(&self) -> Option<Instant> {
+    pub(in crate::subscription) fn resync_due(&self) -> Option<Instant> {
         self.schedule()?.due
     }
 
     /// Returns whether to resync now, and schedules the next resync. Skips a resync if the last one is still being
     /// delivered.
-    pub(super) fn begin_resync(&self, now: Instant, end: u64) -> bool {
+    pub(in crate::subscription) fn begin_resync(&self, now: Instant, end: u64) -> bool {
         let Some(mut schedule) = self.schedule() else { return false };
         if schedule.due.is_none_or(|due| now < due) {
             return false;
@@ -298,7 +298,7 @@ impl<K> Subscriber<K> {
     }
 
     /// Schedules the next resync one period after `now`.
-    pub(super) fn reschedule_resync(&self, now: Instant) {
+    pub(in crate::subscription) fn reschedule_resync(&self, now: Instant) {
         if let Some(mut schedule) = self.schedule() {
             schedule.due = now.checked_add(schedule.period);
         }
@@ -307,7 +307,7 @@ impl<K> Subscriber<K> {
 
 impl<K: kube_core::Resource> Subscriber<K> {
     /// Folds the backlog if the policy asks for it, with the log written up to `end`.
-    pub(super) fn coalesce(&self, end: u64) {
+    pub(in crate::subscription) fn coalesce(&self, end: u64) {
         if let Some(limit) = self.config.policy.coalesce_limit()
             && self.unhandled(end) > limit
         {
@@ -322,11 +322,11 @@ fn detached<K>() -> Reader<K> {
 }
 
 /// The reading end of a subscriber, of which there is one. Dropping it removes the subscriber.
-pub(super) struct Receiver<K>(pub(super) Arc<Subscriber<K>>);
+pub(in crate::subscription) struct Receiver<K>(pub(in crate::subscription) Arc<Subscriber<K>>);
 
 impl<K> Receiver<K> {
     /// Waits for the next events; `None` at the end.
-    pub(super) async fn wait_for_chunk(&mut self) -> Option<Chunk<K>> {
+    pub(in crate::subscription) async fn wait_for_chunk(&mut self) -> Option<Chunk<K>> {
         poll_fn(|context| self.0.poll_chunk(context)).await
     }
 }
