@@ -191,8 +191,8 @@ async fn wrong_arguments_are_told() {
     let cluster = Cluster::start().await;
     let table = [
         (&["watch", "pods", "--once", "-o", "diff"][..], "--once shows one state"),
-        (&["watch", "pods", "-l", "a in b"], "label selector \"a in b\" is not valid"),
-        (&["watch", "pods", "-n", "No_Such"], "\"No_Such\" is not a name of a namespace"),
+        (&["watch", "pods", "-l", "a in b"], "invalid label selector \"a in b\""),
+        (&["watch", "pods", "-n", "No_Such"], "invalid namespace name \"No_Such\""),
         (&["watch"], "<RESOURCE>"),
         (&["watch", "pods", "--for", "soon"], "\"soon\" is no duration"),
         (&["top"], "`top` draws on a terminal"),

@@ -82,12 +82,12 @@ async fn what_is_of_no_use_is_refused_with_the_way_out() {
     assert_eq!(once(&cluster, &save, &[]).await.code, Some(0));
     let other = once(&cluster, &save, &["-l", "app=a"]).await;
     assert_eq!(other.code, Some(1));
-    assert!(other.stderr.contains("saved for labels \"\", and \"app=a\" is wanted"), "{}", other.stderr);
+    assert!(other.stderr.contains("saved for labels \"\", but \"app=a\" is requested"), "{}", other.stderr);
     assert!(other.stderr.contains("delete that folder to start over"), "{}", other.stderr);
 
     let elsewhere = once(&shop().await, &save, &[]).await;
     assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (Some(1), ""));
-    assert!(elsewhere.stderr.contains("was saved for cluster "), "{}", elsewhere.stderr);
+    assert!(elsewhere.stderr.contains("saved for cluster "), "{}", elsewhere.stderr);
 
     let secrets = run(&with(&["watch", "secrets", "-A", "--once"], &cluster, &save)).await;
     assert_eq!(secrets.code, Some(2));
