@@ -1,11 +1,11 @@
-//! Everything at once, at random, from a seed: a minute of faults under five hundred writes a second.
+//! Random faults from a seed, for a minute, during five hundred writes per second.
 
-use crate::world::{World, strategies};
+use crate::harness::{Harness, strategies};
 use kube_devserver::{DevServer, Fault, Verb, Versions};
 use kube_informer::{Storage, reflector::Config};
 use std::time::Duration;
 
-/// A small generator, so that a seed tells the whole story.
+/// A small random number generator: a seed determines the whole test.
 struct Random(u64);
 
 impl Random {
@@ -15,13 +15,13 @@ impl Random {
     }
 }
 
-fn misbehave(world: &World, random: &mut Random) {
-    let faults = world.server.faults();
+fn inject_random_fault(harness: &Harness, random: &mut Random) {
+    let faults = harness.server.faults();
     let watch = |fault: Fault| fault.on(Verb::Watch).of("configmaps").times(1);
     match random.below(8) {
-        0 => world.server.cut_watches(),
-        1 => world.server.restart(Versions::Kept),
-        2 => world.server.compact(),
+        0 => harness.server.cut_watches(),
+        1 => harness.server.restart(Versions::Kept),
+        2 => harness.server.compact(),
         3 => drop(faults.inject(watch(Fault::answer(429)))),
         4 => drop(faults.inject(watch(Fault::answer(500)))),
         5 => drop(faults.inject(watch(Fault::cut_after_events(random.below(5))))),
@@ -29,19 +29,19 @@ fn misbehave(world: &World, random: &mut Random) {
         _ => drop(faults.inject(watch(Fault::pieces(1 + random.below(40) as usize)))),
     }
     if random.below(3) == 0 {
-        world.server.cut_watches();
+        harness.server.cut_watches();
     }
 }
 
-/// With the usual backoff a wait that was begun under the faults may last a minute longer than they do.
-fn impatient(mut config: Config) -> Config {
+/// Shortens the backoff, which otherwise lasts up to a minute longer than the faults.
+fn with_short_backoff(mut config: Config) -> Config {
     config.backoff.initial = Duration::from_millis(50);
     config.backoff.cap = Duration::from_secs(1);
     config
 }
 
-/// So many hundredths of a second of everything, then calm.
-async fn endure(world: World, mut random: Random, ticks: u32) {
+/// Injects faults for this number of ticks of 10 ms, then checks that the cache converges.
+async fn check_recovery(harness: Harness, mut random: Random, ticks: u32) {
     let mut pace = tokio::time::interval(Duration::from_millis(10));
     let mut alive = [false; 100];
     for tick in 0..ticks {
@@ -49,54 +49,54 @@ async fn endure(world: World, mut random: Random, ticks: u32) {
             let number = random.below(100) as usize;
             let name = format!("m{number}");
             match (alive[number], random.below(4)) {
-                (false, _) => drop(world.create(&name).await),
-                (true, 0) => world.delete(&name).await,
-                (true, _) => drop(world.change(&name, &tick.to_string()).await),
+                (false, _) => drop(harness.create(&name).await),
+                (true, 0) => harness.delete(&name).await,
+                (true, _) => drop(harness.change(&name, &tick.to_string()).await),
             }
-            alive[number] = !alive[number] || world.maps.get_opt(&name).await.unwrap().is_some();
+            alive[number] = !alive[number] || harness.maps.get_opt(&name).await.unwrap().is_some();
         }
         if random.below(50) == 0 {
-            misbehave(&world, &mut random);
+            inject_random_fault(&harness, &mut random);
         }
         pace.tick().await;
     }
-    world.server.faults().clear();
-    let calm = tokio::time::Instant::now();
-    world.settled().await;
-    assert!(calm.elapsed() < Duration::from_secs(5), "{:?} {:?}", calm.elapsed(), world.reports());
-    let counts = world.status.borrow().counts;
+    harness.server.faults().clear();
+    let faults_ended = tokio::time::Instant::now();
+    harness.check_converged().await;
+    assert!(faults_ended.elapsed() < Duration::from_secs(5), "{:?} {:?}", faults_ended.elapsed(), harness.reports());
+    let counts = harness.status.borrow().counts;
     assert!(
         counts.errors >= u64::from(ticks) / 1200 && counts.replaces > 1,
-        "it was hard enough: {counts:?}"
+        "enough faults had an effect: {counts:?}"
     );
-    world.stop().await;
+    harness.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_of_everything_ends_with_the_cache_equal_to_the_server() {
+async fn the_cache_converges_after_a_minute_of_random_faults() {
     for (seed, config) in strategies().into_iter().enumerate() {
-        endure(World::new(impatient(config)), Random(seed as u64 + 1), 6000).await;
+        check_recovery(Harness::new(with_short_backoff(config)), Random(seed as u64 + 1), 6000).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_does_half_of_it_where_objects_are_kept_compact() {
+async fn a_compressed_cache_converges_after_random_faults() {
     for (seed, config) in strategies().into_iter().enumerate() {
-        endure(World::keeping(Storage::Compressed, impatient(config)), Random(seed as u64 + 1), 3000).await;
+        check_recovery(Harness::with_storage(Storage::Compressed, with_short_backoff(config)), Random(seed as u64 + 1), 3000).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn so_do_some_seconds_of_it_over_a_socket() {
+async fn the_cache_converges_after_random_faults_over_a_socket() {
     for (seed, config) in strategies().into_iter().enumerate() {
         let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
         let mut address = kube::Config::new(server.url().unwrap().parse().unwrap());
         address.default_retry = false;
-        let world = World::through(
+        let harness = Harness::through(
             kube::Client::try_from(address).unwrap(),
             server,
-            (Storage::Decoded, impatient(config)),
+            (Storage::Decoded, with_short_backoff(config)),
         );
-        endure(world, Random(seed as u64 + 7), 400).await;
+        check_recovery(harness, Random(seed as u64 + 7), 400).await;
     }
 }
