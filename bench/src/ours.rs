@@ -7,12 +7,12 @@ use kube_client::{
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use kube_informer::{
-    Event, Informer, Lazy,
-    informer::{Builder, Save},
-    reflector, source,
+    Event, Informer, Lazy, Storage,
+    informer::{InformerBuilder, Save},
+    reflector, source, wire,
 };
 use kube_informer_bench_client::{
-    options::{self, Encoding, Form, ManagedFields, Options, Storage, Strategy},
+    options::{self, Encoding, Form, Keep, ManagedFields, Options, Strategy},
     seen::{Goal, Seen},
     session::{self, Cache},
     subject::{Subject, WIDGET_DEEP, WIDGETS},
@@ -39,7 +39,7 @@ trait Kind: Resource + Send + Sync + Sized + 'static {
     /// An object as the benchmarks look at it.
     type View<'a>: Subject;
 
-    fn builder(client: Client) -> Builder<Self>;
+    fn builder(client: Client) -> InformerBuilder<Self>;
     fn view(&self) -> Self::View<'_>;
     /// What an index is made of.
     fn node(&self) -> Option<String>;
@@ -48,7 +48,7 @@ trait Kind: Resource + Send + Sync + Sized + 'static {
 impl Kind for Pod {
     type View<'a> = &'a Self;
 
-    fn builder(client: Client) -> Builder<Self> {
+    fn builder(client: Client) -> InformerBuilder<Self> {
         Informer::builder(client)
     }
 
@@ -76,8 +76,8 @@ impl Subject for LazyPod<'_> {
 impl Kind for Lazy<Pod> {
     type View<'a> = LazyPod<'a>;
 
-    fn builder(client: Client) -> Builder<Self> {
-        Informer::builder(client)
+    fn builder(client: Client) -> InformerBuilder<Self> {
+        Informer::<Pod>::builder(client).lazy()
     }
 
     fn view(&self) -> LazyPod<'_> {
@@ -104,7 +104,7 @@ impl Subject for Widget<'_> {
 impl Kind for DynamicObject {
     type View<'a> = Widget<'a>;
 
-    fn builder(client: Client) -> Builder<Self> {
+    fn builder(client: Client) -> InformerBuilder<Self> {
         let [group, version, kind, plural] = WIDGETS;
         let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
         Informer::dynamic(client, kind)
@@ -163,7 +163,8 @@ fn live<K: Kind>(began: Began, options: &Options) -> Result<(), String> {
     let outcome =
         session::run(options, (began.0, began.1), &seen, &Kept { informer: informer.clone(), first_read });
     // What was not written yet is.
-    runtime.block_on(informer.stop());
+    informer.stop();
+    runtime.block_on(informer.stopped());
     runtime.shutdown_background();
     outcome
 }
@@ -200,19 +201,19 @@ async fn follow<K: Kind>(
         })
         .config(reflecting(options))
         .storage(match options.keep {
-            Storage::Decoded => kube_informer::Storage::Decoded,
-            Storage::Compressed => kube_informer::Storage::Compressed,
+            Keep::Whole => Storage::Decoded,
+            Keep::Compact => Storage::Compressed,
+        })
+        .managed_fields(match options.managed_fields {
+            ManagedFields::Keep => wire::ManagedFields::Keep,
+            ManagedFields::Drop => wire::ManagedFields::Drop,
         });
-    let builder = match options.managed_fields {
-        ManagedFields::Storage => builder,
-        ManagedFields::Drop => builder.without_managed_fields(),
-    };
     let builder = match &options.save_to {
         Some(folder) => builder.save_to(Save::in_folder(folder).cluster("bench")),
         None => builder,
     };
     let informer = builder.build()?;
     let seen = Arc::clone(seen);
-    informer.add_handler(move |event: &Event<K>| seen.told(|| event.object().view()))?;
+    informer.add_handler(move |event: &Event<K>| seen.told(|| event.object().get().view()))?;
     Ok(informer)
 }

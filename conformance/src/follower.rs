@@ -6,8 +6,9 @@ use kube::{
     api::{Api, ListParams},
 };
 use kube_informer::{
-    Event, Informer,
+    Informer,
     cache::Store,
+    event::{Deletion, Event},
     informer::InformerBuilder,
     reflector::{Config, Counts, Strategy},
     source::ListWatch,
@@ -86,7 +87,7 @@ where
     }
 
     /// Begins to follow.
-    pub fn of(informer: Builder<K>) -> Self {
+    pub fn of(informer: InformerBuilder<K>) -> Self {
         let told = Arc::new(Mutex::new(Told::default()));
         let hears = Arc::clone(&told);
         let informer = informer.on_error(move |report| {
@@ -211,26 +212,27 @@ where
 impl Told {
     /// Folds an event into what is known, which it has to fit.
     fn hear<K: Resource>(&mut self, event: &Event<K>) {
-        let key = Key::of(&**event.object()).unwrap().to_string();
-        let name = event.object().meta().name.clone().unwrap();
+        let key = event.key().to_string();
+        let name = event.key().name().to_owned();
         let word = match event {
             Event::Added { object, .. } => {
-                assert_eq!(self.known.insert(key, version(&**object)), None, "added what was there");
+                assert_eq!(self.known.insert(key, version(object.get())), None, "added what was there");
                 "added"
             }
-            Event::Updated { old, new } => {
-                let (old, new) = (version(&**old), version(&**new));
+            Event::Updated { old, new, .. } => {
+                let (old, new) = (version(old.get()), version(new.get()));
                 assert!(old.parse::<u64>().unwrap() <= new.parse().unwrap(), "{key} went back in time");
                 assert_eq!(self.known.insert(key, new), Some(old), "changed from something else");
                 "updated"
             }
-            Event::Deleted { old, observed, .. } => {
-                assert_eq!(self.known.remove(&key), Some(version(&**old)), "deleted something else");
-                if !observed {
+            Event::Deleted { old, deletion, .. } => {
+                assert_eq!(self.known.remove(&key), Some(version(old.get())), "deleted something else");
+                if *deletion == Deletion::Inferred {
                     self.unseen_deletions.push(key);
                 }
                 "deleted"
             }
+            _ => panic!("unknown event"),
         };
         self.events.push(format!("{word} {name}"));
     }

@@ -86,13 +86,13 @@ fn protobuf_frames(pieces: impl IntoIterator<Item = Bytes>) -> Cut {
 
 /// What an event is taken apart to must be what it decodes to.
 fn event(frame: &Frame) {
-    let (split, decoded) = (frame.split(), frame.decode::<Value>(ManagedFields::Storage));
+    let (split, decoded) = (frame.split(), frame.decode::<Value>(ManagedFields::Keep));
     drop(frame.decode::<Pod>(ManagedFields::Drop));
     match (split, decoded) {
         (Ok(split), Ok(decoded)) => {
             let object = |raw: Raw| {
-                let alone = || raw.alone()?.decode(ManagedFields::Storage).ok();
-                raw.decode::<Value>(ManagedFields::Storage).ok().or_else(alone)
+                let alone = || raw.without_trailing_data()?.decode(ManagedFields::Keep).ok();
+                raw.decode::<Value>(ManagedFields::Keep).ok().or_else(alone)
             };
             assert_eq!(split.map(object), decoded.map(Some), "apart and whole");
         }
@@ -109,7 +109,7 @@ fn against_serde(frame: &Frame, line: &[u8]) {
         r#type: String,
         object: Value,
     }
-    let ours = frame.decode::<Value>(ManagedFields::Storage).ok();
+    let ours = frame.decode::<Value>(ManagedFields::Keep).ok();
     let ours = match ours {
         Some(WatchEvent::Added(object)) => Some(("ADDED", object)),
         Some(WatchEvent::Modified(object)) => Some(("MODIFIED", object)),

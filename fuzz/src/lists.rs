@@ -60,7 +60,7 @@ fn against_serde(data: &[u8], (items, meta): &Cut) {
         // A name that comes twice is a matter of taste.
         return;
     }
-    let decode = |item: &Raw| item.decode::<Value>(ManagedFields::Storage).expect("serde_json read it");
+    let decode = |item: &Raw| item.decode::<Value>(ManagedFields::Keep).expect("serde_json read it");
     let ours: Vec<_> = items.iter().map(decode).collect();
     assert!(items.iter().all(|item| item.format() == Format::Json));
     let items = theirs["items"].as_array().cloned().unwrap_or_default();

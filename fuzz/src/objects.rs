@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(crate) fn json(data: &[u8]) {
     let raw = Raw::new(Format::Json, data.to_vec().into());
     let theirs = serde_json::from_slice::<Value>(data).ok();
-    let ours = raw.decode::<Value>(ManagedFields::Storage);
+    let ours = raw.decode::<Value>(ManagedFields::Keep);
     assert_eq!(ours.as_ref().ok(), theirs.as_ref(), "{:?}", ours.as_ref().err());
     // What is passed over may be malformed.
     if let Some(stripped) = theirs.clone().map(without_managed_fields) {
@@ -20,8 +20,8 @@ pub(crate) fn json(data: &[u8]) {
     typed(&raw, data);
     identity(&raw, data);
     lazy(&raw);
-    drop(raw.check_managed_fields());
-    drop(raw.alone());
+    drop(raw.validate_managed_fields());
+    drop(raw.without_trailing_data());
 }
 
 /// What can be decoded can be kept as it is, and is the same when it is decoded then. What is malformed need not.
@@ -33,8 +33,8 @@ pub(crate) fn lazy(raw: &Raw) {
     }
     let all = raw.read::<Value>("");
     let decoded =
-        [ManagedFields::Storage, ManagedFields::Drop].map(|fields| (fields, raw.decode::<Lazy<Pod>>(fields)));
-    let Ok(whole) = raw.decode::<Value>(ManagedFields::Storage) else { return };
+        [ManagedFields::Keep, ManagedFields::Drop].map(|fields| (fields, raw.decode::<Lazy<Pod>>(fields)));
+    let Ok(whole) = raw.decode::<Value>(ManagedFields::Keep) else { return };
     assert_eq!(all.ok(), Some(Some(whole).filter(|whole| !whole.is_null())));
     for (managed_fields, lazy) in decoded {
         match lazy {
@@ -61,12 +61,12 @@ fn typed(raw: &Raw, data: &[u8]) {
     let Ok(mut theirs) = serde_json::from_str::<Pod>(text) else { return };
     theirs.metadata.managed_fields = None;
     assert_eq!(ours.ok(), Some(theirs));
-    assert!(raw.decode::<Pod>(ManagedFields::Storage).is_ok());
+    assert!(raw.decode::<Pod>(ManagedFields::Keep).is_ok());
 }
 
 /// Who an object is does not depend on who asks, or it is refused; and it is not refused if it says so once.
 fn identity(raw: &Raw, data: &[u8]) {
-    let (Some(known), Ok(pod)) = (raw.identity(), raw.decode::<Pod>(ManagedFields::Storage)) else { return };
+    let (Some(known), Ok(pod)) = (raw.identity(), raw.decode::<Pod>(ManagedFields::Keep)) else { return };
     let decoded = Identity::of(&pod);
     drop((known.key(), known.version()));
     if raw.check_identity(&pod).is_ok() {

@@ -6,7 +6,7 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube_informer_wire::{
-    Format, ManagedFields, Raw, Schema, open_protobuf, protobuf_at_version, protobuf_metadata,
+    Format, ManagedFields, Raw, Schema, open_protobuf, protobuf_metadata, protobuf_with_version,
 };
 use serde_json::Value;
 
@@ -26,23 +26,23 @@ pub(crate) fn objects(data: &[u8]) {
         let schema = Schema::of(api_version, kind).expect("it is there");
         object(&Raw::new(Format::ProtobufItem(schema), data.to_vec().into()));
     }
-    drop((protobuf_metadata(data), protobuf_at_version(data, "7")));
+    drop((protobuf_metadata(data), protobuf_with_version(data, "7")));
 }
 
 fn object(raw: &Raw) {
     drop(raw.identity());
     lazy(raw);
-    drop(raw.check_managed_fields());
-    drop((raw.decode::<Pod>(ManagedFields::Storage), raw.decode::<Secret>(ManagedFields::Drop)));
-    drop(raw.decode::<CustomResourceDefinition>(ManagedFields::Storage));
-    let Ok(value) = raw.decode::<Value>(ManagedFields::Storage) else { return };
+    drop(raw.validate_managed_fields());
+    drop((raw.decode::<Pod>(ManagedFields::Keep), raw.decode::<Secret>(ManagedFields::Drop)));
+    drop(raw.decode::<CustomResourceDefinition>(ManagedFields::Keep));
+    let Ok(value) = raw.decode::<Value>(ManagedFields::Keep) else { return };
     let (Format::Protobuf(schema) | Format::ProtobufItem(schema)) = raw.format() else { return };
     // What is no protobuf of Go's cannot always be written again; what can is the same.
     if let Ok(encoded) = schema.encode(&value) {
-        let again = Raw::new(raw.format(), encoded.into()).decode::<Value>(ManagedFields::Storage);
+        let again = Raw::new(raw.format(), encoded.into()).decode::<Value>(ManagedFields::Keep);
         let again = again.expect("what was encoded can be read");
         let Ok(twice) = schema.encode(&again) else { panic!("what was read was encoded before: {again}") };
-        let again_twice = Raw::new(raw.format(), twice.into()).decode::<Value>(ManagedFields::Storage);
+        let again_twice = Raw::new(raw.format(), twice.into()).decode::<Value>(ManagedFields::Keep);
         assert_eq!(again_twice.ok(), Some(again), "from {value}");
     }
     let stripped = raw.without_managed_fields();

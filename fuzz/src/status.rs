@@ -5,7 +5,7 @@ use kube_informer_wire::{StatusExt, parse_retry_after, status_from_body, status_
 
 pub(crate) fn bodies(data: &[u8]) {
     let status = status_from_body(503, data);
-    let _ = (status.retry_after(), status.says_version_too_large(), status.says_expired());
+    let _ = (status.retry_after(), status.is_version_too_large_status(), status.is_expired_status());
     assert!(status.code != 0);
     assert!(status.message.len() <= data.len() * 3 + 64, "no message is longer than what was said");
     // Metadata that says nothing is written where there was none.

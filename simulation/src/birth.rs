@@ -13,10 +13,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube_informer::{
     Informer,
-    informer::{Builder, Save, StartError},
+    informer::{InformerBuilder, Save, StartError},
     reflector::{Cause, Config, Consistency},
+    wire::ManagedFields,
 };
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// The index that every informer has.
 pub(crate) const TIER: &str = "tier";
@@ -61,7 +62,7 @@ impl Birth<'_> {
         (informer, warm)
     }
 
-    fn builder(self, client: Client) -> Builder<ConfigMap> {
+    fn builder(self, client: Client) -> InformerBuilder<ConfigMap> {
         let Self { setup, history, .. } = self;
         let mut builder = Informer::<ConfigMap>::builder(client).config(setup.config());
         let scope = setup.scope();
@@ -75,7 +76,7 @@ impl Birth<'_> {
         builder
             .storage(setup.keep)
             .encoding(setup.encoding)
-            .queue(NonZeroUsize::new(setup.queue).unwrap_or(NonZeroUsize::MIN))
+            .managed_fields(ManagedFields::Keep)
             .resync(Duration::from_secs(setup.resync))
             .index(TIER, |map: &ConfigMap| {
                 map.metadata.labels.as_ref().and_then(|labels| labels.get(TIER).cloned())

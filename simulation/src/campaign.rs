@@ -101,6 +101,7 @@ fn expected() -> impl Iterator<Item = String> {
         "bursts: Stuck",
         "came back",
         "compared: every write",
+        "compared: order",
         "compared: every write since it was saved",
         "ended: dropped",
         "ended: killed",

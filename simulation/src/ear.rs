@@ -6,7 +6,10 @@ use crate::{
     truth::{Truth, Versions},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_informer::{Event, cache::Store};
+use kube_informer::{
+    cache::Store,
+    event::{Deletion, Event, Phase},
+};
 use std::collections::BTreeMap;
 
 /// A follower's memory.
@@ -33,6 +36,8 @@ pub(crate) struct Change {
     pub(crate) key: String,
     pub(crate) version: u64,
     pub(crate) is_gone: bool,
+    /// Whether it happened after what was there at first.
+    pub(crate) is_live: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,8 +113,9 @@ impl Ear {
             Event::Updated { .. } => "updated",
             Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
             Event::Deleted { .. } => "vanished",
+            _ => "unknown",
         };
-        let seen = Seen::of(event.object());
+        let seen = Seen::of(event.object().get());
         self.history.note(format_args!("    {} hears {said} {}@{}", self.name, seen.key, seen.version));
         self.history.count(&format!("told: {said}"));
         if self.is_over {
@@ -137,19 +143,21 @@ impl Ear {
             Some(known) if *known == identity(old) => Ok(()),
             known => Err(format!("knew {known:?}, not {:?}", identity(old))),
         };
-        let change = Change { key: seen.key.clone(), version: seen.version, is_gone: false };
+        let is_live = !matches!(event, Event::Added { phase: Phase::Initial, .. });
+        let change = Change { key: seen.key.clone(), version: seen.version, is_gone: false, is_live };
         match event {
             Event::Added { object, .. } => {
                 if let Some(known) = known {
                     return Err(format!("knew it already, as {known:?}"));
                 }
-                self.known.insert(seen.key.clone(), identity(object));
+                self.known.insert(seen.key.clone(), identity(object.get()));
                 match self.replay {
                     0 => self.changes.push(change),
                     _ => self.replay -= 1,
                 }
             }
-            Event::Updated { old, new } => {
+            Event::Updated { old, new, .. } => {
+                let (old, new) = (old.get(), new.get());
                 knew(old)?;
                 if event.is_resync() {
                     return Ok(());
@@ -161,10 +169,11 @@ impl Ear {
                 self.changes.push(change);
             }
             Event::Deleted { old, .. } => {
-                knew(old)?;
+                knew(old.get())?;
                 self.known.remove(&seen.key);
                 self.changes.push(Change { is_gone: true, ..change });
             }
+            _ => return Err("does not know this kind of event".to_owned()),
         }
         Ok(())
     }

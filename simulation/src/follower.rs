@@ -3,7 +3,7 @@
 use crate::{
     act::{Manner, NAMESPACES, Sees, Tier, Way},
     diary::Diary,
-    ear::{Ear, Seen},
+    ear::{Change, Ear, Seen},
     history::{History, Rule},
     truth::{State, Versions, namespace},
 };
@@ -29,6 +29,8 @@ pub(crate) struct Follower {
     registration: Registration<ConfigMap>,
     /// Whether it came late, and was told at once what had changed by then.
     is_late: bool,
+    /// How many changes it had been told when everything was calm for the last time; nothing before that.
+    compared: Option<usize>,
 }
 
 /// What there is to join.
@@ -95,7 +97,7 @@ impl Follower {
             }
         };
         let is_late = known.is_some() && number > 0;
-        Some(Self { name, manner, ear, stream, registration, is_late })
+        Some(Self { name, manner, ear, stream, registration, is_late, compared: None })
     }
 
     /// Takes what is there, up to so many events, if it is one that reads when it is told to. Says how many it took.
@@ -131,6 +133,39 @@ impl Follower {
     /// Whether it is told each change as it happens.
     pub(crate) fn is_told_everything(&self) -> bool {
         self.manner.sees == Sees::All && !matches!(self.manner.policy, Policy::Coalesce(_)) && !self.is_late
+    }
+
+    /// Whether it must have been told the changes since everything was calm, of which there were so many, in their order: where
+    /// it has not fallen behind.
+    pub(crate) fn is_told_in_order(&self, published: usize, resync: u64) -> bool {
+        let has_kept_up = match self.manner.policy {
+            Policy::Unbounded | Policy::Block(_) => true,
+            Policy::Coalesce(events) => {
+                let is_told_again = self.manner.resync.unwrap_or(resync) > 0;
+                self.compared.is_some() && published <= events.get() && !is_told_again
+            }
+        };
+        has_kept_up && !self.is_late
+    }
+
+    /// How many changes it was told since everything was calm.
+    pub(crate) fn changes_since_compared(&self) -> usize {
+        self.ear().changes.len() - self.compared.unwrap_or_default()
+    }
+
+    /// The first change since everything was calm that came behind a newer one of any object. Everything is calm now.
+    pub(crate) fn out_of_order(&mut self) -> Option<String> {
+        let ear = lock(&self.ear);
+        let from = self.compared.replace(ear.changes.len()).unwrap_or_default();
+        // The state in which an object leaves its sight is an old one.
+        let is_old = |change: &Change| change.is_gone && matches!(self.manner.sees, Sees::Tier(_));
+        let live = ear.changes[from..].iter().filter(|change| change.is_live && !is_old(change));
+        let told: Vec<_> = live.collect();
+        let [before, after] = told.windows(2).find_map(|pair| match pair {
+            [before, after] if before.version > after.version => Some([*before, *after]),
+            _ => None,
+        })?;
+        Some(format!("{} was told {after:?} behind {before:?}", self.name))
     }
 
     pub(crate) fn knows(&self, expected: &Versions) -> bool {

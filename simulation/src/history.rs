@@ -58,6 +58,8 @@ pub enum Rule {
     AllAlike,
     /// While no list was needed, every write is told, once and in order.
     EveryWrite,
+    /// While no list was needed, one watch is told in the order of its versions, across objects.
+    WatchOrder,
     /// No list is asked for where a watch can go on.
     NoNeedlessList,
     /// Nobody is told more than the cache knows.
@@ -210,6 +212,7 @@ impl fmt::Display for Rule {
             Self::AddsUp => "what a follower was told adds up to the cache",
             Self::AllAlike => "followers that are told everything are told the same",
             Self::EveryWrite => "without a list, every write is told once and in order",
+            Self::WatchOrder => "without a list, changes of one watch are told in its order",
             Self::NoNeedlessList => "no list is asked for where a watch can go on",
             Self::StoreFirst => "nobody is told more than the cache knows",
             Self::OneAtATime => "one list and one watch at a time",

@@ -32,6 +32,10 @@ pub(crate) struct Life {
     history: History,
     /// How many events may be published at once.
     at_once: u64,
+    /// After how many seconds a follower is told everything again that asks for no time of its own.
+    resync: u64,
+    /// How many states had come when everything was calm for the last time.
+    replaces: u64,
     /// What the server's version was when it was first seen to have synced.
     pub(crate) synced_at: Option<u64>,
     last: Option<Arc<Snapshot<ConfigMap>>>,
@@ -42,6 +46,9 @@ pub(crate) struct Life {
     /// Whether one left who may be expected back, so that nothing more is saved.
     pub(crate) is_deserted: bool,
 }
+
+/// How many events of a watch are published at once.
+const BATCH: u64 = 64;
 
 /// What is left of earlier lives.
 #[derive(Debug)]
@@ -99,14 +106,18 @@ impl Life {
         let door = Door { informer: &informer, history, restored, diary: Some(past.diary.clone()) };
         let first = Follower::join(door, Manner { replay, ..Manner::EAGER }, 0).expect("it is not stopped");
         let keys = (setup.objects + 1) * NAMESPACES.len() as u64;
+        let scope = setup.scope();
+        let sources = scope.sources().len() as u64;
         let mut life = Self {
             informer,
-            scope: setup.scope(),
+            scope,
             tap,
             followers: vec![first],
             joined: 0,
             history: history.clone(),
-            at_once: 2 * setup.queue.min(64 * keys as usize) as u64 + 4 * keys + 64,
+            at_once: BATCH * sources + 4 * keys,
+            resync: setup.resync,
+            replaces: if warm.is_none() { sources } else { 0 },
             synced_at: None,
             last: None,
             newest: BTreeMap::new(),
@@ -258,7 +269,7 @@ impl Life {
     }
 
     /// What keeps it from being settled.
-    pub(crate) fn blocked_on(&self, version: u64, truth: &Truth) -> (Rule, String) {
+    pub(crate) fn trouble(&self, version: u64, truth: &Truth) -> (Rule, String) {
         let status = self.informer.status();
         let at = self.informer.version();
         if at.as_ref().is_none_or(|at| at.to_string().parse::<u64>().is_ok_and(|at| at < version)) {
@@ -282,7 +293,8 @@ impl Life {
     }
 
     /// Holds what was told to some against what was told to others, and against what was written.
-    pub(crate) fn compare(&self, truth: &Truth) {
+    pub(crate) fn compare(&mut self, truth: &Truth) {
+        self.compare_order();
         let reference = self.followers[0].ear().changes.clone();
         for follower in self.followers.iter().skip(1).filter(|follower| follower.is_told_everything()) {
             let ear = follower.ear();
@@ -304,15 +316,32 @@ impl Life {
             // What was written while nobody looked is told as well.
             Some(warm) => warm.version.filter(|_| replaces == 0 && sources == 1),
         };
-        if let (Some(since), false) =
-            (since.filter(|since| *since >= truth.bursts_until), self.scope.only_front)
-        {
+        if let (Some(since), false) = (since, self.scope.only_front) {
             self.history.count(if self.warm.is_some() {
                 "compared: every write since it was saved"
             } else {
                 "compared: every write"
             });
             self.compare_writes(since, &reference, truth);
+        }
+    }
+
+    /// What came from one watch since everything was calm was told in the order of its versions, unless a list came between.
+    fn compare_order(&mut self) {
+        let replaces = self.informer.status().counts.replaces;
+        let had_no_list = std::mem::replace(&mut self.replaces, replaces) == replaces;
+        let is_one_watch = self.scope.sources().len() == 1;
+        let published = self.followers[0].changes_since_compared();
+        for follower in &mut self.followers {
+            let is_in_order = follower.is_told_in_order(published, self.resync);
+            let breach = follower.out_of_order();
+            if !(had_no_list && is_one_watch && is_in_order) {
+                continue;
+            }
+            self.history.count("compared: order");
+            if let Some(detail) = breach {
+                self.history.breach(Rule::WatchOrder, detail);
+            }
         }
     }
 

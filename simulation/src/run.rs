@@ -12,9 +12,8 @@ use crate::{
     server::Server,
 };
 use kube_informer::subscription::Replay;
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 use std::{
-    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -26,7 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 /// If there is no memory for a runtime.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Outcome {
-    chance::fix(scenario.seed);
+    rng::seed_thread(scenario.seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime of one thread asks nothing of the system");
     let history = {
@@ -115,7 +114,6 @@ impl<'w> World<'w> {
                 for _ in 0..times {
                     self.server.put((place.namespace, &place.name()), Tier::Front).await;
                 }
-                self.server.truth.is_bursting = true;
             }
             Act::Trouble(trouble, provoked) => {
                 self.server.inject(trouble);
@@ -286,7 +284,7 @@ impl<'w> World<'w> {
                 return;
             }
             if began.elapsed() > PATIENCE {
-                let (rule, detail) = life.blocked_on(version, &self.server.truth);
+                let (rule, detail) = life.trouble(version, &self.server.truth);
                 return self.history.breach(rule, detail);
             }
             sleep(wait).await;
@@ -309,9 +307,6 @@ impl<'w> World<'w> {
         let Some(life) = self.life.as_mut().filter(|_| !self.history.is_broken()) else { return };
         if timeout(PATIENCE, life.catch_up()).await.is_err() {
             return self.history.breach(Rule::AddsUp, "some do not catch up".to_owned());
-        }
-        if mem::take(&mut self.server.truth.is_bursting) {
-            self.server.truth.bursts_until = self.server.version();
         }
         life.check(&self.server);
         life.compare(&self.server.truth);

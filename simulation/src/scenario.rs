@@ -45,7 +45,6 @@ pub(crate) struct Setup {
     pub(crate) strategy: Strategy,
     pub(crate) encoding: Encoding,
     pub(crate) page_size: u64,
-    pub(crate) queue: usize,
     pub(crate) is_checked: bool,
     pub(crate) is_patient: bool,
     pub(crate) resync: u64,
@@ -53,12 +52,12 @@ pub(crate) struct Setup {
     pub(crate) history: usize,
     pub(crate) bookmarks: Duration,
     /// How its cache is saved, if it is.
-    pub(crate) saving: Option<SaveStatus>,
+    pub(crate) saving: Option<Saving>,
 }
 
 /// How a cache is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SaveStatus {
+pub(crate) struct Saving {
     pub(crate) names_cluster: bool,
     /// What the first follower of each life is told of what was restored.
     pub(crate) replay: Replay,
@@ -118,7 +117,6 @@ impl Setup {
             ]),
             encoding: random.pick(&[Encoding::Auto, Encoding::Json]),
             page_size: random.pick(&[0, 0, 1, 2, 3, 5]),
-            queue: random.pick(&[1, 4, 16, 4096, 4096, 4096]),
             is_checked: random.once_in(6),
             is_patient: random.once_in(3),
             resync: random.pick(&[0, 0, 0, 30, 120]),
@@ -128,7 +126,7 @@ impl Setup {
                 Duration::from_secs(20),
                 Duration::from_secs(5),
             ]),
-            saving: random.once_in(2).then(|| SaveStatus {
+            saving: random.once_in(2).then(|| Saving {
                 names_cluster: random.once_in(2),
                 replay: random.pick(&[Replay::All, Replay::Differences, Replay::Differences]),
             }),
@@ -166,7 +164,7 @@ impl Act {
                 let crowd = random.pick(&[Crowd::Free, Crowd::Stuck, Crowd::Stuck, Crowd::Stuck]);
                 Self::Burst(place, random.between(70, 120), crowd)
             }
-            114..=145 => Self::blocked_on(random),
+            114..=145 => Self::trouble(random),
             146..=151 => Self::Cut,
             152..=154 => Self::Compact,
             155..=157 => Self::Restart,
@@ -181,7 +179,7 @@ impl Act {
 }
 
 impl Act {
-    fn blocked_on(random: &mut Random) -> Self {
+    fn trouble(random: &mut Random) -> Self {
         let trouble = Trouble::draw(random);
         // What has to do with the whole state strikes only when that is asked for.
         let provoked = match trouble.asked() {

@@ -23,10 +23,6 @@ pub(crate) struct Write {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) writes: Vec<Write>,
-    /// Up to this version one key changed so often at times that not every change is told.
-    pub(crate) bursts_until: u64,
-    /// A key has, and what it left in the queue may swallow what comes behind it until everything is calm.
-    pub(crate) is_bursting: bool,
     now: BTreeMap<String, State>,
     ever: BTreeMap<(String, u64), State>,
 }

@@ -18,7 +18,7 @@ pub struct Options {
     /// How the initial state is asked for.
     pub strategy: Strategy,
     /// How objects are kept.
-    pub keep: Storage,
+    pub keep: Keep,
     /// Which objects.
     pub kind: Kind,
     /// As what they are seen.
@@ -58,7 +58,7 @@ pub enum Encoding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagedFields {
     /// They are kept.
-    Storage,
+    Keep,
     /// They are dropped.
     Drop,
 }
@@ -74,7 +74,7 @@ pub enum Strategy {
 
 /// How objects are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub enum Keep {
     /// As they were decoded.
     Whole,
     /// Packed, and decoded when they are read.
@@ -92,9 +92,9 @@ impl Options {
             count: 0,
             settle: Duration::ZERO,
             encoding: Encoding::Json,
-            managed_fields: ManagedFields::Storage,
+            managed_fields: ManagedFields::Keep,
             strategy: Strategy::Stream,
-            keep: Storage::Decoded,
+            keep: Keep::Whole,
             kind: Kind::Pods,
             form: Form::Decoded,
             save_to: None,
@@ -114,17 +114,17 @@ impl Options {
             ("--settle", seconds) => self.settle = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?,
             ("--encoding", "json") => self.encoding = Encoding::Json,
             ("--encoding", "protobuf") => self.encoding = Encoding::Protobuf,
-            ("--managed-fields", "keep") => self.managed_fields = ManagedFields::Storage,
+            ("--managed-fields", "keep") => self.managed_fields = ManagedFields::Keep,
             ("--managed-fields", "drop") => self.managed_fields = ManagedFields::Drop,
             ("--strategy", "list") => self.strategy = Strategy::List,
             ("--strategy", "stream") => self.strategy = Strategy::Stream,
-            ("--keep", "whole") => self.keep = Storage::Decoded,
+            ("--keep", "whole") => self.keep = Keep::Whole,
             ("--save-to", folder) => self.save_to = Some(folder.into()),
             ("--kind", "pods") => self.kind = Kind::Pods,
             ("--kind", "widgets") => self.kind = Kind::Widgets,
             ("--form", "decoded") => self.form = Form::Decoded,
             ("--form", "lazy") => self.form = Form::Lazy,
-            ("--keep", "compact") => self.keep = Storage::Compressed,
+            ("--keep", "compact") => self.keep = Keep::Compact,
             _ => return None,
         }
         Some(())
@@ -146,7 +146,7 @@ mod tests {
                 .unwrap();
         assert_eq!((options.kind, options.form), (Kind::Widgets, Form::Lazy));
         assert_eq!((options.count, options.settle), (7, Duration::from_millis(500)));
-        assert_eq!((options.encoding, options.keep), (Encoding::Protobuf, Storage::Compressed));
+        assert_eq!((options.encoding, options.keep), (Encoding::Protobuf, Keep::Compact));
     }
 
     #[test]

@@ -25,7 +25,7 @@ struct State {
 impl Fold {
     /// Takes an event; says when a state that was unknown so far was written.
     pub(crate) fn told(&mut self, event: &Event<ConfigMap>) -> Option<u64> {
-        let object: &ConfigMap = event.object();
+        let object = event.object().get();
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let is_gone = matches!(event, Event::Deleted { .. });
         let state = (!is_gone).then(|| State::of(object));
@@ -101,6 +101,7 @@ fn sent(object: &ConfigMap) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube_informer::event::Deletion;
     use std::sync::Arc;
 
     fn map(name: &str, version: &str) -> Arc<ConfigMap> {
@@ -113,18 +114,13 @@ mod tests {
     }
 
     fn added(name: &str, version: &str) -> Event<ConfigMap> {
-        Event::Added { object: map(name, version).into(), phase: Phase::Live }
+        Event::create(map(name, version)).unwrap()
     }
 
     #[test]
     fn what_is_told_adds_up_to_what_there_is() {
         let mut fold = Fold::default();
-        let last = map("b", "9");
-        let gone = Event::Deleted {
-            old: last.clone().into(),
-            last_known: last.into(),
-            deletion: Deletion::Observed,
-        };
+        let gone = Event::delete(map("b", "9"), Deletion::Observed).unwrap();
         for event in [&added("a", "3"), &added("b", "4"), &gone] {
             fold.told(event);
         }
@@ -138,15 +134,15 @@ mod tests {
     fn only_what_is_new_has_a_time() {
         let mut fold = Fold::default();
         assert_eq!(fold.told(&added("a", "3")), Some(7));
-        assert_eq!(fold.told(&Event::sync(map("a", "3"))), None);
-        assert_eq!(fold.told(&Event::sync(map("a", "4"))), Some(7));
+        assert_eq!(fold.told(&Event::resync(map("a", "3")).unwrap()), None);
+        assert_eq!(fold.told(&Event::resync(map("a", "4")).unwrap()), Some(7));
     }
 
     #[test]
     fn going_back_is_counted() {
         let mut fold = Fold::default();
         fold.told(&added("a", "3"));
-        fold.told(&Event::sync(map("a", "2")));
+        fold.told(&Event::resync(map("a", "2")).unwrap());
         assert_eq!(fold.went_back(), 1);
     }
 }

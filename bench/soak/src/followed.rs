@@ -12,6 +12,7 @@ use kube_informer::{
     Event, Informer, Storage,
     reflector::{Backoff, Config},
     subscription::{Async, Policy, SubscribeOptions},
+    wire::ManagedFields,
 };
 use kube_informer_bench_client::seen::now;
 use serde_json::Value;
@@ -53,6 +54,7 @@ impl Followed {
             // Faults are what this is about.
             .on_error(|_| {})
             .config(config(waits))
+            .managed_fields(ManagedFields::Keep)
             .storage(keep);
         let informer = builder.build().map_err(|error| error.to_string())?;
         let (fold, moments) = (Arc::<Mutex<Fold>>::default(), Arc::clone(moments));
@@ -113,8 +115,12 @@ impl Stuck {
 
     /// How many events it has not been told.
     pub(crate) fn depth(informer: &Informer<ConfigMap>) -> u64 {
-        let followers = informer.status().followers;
-        followers.iter().filter(|follower| follower.name == STUCK).map(|follower| follower.depth).sum()
+        let subscribers = informer.status().subscribers;
+        subscribers
+            .iter()
+            .filter(|subscriber| subscriber.name == STUCK)
+            .map(|subscriber| subscriber.depth)
+            .sum()
     }
 
     pub(crate) fn let_go(&self) {

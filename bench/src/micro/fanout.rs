@@ -25,7 +25,7 @@ pub(super) async fn measure(handlers: u64, events: u64) -> Result<Value, String>
     for count in &counts {
         let (mut seen, count) = (0, Arc::clone(count));
         let handler = move |event: &Event<Pod>| {
-            seen += u64::from(event.object().metadata.name.is_some());
+            seen += u64::from(event.object().get().metadata.name.is_some());
             count.store(seen, Ordering::Relaxed);
         };
         // As many events wait for a slow one as there are, which is how the peers do it.

@@ -2,7 +2,10 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_devserver::{Churn, DevServer};
-use kube_informer::{Informer, Storage, wire::LabelSelector};
+use kube_informer::{
+    Informer, Storage,
+    wire::{LabelSelector, ManagedFields},
+};
 use kube_informer_bench_client::usage::Usage;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, hint::black_box, time::Instant};
@@ -15,7 +18,9 @@ pub(super) async fn measure(pods: u64, kept: &str) -> Result<Value, String> {
     let server = DevServer::start();
     server.churn(Churn::pods(pods));
     let before = Usage::now().rss;
-    let builder = Informer::<Pod>::builder(server.client()).storage(Storage::Compressed);
+    let builder = Informer::<Pod>::builder(server.client())
+        .managed_fields(ManagedFields::Keep)
+        .storage(Storage::Compressed);
     let builder = match kept {
         "all" => builder.cache_labels(),
         "none" => builder,
@@ -32,8 +37,8 @@ pub(super) async fn measure(pods: u64, kept: &str) -> Result<Value, String> {
         });
         turns.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default()
     };
-    let (matches, objects) = time(&|| informer.matching(&selector).len());
-    let (_, keys) = time(&|| informer.matching_keys(&selector).len());
+    let (matches, objects) = time(&|| informer.store().matching(&selector).len());
+    let (_, keys) = time(&|| informer.store().matching_keys(&selector).len());
     informer.stop();
     informer.stopped().await;
     Ok(json!({

@@ -37,12 +37,12 @@ pub(super) async fn measure(milliseconds: u64, sleep: u64) -> Result<Value, Stri
     for seen in &seen {
         let seen = Arc::clone(seen);
         seen.expect(Goal::Timed(events));
-        let handler = move |event: &Event<Pod>| seen.told(|| -> &Pod { event.object() });
+        let handler = move |event: &Event<Pod>| seen.told(|| -> &Pod { event.object().get() });
         informer.add_handler(handler).map_err(|error| error.to_string())?;
     }
     let slow = Async(move |event: Event<Pod>| async move {
         // Only changes are slow to handle, and a sleep of nothing is none: the timer would make a millisecond of it.
-        if sleep > 0 && event.object().metadata.annotations.is_some() {
+        if sleep > 0 && event.object().get().metadata.annotations.is_some() {
             tokio::time::sleep(Duration::from_millis(sleep)).await;
         }
     });

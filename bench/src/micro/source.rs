@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube_informer::{
     Informer,
     source::{FromFns, Page, Watch},
-    wire::{ResourceVersion, WatchEvent},
+    wire::{ManagedFields, ResourceVersion, WatchEvent},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -50,6 +50,7 @@ where
             }
         },
     );
-    let informer = Informer::from_source(source.without_streaming_lists()).build();
+    let informer =
+        Informer::from_source(source.without_streaming_lists()).managed_fields(ManagedFields::Keep).build();
     Ok((informer.map_err(|error| error.to_string())?, begin))
 }

@@ -113,8 +113,7 @@ async fn the_moment_a_right_is_granted_the_cache_fills(server: &Server) {
     follower.settled(&visitor.maps.api, &ListParams::default()).await;
     assert_eq!(follower.store.len(), 1);
     assert_eq!(follower.counts().replaces, 1);
-    follower.stop();
-    follower.stopped().await;
+    follower.stop().await;
 }
 
 async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server) {
@@ -142,8 +141,7 @@ async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server
     });
     follower.settled(&visitor.maps.api, &ListParams::default()).await;
     assert!(follower.counts().replaces <= 2, "{:#?}", follower.reports());
-    follower.stop();
-    follower.stopped().await;
+    follower.stop().await;
 }
 
 /// R30: too many requests is no reason to list.
@@ -184,8 +182,7 @@ async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Se
     }
     follower.settled(&visitor.maps.api, &ListParams::default()).await;
     assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-    follower.stop();
-    follower.stopped().await;
+    follower.stop().await;
 }
 
 /// Requests that take the only seat, one after the other: each waits some seconds for a version that does not come.

@@ -50,7 +50,7 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
         Follower::start(source, config)
     });
     let source =
-        ListWatch::<PartialObjectMeta<DynamicObject>>::dynamic(client.clone(), Some(&namespace), &resource);
+        ListWatch::<PartialObjectMeta<DynamicObject>>::for_kind(client.clone(), Some(&namespace), &resource);
     let metadata = Follower::start(source, strategies()[0].clone());
     for follower in &followers {
         follower.failed_with("not_found").await;
@@ -76,11 +76,9 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
                 store.is_empty() || follower.reports().iter().any(|report| report.contains("not_found"))
             })
             .await;
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
-    metadata.stop();
-    metadata.stopped().await;
+    metadata.stop().await;
 }
 
 async fn a_definition_goes_when_its_objects_are_gone(server: &Server) {

@@ -36,8 +36,7 @@ async fn a_watch_that_was_away_for_too_long_begins_again(server: &Server) {
         follower.failed_with("expired").await;
         assert_eq!(follower.unseen_deletions(), [format!("{}/goes", secrets.namespace)]);
         assert_eq!(follower.counts().replaces, 2, "{:#?}", follower.reports());
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
         secrets.delete("comes").await;
         secrets.create("goes").await;
     }

@@ -39,8 +39,7 @@ async fn thousands_of_concurrent_writes_are_followed(server: &Server) {
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "the state was asked for once: {:#?}", follower.reports());
         assert_eq!(follower.unseen_deletions(), [""; 0]);
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -69,8 +68,7 @@ async fn objects_enter_and_leave_a_cache_of_a_selection(server: &Server) {
         assert_eq!(follower.events(), expected);
         follower.settled(&maps.api, &selected).await;
         assert_eq!(follower.asked(), 1);
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -96,8 +94,7 @@ async fn an_object_with_a_finalizer_stays_until_it_is_let_go(server: &Server) {
         follower.until("its end", |store| store.is_empty()).await;
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.events(), ["added held", "updated held", "deleted held"]);
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -113,8 +110,7 @@ async fn an_object_that_is_made_anew_is_another_one(server: &Server) {
     let cached = follower.store.list();
     let uid = maps.api.get("phoenix").await.unwrap().metadata.uid;
     assert_eq!(cached[0].metadata.uid, uid);
-    follower.stop();
-    follower.stopped().await;
+    follower.stop().await;
 }
 
 /// Creates, changes and deletes a few objects many times.

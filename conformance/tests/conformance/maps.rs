@@ -7,7 +7,7 @@ use kube::{
 };
 use kube_conformance::Server;
 use kube_informer::{
-    source::{Error, Item, ListWatch, ListerWatcher},
+    source::{Error, ListWatch, ListerWatcher, RawObject},
     wire::{ListMeta, ListOptions, ResourceVersion},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -109,7 +109,7 @@ pub(crate) async fn page<K: Plain>(
     options: &ListOptions,
 ) -> Result<(Vec<String>, ListMeta), Error> {
     let mut names = Vec::new();
-    let mut take = |item: Result<Item<K>, _>| {
+    let mut take = |item: Result<RawObject<K>, _>| {
         names.push(item.unwrap().into_object().unwrap().meta().name.clone().unwrap());
     };
     let meta = source.list(options, &mut take).await?;

@@ -32,8 +32,7 @@ async fn connections_that_are_cut_are_opened_again_from_where_they_were(server: 
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "a cut costs no list: {:#?}", follower.reports());
         assert!(proxy.connections() >= 6);
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -54,8 +53,7 @@ async fn a_stalled_connection_loses_nothing(server: &Server) {
             maps.delete(&format!("m{number}")).await;
         }
         follower.settled(&maps.api, &ListParams::default()).await;
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -80,8 +78,7 @@ async fn a_storm_ends_with_the_cache_equal_to_the_server(server: &Server) {
         follower.settled(&maps.api, &ListParams::default()).await;
         let replaces = follower.counts().replaces;
         assert!(replaces <= follower.allowed(), "{replaces} lists: {:#?}", follower.reports());
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
         for name in (0..10).filter(|number| alive[*number]).map(|number| format!("m{number}")) {
             maps.delete(&name).await;
         }

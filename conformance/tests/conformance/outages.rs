@@ -38,8 +38,7 @@ async fn a_server_that_is_killed_and_started_again_is_followed_on(server: &Serve
         }
     }
     for follower in followers {
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -64,13 +63,11 @@ async fn a_cache_lives_through_a_pause_of_what_keeps_the_data(server: &Server) {
     drop(paused);
     in_time("the write", write).await.unwrap().unwrap();
     late.settled(&maps.api, &ListParams::default()).await;
-    late.stop();
-    late.stopped().await;
+    late.stop().await;
     for follower in followers {
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 
@@ -100,8 +97,7 @@ async fn a_cache_lives_through_the_death_of_what_keeps_the_data(server: &Server)
         follower.settled(&maps.api, &ListParams::default()).await;
         let replaces = follower.counts().replaces;
         assert!(replaces <= follower.allowed(), "{replaces}: {:#?}", follower.reports());
-        follower.stop();
-        follower.stopped().await;
+        follower.stop().await;
     }
 }
 

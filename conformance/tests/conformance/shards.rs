@@ -74,8 +74,7 @@ async fn caches_of_parts_follow_their_part(server: &Server) {
         .await;
         for follower in followers.into_iter().flatten() {
             assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
-            follower.stop();
-            follower.stopped().await;
+            follower.stop().await;
         }
         for name in listed.keys().map(|key| key.rsplit('/').next().unwrap()) {
             maps.delete(name).await;

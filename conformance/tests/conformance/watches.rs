@@ -4,7 +4,7 @@ use crate::maps::Maps;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_conformance::{Server, in_time, on_both};
 use kube_informer::{
-    source::{Error, Item, ListerWatcher, Watch},
+    source::{Error, ListerWatcher, RawObject, Watch},
     wire::{FieldSelector, LabelSelector, ResourceVersion, VersionMatch, WatchEvent, WatchOptions},
 };
 use serde_json::json;
@@ -25,8 +25,8 @@ on_both! {
 }
 
 /// An event as `added name`, with its version.
-fn said(event: WatchEvent<Item<ConfigMap>>) -> (String, u64) {
-    let of = |word: &str, map: Item<ConfigMap>| {
+fn said(event: WatchEvent<RawObject<ConfigMap>>) -> (String, u64) {
+    let of = |word: &str, map: RawObject<ConfigMap>| {
         let map = map.into_object().unwrap();
         let version = map.metadata.resource_version.as_deref().unwrap().parse().unwrap();
         (format!("{word} {}", map.metadata.name.as_deref().unwrap()), version)

@@ -51,36 +51,34 @@ fn of_tls(error: &TlsError, server: &str) -> Trouble {
                  --insecure-skip-tls-verify looks away";
     match error {
         TlsError::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
-            blocked_on("the server's certificate has expired")
+            trouble("the server's certificate has expired")
                 .advise("renew it, and look at this machine's clock")
         }
         TlsError::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => blocked_on("the server's certificate is for other names")
+        ) => trouble("the server's certificate is for other names")
             .advise("use one of its names in --server, or set tls-server-name in the kubeconfig"),
-        TlsError::InvalidCertificate(_) => {
-            blocked_on("the server's certificate is not trusted").advise(trust)
-        }
+        TlsError::InvalidCertificate(_) => trouble("the server's certificate is not trusted").advise(trust),
         TlsError::AlertReceived(
             AlertDescription::CertificateExpired
             | AlertDescription::CertificateRequired
             | AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
             | AlertDescription::CertificateUnknown,
-        ) => blocked_on("the server does not accept the client certificate")
+        ) => trouble("the server does not accept the client certificate")
             .advise("that in the kubeconfig may have expired: get a new kubeconfig"),
-        TlsError::InvalidMessage(_) => blocked_on("the server does not speak TLS")
+        TlsError::InvalidMessage(_) => trouble("the server does not speak TLS")
             .advise("is its address one with http:// rather than https://?"),
-        _ => blocked_on("TLS failed"),
+        _ => trouble("TLS failed"),
     }
 }
 
 fn of_status(status: &Status, server: &str) -> Trouble {
     let said = format!("{server} answered {}: {}", status.code, said(status));
-    if status.says_unauthorized() {
+    if status.is_unauthorized_status() {
         return unauthorized(said);
     }
-    if status.says_forbidden() {
+    if status.is_forbidden_status() {
         return Trouble::new(Class::Refused, said).advise("the credentials are known, and lack this right");
     }
     Trouble::new(Class::Other, said)

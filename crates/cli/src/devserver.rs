@@ -42,11 +42,9 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     writeln!(io::stdout(), "listening on {}", server.url().unwrap_or_default())?;
     interrupted.await;
     if let Some(churning) = churning {
-        churning.stop();
-        churning.stopped().await;
+        churning.stop().await;
     }
-    server.stop();
-    server.stopped().await;
+    server.stop().await;
     Ok(())
 }
 

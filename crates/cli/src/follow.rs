@@ -44,12 +44,12 @@ pub(crate) struct Manner {
     pub(crate) indexing: Indexing,
     pub(crate) backoff: Backoff,
     pub(crate) hear: Hear,
-    pub(crate) saving: Option<SaveStatus>,
+    pub(crate) saving: Option<Saving>,
 }
 
 /// Where caches are saved.
 #[derive(Clone, Debug)]
-pub(crate) struct SaveStatus {
+pub(crate) struct Saving {
     /// Each kind has a folder below this.
     pub(crate) folder: PathBuf,
     /// Whether Secrets are saved too.
@@ -110,8 +110,6 @@ pub(crate) fn follow(
             Encoding::Json => source::Encoding::Json,
             Encoding::Protobuf => source::Encoding::Protobuf,
         })
-        // About half of most objects, and nothing shows them.
-        .without_managed_fields()
         .page_size(asked.page_size.unwrap_or(0))
         .resync(asked.resync.unwrap_or_default())
         .storage(match asked.keep {
@@ -131,7 +129,7 @@ pub(crate) fn follow(
     if manner.indexing == Indexing::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
-    if let Some(SaveStatus { folder, secrets }) = &manner.saving {
+    if let Some(Saving { folder, secrets }) = &manner.saving {
         let save = Save::in_folder(folder.join(kind.resource()));
         informer = informer.save_to(if *secrets { save.secrets() } else { save });
     }

@@ -46,8 +46,7 @@ fn deliveries(events: u64) {
             address.send(server.address().unwrap()).unwrap();
             stopped.await.unwrap();
             let used = thread_time();
-            server.stop();
-            server.stopped().await;
+            server.stop().await;
             used
         })
     });

@@ -40,7 +40,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (written, seen) = tokio::join!(writing, reading);
     written?;
     println!("saw {seen:?} through {} broken watch", cut.hits());
-    server.stop();
-    server.stopped().await;
+    server.stop().await;
     Ok(())
 }

@@ -80,11 +80,9 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     println!("listening on {}", server.url().unwrap_or_default());
     tokio::signal::ctrl_c().await?;
     if let Some(churning) = churning {
-        churning.stop();
-        churning.stopped().await;
+        churning.stop().await;
     }
-    server.stop();
-    server.stopped().await;
+    server.stop().await;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
-//! Boxed errors and futures, for trait objects.
+//! Boxed errors and futures.
 
 use std::pin::Pin;
 
 /// An error of any type.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A future that a method of a trait object can return.
+/// A future of any type, as returned by trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,6 @@
-//! Drives `kube::runtime` with the events of an informer, to migrate step by step.
+//! Converts the events of an informer for `kube::runtime`, to migrate step by step.
+
+#![cfg_attr(docsrs, doc(cfg(feature = "kube-runtime")))]
 
 use crate::{event::Event, subscription::Subscription};
 use futures_core::Stream;
@@ -10,9 +12,9 @@ use std::{collections::VecDeque, sync::Arc};
 
 /// Converts the events of a subscription to those of `kube::runtime::watcher`.
 ///
-/// The initial objects come between `Init` and `InitDone`, changes after that. There are no errors: the informer handles them. Each
-/// object is cloned, since kube's events own theirs. With kube's `reflector` behind it, this drives a `kube::runtime::Controller`, as
-/// the example `from_kube_rs` shows.
+/// The initial list is sent between `Init` and `InitDone`, and changes after that. There are no errors, because the informer
+/// handles them. Each object is cloned, since kube's events own their objects. The stream can be the input of kube's
+/// `reflector` and of a `kube::runtime::Controller`; see the example `from_kube_rs`.
 ///
 /// ```
 /// use futures_util::StreamExt;
@@ -42,7 +44,7 @@ struct Bridge<K> {
     /// Set until `InitDone`.
     synced: Option<BoxFuture<'static, bool>>,
     ready: VecDeque<watcher::Event<K>>,
-    /// Objects that were deleted before `InitDone`: kube has no event for that, so that they follow it.
+    /// Objects that were deleted before `InitDone`, which are sent after it because kube has no such event before it.
     deleted: KeyMap<K>,
 }
 
@@ -58,7 +60,10 @@ impl<K: Resource + Clone> Bridge<K> {
                     biased;
                     event = self.subscription.next() => event?,
                     is_synced = synced => {
-                        self.initial_list_ended(is_synced);
+                        self.synced = None;
+                        if is_synced {
+                            self.initial_list_complete();
+                        }
                         continue;
                     }
                 },
@@ -88,12 +93,8 @@ impl<K: Resource + Clone> Bridge<K> {
         self.deleted.insert(key, Arc::unwrap_or_clone(object));
     }
 
-    /// The initial list is complete, or never will be.
-    fn initial_list_ended(&mut self, is_complete: bool) {
-        self.synced = None;
-        if is_complete {
-            self.ready.push_back(watcher::Event::InitDone);
-            self.ready.extend(self.deleted.drain().map(|(_, object)| watcher::Event::Delete(object)));
-        }
+    fn initial_list_complete(&mut self) {
+        self.ready.push_back(watcher::Event::InitDone);
+        self.ready.extend(self.deleted.drain().map(|(_, object)| watcher::Event::Delete(object)));
     }
 }

@@ -1,9 +1,12 @@
-//! The reconcile loop: calls a function for each key that changed, and again after a failure.
+//! The reconcile loop of a controller.
+
+#![cfg_attr(docsrs, doc(cfg(feature = "controller")))]
 
 use crate::{
     boxed::BoxFuture,
     event::{Event, Phase},
     informer::{Informer, SyncError},
+    object::is_cluster_scoped,
     subscription::{AddHandlerError, Registration},
 };
 use futures_util::{
@@ -19,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Calls a reconcile function for each key that changed.
 ///
-/// A key is never reconciled concurrently with itself: changes in the meantime queue it again. After a failure it is queued again with
-/// exponential backoff, from 5 milliseconds to 1000 seconds. Changes have priority over the initial list and resyncs.
+/// A key is never reconciled concurrently with itself: a change during a reconcile adds it to the queue again. After a
+/// failure it is added again with exponential backoff, from 5 milliseconds to 1000 seconds. Changes have priority over the
+/// initial list and resyncs.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -53,37 +57,37 @@ pub struct Controller {
 
 type Keys = Queue<Key, Priority>;
 
-/// When a key is reconciled again after success.
+/// The time of the next reconcile of a key after a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
     requeue_after: Option<Duration>,
 }
 
 impl Action {
-    /// Reconcile again after this time, or when something changes.
+    /// Reconciles the key again after this delay, or when it changes.
     #[must_use]
     pub fn requeue(after: Duration) -> Self {
         Self { requeue_after: Some(after) }
     }
 
-    /// Reconcile again when something changes.
+    /// Reconciles the key again when it changes.
     #[must_use]
     pub fn await_change() -> Self {
         Self { requeue_after: None }
     }
 }
 
-/// Why a controller did not start, or ended.
+/// The reason why a controller did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControllerError {
-    /// A cache cannot be complete. Acting on an incomplete one could delete what it lacks.
+    /// A cache cannot sync. With an incomplete cache, a controller could delete objects that are in use.
     #[error(transparent)]
     Sync(#[from] SyncError),
-    /// An informer has been stopped before the start, or there is no runtime.
+    /// An informer was stopped before the start, or there is no tokio runtime.
     #[error(transparent)]
     AddHandler(#[from] AddHandlerError),
-    /// An informer was stopped, so that there will be no more changes.
+    /// An informer was stopped.
     #[error("an informer was stopped")]
     Stopped,
 }
@@ -116,16 +120,24 @@ struct Handlers(Vec<Box<dyn Handler>>);
 
 impl Drop for Handlers {
     fn drop(&mut self) {
-        self.0.iter().for_each(|handler| handler.remove());
+        self.remove();
     }
 }
 
-/// The delay after the first failure, and the maximum.
+impl Handlers {
+    fn remove(&self) {
+        for handler in &self.0 {
+            handler.remove();
+        }
+    }
+}
+
+/// The delay after the first failure.
 const MIN_BACKOFF: Duration = Duration::from_millis(5);
 const MAX_BACKOFF: Duration = Duration::from_secs(1000);
-/// The priority of the initial list and of resyncs. That of changes is 0.
+/// The priority of the initial list and of resyncs. Changes have priority 0.
 const LOW_PRIORITY: i32 = -1;
-/// The number of keys with a higher priority after which a waiting one is taken nevertheless.
+/// The maximum number of keys with a higher priority that are taken before a waiting key.
 const MAX_OVERTAKEN: u32 = 8;
 
 impl Controller {
@@ -134,8 +146,8 @@ impl Controller {
         Self::filtered(informer, |_| true)
     }
 
-    /// Creates a controller of the objects of this informer that reconciles after events for which `predicate` holds, such as
-    /// [`generation_changed`].
+    /// Creates a controller of the objects of this informer that reconciles after events for which `predicate` returns true,
+    /// such as [`generation_changed`].
     pub fn filtered<K: Resource + Send + Sync + 'static>(
         informer: &Informer<K>,
         predicate: impl Fn(&Event<K>) -> bool + Send + Sync + 'static,
@@ -150,14 +162,14 @@ impl Controller {
         )
     }
 
-    /// Sets the number of keys that are reconciled at the same time. The default is one; zero counts as one.
+    /// Sets the number of keys that are reconciled at the same time. The default is 1, also for 0.
     pub fn concurrency(mut self, keys: usize) -> Self {
         self.concurrency = NonZeroUsize::new(keys).unwrap_or(NonZeroUsize::MIN);
         self
     }
 
-    /// Reconciles also after events of another informer: `mapper` returns the keys to reconcile, such as [`controller_owner`]. It is
-    /// called with the old and the new state.
+    /// Also reconciles after events of another informer. `mapper`, such as [`controller_owner`], returns the keys to
+    /// reconcile for the old and for the new version of an object.
     pub fn watches<K, I>(
         self,
         informer: &Informer<K>,
@@ -170,7 +182,7 @@ impl Controller {
         self.watches_filtered(informer, |_| true, mapper)
     }
 
-    /// Reconciles also after events of another informer for which `predicate` holds.
+    /// Also reconciles after events of another informer for which `predicate` returns true; see [`watches`](Self::watches).
     pub fn watches_filtered<K, I>(
         mut self,
         informer: &Informer<K>,
@@ -191,12 +203,12 @@ impl Controller {
         self
     }
 
-    /// Waits until all caches are complete, then reconciles until canceled. Returns when the last reconcile has finished. Objects that
-    /// were skipped are logged, and do not prevent the start.
+    /// Waits until all caches have synced, then reconciles until canceled. Returns when the last reconcile has finished.
+    /// Skipped objects are logged, and do not prevent the start.
     ///
     /// # Errors
-    /// [`ControllerError`] if the controller cannot start, or an informer is stopped. Errors of `reconcile` are logged, and the key is
-    /// queued again.
+    /// [`ControllerError`] if the controller cannot start, or an informer is stopped. Errors of `reconcile` are logged, and
+    /// the key is retried.
     pub async fn run<F, T, E>(self, reconcile: F, cancel: CancellationToken) -> Result<(), ControllerError>
     where
         F: Fn(Key) -> T + Send + Sync + 'static,
@@ -228,7 +240,7 @@ impl Controller {
         stop.cancel();
         self.queue.shut_down();
         while workers.join_next().await.is_some() {}
-        handlers.0.iter().for_each(|handler| handler.remove());
+        handlers.remove();
         join_all(handlers.0.iter().map(|handler| handler.removed())).await;
         result
     }
@@ -241,7 +253,7 @@ where
     E: fmt::Display,
 {
     while let Some(Some(key)) = cancel.run_until_cancelled(queue.get()).await {
-        // The error is formatted within, since `Display` of a user's type may panic too.
+        // The error is formatted inside of `catch_unwind`, because `Display` of a user's type may panic too.
         let result = async { reconcile(Key::clone(&key)).await.map_err(|error| error.to_string()) };
         match AssertUnwindSafe(result).catch_unwind().await {
             Ok(Ok(action)) => {
@@ -262,10 +274,10 @@ where
     }
 }
 
-/// A predicate that ignores changes of the status: kube's `predicates::generation`.
+/// Returns false for changes of the status only: kube's `predicates::generation`.
 ///
-/// The server increments `metadata.generation` when the spec changes. [Resyncs](Event::is_resync) pass, and so does every change of
-/// kinds without a generation, such as config maps.
+/// The server increments `metadata.generation` when the spec changes. Returns true for [resyncs](Event::is_resync), and for all
+/// changes of kinds without a generation, such as `ConfigMap`.
 #[must_use]
 pub fn generation_changed<K: Resource>(event: &Event<K>) -> bool {
     match event {
@@ -292,7 +304,7 @@ pub fn generation_changed<K: Resource>(event: &Event<K>) -> bool {
 #[must_use]
 pub fn controller_owner<K, O>(owned: &O) -> Option<Key>
 where
-    K: Resource<DynamicType: Default>,
+    K: Resource<DynamicType: Default, Scope: 'static>,
     O: Resource,
 {
     let kind = K::DynamicType::default();
@@ -303,22 +315,21 @@ where
         return None;
     }
     // A namespaced object may have a cluster-scoped owner.
-    let is_namespaced = K::url_path(&kind, Some("name")) != K::url_path(&kind, None);
-    let namespace = owned.meta().namespace.as_deref().filter(|_| is_namespaced);
+    let namespace = owned.meta().namespace.as_deref().filter(|_| !is_cluster_scoped::<K>());
     Key::new(namespace, &owner.name).ok()
 }
 
-/// An informer, and how its events map to keys.
+/// An informer with the predicate and the mapper of its events.
 struct InformerTrigger<K> {
     informer: Informer<K>,
     predicate: Arc<Predicate<K>>,
     mapper: Arc<Mapper<K>>,
 }
 
-/// Whether an event causes a reconcile.
+/// Returns true if an event causes a reconcile.
 type Predicate<K> = dyn Fn(&Event<K>) -> bool + Send + Sync;
 
-/// Calls back with each key to reconcile.
+/// Calls the second argument with each key to reconcile.
 type Mapper<K> = dyn Fn(&K, &mut dyn FnMut(Key)) + Send + Sync;
 
 impl<K: Resource + Send + Sync + 'static> Trigger for InformerTrigger<K> {
@@ -333,7 +344,7 @@ impl<K: Resource + Send + Sync + 'static> Trigger for InformerTrigger<K> {
             let priority = if is_live { 0 } else { LOW_PRIORITY };
             let mut add = |key| queue.at_priority(priority).add(key);
             if let Event::Updated { old, .. } | Event::Deleted { old, .. } = event {
-                // The old state may map to other keys than the new one.
+                // The old version may map to other keys than the new one.
                 mapper(old.get(), &mut add);
             }
             mapper(event.object().get(), &mut add);

@@ -173,6 +173,15 @@ impl<K: Resource> Event<K> {
         Ok(Self::added(Key::of(&*object)?, object.into(), Phase::Live))
     }
 
+    /// Creates the event of an object that existed before.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn initial(object: impl Into<Arc<K>>) -> Result<Self, KeyError> {
+        let object = object.into();
+        Ok(Self::added(Key::of(&*object)?, object.into(), Phase::Initial))
+    }
+
     /// Creates the event of a changed object.
     ///
     /// # Errors

@@ -1,40 +1,40 @@
-//! Labels of objects that are not kept decoded.
+//! Cached labels of objects that are stored encoded.
 
 use crate::object::IndexValue;
 use kube_core::Resource;
-use kube_informer_wire::{LabelSelector, chance::HashSeed};
+use kube_informer_wire::{LabelSelector, rng::HashSeed};
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Keeps labels of objects as [tags](IndexValue), so that selectors can be evaluated without decoding.
+/// Caches the labels of objects as an [`IndexValue`], so that selectors can be evaluated without decoding.
 ///
 /// Many objects have equal labels, so equal label sets share one string: names and values alternating, ordered by name, each
 /// followed by a zero byte.
 pub(crate) struct CachedLabels<K> {
-    /// Sorted; `None` if all labels are kept.
+    /// The names of the cached labels, sorted; `None` if all labels are cached.
     names: Option<Box<[Box<str>]>>,
     labels: fn(&K) -> Option<&BTreeMap<String, String>>,
     sets: Mutex<LabelSets>,
 }
 
-/// The label sets in use, and some that are no longer used.
+/// The label sets in use, and unused ones that have not been removed yet.
 struct LabelSets {
     sets: HashSet<Arc<str>, HashSeed>,
     /// The number of sets at which unused ones are removed.
     cleanup_at: usize,
 }
 
-/// The number of sets that are kept without a cleanup.
+/// The minimum number of sets for a cleanup.
 const MIN_CLEANUP: usize = 64;
 
 /// Cannot occur in a valid label.
 const SEPARATOR: char = '\0';
 
 impl<K: Resource> CachedLabels<K> {
-    /// Keeps the labels with these names, or all labels if `None`.
+    /// Creates a cache of the labels with these names, or of all labels if `None`.
     pub(crate) fn new(names: Option<Vec<String>>) -> Self {
         let names = names.map(|mut names| {
             names.sort_unstable();
@@ -46,10 +46,10 @@ impl<K: Resource> CachedLabels<K> {
 }
 
 impl<K> CachedLabels<K> {
-    /// Returns the tag of these labels. `None` if they contain a zero byte, which no API server accepts.
+    /// Returns the value for these labels. `None` if they contain a zero byte, which no API server accepts.
     pub(crate) fn value(&self, labels: Option<&BTreeMap<String, String>>) -> Option<IndexValue> {
         let mut text = String::new();
-        for (name, value) in labels.into_iter().flatten().filter(|(name, _)| self.keeps(name)) {
+        for (name, value) in labels.into_iter().flatten().filter(|(name, _)| self.is_cached(name)) {
             if name.contains(SEPARATOR) || value.contains(SEPARATOR) {
                 return None;
             }
@@ -62,19 +62,19 @@ impl<K> CachedLabels<K> {
         Some(IndexValue { index: IndexValue::LABELS, value: sets.intern(text) })
     }
 
-    /// Returns the tag of the labels of `object`.
+    /// Returns the value for the labels of `object`.
     pub(crate) fn value_of(&self, object: &K) -> Option<IndexValue> {
         self.value((self.labels)(object))
     }
 
-    /// Returns whether the labels match. `None` if that depends on labels that are not kept.
+    /// Returns whether the labels match. `None` if that depends on labels that are not cached.
     pub(crate) fn matches(&self, labels: &IndexValue, selector: &LabelSelector) -> Option<bool> {
         if selector.is_nothing() {
             return Some(false);
         }
         let mut is_certain = true;
         for requirement in selector.requirements() {
-            if !self.keeps(requirement.key()) {
+            if !self.is_cached(requirement.key()) {
                 is_certain = false;
             } else if !requirement.matches(value(&labels.value, requirement.key())) {
                 return Some(false);
@@ -83,9 +83,9 @@ impl<K> CachedLabels<K> {
         is_certain.then_some(true)
     }
 
-    fn keeps(&self, name: &str) -> bool {
+    fn is_cached(&self, name: &str) -> bool {
         let Some(names) = &self.names else { return true };
-        names.binary_search_by(|kept| (**kept).cmp(name)).is_ok()
+        names.binary_search_by(|cached| (**cached).cmp(name)).is_ok()
     }
 }
 
@@ -139,33 +139,35 @@ mod tests {
     #[test]
     fn equal_label_sets_are_shared_and_unused_ones_are_removed() {
         let cached = cached(None);
-        let tag = |number: usize| cached.value(Some(&labels(&[("a", &number.to_string())]))).unwrap();
-        let used = tag(0);
-        assert!(Arc::ptr_eq(&used.value, &tag(0).value));
+        let value = |number: usize| cached.value(Some(&labels(&[("a", &number.to_string())]))).unwrap();
+        let used = value(0);
+        assert!(Arc::ptr_eq(&used.value, &value(0).value));
         for number in 1..100_000 {
-            drop(tag(number));
+            drop(value(number));
         }
         let count = cached.sets.lock().unwrap().sets.len();
         assert!(count <= MIN_CLEANUP, "{count} sets");
-        assert!(Arc::ptr_eq(&used.value, &tag(0).value), "a set that is used is not removed");
-        let tags: Vec<_> = (0..1000).map(tag).collect();
-        assert!(tags.iter().enumerate().all(|(number, one)| Arc::ptr_eq(&one.value, &tag(number).value)));
+        assert!(Arc::ptr_eq(&used.value, &value(0).value), "a set that is used is not removed");
+        let values: Vec<_> = (0..1000).map(value).collect();
+        let is_shared =
+            |(number, first): (usize, &IndexValue)| Arc::ptr_eq(&first.value, &value(number).value);
+        assert!(values.iter().enumerate().all(is_shared));
     }
 
     #[test]
     fn a_match_that_depends_on_other_labels_is_unknown() {
         let cached = cached(Some(&["b", "a"]));
-        let tag = cached.value(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
-        let matches = |selector: &str| cached.matches(&tag, &selector.parse().unwrap());
+        let value = cached.value(Some(&labels(&[("a", "1"), ("c", "3")]))).unwrap();
+        let matches = |selector: &str| cached.matches(&value, &selector.parse().unwrap());
         assert_eq!(matches("a=1,!b"), Some(true));
         assert_eq!(matches("a=2"), Some(false));
         assert_eq!(matches("c=3"), None);
-        assert_eq!(matches("c=3,b"), Some(false), "it does not match for any c");
-        assert_eq!(cached.matches(&tag, &LabelSelector::nothing()), Some(false));
+        assert_eq!(matches("c=3,b"), Some(false), "does not match, regardless of c");
+        assert_eq!(cached.matches(&value, &LabelSelector::nothing()), Some(false));
     }
 
     #[test]
-    fn labels_with_a_zero_byte_are_not_kept() {
+    fn labels_with_a_zero_byte_are_not_cached() {
         for invalid in [labels(&[("a\0b", "1")]), labels(&[("a", "\0")])] {
             assert!(cached(None).value(Some(&invalid)).is_none());
         }

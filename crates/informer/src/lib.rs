@@ -1,40 +1,92 @@
-//! client-go's informer machinery for Rust: an indexed, always-fresh local copy of Kubernetes resources.
+//! client-go's informer machinery for Rust: a local, indexed, current copy of Kubernetes resources.
 //!
-//! [`Informer`] is where most begin: it keeps the copy, and tells any number of followers of each [`Event`].
+//! An **informer** lists a resource, watches it, and keeps a copy in memory. Reads come from the copy and cost the API server
+//! nothing; subscribers receive every change in the order of the watch. When the connection breaks or the server forgets a
+//! version, the informer recovers by itself and delivers what was missed.
 //!
 //! ```
-//! use k8s_openapi::api::core::v1::ConfigMap;
-//! use kube_devserver::DevServer;
-//! use kube_informer::Informer;
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube_devserver::{Churn, DevServer};
+//! use kube_informer::{Event, Informer};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = DevServer::start(); // in place of a cluster
-//! let maps = Informer::<ConfigMap>::new(server.client()).start()?;
-//! maps.synced().await?;
-//! println!("{} config maps at {:?}", maps.len(), maps.version());
+//! let server = DevServer::start(); // instead of a cluster
+//! server.churn(Churn::pods(10));
+//! let pods = Informer::<Pod>::builder(server.client())
+//!     .index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
+//!     .start()?;
+//! pods.synced().await?; // the initial list is complete, or an error tells why not
+//!
+//! println!("{} pods, {} on node-1", pods.len(), pods.by_index("node", "node-1")?.len());
+//! let mut events = pods.subscribe(); // the objects that exist, then changes
+//! while let Some(event) = events.next().await {
+//!     match &event {
+//!         Event::Added { key, phase, .. } => println!("{key} was added ({phase:?})"),
+//!         Event::Updated { key, .. } => println!("{key} changed"),
+//!         Event::Deleted { key, .. } => println!("{key} was deleted"),
+//!         _ => {}
+//!     }
+//! #   if events.registration().depth() == 0 { break }
+//! }
 //! # Ok(()) }
 //! ```
 //!
-//! What it keeps is a [`Store`](cache::Store), of which every read is of one moment and takes no lock. What fills it is a
-//! [`Reflector`](reflector::Reflector), which lists, watches, and comes back from every failure. [`Keep`] says whether objects are
-//! kept decoded or compressed, and a [`Lazy`] one is kept as the server sent it.
+//! # Storage
 //!
-//! The modules stand in the order in which data flows, and each can be used alone:
+//! [`Storage`] decides how objects are stored; the API is the same.
 //!
-//! | module | what it does |
-//! |---|---|
-//! | [`wire`] | keys, versions, options, selectors, frames, errors |
-//! | [`list_watch`] | lists a page, opens a watch |
-//! | [`reflector`] | follows a source for ever, and writes what it sees to a [`Sink`](reflector::Sink) |
-//! | [`fifo`] | what happened to which key, in order |
-//! | [`store`] | what is true now, with indexes |
-//! | [`controller`] | deltas meet the store, events come out |
-//! | [`subscription`] | what happened, told to each follower at its own pace |
-//! | [`informer`] | all of it behind one handle, and the registry of shared ones |
-//! | `reconcile` | the loop of a controller, with the feature of that name |
-//! | `bridge` | the way to `kube::runtime`, with the feature `kube-runtime` |
+//! | storage | memory per pod, about | a read costs | choose it for |
+//! |---|---|---|---|
+//! | `Decoded`, the default | 25 KB | a reference count | most programs |
+//! | `Encoded` | 5 KB | decoding | large caches that are read rarely |
+//! | `Compressed` (feature `compressed`) | 1 KB | decompressing and decoding | very large caches |
+//! | [`lazy`](informer::InformerBuilder::lazy) | 6 KB | decoding the part that is read | a few fields of many large objects |
 //!
-//! `examples/` has a program for each thing one does with it, and each runs without a cluster.
+//! `metadata.managedFields` are about half of most objects and are dropped before decoding, unless
+//! [kept](informer::InformerBuilder::managed_fields).
+//!
+//! # Subscribing
+//!
+//! [`subscribe`](Informer::subscribe) returns a stream, [`add_handler`](Informer::add_handler) runs a callback in a task of its own.
+//! Subscribers are independent of each other and of the cache. A [`Policy`] decides what happens to one that falls behind: events are
+//! folded per object (`Coalesce`, the default), kept without limit (`Unbounded`), or the informer waits (`Block`).
+//!
+//! # Controllers
+//!
+//! With the feature `controller`, [`Controller`](controller::Controller) calls a reconcile function for each key that changed, with
+//! backoff after failures. [`Store::wait_for`] waits until the cache has your own writes. Without a cluster, `kube-devserver` serves
+//! the Kubernetes API in the test process.
+//!
+//! # Features
+//!
+//! | feature | adds | needs |
+//! |---|---|---|
+//! | `controller` | [`controller`]: the reconcile loop | |
+//! | `compressed` | `Storage::Compressed` | a C compiler, for zstd |
+//! | `saved` | [`save_to`](informer::InformerBuilder::save_to): a cache that is restored after a restart | `compressed` |
+//! | `kube-runtime` | [`bridge`]: drives `kube::runtime` | |
+//! | `testing` | `source::Script`, `Informer::inject` | |
+//!
+//! # Building blocks
+//!
+//! The modules are in the order of the data flow. An informer is made of these parts, which can be used alone.
+//!
+//! | module | contents | client-go |
+//! |---|---|---|
+//! | [`object`] | objects in transit and at rest | |
+//! | [`source`] | [`ListWatch`](source::ListWatch) and other sources, [`Pager`](source::Pager) | `ListerWatcher`, `pager` |
+//! | [`ingest`] | decoding, transforms, encoding | `TransformFunc` |
+//! | [`reflector`] | [`Reflector`](reflector::Reflector): lists and watches, recovers from failures | `Reflector` |
+//! | [`cache`] | [`Store`] and its indexes, snapshots and listers | `Indexer`, listers |
+//! | [`delta_fifo`] | [`DeltaFifo`](delta_fifo::DeltaFifo) and its process loop | `DeltaFIFO`, `cache.Controller` |
+//! | [`subscription`] | [`Subscription`], handlers, policies | `ResourceEventHandler` |
+//! | [`informer`] | [`Informer`] and [`Informers`], status, saving | `SharedIndexInformer`, `SharedInformerFactory` |
+//! | [`controller`] | the reconcile loop | `workqueue`, controller-runtime |
+//! | [`wire`] | keys, versions, options, selectors, frames | `metav1`, `fields`, `labels` |
+//!
+//! `examples/` has a runnable program for each task.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod sync;
 mod boxed;
@@ -52,20 +104,28 @@ pub mod delta_fifo;
 pub mod subscription;
 pub mod informer;
 #[cfg(feature = "controller")]
+#[cfg_attr(docsrs, doc(cfg(feature = "controller")))]
 pub mod controller;
 #[cfg(feature = "kube-runtime")]
+#[cfg_attr(docsrs, doc(cfg(feature = "kube-runtime")))]
 pub mod bridge;
 #[cfg(test)]
 mod testing;
 
+pub use boxed::{BoxError, BoxFuture};
+pub use cache::{Snapshot, Store};
+#[cfg(feature = "controller")]
+#[cfg_attr(docsrs, doc(cfg(feature = "controller")))]
+pub use controller::{Action, Controller};
 pub use delta::{Delta, DeltaBatch};
 pub use event::Event;
-pub use informer::{Informer, Informers};
+pub use informer::{Informer, Informers, StartError, SyncError};
 pub use kube_informer_wire as wire;
-pub use kube_informer_wire::Lazy;
+pub use kube_informer_wire::{Key, Lazy, ManagedFields, ResourceVersion};
 pub use object::{Object, Storage};
+pub use subscription::{Policy, Subscription};
 
-/// The README's example, compiled and run.
+/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

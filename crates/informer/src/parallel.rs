@@ -1,6 +1,6 @@
 //! Runs CPU-bound work on other threads, bounded for the whole process.
 
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 #[cfg(feature = "saved")]
 use std::panic::resume_unwind;
 use std::{
@@ -15,8 +15,8 @@ use tokio::{runtime::Handle, task::JoinHandle};
 
 /// A limit on the number of extra threads.
 ///
-/// The limit is per process: many informers that list at once keep all cores busy anyway. More threads would not be faster and
-/// would use more memory, since allocators keep a heap per thread.
+/// The limit is per process: many informers that list at the same time use all cores anyway. More threads would not be faster,
+/// and would use more memory, since allocators have a heap per thread.
 #[derive(Debug)]
 pub(crate) struct ThreadBudget {
     available: AtomicUsize,
@@ -45,7 +45,7 @@ impl ThreadBudget {
         &PROCESS
     }
 
-    /// `None` if no thread is available, outside of a runtime, and in a simulation.
+    /// Reserves a thread; `None` if no thread is available, outside of a runtime, and in a simulation.
     pub(crate) fn try_acquire(&'static self) -> Option<Permit> {
         let runtime = runtime()?;
         self.available.fetch_update(Relaxed, Relaxed, |available| available.checked_sub(1)).ok()?;
@@ -90,7 +90,7 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     })
 }
 
-/// Runs work that blocks on the runtime's blocking pool, and waits for it. A runtime that is shutting down may not run it.
+/// Runs blocking work on the runtime's blocking pool, and waits for it. A runtime that is shutting down may not run it.
 #[cfg(feature = "saved")]
 pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
     match runtime() {
@@ -102,16 +102,16 @@ pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
 /// Returns the number of threads for work that the caller waits for; one in a simulation.
 #[cfg(feature = "saved")]
 pub(crate) fn thread_count() -> usize {
-    if chance::is_fixed() { 1 } else { cores() }
+    if rng::is_seeded() { 1 } else { cores() }
 }
 
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// `None` outside of a runtime, and in a simulation, where everything runs on one thread.
+/// Returns the current runtime; `None` outside of a runtime, and in a simulation, which has one thread.
 fn runtime() -> Option<Handle> {
-    if chance::is_fixed() { None } else { Handle::try_current().ok() }
+    if rng::is_seeded() { None } else { Handle::try_current().ok() }
 }
 
 #[cfg(test)]
@@ -142,7 +142,6 @@ mod tests {
         assert!(ONE.try_acquire().is_none());
     }
 
-    #[cfg(feature = "saved")]
     #[test]
     fn results_are_in_the_order_of_the_items() {
         let items: Vec<_> = (0..1000).collect();

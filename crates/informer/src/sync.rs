@@ -1,4 +1,4 @@
-//! The lock that the model checker can take over.
+//! The mutex, which a model checker can replace.
 
 #[cfg(not(feature = "__model"))]
 pub(crate) use std::sync::{Mutex, MutexGuard};

@@ -11,7 +11,7 @@ use crate::{
     restored::{Restored, Truncated},
     state_file::{StateFile, write_change},
 };
-use kube_informer_wire::{KeyMap, chance};
+use kube_informer_wire::{KeyMap, rng};
 use std::{
     collections::HashSet,
     fs::File,
@@ -71,7 +71,7 @@ impl Log {
 
     /// Creates a file without a state.
     fn create(folder: Folder, header: &Header, config: Config) -> Result<Self, OpenError> {
-        let preamble = Preamble::new(header.clone(), chance::bits()).ok_or(OpenError::HeaderTooLong)?;
+        let preamble = Preamble::new(header.clone(), rng::next_u64()).ok_or(OpenError::HeaderTooLong)?;
         let created = StateFile::create(&folder, preamble, std::iter::empty(), Metadata::default());
         let current = created.map_err(|error| match error {
             SaveError::Io { action, source } => OpenError::Io { path: folder.state(), action, source },
@@ -199,7 +199,7 @@ impl Log {
         objects: impl Iterator<Item = Result<Object, SaveError>>,
         metadata: Metadata,
     ) -> Result<StateFile, SaveError> {
-        let preamble = Preamble { seed: chance::bits(), ..self.current.preamble.clone() };
+        let preamble = Preamble { seed: rng::next_u64(), ..self.current.preamble.clone() };
         StateFile::create(&self.folder, preamble, objects, metadata)
     }
 

@@ -10,7 +10,7 @@ use crate::{
     restored::Restored,
     writer::{WriterShared, WriterStatus},
 };
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -52,7 +52,7 @@ impl SavedState {
         let path = folder.as_ref();
         let (log, restored) = Log::open(path, header, config)?;
         let shared = Arc::new(WriterShared::new(Queue::new(limits), log.size(), backoff, listener));
-        let writer = if chance::is_fixed() {
+        let writer = if rng::is_seeded() {
             Writer::Caller(Box::new(Mutex::new(log)))
         } else {
             let thread = std::thread::Builder::new().name("saved-state".to_owned()).spawn({
@@ -73,7 +73,7 @@ impl SavedState {
 
     /// Simulates a writer thread, which may or may not have written the data by now.
     fn simulate_thread(&self) {
-        if !chance::strikes(3) {
+        if !rng::buggify(3) {
             self.write_in_caller();
         }
     }

@@ -6,7 +6,7 @@ use crate::{
     log::{Log, LogSize},
     queue::{Enqueue, Queue, Step, Work},
 };
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 use std::{
     fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -210,7 +210,7 @@ impl WriterShared {
         self.save(log, work);
         let now = Instant::now();
         let may_compact = compact_after.is_none_or(|after| now >= after) && !self.lock().queue.is_closing();
-        if may_compact && (log.needs_compaction() || chance::strikes(16)) {
+        if may_compact && (log.needs_compaction() || rng::buggify(16)) {
             *compact_after = self.compact(log).map(|delay| now + delay);
         }
     }

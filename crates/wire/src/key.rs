@@ -1,6 +1,6 @@
-//! The name of an object within its kind, `namespace/name`, as a handle that costs eight bytes to hold.
+//! The key of an object within its kind, `namespace/name`, in eight bytes.
 
-use crate::chance::HashSeed;
+use crate::rng::HashSeed;
 use kube_core::Resource;
 use std::{
     cmp::Ordering,
@@ -11,10 +11,10 @@ use std::{
 };
 use triomphe::ThinArc;
 
-/// Where an object lives: `namespace/name`, or `name` for cluster-scoped kinds.
+/// The key of an object: `namespace/name`, or `name` for cluster-scoped kinds.
 ///
-/// An object's key is held by the store, the queue and every index at once. A clone therefore shares one allocation,
-/// the handle is one pointer wide, and the hash is computed once, when the key is made.
+/// Clones share one allocation and are one pointer wide, since the store, the queue and every index hold the key of an
+/// object. The hash is computed once, when the key is created.
 ///
 /// Keys order by namespace, then name.
 ///
@@ -32,43 +32,43 @@ pub struct Key(ThinArc<Head, u8>);
 #[derive(Debug)]
 struct Head {
     hash: u64,
-    /// Length of the namespace; zero for a cluster-scoped object, which then has no slash either.
+    /// The length of the namespace; zero, and no slash, for a cluster-scoped object.
     namespace: usize,
 }
 
-/// A key by reference: what a lookup needs, without making a [`Key`].
+/// A borrowed key, to look up an object without creating a [`Key`].
 ///
-/// Comes from `&Key`, from `(namespace, name)` and from text.
+/// It converts from `&Key`, from `(namespace, name)` and from text.
 #[derive(Clone, Copy)]
 pub struct KeyRef<'a> {
-    // Both are text; as bytes they are compared, and taken out of a key, without being checked again.
+    // Text as bytes, which need no UTF-8 check when they are taken out of a key.
     namespace: &'a [u8],
     name: &'a [u8],
     hash: u64,
 }
 
-/// Hashes a [`Key`] by handing on the hash that it carries.
+/// Hashes a [`Key`] by returning the hash that it stores.
 ///
-/// The hash is seeded at random per process, so names chosen by a stranger cannot be made to collide.
+/// The hash has a random seed per process, so that names cannot be chosen to collide.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyHasher(u64);
 
-/// A hash map keyed by [`Key`] that does not hash again what the key has hashed already.
+/// A hash map that uses the hash stored in the [`Key`].
 pub type KeyMap<V> = std::collections::HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
 
-/// Why a text or an object has no key.
+/// Text that is not a valid key, or an object without one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// More than one slash, or an empty part.
     #[error("unexpected key format {text:?}: expected `namespace/name` or `name`")]
     Format {
-        /// The text as it was given.
+        /// The invalid text.
         text: String,
     },
     /// The object's metadata has no name.
     #[error("object has no metadata.name")]
-    Nameless,
+    MissingName,
 }
 
 static SEED: LazyLock<HashSeed> = LazyLock::new(HashSeed::new);
@@ -82,13 +82,13 @@ fn hash(namespace: &str, name: &str) -> u64 {
 }
 
 impl Key {
-    /// Makes the key of an object called `name`, in `namespace` if its kind has namespaces.
+    /// Creates the key of the object `name`, in `namespace` if its kind is namespaced.
     ///
     /// # Errors
-    /// [`KeyError::Format`] if a part is empty or holds a slash.
+    /// [`KeyError::Format`] if a part is empty or contains a slash.
     pub fn new(namespace: Option<&str>, name: &str) -> Result<Self, KeyError> {
-        let sound = |part: &str| !part.is_empty() && !part.contains('/');
-        if !sound(name) || !namespace.is_none_or(sound) {
+        let is_valid = |part: &str| !part.is_empty() && !part.contains('/');
+        if !is_valid(name) || !namespace.is_none_or(is_valid) {
             let text = namespace.map_or_else(|| name.to_owned(), |ns| format!("{ns}/{name}"));
             return Err(KeyError::Format { text });
         }
@@ -98,42 +98,42 @@ impl Key {
         Ok(Self(ThinArc::from_header_and_slice(head, text.as_bytes())))
     }
 
-    /// Reads the key out of an object's metadata.
+    /// Returns the key of an object.
     ///
     /// # Errors
-    /// [`KeyError::Nameless`] if the object has no name, [`KeyError::Format`] if a part holds a slash.
+    /// [`KeyError::MissingName`] if the object has no name, [`KeyError::Format`] if a part contains a slash.
     pub fn of<K: Resource>(object: &K) -> Result<Self, KeyError> {
         let meta = object.meta();
-        let name = meta.name.as_deref().filter(|name| !name.is_empty()).ok_or(KeyError::Nameless)?;
+        let name = meta.name.as_deref().filter(|name| !name.is_empty()).ok_or(KeyError::MissingName)?;
         Self::new(meta.namespace.as_deref().filter(|ns| !ns.is_empty()), name)
     }
 
-    /// The whole key, `namespace/name` or `name`.
+    /// Returns the key as text, `namespace/name` or `name`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         text(&self.0.slice)
     }
 
-    /// The namespace, or nothing for a cluster-scoped object.
+    /// Returns the namespace; `None` for a cluster-scoped object.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         let (namespace, _) = self.parts();
         (!namespace.is_empty()).then(|| text(namespace))
     }
 
-    /// The name within the namespace.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         text(self.parts().1)
     }
 
-    /// The hash that the key carries.
+    /// Returns the hash of the key.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.0.header.header.hash
     }
 
-    /// Namespace and name, the former empty for a cluster-scoped object.
+    /// Returns the namespace, empty for a cluster-scoped object, and the name.
     fn parts(&self) -> (&[u8], &[u8]) {
         match self.0.header.header.namespace {
             0 => (&[], &self.0.slice),
@@ -143,17 +143,17 @@ impl Key {
 }
 
 fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("a key is made from strings")
+    std::str::from_utf8(bytes).expect("a key is created from strings")
 }
 
 impl KeyRef<'_> {
-    /// The hash of the key meant; equal to [`Key::digest`] of the same key.
+    /// Returns the hash; equal to [`Key::digest`] of the same key.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.hash
     }
 
-    /// Whether `key` is the one meant.
+    /// Whether this refers to `key`.
     #[must_use]
     pub fn is(&self, key: &Key) -> bool {
         self.hash == key.digest() && (self.namespace, self.name) == key.parts()
@@ -173,10 +173,10 @@ impl<'a> From<(&'a str, &'a str)> for KeyRef<'a> {
     }
 }
 
-/// Reads `namespace/name` or `name`. A text that is no key refers to nothing, and finds nothing.
+/// Parses `namespace/name` or `name`. Invalid text matches no key.
 impl<'a> From<&'a str> for KeyRef<'a> {
     fn from(text: &'a str) -> Self {
-        // A name with a slash in it is no object's name.
+        // No object has a name with a slash.
         text.split_once('/').filter(|(namespace, _)| !namespace.is_empty()).unwrap_or(("", text)).into()
     }
 }

@@ -1,20 +1,19 @@
-//! What travels between a Kubernetes API server and its clients, as values: no sockets, no clock, no async runtime.
+//! The data types and encodings of the Kubernetes API, for clients and servers. No IO.
 //!
-//! Everything here is a pure function from bytes or text to a typed value and back, and both ends use it: the
-//! informer reads what a server says, the devserver says it. Malformed input is an error that tells where.
+//! All functions convert between bytes or text and typed values. Errors have the position or the path of invalid input.
 //!
-//! | what | where |
+//! | part | types |
 //! |---|---|
-//! | the name of an object | [`Key`], [`KeyRef`], [`KeyMap`] |
-//! | the version of an object or a list | [`ResourceVersion`] |
-//! | which objects are meant | [`LabelSelector`], [`FieldSelector`], [`ShardSelector`] |
-//! | what a request asks for | [`ListOptions`], [`WatchOptions`], [`Query`] |
-//! | what a refusal says | [`StatusExt`], [`status_from_body`], [`status_to_json`] |
-//! | an object as it came | [`Raw`], [`Format`], [`Identity`], [`ManagedFields`], [`decode_object`] |
-//! | the body of a list as items | [`Items`], [`JsonList`], [`ProtobufList`] |
-//! | a stream of bytes as frames | [`Frames`], [`JsonLines`], [`ProtobufFrames`] |
-//! | a frame as an event, and back | [`Frame`], [`WatchEvent`], [`encode_event`] |
-//! | kinds that have a protobuf form | [`Schema`], [`open_protobuf`] |
+//! | key of an object | [`Key`], [`KeyRef`], [`KeyMap`] |
+//! | version of an object or a list | [`ResourceVersion`] |
+//! | selectors | [`LabelSelector`], [`FieldSelector`], [`ShardSelector`] |
+//! | options of a request | [`ListOptions`], [`WatchOptions`], [`Query`] |
+//! | status of a response | [`StatusExt`], [`status_from_body`], [`status_to_json`] |
+//! | encoded object | [`Raw`], [`Format`], [`Identity`], [`ManagedFields`], [`Lazy`], [`decode_object`] |
+//! | items of a list | [`Items`], [`JsonList`], [`ProtobufList`] |
+//! | frames of a watch | [`Frames`], [`JsonLines`], [`ProtobufFrames`] |
+//! | events of a watch | [`Frame`], [`WatchEvent`], [`encode_event`] |
+//! | protobuf schemas | [`Schema`], [`open_protobuf`] |
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -38,7 +37,7 @@
 //! ```
 
 #[doc(hidden)]
-pub mod chance;
+pub mod rng;
 
 mod key;
 mod version;
@@ -71,12 +70,12 @@ pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
 pub use object::{Format, Identity, Lazy, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use protobuf::{
-    EncodeError, KUBERNETES_MINOR, ProtobufError, Schema, join_protobuf_list, protobuf_at_version,
-    protobuf_metadata,
+    EncodeError, KUBERNETES_MINOR, ProtobufError, Schema, join_protobuf_list, protobuf_metadata,
+    protobuf_with_version,
 };
 pub use selector::{
-    Condition, FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, MAX_SELECTOR_LENGTH,
-    Relation, SelectorError, ShardField, ShardRange, ShardSelector,
+    FieldOperator, FieldRequirement, FieldSelector, LabelOperator, LabelRequirement, LabelSelector,
+    MAX_SELECTOR_LENGTH, SelectorError, ShardField, ShardRange, ShardSelector,
 };
 pub use status::{StatusExt, parse_retry_after, status_from_body, status_to_json};
 pub use version::{ResourceVersion, VersionError};

@@ -1,21 +1,21 @@
-//! Bytes that arrive in pieces, and are taken out in other ones.
+//! A buffer of bytes that arrive in pieces.
 
 use bytes::{Buf, Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// What has arrived and has not been taken.
+/// Bytes that have arrived and have not been consumed.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     pieces: VecDeque<Bytes>,
-    /// Small pieces that came last, put together: each by itself would cost more than it holds.
+    /// The last pieces, joined because they are small.
     last: BytesMut,
-    /// How many bytes there are.
+    /// The number of bytes.
     length: usize,
-    /// How many have been taken.
-    taken: usize,
+    /// The number of bytes that have been consumed.
+    consumed: usize,
 }
 
-/// Pieces below this are put together if more than one of them waits.
+/// Pieces below this length are joined, since each would keep more memory than it holds.
 const SMALL: usize = 1024;
 
 impl Pieces {
@@ -28,13 +28,13 @@ impl Pieces {
             self.length += piece.len();
             return;
         }
-        self.settle();
+        self.flush();
         self.length += piece.len();
         self.pieces.push_back(piece);
     }
 
-    /// Makes one piece of the small ones.
-    fn settle(&mut self) {
+    /// Makes one piece of the joined ones.
+    fn flush(&mut self) {
         if !self.last.is_empty() {
             self.pieces.push_back(self.last.split().freeze());
         }
@@ -44,12 +44,12 @@ impl Pieces {
         self.length
     }
 
-    /// Where the next byte stands in all that has arrived.
+    /// Returns the offset of the next byte from the beginning of the stream.
     pub(crate) fn offset(&self) -> usize {
-        self.taken
+        self.consumed
     }
 
-    /// Copies the next bytes, as many as there are room for, and says how many.
+    /// Copies the next bytes without consuming them, and returns how many.
     pub(crate) fn copy(&self, room: &mut [u8]) -> usize {
         let mut copied = 0;
         for piece in self.pieces.iter().map(|piece| &piece[..]).chain([&self.last[..]]) {
@@ -63,10 +63,10 @@ impl Pieces {
         copied
     }
 
-    /// Shows some of the next bytes; nothing until they have arrived. Only bytes of several pieces are copied.
-    pub(crate) fn show(&mut self, from: usize, count: usize) -> Option<Bytes> {
+    /// Returns a range of the next bytes without consuming them; `None` until they have arrived. Copies only across pieces.
+    pub(crate) fn peek(&mut self, from: usize, count: usize) -> Option<Bytes> {
         let end = from.checked_add(count).filter(|end| *end <= self.length)?;
-        self.settle();
+        self.flush();
         if self.pieces.front().is_some_and(|first| first.len() < end) {
             let mut whole = BytesMut::with_capacity(end);
             while whole.len() < end {
@@ -81,10 +81,11 @@ impl Pieces {
         Some(self.pieces.front().map_or_else(Bytes::new, |first| first.slice(from..end)))
     }
 
-    /// Takes away some of the next bytes, all of which have arrived.
-    pub(crate) fn take(&mut self, mut count: usize) {
-        (self.length, self.taken) = (self.length - count, self.taken + count);
-        self.settle();
+    /// Consumes bytes, all of which must have arrived.
+    pub(crate) fn consume(&mut self, mut count: usize) {
+        self.length -= count;
+        self.consumed += count;
+        self.flush();
         while let Some(piece) = self.pieces.front_mut() {
             let part = piece.len().min(count);
             piece.advance(part);
@@ -102,19 +103,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_pieces_cost_no_more_than_they_hold() {
+    fn small_pieces_do_not_keep_large_buffers() {
         let mut pieces = Pieces::default();
         let body: Vec<u8> = (0..100_000_u32).map(|number| number.to_le_bytes()[0]).collect();
-        // Each lies in a large buffer, which must not be kept for it.
         let buffer = Bytes::from(vec![7; 1 << 20]);
         for byte in &body {
             pieces.push(Bytes::copy_from_slice(&[*byte]));
         }
         pieces.push(buffer.slice(..1));
         assert!(pieces.pieces.len() <= 2 && buffer.is_unique());
-        assert_eq!(pieces.show(0, body.len()).unwrap(), body);
-        pieces.take(body.len());
+        assert_eq!(pieces.peek(0, body.len()).unwrap(), body);
+        pieces.consume(body.len());
         assert_eq!((pieces.offset(), pieces.length()), (body.len(), 1));
-        assert_eq!((pieces.show(0, 1).unwrap(), pieces.show(1, 1)), (Bytes::from_static(&[7]), None));
+        assert_eq!((pieces.peek(0, 1).unwrap(), pieces.peek(1, 1)), (Bytes::from_static(&[7]), None));
     }
 }

@@ -1,14 +1,13 @@
-//! The version that a server gives to every object and list.
+//! The resourceVersion of an object or a list.
 
 use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 
-/// A `resourceVersion`: opaque, never empty, and ordered where the API allows it.
+/// A `resourceVersion`: opaque, never empty, and ordered as far as the API allows.
 ///
-/// "Unset" is no version at all and is written `None`; it differs from [`ResourceVersion::ANY`] (`"0"`), by which a
-/// client says that any version will do.
+/// An unset version is `None`. It differs from [`ResourceVersion::ANY`] (`"0"`), with which a client accepts any version.
 ///
-/// Since Kubernetes 1.35 two versions of one resource compare as decimal integers of any length. Text that is no such
-/// integer equals itself and compares with nothing else, so `<` and `>=` are both false for it.
+/// Since Kubernetes 1.35 two versions of one resource compare as decimal integers of any length. Other text is equal to
+/// itself and unordered with anything else, so that `<` and `>=` are both false.
 ///
 /// ```
 /// use kube_informer_wire::ResourceVersion;
@@ -21,18 +20,18 @@ use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Repr);
 
-/// A canonical decimal that fits is kept as a number, so the usual version costs no allocation.
+/// A canonical decimal that fits is stored as a number, without an allocation.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Number(u64),
     Text(Arc<str>),
 }
 
-/// Why a text is no resource version.
+/// Text that is not a valid resourceVersion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VersionError {
-    /// The text is empty, which in the API means "unset".
+    /// The text is empty, which means unset in the API.
     #[error("resource version is empty")]
     Empty,
     /// The text is longer than [`ResourceVersion::MAX_LENGTH`].
@@ -41,19 +40,19 @@ pub enum VersionError {
 }
 
 impl ResourceVersion {
-    /// Version `"0"`: whatever the server has at hand.
+    /// Version `"0"`: any version that the server has in its cache.
     pub const ANY: Self = Self(Repr::Number(0));
 
-    /// The longest text that is taken for a version.
+    /// The maximum length in bytes.
     pub const MAX_LENGTH: usize = 256;
 
-    /// The version with this number.
+    /// Creates the version with this number.
     #[must_use]
     pub const fn number(number: u64) -> Self {
         Self(Repr::Number(number))
     }
 
-    /// Reads a version where the API says "" for "unset".
+    /// Parses a version; `None` if the text is empty, which means unset in the API.
     ///
     /// # Errors
     /// [`VersionError::TooLong`].
@@ -67,7 +66,7 @@ impl ResourceVersion {
         *self == Self::ANY
     }
 
-    /// The version as a number, if it is one that fits.
+    /// Returns the version as a number; `None` if it is not one or does not fit.
     #[must_use]
     pub fn to_number(&self) -> Option<u64> {
         match self.0 {
@@ -104,7 +103,7 @@ impl PartialOrd for ResourceVersion {
                 Some(one.len().cmp(&two.len()).then_with(|| one.cmp(two)))
             }
             (Repr::Text(one), Repr::Text(two)) => (one == two).then_some(Ordering::Equal),
-            // A canonical decimal that is kept as text did not fit, so it is the larger one.
+            // A canonical decimal that is stored as text did not fit, so it is larger.
             (Repr::Number(_), Repr::Text(two)) => is_canonical(two).then_some(Ordering::Less),
             (Repr::Text(one), Repr::Number(_)) => is_canonical(one).then_some(Ordering::Greater),
         }
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_and_any_are_different_things() {
+    fn unset_and_any_differ() {
         assert_eq!(ResourceVersion::parse_optional(""), Ok(None));
         assert_eq!(ResourceVersion::parse_optional("0"), Ok(Some(ResourceVersion::ANY)));
         assert_eq!("".parse::<ResourceVersion>(), Err(VersionError::Empty));
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_version_without_end() {
+    fn rejects_a_version_that_is_too_long() {
         let long = "1".repeat(ResourceVersion::MAX_LENGTH + 1);
         assert_eq!(long.parse::<ResourceVersion>(), Err(VersionError::TooLong));
     }
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn opaque_text_compares_with_itself_alone() {
+    fn opaque_text_is_equal_only_to_itself() {
         for (one, two) in [("a", "b"), ("a", "1"), ("1", "01"), ("-1", "1"), ("+1", "1")] {
             assert_eq!(version(one).partial_cmp(&version(two)), None, "{one} {two}");
             assert_eq!(version(two).partial_cmp(&version(one)), None, "{two} {one}");
@@ -171,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn prints_what_it_read(text in "\\PC{1,40}|[0-9]{1,25}") {
+        fn displays_as_the_parsed_text(text in "\\PC{1,40}|[0-9]{1,25}") {
             prop_assert_eq!(version(&text).to_string(), text);
         }
 

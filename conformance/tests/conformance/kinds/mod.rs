@@ -73,8 +73,15 @@ async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
     let left_out: Vec<_> = served.keys().filter(|kind| !made.contains_key(*kind)).collect();
     assert!(left_out.is_empty(), "there is no object of {left_out:?}");
     for made in made.values() {
-        made.check::<DynamicObject>(&made.resource, View::Whole).await;
-        made.check::<PartialObjectMeta<DynamicObject>>(&made.resource, View::Metadata).await;
+        let (client, namespace) = (&made.client, made.namespace.as_deref());
+        let untyped = ListWatch::<DynamicObject>::dynamic(client.clone(), namespace, &made.resource);
+        made.check(untyped, View::Whole).await;
+        let metadata = ListWatch::<PartialObjectMeta<DynamicObject>>::for_kind(
+            client.clone(),
+            namespace,
+            &made.resource,
+        );
+        made.check(metadata, View::Metadata).await;
     }
     let typed = typed::check_each(&made, if server.is_real() { View::Whole } else { View::Decoded }).await;
     let untyped: Vec<_> = made.keys().filter(|kind| !typed.contains(kind)).collect();
@@ -152,11 +159,10 @@ impl Made {
     }
 
     /// Holds a cache of `K` against the server.
-    async fn check<K>(&self, kind: &K::DynamicType, view: View)
+    async fn check<K>(&self, source: ListWatch<K>, view: View)
     where
         K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
-        let source = ListWatch::<K>::dynamic(self.client.clone(), self.namespace.as_deref(), kind);
         let source = match view {
             View::Whole | View::Metadata => source,
             View::Decoded => source.encoding(Encoding::Json),

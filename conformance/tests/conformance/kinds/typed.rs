@@ -10,6 +10,7 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions,
     kube_aggregator::pkg::apis::apiregistration,
 };
+use kube_informer::source::ListWatch;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Holds a cache of each type against the server, and says which kinds these were.
@@ -20,7 +21,9 @@ macro_rules! check_each {
             type Checked = $module::$version::$kind;
             let kind = (Checked::API_VERSION.to_owned(), Checked::KIND.to_owned());
             if let Some(made) = $made.get(&kind) {
-                made.check::<Checked>(&(), $view).await;
+                let namespace = made.namespace.as_deref();
+                let source = ListWatch::<Checked>::for_kind(made.client.clone(), namespace, &());
+                made.check(source, $view).await;
                 checked.insert(kind);
             }
         })*)*

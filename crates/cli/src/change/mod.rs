@@ -12,5 +12,5 @@ mod yaml;
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
 pub(crate) use summary::summary;
-pub(crate) use telling::{key, told, verb};
+pub(crate) use telling::{THERE, key, told, verb};
 pub(crate) use yaml::yaml;

@@ -4,19 +4,23 @@ use super::{fields::changes, summary::summary, words::words};
 use crate::paint::Tone;
 use crate::safe::clean;
 use kube_core::DynamicObject;
-use kube_informer::Event;
+use kube_informer::event::{Deletion, Event, Phase};
 
 /// So many phrases of one change are told.
 const PHRASES: usize = 4;
 
+/// The word of an object that was there before.
+pub(crate) const THERE: (&str, Tone) = ("there", Tone::Quiet);
+
 /// What happened, in a word.
 pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
     match event {
-        Event::Added { phase: Phase::Initial, .. } => ("there", Tone::Quiet),
+        Event::Added { phase: Phase::Initial, .. } => THERE,
         Event::Added { phase: Phase::Live, .. } => ("added", Tone::Came),
         Event::Updated { .. } if event.is_resync() => ("resynced", Tone::Quiet),
         Event::Updated { .. } => ("updated", Tone::Changed),
         Event::Deleted { .. } => ("deleted", Tone::Went),
+        _ => ("unknown", Tone::Quiet),
     }
 }
 
@@ -24,10 +28,11 @@ pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
 pub(crate) fn told(event: &Event<DynamicObject>) -> String {
     match event {
         Event::Updated { .. } if event.is_resync() => String::new(),
-        Event::Updated { old, new } => phrases(&words(&changes(old, new))),
-        Event::Added { object, .. } => summary(object),
-        Event::Deleted { last_known, deletion: Deletion::Observed, .. } => summary(last_known),
+        Event::Updated { old, new, .. } => phrases(&words(&changes(old.get(), new.get()))),
+        Event::Added { object, .. } => summary(object.get()),
+        Event::Deleted { last_known, deletion: Deletion::Observed, .. } => summary(last_known.get()),
         Event::Deleted { .. } => "found missing, its end was not seen".to_owned(),
+        _ => String::new(),
     }
 }
 

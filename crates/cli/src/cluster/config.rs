@@ -92,9 +92,9 @@ fn unusable(error: &KubeconfigError, path: &Path, contexts: &[String]) -> Troubl
     let trouble =
         |why: String| Trouble::new(Class::Config, format!("the kubeconfig {} {why}", path.display()));
     match error {
-        KubeconfigError::CurrentContextNotSet => blocked_on("names no current context".to_owned())
+        KubeconfigError::CurrentContextNotSet => trouble("names no current context".to_owned())
             .advise(format!("{}; choose with --context", known())),
-        KubeconfigError::LoadContext(name) => blocked_on(format!("has no context {name:?}")).advise(known()),
-        error => blocked_on(format!("leads to no cluster: {}", chain(error))),
+        KubeconfigError::LoadContext(name) => trouble(format!("has no context {name:?}")).advise(known()),
+        error => trouble(format!("leads to no cluster: {}", chain(error))),
     }
 }

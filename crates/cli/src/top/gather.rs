@@ -17,7 +17,8 @@ use crate::safe::clean;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event, informer,
+    Event,
+    informer::{InformerPhase, InformerStatus, SourceStatus},
     reflector::{
         self,
         metrics::{BYTES, ERRORS, RELISTS},
@@ -83,10 +84,10 @@ impl Gatherer {
 }
 
 /// How many objects there are; before there are any, how many have come.
-fn objects(status: &informer::Status) -> u64 {
-    let arrived = |source: &informer::Source| source.status.progress.received;
+fn objects(status: &InformerStatus) -> u64 {
+    let arrived = |source: &SourceStatus| source.status.progress.received;
     match status.objects as u64 {
-        0 if status.phase != informer::Phase::Synced => status.sources.iter().map(arrived).sum(),
+        0 if status.phase != InformerPhase::Synced => status.sources.iter().map(arrived).sum(),
         objects => objects,
     }
 }
@@ -101,13 +102,13 @@ fn rate<N: Copy>(counts: &mut VecDeque<(Instant, N)>, now: Instant, grown: fn(N,
     if time > 0.0 { grown(*to, *from) / time } else { 0.0 }
 }
 
-fn phase(status: &informer::Status) -> Phase {
+fn phase(status: &InformerStatus) -> Phase {
     let is = |phase| status.sources.iter().any(|source| source.status.phase == phase);
     match status.phase {
-        informer::Phase::Stopped => Phase::Stopped,
+        InformerPhase::Stopped => Phase::Stopped,
         _ if is(reflector::ReflectorPhase::Waiting) => Phase::Waiting,
         _ if is(reflector::ReflectorPhase::Listing) => Phase::Listing,
-        informer::Phase::Synced => Phase::Watching,
+        InformerPhase::Synced => Phase::Watching,
         _ => Phase::Starting,
     }
 }
@@ -180,8 +181,8 @@ fn last_changes(history: &[Change], kind: &str) -> Vec<(Option<Tone>, String)> {
     for change in history {
         let (verb, _) = verb(&change.event);
         lines.push((Some(Tone::Strong), format!("{}  {verb}", change.time.strftime("%H:%M:%S%.3f"))));
-        if let Event::Updated { old, new } = &change.event {
-            lines.extend(diff(&changes(old, new), kind).into_iter().map(|line| match line {
+        if let Event::Updated { old, new, .. } = &change.event {
+            lines.extend(diff(&changes(old.get(), new.get()), kind).into_iter().map(|line| match line {
                 Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
                 Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),
             }));

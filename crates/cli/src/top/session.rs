@@ -21,7 +21,10 @@ use crossterm::{
     terminal::{Clear, ClearType},
 };
 use futures_util::StreamExt;
-use kube_informer::{Event, reflector::Backoff};
+use kube_informer::{
+    event::{Event, Phase},
+    reflector::Backoff,
+};
 use kube_informer_wire::Key;
 use ratatui::DefaultTerminal;
 use std::{
@@ -149,8 +152,8 @@ async fn record(followed: Vec<Followed>, history: Arc<History>) {
     let mut events = events(&followed, Pace::Latest);
     while let Some((at, event)) = events.next().await {
         let is_change = !event.is_resync() && !matches!(event, Event::Added { phase: Phase::Initial, .. });
-        if let Some(key) = is_change.then(|| event.object().key().ok()).flatten() {
-            history.push(Happened { at, key, event });
+        if is_change {
+            history.push(Happened { at, key: event.key().clone(), event });
         }
     }
 }
@@ -232,7 +235,7 @@ impl Session {
             let followed = &self.followed[objects.at];
             objects.rows = rows(objects, followed);
             if let Some(picker) = objects.picker.as_mut().filter(|picker| picker.values.is_none()) {
-                let values = followed.informer.index_values(picker.index.name()).unwrap_or_default();
+                let values = followed.informer.store().index_values(picker.index.name()).unwrap_or_default();
                 let values = values.iter().map(|value| value.to_string());
                 picker.values = Some(std::iter::once(String::new()).chain(values).collect());
             }

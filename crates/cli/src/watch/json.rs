@@ -4,36 +4,48 @@ use crate::change::{FieldChange, changes, verb};
 use crate::kinds::{Kind, whole};
 use jiff::Timestamp;
 use kube_core::DynamicObject;
-use kube_informer::Event;
+use kube_informer::event::{Deletion, Event, Phase};
 use serde_json::{Map, Value, json};
 
 /// The document of an event.
 pub(super) fn document(kind: &Kind, event: &Event<DynamicObject>, now: Timestamp) -> Value {
-    let object = event.object();
-    let meta = &object.metadata;
-    let (event_name, is_initial) = match event {
-        Event::Added { initial, .. } => ("added", *initial),
-        Event::Updated { .. } | Event::Deleted { .. } => (verb(event).0, false),
+    let object = event.object().get();
+    let mut document = match event {
+        Event::Added { phase: Phase::Initial, .. } => initial(kind, object, now),
+        Event::Added { .. } => fields(kind, object, "added", now),
+        _ => fields(kind, object, verb(event).0, now),
     };
-    let mut document = json!({
+    match event {
+        Event::Updated { old, new, .. } if !event.is_resync() => {
+            document["changes"] = changes(old.get(), new.get()).iter().map(change).collect();
+        }
+        Event::Deleted { deletion, .. } => document["observed"] = (*deletion == Deletion::Observed).into(),
+        _ => {}
+    }
+    document
+}
+
+/// The document of an object that was there before.
+pub(super) fn initial(kind: &Kind, object: &DynamicObject, now: Timestamp) -> Value {
+    let mut document = fields(kind, object, "added", now);
+    document["initial"] = true.into();
+    document
+}
+
+/// The fields that every document has.
+fn fields(kind: &Kind, object: &DynamicObject, event: &str, now: Timestamp) -> Value {
+    let meta = &object.metadata;
+    json!({
         "time": now.to_string(),
-        "event": event_name,
-        "initial": is_initial,
+        "event": event,
+        "initial": false,
         "resource": kind.resource(),
         "namespace": meta.namespace,
         "name": meta.name,
         "uid": meta.uid,
         "resourceVersion": meta.resource_version,
         "object": whole(kind, object),
-    });
-    match event {
-        Event::Updated { old, new } if !event.is_resync() => {
-            document["changes"] = changes(old, new).iter().map(change).collect();
-        }
-        Event::Deleted { observed, .. } => document["observed"] = (*observed).into(),
-        Event::Added { .. } | Event::Updated { .. } => {}
-    }
-    document
+    })
 }
 
 fn change(change: &FieldChange) -> Value {
@@ -59,7 +71,7 @@ mod tests {
         };
         let kind =
             Kind { version: "v1".into(), kind: "Pod".into(), plural: "pods".into(), ..Kind::default() };
-        let event = Event::Updated { old: object("1", "Pending").into(), new: object("2", "Running").into() };
+        let event = Event::update(object("1", "Pending"), object("2", "Running")).unwrap();
         let expected = json!({
             "time": "1970-01-01T00:00:00Z", "event": "updated", "initial": false, "resource": "pods",
             "namespace": "web", "name": "a", "uid": "u", "resourceVersion": "2",

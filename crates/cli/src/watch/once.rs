@@ -8,10 +8,7 @@ use crate::number::age;
 use crate::safe::clean;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
-use kube_informer::{
-    Event,
-    cache::{Entry, Snapshot},
-};
+use kube_informer::cache::{Entry, Snapshot};
 use std::{io, num::NonZero, panic::resume_unwind, thread, time::Duration};
 
 /// Everything there is, in the order in which the API server lists it. Nothing is decoded for it.
@@ -47,8 +44,7 @@ pub(super) fn print<'f>(
             }
             Output::Json | Output::Yaml | Output::Diff => {
                 for entry in entries {
-                    let object = entry.object().into();
-                    printer.event((at, &one.kind), &Event::Added { object, phase: Phase::Initial })?;
+                    printer.object((at, &one.kind), &entry.object())?;
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Writes events to stdout, in the form asked for.
 
 use super::{
-    json::document,
-    table::{Look, diff_lines, line},
+    json::{document, initial},
+    table::{Look, diff_lines, initial_line, line},
 };
 use crate::args::Output;
 use crate::change::yaml;
@@ -11,7 +11,7 @@ use crate::paint::Paint;
 use crate::safe::{clean, clean_json};
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
-use kube_informer::{Event, Object};
+use kube_informer::event::{Deletion, Event};
 use kube_informer_wire::Key;
 use std::{
     io::{self, BufWriter, Stdout, Write},
@@ -41,10 +41,14 @@ impl Printer {
         (at, kind): (usize, &Kind),
         event: &Event<DynamicObject>,
     ) -> io::Result<()> {
-        match text(self.output, self.look, (&self.prefixes[at], kind), event) {
-            Some(text) => writeln!(self.out, "{text}"),
-            None => Ok(()),
-        }
+        let text = text(self.output, self.look, (&self.prefixes[at], kind), event);
+        writeln!(self.out, "{text}")
+    }
+
+    /// Writes an object of the kind at this place that was there before.
+    pub(super) fn object(&mut self, (at, kind): (usize, &Kind), object: &DynamicObject) -> io::Result<()> {
+        let text = initial_text(self.output, self.look, (&self.prefixes[at], kind), object);
+        writeln!(self.out, "{text}")
     }
 
     /// Writes the name of an object of the kind at this place.
@@ -68,21 +72,30 @@ impl Printer {
     }
 }
 
-/// An event in a form, without the end of its last line; nothing where it has none.
+/// An event in a form, without the end of its last line.
 pub(super) fn text(
     output: Output,
     look: Look,
     (prefix, kind): (&str, &Kind),
     event: &Event<DynamicObject>,
-) -> Option<String> {
-    Some(match output {
+) -> String {
+    match output {
         Output::Table => line(look, kind, event, &Zoned::now()),
         Output::Diff => diff_lines(look, kind, event, &Zoned::now()),
         Output::Json => clean_json(&document(kind, event, Timestamp::now()).to_string()),
         Output::Yaml => format!("---\n{}", yaml(&document(kind, event, Timestamp::now())).join("\n")),
-        // A cache has no object without a name.
-        Output::Name => named(prefix, &event.object().key().ok()?),
-    })
+        Output::Name => named(prefix, event.key()),
+    }
+}
+
+/// An object that was there before, as its event would be shown.
+fn initial_text(output: Output, look: Look, (prefix, kind): (&str, &Kind), object: &DynamicObject) -> String {
+    match output {
+        Output::Table | Output::Diff => initial_line(look, kind, object, &Zoned::now()),
+        Output::Json => clean_json(&initial(kind, object, Timestamp::now()).to_string()),
+        Output::Yaml => format!("---\n{}", yaml(&initial(kind, object, Timestamp::now())).join("\n")),
+        Output::Name => format!("{prefix}/{}", clean(object.metadata.name.as_deref().unwrap_or_default())),
+    }
 }
 
 /// The name of an object, with its kind as kubectl has it.
@@ -92,16 +105,20 @@ pub(super) fn named(prefix: &str, key: &Key) -> String {
 
 /// Each line in which an object that came, changed and went is shown, in all forms.
 pub(crate) fn shown(kind: &Kind, old: &Arc<DynamicObject>, new: &Arc<DynamicObject>) -> Vec<String> {
-    let (old, new) = (Object::from(Arc::clone(old)), Object::from(Arc::clone(new)));
     let events = [
-        Event::Added { object: old.clone(), phase: Phase::Initial },
-        Event::Updated { old: old.clone(), new: new.clone() },
-        Event::Deleted { old, last_known: new, deletion: Deletion::Observed },
+        Event::create(Arc::clone(old)),
+        Event::update(Arc::clone(old), Arc::clone(new)),
+        Event::delete(Arc::clone(new), Deletion::Observed),
     ];
     let look = Look { paint: Paint::Plain, kinds: Some(16) };
     let forms = [Output::Table, Output::Diff, Output::Json, Output::Yaml, Output::Name];
-    let texts = events.iter().flat_map(|event| {
-        forms.iter().filter_map(move |form| text(*form, look, (&kind.prefix(), kind), event))
+    let prefix = kind.prefix();
+    let initial = forms.iter().map(|form| initial_text(*form, look, (&prefix, kind), old));
+    // An object without a name has no events.
+    let texts = events.iter().flatten().flat_map(|event| {
+        let prefix = &prefix;
+        forms.iter().map(move |form| text(*form, look, (prefix, kind), event))
     });
+    let texts = initial.chain(texts);
     texts.flat_map(|text| text.split('\n').map(str::to_owned).collect::<Vec<_>>()).collect()
 }

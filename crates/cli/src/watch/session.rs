@@ -4,7 +4,7 @@ use super::{files, once, printer::Printer, progress::Progress, stats::Stats, tol
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, Manner, Pace, SaveStatus, events, follow, namespaces, single};
+use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces, single};
 use crate::kinds::Kind;
 use crate::meter::Tally;
 use crate::notice::say;
@@ -20,7 +20,7 @@ use futures_util::{
 };
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event,
+    event::{Event, Phase},
     informer::SyncError,
     reflector::{Backoff, Report, Retry},
 };
@@ -77,7 +77,11 @@ async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::R
     let ending = session.follow(clock).await?;
     if session.asked.save.is_some() {
         // What there is of it is written before this returns.
-        join_all(session.followed.iter().map(|followed| followed.informer.stop())).await;
+        join_all(session.followed.iter().map(|followed| {
+            followed.informer.stop();
+            followed.informer.stopped()
+        }))
+        .await;
     }
     session.printer.flush()?;
     session.finish(ending, began, &tally)
@@ -176,8 +180,8 @@ impl Session {
                 let objects = count(restored.objects as u64, "object");
                 say(format!("{resource}: restored {objects}, {} seconds old", restored.age.as_secs()));
             }
-            if let Some(failing) = status.saving.and_then(|saving| saving.failing) {
-                say(format!("{resource}: nothing is saved: {failing}"));
+            if let Some(error) = status.saving.and_then(|saving| saving.error) {
+                say(format!("{resource}: nothing is saved: {error}"));
             }
         }
     }
@@ -235,7 +239,7 @@ impl Session {
 fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
     let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
     let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
-    let saving = asked.save.clone().map(|folder| SaveStatus { folder, secrets: asked.save_secrets });
+    let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
     let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
     let one = |kind| {
         let what = (namespaces.as_deref(), &asked.following);

@@ -5,9 +5,9 @@ use crate::args::{Following, Keeping};
 use crate::follow::Followed;
 use crate::meter::{Tally, Usage};
 use kube_informer::{
-    informer,
+    informer::InformerStatus,
     reflector::metrics::{BYTES, ERRORS, EVENTS, RELISTS},
-    source::Encoded,
+    source::ContentType,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +143,7 @@ impl Restored {
 }
 
 /// How the states came that became complete; nothing if none did.
-fn strategy(status: &informer::Status) -> Option<&'static str> {
+fn strategy(status: &InformerStatus) -> Option<&'static str> {
     let counts = status.counts;
     match (counts.streamed, counts.replaces - counts.streamed) {
         (0, 0) => None,
@@ -154,11 +154,11 @@ fn strategy(status: &informer::Status) -> Option<&'static str> {
 }
 
 /// What the server answered in; nothing if it did not.
-fn encoding(status: &informer::Status) -> Option<&'static str> {
+fn encoding(status: &InformerStatus) -> Option<&'static str> {
     common(status.sources.iter().map(|source| {
-        source.status.encoded.map(|encoded| match encoded {
-            Encoded::Json => "json",
-            Encoded::Protobuf => "protobuf",
+        source.status.content_type.map(|content_type| match content_type {
+            ContentType::Json => "json",
+            ContentType::Protobuf => "protobuf",
         })
     }))
 }

@@ -1,6 +1,6 @@
 //! A line for people: when, what, which object, and what changed in words.
 
-use crate::change::{Line, changes, diff, key, told, verb};
+use crate::change::{Line, THERE, changes, diff, key, summary, told, verb};
 use crate::kinds::Kind;
 use crate::paint::{Paint, Tone};
 use jiff::Zoned;
@@ -17,16 +17,23 @@ pub(super) struct Look {
 
 /// The line of an event.
 pub(super) fn line(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &Zoned) -> String {
-    let head = head(look, kind, event, now);
-    let words = told(event);
+    joined(head(look, kind, event, now), &told(event))
+}
+
+/// The line of an object that was there before.
+pub(super) fn initial_line(look: Look, kind: &Kind, object: &DynamicObject, now: &Zoned) -> String {
+    joined(head_of(look, kind, object, THERE, now), &summary(object))
+}
+
+fn joined(head: String, words: &str) -> String {
     if words.is_empty() { head } else { format!("{head}  {words}") }
 }
 
 /// The line of an event and below it what changed, field by field.
 pub(super) fn diff_lines(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &Zoned) -> String {
-    let Event::Updated { old, new } = event else { return line(look, kind, event, now) };
+    let Event::Updated { old, new, .. } = event else { return line(look, kind, event, now) };
     let mut text = head(look, kind, event, now);
-    for line in diff(&changes(old, new), &kind.kind) {
+    for line in diff(&changes(old.get(), new.get()), &kind.kind) {
         let line = match line {
             Line::Went(line) => look.paint.tint(Tone::Went, &format!("- {line}")),
             Line::Came(line) => look.paint.tint(Tone::Came, &format!("+ {line}")),
@@ -38,17 +45,26 @@ pub(super) fn diff_lines(look: Look, kind: &Kind, event: &Event<DynamicObject>, 
 }
 
 fn head(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &Zoned) -> String {
-    let (verb, tone) = verb(event);
+    head_of(look, kind, event.object().get(), verb(event), now)
+}
+
+fn head_of(
+    look: Look,
+    kind: &Kind,
+    object: &DynamicObject,
+    (verb, tone): (&str, Tone),
+    now: &Zoned,
+) -> String {
     let time = look.paint.tint(Tone::Quiet, &now.strftime("%H:%M:%S%.3f").to_string());
     let verb = look.paint.tint(tone, &format!("{verb:<8}"));
     let kind = look.kinds.map_or(String::new(), |width| format!("{:<width$}  ", kind.prefix()));
-    format!("{time}  {verb}  {kind}{}", look.paint.tint(Tone::Strong, &key(event.object())))
+    format!("{time}  {verb}  {kind}{}", look.paint.tint(Tone::Strong, &key(object)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kube_informer::Object;
+    use kube_informer::event::Deletion;
     use serde_json::{Value, json};
     use std::sync::Arc;
 
@@ -70,7 +86,7 @@ mod tests {
 
     fn update() -> Event<DynamicObject> {
         let spec = |replicas: u64| json!({"spec": {"replicas": replicas}});
-        Event::Updated { old: object(1, spec(2)).into(), new: object(2, spec(3)).into() }
+        Event::update(object(1, spec(2)), object(2, spec(3))).unwrap()
     }
 
     #[test]
@@ -84,14 +100,13 @@ mod tests {
 
     #[test]
     fn what_is_told_again_has_no_words() {
-        let event = Event::sync(object(1, json!({})));
+        let event = Event::resync(object(1, json!({}))).unwrap();
         assert_eq!(shown(None, &event, line), "12:00:00.000  resynced  web/front");
     }
 
     #[test]
     fn a_missing_object_says_that_its_end_was_not_seen() {
-        let gone = Object::from(object(1, json!({})));
-        let event = Event::Deleted { old: gone.clone(), last_known: gone, deletion: Deletion::Inferred };
+        let event = Event::delete(object(1, json!({})), Deletion::Inferred).unwrap();
         let expected = "12:00:00.000  deleted   web/front  found missing, its end was not seen";
         assert_eq!(shown(None, &event, line), expected);
     }

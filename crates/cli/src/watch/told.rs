@@ -2,7 +2,7 @@
 
 use crate::number::{count, grouped};
 use kube_core::DynamicObject;
-use kube_informer::Event;
+use kube_informer::event::{Event, Phase};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ impl Told {
             Event::Updated { .. } if event.is_resync() => &mut self.resynced,
             Event::Updated { .. } => &mut self.updated,
             Event::Deleted { .. } => &mut self.deleted,
+            _ => return,
         };
         *counter += 1;
     }

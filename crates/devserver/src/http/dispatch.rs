@@ -12,7 +12,7 @@ use crate::registry::Resource;
 use crate::verb::{self, Answer, Aspect, Encoding, Media, Refusal, Request, Tokens};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
-use kube_informer_wire::{FieldRequirement, ListOptions, Query, Relation, Schema};
+use kube_informer_wire::{FieldOperator, FieldRequirement, ListOptions, Query, Schema};
 use std::sync::Arc;
 
 /// Answers a request.
@@ -189,7 +189,7 @@ async fn follow(front: &Front, request: &Request, effect: Effect) -> Result<Answ
         Query::Watch(_) if effect.refuses_streaming => Err(Refusal::no_streaming_lists()),
         Query::Watch(mut options) => {
             if !request.name.is_empty() {
-                let one = FieldRequirement::new("metadata.name", Relation::Equal, request.name.clone());
+                let one = FieldRequirement::new("metadata.name", FieldOperator::Equal, request.name.clone());
                 let one = one.map_err(|error| Refusal::bad_request(&error.to_string()))?;
                 options.field_selector = options.field_selector.and([one].into_iter().collect());
             }

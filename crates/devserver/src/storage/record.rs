@@ -1,7 +1,7 @@
 //! One state of an object, encoded once and shared by whoever reads it.
 
 use bytes::Bytes;
-use kube_informer_wire::{Key, Schema, protobuf_at_version, protobuf_metadata};
+use kube_informer_wire::{Key, Schema, protobuf_metadata, protobuf_with_version};
 use serde_json::{Map, Value};
 use std::{
     collections::BTreeMap,
@@ -167,7 +167,7 @@ impl Record {
             Part::Whole => message,
             Part::Metadata => protobuf_metadata(message).unwrap_or(message),
         };
-        protobuf_at_version(message, &self.version.to_string()).unwrap_or_else(|| message.to_vec())
+        protobuf_with_version(message, &self.version.to_string()).unwrap_or_else(|| message.to_vec())
     }
 
     fn encode(&self, schema: Schema) -> Bytes {

@@ -4,7 +4,7 @@ use crate::object::{self, metadata, supported_fields};
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
 use crate::verb::refusal::Refusal;
-use kube_informer_wire::{Key, chance};
+use kube_informer_wire::{Key, rng};
 use serde_json::Value;
 use std::{
     sync::{
@@ -34,7 +34,7 @@ impl Cluster {
             store: Store::new(history),
             bookmark_interval,
             registry: RwLock::new(Arc::new(Registry::new())),
-            entropy: AtomicU64::new(chance::bits()),
+            entropy: AtomicU64::new(rng::next_u64()),
         }
     }
 
@@ -117,6 +117,6 @@ const SIMULATED: i64 = 1_767_225_600;
 
 /// The time as objects carry it.
 pub(crate) fn now() -> String {
-    let seconds = if chance::is_fixed() { SIMULATED } else { jiff::Timestamp::now().as_second() };
+    let seconds = if rng::is_seeded() { SIMULATED } else { jiff::Timestamp::now().as_second() };
     jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }

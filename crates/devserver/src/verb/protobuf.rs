@@ -24,7 +24,9 @@ impl Protobuf {
         let stored = Schema::of(&resource.api_version(), &resource.kind);
         match form {
             Form::Whole => stored.map(|schema| Self { schema, part: Part::Whole, stored }),
-            Form::Metadata => Some(Self { schema: Schema::partial(), part: Part::Metadata, stored }),
+            Form::Metadata => {
+                Some(Self { schema: Schema::partial_object_metadata(), part: Part::Metadata, stored })
+            }
             Form::Table => None,
         }
     }

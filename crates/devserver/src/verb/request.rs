@@ -140,7 +140,7 @@ impl Request {
                 .map_err(|error| refuse(&format!("json parse error: {error}"))),
             "application/vnd.kubernetes.protobuf" => {
                 let raw = open_protobuf(&self.body).map_err(|error| refuse(&error))?;
-                raw.decode(ManagedFields::Storage).map_err(|error| refuse(&error))
+                raw.decode(ManagedFields::Keep).map_err(|error| refuse(&error))
             }
             _ => Err(Refusal::unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: \

@@ -25,7 +25,7 @@ pub(crate) fn check(resource: &Resource, name: &str, (object, way): (&Value, Way
         return Err(wrong(resource, way, &format!("it is more than {DEEPEST} levels deep")));
     }
     let own = Schema::of(&resource.api_version(), &resource.kind).filter(|_| !resource.is_custom());
-    let message = own.unwrap_or(Schema::partial()).encode(object);
+    let message = own.unwrap_or(Schema::partial_object_metadata()).encode(object);
     let message = message.map_err(|error| wrong(resource, way, &error.to_string()))?;
     let flaws = metadata_flaws(resource, object);
     if !flaws.is_empty() {

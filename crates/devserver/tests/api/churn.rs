@@ -16,8 +16,7 @@ async fn pods_are_there_at_once_and_change_in_time() {
     let changes = churning.changes();
     assert!((195..=205).contains(&changes), "{changes}");
     assert_eq!(probe.server.version(), before + changes);
-    churning.stop();
-    churning.stopped().await;
+    churning.stop().await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(probe.server.version(), before + changes);
 }

@@ -52,7 +52,7 @@ async fn body(probe: &Probe, accept: &str, path: &str) -> (u16, String, Bytes) {
 }
 
 fn value(body: &Bytes) -> Value {
-    open_protobuf(body).unwrap().decode(ManagedFields::Storage).unwrap()
+    open_protobuf(body).unwrap().decode(ManagedFields::Keep).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ async fn a_watch_in_protobuf_tells_the_same() {
     assert_eq!(media, "application/vnd.kubernetes.protobuf;stream=watch");
     let mut split = Frames::protobuf();
     split.push(frames);
-    let event = split.next().unwrap().unwrap().decode::<Value>(ManagedFields::Storage).unwrap();
+    let event = split.next().unwrap().unwrap().decode::<Value>(ManagedFields::Keep).unwrap();
     let WatchEvent::Added(object) = event else { panic!("{event:?}") };
     assert_eq!((&object["kind"], &object["metadata"]), (&"Pod".into(), &pod["metadata"]));
 }

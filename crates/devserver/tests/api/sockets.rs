@@ -63,8 +63,7 @@ async fn http1_carries_requests_and_watches() {
         ask_http1(connect(&server).await, request(&format!("{MAPS}?watch=1"), "")).await.into_body();
     let frame = watch.frame().await.unwrap().unwrap().into_data().unwrap();
     assert!(frame.starts_with(b"{\"type\":\"ADDED\""));
-    server.stop();
-    server.stopped().await;
+    server.stop().await;
     assert!(watch.frame().await.unwrap().is_err());
 }
 

@@ -172,8 +172,7 @@ async fn stopping_the_server_ends_its_watches() {
     let probe = Probe::new();
     let watch = probe.watch(&format!("{MAPS}?watch=1")).await;
     let Probe { server, client } = probe;
-    server.stop();
-    server.stopped().await;
+    server.stop().await;
     assert_eq!(watch.rest().await.1, Next::Broken);
     assert!(client.apiserver_version().await.is_err());
 }

@@ -30,7 +30,7 @@ fn check(
     // The watch runs once it has told something that no list did.
     churn.make(1);
     follower.told(churn.changes.last().unwrap());
-    blocked_on(&cluster, &mut churn);
+    trouble(&cluster, &mut churn);
     churn.end();
     let contents = cluster.contents("pods");
     follower.reached(&contents);

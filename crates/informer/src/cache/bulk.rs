@@ -1,4 +1,4 @@
-//! Fills a store with many objects at once.
+//! Adds many objects to a store at once.
 
 use super::{entry::Entry, snapshot::Snapshot, writer::Edit};
 use crate::{object::Object, parallel::thread_count};
@@ -7,22 +7,30 @@ use kube_informer_wire::Key;
 use std::{sync::Arc, thread};
 
 impl<K: Resource + Send + Sync> Edit<'_, K> {
-    /// Puts in objects, each under a key of its own. The version stays as it is.
+    /// Adds objects with distinct keys. The version of the store does not change.
     ///
-    /// Objects and namespaces are written at the same time, by two threads: neither takes memory that the other would have used.
+    /// Two threads write the objects and the namespace index in parallel, since they share no nodes.
     pub(crate) fn fill_with(&mut self, all: impl Iterator<Item = (Key, Object<K>)>) {
         let Snapshot { objects, indexes, labels, .. } = &mut *self.draft.state;
-        // What is looked at is put in one by one.
+        // Index functions and cached labels read each object, so these are added one at a time.
         if thread_count() == 1 || indexes.have_functions() || labels.is_some() {
-            all.for_each(|(key, object)| drop(self.put(key, object)));
+            for (key, object) in all {
+                self.put(key, object);
+            }
             return;
         }
         let entry =
             |(key, object): (Key, Object<K>)| Arc::new(Entry::new(key, object.to_stored(), Vec::new()));
         let entries: Vec<_> = all.map(entry).collect();
         thread::scope(|scope| {
-            scope.spawn(|| entries.iter().for_each(|entry| indexes.update(entry.key(), None, Some(entry))));
-            entries.iter().for_each(|entry| drop(objects.insert(Arc::clone(entry))));
+            scope.spawn(|| {
+                for entry in &entries {
+                    indexes.update(entry.key(), None, Some(entry));
+                }
+            });
+            for entry in &entries {
+                objects.insert(Arc::clone(entry));
+            }
         });
     }
 }
@@ -41,24 +49,28 @@ mod tests {
         (Key::of(&map).unwrap(), Arc::new(map))
     }
 
-    /// The keys of all, and of one namespace.
-    fn seen(store: &Store<ConfigMap>) -> [BTreeSet<String>; 2] {
+    /// Returns all keys, and the keys of one namespace.
+    fn keys(store: &Store<ConfigMap>) -> [BTreeSet<String>; 2] {
         let snapshot = store.snapshot();
-        let names = |entry: &crate::cache::Entry<ConfigMap>| entry.key().to_string();
-        [snapshot.iter().map(names).collect(), snapshot.in_namespace("n1").map(names).collect()]
+        let key = |entry: &crate::cache::Entry<ConfigMap>| entry.key().to_string();
+        [snapshot.iter().map(key).collect(), snapshot.in_namespace("n1").map(key).collect()]
     }
 
     #[test]
-    fn what_is_filled_in_at_once_is_what_is_put_in_one_by_one() {
-        let [(at_once, mut fast), (slowly, mut slow)] = [(); 2].map(|()| Store::builder().build().unwrap());
+    fn bulk_and_single_insertions_have_the_same_result() {
+        let (bulk, mut bulk_writer) = Store::builder().build().unwrap();
+        let (single, mut single_writer) = Store::builder().build().unwrap();
         for range in [0..300, 250..500] {
             let all = || range.clone().map(map).map(|(key, map)| (key, map.into()));
-            fast.edit().fill_with(all());
-            all().for_each(|(key, object)| drop(slow.edit().put(key, object)));
-            assert_eq!(seen(&at_once), seen(&slowly));
+            bulk_writer.edit().fill_with(all());
+            for (key, object) in all() {
+                single_writer.edit().put(key, object);
+            }
+            assert_eq!(keys(&bulk), keys(&single));
         }
-        assert_eq!((at_once.len(), seen(&at_once)[1].len()), (500, 125));
+        assert_eq!(bulk.len(), 500);
+        assert_eq!(keys(&bulk)[1].len(), 125);
         let (key, map) = map(499);
-        assert_eq!(at_once.get(&key), Some(map));
+        assert_eq!(bulk.get(&key), Some(map));
     }
 }

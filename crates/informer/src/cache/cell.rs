@@ -1,8 +1,8 @@
-//! Where the one writer and the many readers of a store meet.
+//! The state that the writer and the readers of a store share.
 
 use super::{
     entry::Entry,
-    index::{IndexConflictError, IndexFn, Indexes, Panics, calling_back},
+    index::{IndexConflictError, IndexFn, Indexes, Panics, index_fn},
     snapshot::Snapshot,
 };
 use crate::{
@@ -23,19 +23,19 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Readers load `published`; whoever changes something holds `working` and publishes a clone of it.
+/// Readers load `published`. A write locks `working`, changes it and publishes a clone of it.
 ///
-/// The lock is the writer's. Only adding an index to a running store takes it from elsewhere; a read never does.
+/// Only the writer and [`add_index`](Self::add_index) lock `working`. Readers never do.
 pub(super) struct Cell<K> {
     published: ArcSwap<Snapshot<K>>,
     working: Mutex<Snapshot<K>>,
-    moved: Notify,
+    changed: Notify,
     is_closed: AtomicBool,
     pub(super) panics: Panics,
     pub(super) resource: String,
 }
 
-/// The state being changed. What was done is published when this is dropped, all at once.
+/// The state during a write. All changes are published together when this is dropped.
 pub(super) struct Draft<'c, K> {
     cell: &'c Cell<K>,
     pub(super) state: MutexGuard<'c, Snapshot<K>>,
@@ -47,110 +47,108 @@ impl<K> Cell<K> {
         Self {
             published: ArcSwap::from_pointee(state.clone()),
             working: Mutex::new(state),
-            moved: Notify::new(),
+            changed: Notify::new(),
             is_closed: AtomicBool::new(false),
             panics: Panics::default(),
             resource,
         }
     }
 
-    /// Reads the current state without keeping it.
-    pub(super) fn peek(&self) -> arc_swap::Guard<Arc<Snapshot<K>>> {
+    /// Loads the current state for a short read.
+    pub(super) fn load(&self) -> arc_swap::Guard<Arc<Snapshot<K>>> {
         self.published.load()
     }
 
-    /// The current state, to keep.
+    /// Returns the current state.
     pub(super) fn snapshot(&self) -> Arc<Snapshot<K>> {
         self.published.load_full()
     }
 
-    /// Begins a change.
+    /// Starts a write.
     pub(super) fn draft(&self) -> Draft<'_, K> {
-        // A draft that a panic ended has put the state back, so a poisoned lock guards nothing broken.
+        // A poisoned lock is valid: a draft that is dropped by a panic restores the published state.
         Draft { cell: self, state: self.working.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.moved.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Resolves at the next publication or at the close, from the moment it is enabled or polled.
-    pub(super) fn moved(&self) -> tokio::sync::futures::Notified<'_> {
-        self.moved.notified()
+    /// Waits until a new state is published or the store is closed. The wait starts when the future is enabled or polled.
+    pub(super) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
     }
-}
 
-impl<K> Cell<K> {
-    /// Adds an index and fills it from what is there.
+    /// Adds an index that contains all objects.
     pub(super) fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflictError>
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
         I: IntoIterator<Item = V>,
         V: AsRef<str>,
     {
-        let function = calling_back(function);
-        // Before anybody has to wait for it: objects that are kept compact are decoded for this.
-        let known = self.snapshot();
-        let worked_out = worked_out(&known, name, Arc::clone(&function), &self.panics)?;
+        let function = index_fn(function);
+        // Most values are computed before the writer is locked out, because encoded objects are decoded for that.
+        let snapshot = self.snapshot();
+        let computed = compute_values(&snapshot, name, Arc::clone(&function), &self.panics)?;
         let mut draft = self.draft();
         draft.state.indexes.add(name, function)?;
-        draft.fill_newest_index(&worked_out);
+        draft.fill_newest_index(&computed);
         Ok(())
     }
 }
 
-/// Under which values of an index entries stand, by their place in memory.
-type WorkedOut = HashMap<usize, Vec<Arc<str>>>;
+/// The values of entries in a new index, by the address of the entry.
+type ComputedValues = HashMap<usize, Vec<Arc<str>>>;
 
-/// Where an entry is; no other can be there while it is held.
-fn place<K>(entry: &Arc<Entry<K>>) -> usize {
+/// Returns the address of an entry, which is unique while the entry is alive.
+fn address<K>(entry: &Arc<Entry<K>>) -> usize {
     Arc::as_ptr(entry) as usize
 }
 
-/// Works out under which values of an index that is to be added the objects of a snapshot stand.
-fn worked_out<K>(
-    known: &Snapshot<K>,
+/// Computes the values of all objects of a snapshot in a new index.
+fn compute_values<K>(
+    snapshot: &Snapshot<K>,
     name: &str,
     function: IndexFn<K>,
     panics: &Panics,
-) -> Result<WorkedOut, IndexConflictError> {
-    let mut indexes = known.indexes.clone();
+) -> Result<ComputedValues, IndexConflictError> {
+    let mut indexes = snapshot.indexes.clone();
     indexes.add(name, function)?;
     let newest = indexes.count() - 1..indexes.count();
     let values = |entry: &Arc<Entry<K>>| {
         let values = indexes.values_of(newest.clone(), entry.key(), &entry.object(), panics);
-        (place(entry), values.into_iter().map(|value| value.value).collect())
+        (address(entry), values.into_iter().map(|value| value.value).collect())
     };
-    Ok(known.objects.iter().map(values).collect())
+    Ok(snapshot.objects.iter().map(values).collect())
 }
 
 impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
     fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
-        self.peek().find_same(identity)
+        self.load().find_same(identity)
     }
 
     fn has_index_functions(&self) -> bool {
-        self.peek().indexes.have_functions()
+        self.load().indexes.have_functions()
     }
 
     fn caches_labels(&self) -> bool {
-        self.peek().labels.is_some()
+        self.load().labels.is_some()
     }
 
     fn index_values(&self, key: &Key, object: &K) -> IndexValues {
-        let Snapshot { indexes, labels, .. } = &**self.peek();
+        let Snapshot { indexes, labels, .. } = &**self.load();
         let mut values = indexes.values_of(0..indexes.count(), key, object, &self.panics);
         values.extend(labels.as_ref().and_then(|cached| cached.value_of(object)));
         IndexValues { indexes: indexes.count(), values }
     }
 
     fn label_values(&self, labels: Labels<'_>) -> IndexValues {
-        let Snapshot { indexes, labels: cached, .. } = &**self.peek();
+        let Snapshot { indexes, labels: cached, .. } = &**self.load();
         let values = cached.as_ref().and_then(|cached| cached.value(labels)).into_iter().collect();
         // An index that was added in the meantime needs the decoded object.
         let is_outdated = indexes.have_functions();
@@ -179,7 +177,7 @@ impl<K> Draft<'_, K> {
             }),
         };
         let stored = object.to_stored();
-        // Freed before the entry is allocated: both have about the same size, so that the memory is used again.
+        // Freed before the entry is allocated, so that the allocator can reuse the memory.
         drop(object);
         let entry = Arc::new(Entry::new(key, stored, values));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
@@ -187,12 +185,12 @@ impl<K> Draft<'_, K> {
         entry
     }
 
-    /// Puts every object into the newest index. What has come since the others were worked out is looked at now.
-    fn fill_newest_index(&mut self, worked_out: &WorkedOut) {
+    /// Adds all objects to the newest index. The values of entries that are not in `computed` are computed here.
+    fn fill_newest_index(&mut self, computed: &ComputedValues) {
         let Snapshot { objects, indexes, .. } = &mut *self.state;
         let newest = indexes.count() - 1;
         for entry in objects.clone().iter() {
-            let more = match worked_out.get(&place(entry)) {
+            let more = match computed.get(&address(entry)) {
                 Some(values) => {
                     let values =
                         values.iter().map(|value| IndexValue { index: newest, value: Arc::clone(value) });
@@ -214,7 +212,7 @@ impl<K> fmt::Debug for Cell<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell")
             .field("resource", &self.resource)
-            .field("published", &self.peek())
+            .field("published", &self.load())
             .finish_non_exhaustive()
     }
 }
@@ -232,6 +230,6 @@ impl<K> Drop for Draft<'_, K> {
             return;
         }
         self.cell.published.store(Arc::new(self.state.clone()));
-        self.cell.moved.notify_waiters();
+        self.cell.changed.notify_waiters();
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Entry<K> {
     key: Key,
     object: StoredObject<K>,
-    /// Sorted, without duplicates; cached labels come last.
+    /// The index values, sorted and without duplicates, followed by the cached labels.
     values: Box<[IndexValue]>,
 }
 
@@ -31,24 +31,24 @@ impl<K> Entry<K> {
         Self { key: self.key.clone(), object, values: self.values.clone() }
     }
 
-    /// The key of the object.
+    /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// The object. If it is stored [encoded](crate::Storage), it is decoded for this call.
+    /// Returns the object. If it is stored [encoded](crate::Storage), it is decoded for this call.
     #[must_use]
     pub fn object(&self) -> Arc<K> {
         self.object.object()
     }
 
-    /// The object, from the recently decoded ones if it is there.
+    /// Returns the object, from the cache of recently decoded objects if possible.
     pub(crate) fn object_cached(&self) -> Arc<K> {
         self.object.object_cached(&self.key)
     }
 
-    /// The object as subscribers receive it.
+    /// Returns the object as subscribers receive it.
     pub(crate) fn shared(&self) -> Object<K> {
         self.object.share()
     }
@@ -57,30 +57,30 @@ impl<K> Entry<K> {
         &self.object
     }
 
-    /// The values of the object in all indexes.
+    /// Returns the values of the object in all indexes.
     pub(crate) fn index_values(&self) -> &[IndexValue] {
         &self.values[..self.values.len() - usize::from(self.labels().is_some())]
     }
 
-    /// The cached labels.
+    /// Returns the cached labels.
     pub(crate) fn labels(&self) -> Option<&IndexValue> {
         self.values.last().filter(|value| value.index == IndexValue::LABELS)
     }
 }
 
 impl<K: Resource> Entry<K> {
-    /// The resource version of the object. Nothing is decoded.
+    /// Returns the resource version of the object, without decoding it.
     #[must_use]
     pub fn version(&self) -> Option<ResourceVersion> {
         self.object.version()
     }
 
-    /// Whether `other` has the same uid and version.
+    /// Returns whether `other` has the same uid and version.
     pub(crate) fn is_same_state(&self, other: &Object<K>) -> bool {
         self.object.is_same_state(other)
     }
 
-    /// Whether the object has this uid and version.
+    /// Returns whether the object has this uid and version.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         self.object.is_state(identity)
     }

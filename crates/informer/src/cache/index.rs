@@ -1,11 +1,11 @@
-//! Named indexes: from a value to the keys of the objects that stand under it.
+//! Named indexes, which map a value to the keys of the objects that have it.
 
 use super::{
     entry::Entry,
     trie::{Hashed, Trie},
 };
 use crate::object::IndexValue;
-use kube_informer_wire::{Key, chance::HashSeed};
+use kube_informer_wire::{Key, rng::HashSeed};
 use std::{
     fmt,
     hash::BuildHasher,
@@ -17,24 +17,24 @@ use std::{
     },
 };
 
-/// The index that every store has: the objects of a namespace. Cluster-scoped objects stand under no value.
+/// The name of the index by namespace, which is part of every store. Cluster-scoped objects are not in it.
 pub const NAMESPACE: &str = "namespace";
 
-/// An index name that is taken.
+/// There is already an index with this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("indexer conflict: there is an index named {name:?} already")]
 pub struct IndexConflictError {
-    /// The name asked for.
+    /// The name.
     pub name: String,
 }
 
-/// An index name that nobody gave.
+/// There is no index with this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("index with name {name:?} does not exist; there are: {}", known.join(", "))]
+#[error("index with name {name:?} does not exist; known indexes: {}", known.join(", "))]
 pub struct UnknownIndexError {
-    /// The name asked for.
+    /// The name.
     pub name: String,
-    /// The names there are.
+    /// The names of the existing indexes.
     pub known: Vec<String>,
 }
 
@@ -47,18 +47,18 @@ struct Index<K> {
     buckets: Trie<Bucket>,
 }
 
-/// Where an index takes its values from.
+/// The source of the values of an index.
 enum Source<K> {
-    /// The key, which every entry has: nothing is stored per object, and it changes with no update.
+    /// The key. It never changes, so no values are stored per object.
     Namespace,
     Function(IndexFn<K>),
 }
 
-/// Calls back with each value of an object.
+/// Calls the callback with each value of an object.
 pub(crate) type IndexFn<K> = Arc<dyn Fn(&K, &mut dyn FnMut(&str)) + Send + Sync>;
 
-/// A function that gives values, as one that calls back with them.
-pub(crate) fn calling_back<K, F, I, V>(function: F) -> IndexFn<K>
+/// Converts a function that returns values.
+pub(crate) fn index_fn<K, F, I, V>(function: F) -> IndexFn<K>
 where
     F: Fn(&K) -> I + Send + Sync + 'static,
     I: IntoIterator<Item = V>,
@@ -73,7 +73,7 @@ struct Bucket {
     keys: Trie<Key>,
 }
 
-/// How often an index function of a store panicked.
+/// The number of panics in the index functions of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Panics(AtomicU64);
 
@@ -86,7 +86,7 @@ impl Panics {
 }
 
 impl<K> Indexes<K> {
-    /// Adds an index, still empty.
+    /// Adds an empty index.
     pub(crate) fn add(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflictError> {
         if self.0.iter().any(|index| *index.name == *name) {
             return Err(IndexConflictError { name: name.to_owned() });
@@ -96,28 +96,28 @@ impl<K> Indexes<K> {
         Ok(())
     }
 
-    /// The keys that stand under `value`.
+    /// Returns the keys of the objects that have `value`.
     pub(crate) fn keys(&self, name: &str, value: &str) -> Result<Option<&Trie<Key>>, UnknownIndexError> {
         Ok(self.named(name)?.bucket(value).map(|bucket| &bucket.keys))
     }
 
-    /// The values under which at least one object stands.
+    /// Iterates over the values of all objects.
     pub(crate) fn values(&self, name: &str) -> Result<impl Iterator<Item = &Arc<str>>, UnknownIndexError> {
         Ok(self.named(name)?.buckets.iter().map(|bucket| &bucket.value))
     }
 
-    /// How many indexes there are.
+    /// Returns the number of indexes.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are indexes for which an object has to be looked at.
+    /// Returns whether there are indexes other than the one by namespace.
     pub(crate) fn have_functions(&self) -> bool {
         self.0.iter().any(|index| matches!(index.source, Source::Function(_)))
     }
 
-    /// Works out under which values of these indexes `object` stands, in order and each once. An index whose function
-    /// panics has none.
+    /// Computes the values of `object` in these indexes, sorted and without duplicates. If an index function panics, the
+    /// object has no values in that index.
     pub(crate) fn values_of(
         &self,
         numbers: Range<usize>,
@@ -135,11 +135,11 @@ impl<K> Indexes<K> {
                     index.bucket(value).map_or_else(|| value.into(), |bucket| Arc::clone(&bucket.value));
                 values.push(IndexValue { index: number, value });
             };
-            // What a function leaves behind when it panics is its own: it is only given a shared reference.
+            // Unwind safe, because the function has only a shared reference.
             if catch_unwind(AssertUnwindSafe(|| function(object, &mut emit))).is_err() {
                 values.truncate(before);
                 panics.0.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(index = %index.name, %key, "index function panicked; object left out of the index");
+                tracing::error!(index = %index.name, %key, "index function panicked; object is not indexed");
             }
             values[before..].sort_unstable();
         }
@@ -147,10 +147,10 @@ impl<K> Indexes<K> {
         values
     }
 
-    /// The same values, of values that are shared with what stands under them.
+    /// Returns the same values, sharing the allocations of values that are in the indexes already.
     pub(crate) fn shared(&self, values: &[IndexValue]) -> Vec<IndexValue> {
         let share = |value: &IndexValue| {
-            // Labels are no index, and shared already.
+            // Labels are not an index, and are shared already.
             let bucket = self.0.get(value.index).and_then(|index| index.bucket(&value.value));
             IndexValue {
                 index: value.index,
@@ -160,36 +160,38 @@ impl<K> Indexes<K> {
         values.iter().map(share).collect()
     }
 
-    /// Moves `key` from where the old entry stood to where the new one stands.
+    /// Moves `key` from the values of the old entry to those of the new one.
     pub(crate) fn update(&mut self, key: &Key, old: Option<&Entry<K>>, new: Option<&Entry<K>>) {
-        let is_known = [old.is_some(), new.is_some()];
-        let (mut old, mut new) =
-            (old.map_or(&[][..], Entry::index_values), new.map_or(&[][..], Entry::index_values));
-        if is_known == [true, true] && old == new {
+        let mut old_values = old.map_or(&[][..], Entry::index_values);
+        let mut new_values = new.map_or(&[][..], Entry::index_values);
+        if old.is_some() && new.is_some() && old_values == new_values {
             return;
         }
         let indexes = Arc::make_mut(&mut self.0);
-        match (is_known, key.namespace()) {
-            ([false, true], Some(namespace)) => indexes[0].insert(namespace, key),
-            ([true, false], Some(namespace)) => indexes[0].remove(namespace, key),
+        match (old, new, key.namespace()) {
+            (None, Some(_), Some(namespace)) => indexes[0].insert(namespace, key),
+            (Some(_), None, Some(namespace)) => indexes[0].remove(namespace, key),
             _ => {}
         }
-        // Both are in order, so that one walk through them finds what they do not share.
+        // Both are sorted, so the differences are found in one pass.
         loop {
-            match (old, new) {
+            match (old_values, new_values) {
                 ([], []) => return,
-                ([gone, rest @ ..], []) => {
-                    indexes[gone.index].remove(&gone.value, key);
-                    old = rest;
+                ([removed, rest @ ..], []) => {
+                    indexes[removed.index].remove(&removed.value, key);
+                    old_values = rest;
                 }
-                ([gone, rest @ ..], [come, ..]) if gone < come => {
-                    indexes[gone.index].remove(&gone.value, key);
-                    old = rest;
+                ([removed, rest @ ..], [added, ..]) if removed < added => {
+                    indexes[removed.index].remove(&removed.value, key);
+                    old_values = rest;
                 }
-                ([stays, rest @ ..], [same, others @ ..]) if stays == same => (old, new) = (rest, others),
-                (_, [come, rest @ ..]) => {
-                    indexes[come.index].insert(&come.value, key);
-                    new = rest;
+                ([unchanged, old_rest @ ..], [same, new_rest @ ..]) if unchanged == same => {
+                    old_values = old_rest;
+                    new_values = new_rest;
+                }
+                (_, [added, rest @ ..]) => {
+                    indexes[added.index].insert(&added.value, key);
+                    new_values = rest;
                 }
             }
         }
@@ -223,7 +225,7 @@ impl<K> Index<K> {
         let digest = SEED.hash_one(value);
         let is_value = |bucket: &Bucket| *bucket.value == *value;
         if let Some(bucket) = self.buckets.find_mut(digest, is_value) {
-            bucket.keys.remove(key.digest(), |held| held == key);
+            bucket.keys.remove(key.digest(), |other| other == key);
             if bucket.keys.is_empty() {
                 self.buckets.remove(digest, is_value);
             }

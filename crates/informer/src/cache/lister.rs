@@ -1,11 +1,11 @@
-//! Reading by namespace and selector, with an error that names what was not found.
+//! Reads by namespace and label selector, as client-go's listers do.
 
 use super::cell::Cell;
 use kube_core::Resource;
 use kube_informer_wire::{KeyRef, LabelSelector};
 use std::{fmt, sync::Arc};
 
-/// A reader of a [`Store`](super::Store), of all namespaces or of one.
+/// Reads a [`Store`](super::Store) by namespace and label selector.
 ///
 /// ```
 /// # use kube_informer::cache::Store;
@@ -20,13 +20,13 @@ pub struct Lister<K> {
     namespace: Option<String>,
 }
 
-/// The cache holds no such object.
+/// There is no such object in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource} {key:?} not found")]
 pub struct NotFoundError {
-    /// What was looked through.
+    /// The name of the resource.
     pub resource: String,
-    /// What was looked for.
+    /// The requested key.
     pub key: String,
 }
 
@@ -35,29 +35,29 @@ impl<K> Lister<K> {
         Self { cell, namespace: None }
     }
 
-    /// Restricts to one namespace; the empty one means all.
+    /// Returns a lister of one namespace, or of all namespaces if `namespace` is empty.
     #[must_use]
     pub fn namespace(&self, namespace: &str) -> Self {
         let namespace = Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty());
         Self { cell: Arc::clone(&self.cell), namespace }
     }
 
-    /// The object with this name, in the namespace of this lister if it has one; otherwise `name` is a whole key.
+    /// Returns the object with this name in the namespace of this lister. If the lister has no namespace, `name` is a full key.
     ///
     /// # Errors
-    /// [`NotFoundError`], with the kind and the key that was looked for.
+    /// [`NotFoundError`] if there is no such object.
     pub fn get(&self, name: &str) -> Result<Arc<K>, NotFoundError> {
         let key: KeyRef<'_> = match &self.namespace {
             Some(namespace) => (namespace.as_str(), name).into(),
             None => name.into(),
         };
         let not_found = || NotFoundError { resource: self.cell.resource.clone(), key: key.to_string() };
-        self.cell.peek().get(key).ok_or_else(not_found)
+        self.cell.load().get(key).ok_or_else(not_found)
     }
 }
 
 impl<K: Resource> Lister<K> {
-    /// The objects whose labels match, by the namespace index where there is a namespace.
+    /// Returns the objects whose labels match, in no particular order.
     #[must_use]
     pub fn list(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
         let snapshot = self.cell.snapshot();

@@ -1,16 +1,15 @@
-//! What is true now: a local, indexed copy of a resource, with one writer and many readers.
+//! A local, indexed copy of a resource, with one writer and many readers.
 //!
 //! # Why a persistent trie
 //!
-//! A controller lists its cache while the watch goes on, and a map behind a lock lets the readers starve the writer.
-//! Here the objects and the index values live in hash tries that share structure. The writer changes its own copy,
-//! which costs it the few nodes on the path to what it touches, and publishes the new root in one atomic step; a
-//! reader loads that root and walks it for as long as it likes. So reads take no lock, never wait and never make
-//! anyone wait, and what a reader sees is one moment: objects, indexes and version that belong together, never half
-//! a relist.
+//! A controller lists its cache while the watch is running. With a map behind a lock, readers can starve the writer.
+//! The objects and the index values are therefore stored in persistent hash tries. The writer copies only the nodes on
+//! the path to an object that it changes, and publishes the new root atomically. Readers load the root and iterate over
+//! it without a lock. They never block the writer, and they always see a consistent state: objects, indexes and version
+//! match, and a relist is visible either completely or not at all.
 //!
-//! `cargo bench -p kube-informer --bench store` measures this against the alternatives: a map behind a reader-writer
-//! lock, and a general persistent map.
+//! `cargo bench -p kube-informer --bench store` compares this with a map behind a reader-writer lock and with a
+//! general-purpose persistent map.
 
 mod trie;
 mod entry;
@@ -22,13 +21,13 @@ mod writer;
 mod bulk;
 mod lister;
 mod store;
-mod expiring;
 
+#[cfg(test)]
+mod encoded_tests;
 #[cfg(test)]
 mod tests;
 
 pub use entry::Entry;
-pub use expiring::ExpiringStore;
 pub use index::{IndexConflictError, NAMESPACE, UnknownIndexError};
 pub use lister::{Lister, NotFoundError};
 pub use snapshot::Snapshot;

@@ -1,4 +1,4 @@
-//! The whole cache at one moment: objects, indexes and version that belong together.
+//! A consistent view of the cache: objects, indexes and version of one point in time.
 
 use super::{
     entry::Entry,
@@ -10,73 +10,95 @@ use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
 
-/// A point in time of a [`Store`](super::Store).
+/// The state of a [`Store`](super::Store) at one point in time.
 ///
-/// Taking one costs a counter, and holding one holds up nobody: the writer goes on, and what it replaces or removes
-/// stays alive here for as long as the snapshot does. Every read of one snapshot sees the same state.
+/// All reads of a snapshot return the same state. A snapshot costs a reference count and does not block the writer.
+/// Objects that are replaced or removed in the store are freed when the last snapshot that contains them is dropped.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::cache::Store;
+/// use std::sync::Arc;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, mut writer) = Store::builder().build()?;
+/// let mut pod = Pod::default();
+/// pod.metadata.name = Some("front-1".into());
+/// pod.metadata.namespace = Some("shop".into());
+/// writer.edit().insert(Arc::new(pod))?;
+///
+/// let snapshot = store.snapshot();
+/// writer.edit().remove("shop/front-1");
+/// assert!(store.is_empty());
+/// assert!(snapshot.contains("shop/front-1"));
+/// for entry in snapshot.in_namespace("shop") {
+///     println!("{} at {:?}", entry.key(), entry.version());
+/// }
+/// # Ok(()) }
+/// ```
 pub struct Snapshot<K> {
     pub(super) objects: Trie<Arc<Entry<K>>>,
     pub(super) indexes: Indexes<K>,
     pub(super) version: Option<ResourceVersion>,
-    /// Keeps labels of objects that are kept compact, where that was asked for.
+    /// Caches labels of encoded objects; `None` if that is not configured.
     pub(super) labels: Option<Arc<CachedLabels<K>>>,
 }
 
 impl<K> Snapshot<K> {
-    /// The object with this key.
+    /// Returns the object with this key.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
         self.entry(key).map(Entry::object_cached)
     }
 
-    /// Whether there is an object with this key.
+    /// Returns whether there is an object with this key.
     pub fn contains<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
         self.entry(key).is_some()
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there are no objects.
+    /// Returns whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Everything, in an order that means nothing, one by one: [`Entry::object`] decodes what is kept
-    /// [compact](crate::Keep), and nothing else does.
+    /// Iterates over all entries, in no particular order. Objects that are stored [encoded](crate::Storage) are decoded only by
+    /// [`Entry::object`].
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry<K>> {
         self.objects.iter().map(|entry| &**entry)
     }
 
-    /// All objects, in an order that means nothing.
+    /// Returns all objects, in no particular order.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<K>> {
         self.iter().map(Entry::object).collect()
     }
 
-    /// All keys, in an order that means nothing.
+    /// Returns all keys, in no particular order.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         self.iter().map(|entry| entry.key().clone()).collect()
     }
 
-    /// The objects of a namespace, without looking at any other.
+    /// Iterates over the entries of a namespace, using the namespace index.
     pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Entry<K>> {
-        self.under(NAMESPACE, namespace).into_iter().flatten()
+        self.indexed(NAMESPACE, namespace).into_iter().flatten()
     }
 
-    /// The objects that stand under `value` in the index `index`, without looking at any other.
+    /// Returns the objects that have `value` in the index `index`; empty if there are none.
     ///
     /// # Errors
-    /// [`UnknownIndexError`] if there is no such index. A value under which nothing stands is no error.
+    /// [`UnknownIndexError`] if there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndexError> {
-        Ok(self.under(index, value)?.map(Entry::object).collect())
+        Ok(self.indexed(index, value)?.map(Entry::object).collect())
     }
 
-    /// The keys that stand under `value` in the index `index`, sorted.
+    /// Returns the keys of the objects that have `value` in the index `index`, sorted.
     ///
     /// # Errors
     /// [`UnknownIndexError`] if there is no such index.
@@ -87,7 +109,7 @@ impl<K> Snapshot<K> {
         Ok(keys)
     }
 
-    /// The values of the index `index` under which at least one object stands, sorted.
+    /// Returns the values of all objects in the index `index`, sorted.
     ///
     /// # Errors
     /// [`UnknownIndexError`] if there is no such index.
@@ -97,65 +119,69 @@ impl<K> Snapshot<K> {
         Ok(values)
     }
 
-    /// How many bytes the objects take that are kept [compact](crate::Keep), without keys, indexes and dictionaries. Counted
-    /// one by one.
+    /// Returns the size in bytes of the objects that are stored [encoded](crate::Storage), without keys, indexes and dictionaries.
+    /// Iterates over all objects.
     #[must_use]
     pub fn compact_bytes(&self) -> usize {
         self.iter().filter_map(|entry| entry.stored().encoded_size()).sum()
     }
 
-    /// Up to which version the server's changes are in here; nothing before the first.
+    /// Returns the resource version of the store; `None` before the first write.
     #[must_use]
     pub fn version(&self) -> Option<&ResourceVersion> {
         self.version.as_ref()
     }
 
-    /// Everything, shared, in an order that means nothing.
+    /// Returns all entries, in no particular order.
     pub(crate) fn shared_entries(&self) -> Vec<Arc<Entry<K>>> {
         self.objects.iter().cloned().collect()
     }
 
-    /// The entry with this key: what is known of the object without decoding it.
+    /// Returns the entry with this key, without decoding the object.
     #[must_use]
     pub fn entry<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<&Entry<K>> {
         let key = key.into();
         self.objects.find(key.digest(), |entry| key.is(entry.key())).map(|entry| &**entry)
     }
 
-    fn under(&self, index: &str, value: &str) -> Result<impl Iterator<Item = &Entry<K>>, UnknownIndexError> {
+    fn indexed(
+        &self,
+        index: &str,
+        value: &str,
+    ) -> Result<impl Iterator<Item = &Entry<K>>, UnknownIndexError> {
         let keys = self.indexes.keys(index, value)?;
         Ok(keys.into_iter().flat_map(Trie::iter).filter_map(|key| self.entry(key)))
     }
 }
 
 impl<K: Resource> Snapshot<K> {
-    /// The object that is meant and its key, if it is here in this very state, by uid and version.
+    /// Returns the object with this name, uid and version, with its key.
     pub(super) fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
         let entry = self.entry((&*identity.namespace, &*identity.name))?;
         entry.is_state(identity).then(|| (entry.key().clone(), ListedObject::known(entry.stored())))
     }
 
-    /// The objects whose labels match.
+    /// Returns the objects whose labels match, in no particular order.
     ///
-    /// A selector that matches nothing looks at no object, one that matches everything reads no labels. Objects that are kept
-    /// [compact](crate::Keep) are decoded to know their labels, unless [these are kept](super::StoreBuilder::cache_labels): then only
-    /// those that match are.
+    /// If objects are stored [encoded](crate::Storage), all of them are decoded to read their labels, unless labels are
+    /// [cached](super::StoreBuilder::cache_labels): then only matching objects are decoded. A selector that matches all objects or
+    /// none reads no labels.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
         if labels.is_nothing() { Vec::new() } else { self.select(self.iter(), labels) }
     }
 
-    /// The entries whose labels match, in an order that means nothing. None of them is decoded where labels
-    /// [are kept](super::StoreBuilder::cache_labels).
+    /// Iterates over the entries whose labels match, in no particular order. No object is decoded if the labels are
+    /// [cached](super::StoreBuilder::cache_labels).
     pub fn matching_entries(&self, labels: &LabelSelector) -> impl Iterator<Item = &Entry<K>> {
         let entries = Some(self.iter()).filter(|_| !labels.is_nothing());
         entries.into_iter().flatten().filter(move |entry| {
-            self.verdict(entry, labels)
+            self.matches_cached(entry, labels)
                 .unwrap_or_else(|| labels.matches(entry.object().meta().labels.as_ref()))
         })
     }
 
-    /// Those of `entries` whose labels match.
+    /// Returns the objects of the entries whose labels match.
     pub(super) fn select<'a>(
         &self,
         entries: impl Iterator<Item = &'a Entry<K>>,
@@ -164,15 +190,15 @@ impl<K: Resource> Snapshot<K> {
     where
         K: 'a,
     {
-        let select = |entry: &Entry<K>| match self.verdict(entry, labels) {
+        let select = |entry: &Entry<K>| match self.matches_cached(entry, labels) {
             Some(matches) => matches.then(|| entry.object()),
             None => Some(entry.object()).filter(|object| labels.matches(object.meta().labels.as_ref())),
         };
         entries.filter_map(select).collect()
     }
 
-    /// Whether the labels of an object match, if that is known without a look at it.
-    fn verdict(&self, entry: &Entry<K>, labels: &LabelSelector) -> Option<bool> {
+    /// Returns whether the labels of an object match; `None` if the object must be decoded to decide that.
+    fn matches_cached(&self, entry: &Entry<K>, labels: &LabelSelector) -> Option<bool> {
         if labels.is_everything() {
             return Some(true);
         }
@@ -180,7 +206,7 @@ impl<K: Resource> Snapshot<K> {
     }
 }
 
-/// Says how much there is, not what: objects may hold secrets.
+/// Prints the number of objects only, because objects may contain secrets.
 impl<K> fmt::Debug for Snapshot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")

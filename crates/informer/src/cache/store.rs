@@ -1,9 +1,9 @@
-//! The many hands that read a store.
+//! The read side of the cache, and its builder.
 
 use super::{
     cell::Cell,
     entry::Entry,
-    index::{IndexConflictError, Indexes, UnknownIndexError, calling_back},
+    index::{IndexConflictError, Indexes, UnknownIndexError, index_fn},
     lister::Lister,
     snapshot::Snapshot,
     writer::Writer,
@@ -13,11 +13,11 @@ use kube_core::Resource;
 use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
 
-/// A local, indexed copy of a resource. Cheap to clone; reads take no lock and hold up nobody.
+/// A local, indexed copy of a resource. Cheap to clone; reads are lock-free and never block the writer.
 ///
-/// Each method reads the state of one moment. Where several reads must agree, take a [`snapshot`](Self::snapshot).
+/// Each method reads the current state. If several reads must be consistent, use a [`snapshot`](Self::snapshot).
 ///
-/// An [`Informer`](crate::Informer) reads like the store that it fills. One can also be filled by hand:
+/// An [`Informer`](crate::Informer) has the same read methods as its store. A store can also be filled manually:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -35,7 +35,7 @@ use std::{fmt, pin::pin, sync::Arc};
 ///     writer.edit().insert(Arc::new(pod))?;
 /// }
 /// assert_eq!(store.by_index("node", "node-2")?.len(), 2);
-/// let before = store.snapshot(); // one moment, for as long as it is held
+/// let before = store.snapshot(); // does not change any more
 /// writer.edit().remove("shop/front-1");
 /// assert!(store.get("shop/front-1").is_none() && before.get("shop/front-1").is_some());
 /// # Ok(()) }
@@ -44,7 +44,7 @@ pub struct Store<K> {
     cell: Arc<Cell<K>>,
 }
 
-/// Makes a [`Store`] and its [`Writer`].
+/// Builds a [`Store`] and its [`Writer`].
 #[derive(Debug)]
 #[must_use]
 pub struct StoreBuilder<K> {
@@ -54,59 +54,71 @@ pub struct StoreBuilder<K> {
     conflict: Option<IndexConflictError>,
 }
 
-/// Why a version cannot be waited for.
+/// An error of [`Store::wait_for`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The writer is gone, so the version will not come.
-    #[error("store of {resource} closed before version {wanted} came")]
+    /// The writer was dropped, so the store will not reach the version.
+    #[error("store of {resource} closed before it reached version {wanted}")]
     Closed {
-        /// What the store holds.
+        /// The name of the resource.
         resource: String,
-        /// The version waited for.
+        /// The requested version.
         wanted: ResourceVersion,
     },
-    /// The server's versions are not numbers, so none can be said to come after another.
-    #[error("version {wanted} does not compare with the store's version {held}")]
+    /// The server's versions are not numbers, so they have no order.
+    #[error("version {wanted} cannot be compared with the store's version {held}")]
     Incomparable {
-        /// The version waited for.
+        /// The requested version.
         wanted: ResourceVersion,
-        /// The version that the store has.
+        /// The current version of the store.
         held: ResourceVersion,
     },
 }
 
 impl<K> StoreBuilder<K> {
-    /// Names what the store holds, for errors and logs. The default is the name of the Rust type.
+    /// Sets the name of the resource, for errors and logs. The default is the name of the Rust type.
     pub fn resource(mut self, name: impl Into<String>) -> Self {
         self.resource = name.into();
         self
     }
 
-    /// Adds a named index: `function` says under which values an object stands.
+    /// Adds a named index. `function` returns the values by which an object can be found.
     ///
-    /// A panic in `function` is caught and counted, and leaves the object out of this index. It runs under the lock of the
-    /// writer, so it must not change the store.
+    /// A panic in `function` is caught and [counted](Store::index_panics), and the object is not in this index. The function runs
+    /// under the lock of the writer, so it must not change the store.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::cache::Store;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    /// let (store, _writer) = Store::builder().index("node", node).build()?;
+    /// assert!(store.by_index("node", "node-1")?.is_empty());
+    /// assert!(store.by_index("zone", "zone-1").is_err());
+    /// # Ok(()) }
+    /// ```
     pub fn index<F, I, V>(mut self, name: &str, function: F) -> Self
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
         I: IntoIterator<Item = V>,
         V: AsRef<str>,
     {
-        let added = self.indexes.add(name, calling_back(function));
+        let added = self.indexes.add(name, index_fn(function));
         self.conflict = self.conflict.or(added.err());
         self
     }
 
-    /// Whether index functions were added.
+    /// Returns whether index functions were added.
     pub(crate) fn has_indexes(&self) -> bool {
         self.indexes.have_functions()
     }
 
-    /// Makes the store.
+    /// Builds the store.
     ///
     /// # Errors
-    /// [`IndexConflictError`] if a name was given twice.
+    /// [`IndexConflictError`] if two indexes have the same name.
     pub fn build(self) -> Result<(Store<K>, Writer<K>), IndexConflictError> {
         if let Some(conflict) = self.conflict {
             return Err(conflict);
@@ -117,14 +129,15 @@ impl<K> StoreBuilder<K> {
 }
 
 impl<K: Resource> StoreBuilder<K> {
-    /// Keeps the labels of objects that are kept [compact](crate::Keep) beside them, so that [`matching`](Store::matching) decodes
-    /// only what matches. Objects of the same labels share them. Of objects that are kept whole, labels are at hand anyway.
+    /// Caches the labels of objects that are stored [encoded](crate::Storage), so that [`matching`](Store::matching) decodes only
+    /// matching objects. Objects with equal labels share them. It has no effect for objects that are stored decoded.
     pub fn cache_labels(mut self) -> Self {
         self.labels = Some(CachedLabels::new(None));
         self
     }
 
-    /// The same for the labels of these names alone. A selector that asks for others too decodes what those do not rule out.
+    /// Caches only the labels with these names; otherwise as [`cache_labels`](Self::cache_labels). If a selector requires other
+    /// labels too, the objects that match by the cached labels are decoded.
     pub fn cache_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.labels = Some(CachedLabels::new(Some(names.into_iter().map(Into::into).collect())));
         self
@@ -134,7 +147,7 @@ impl<K: Resource> StoreBuilder<K> {
 impl<K> Default for StoreBuilder<K> {
     fn default() -> Self {
         let path = std::any::type_name::<K>();
-        // What a generic kind is about: `Pod` of `kube_core::metadata::PartialObjectMeta<k8s_openapi::..::Pod>`.
+        // The innermost type: `Pod` for `kube_core::metadata::PartialObjectMeta<k8s_openapi::..::Pod>`.
         let path = path.trim_end_matches('>');
         let resource = path.rsplit([':', '<']).next().unwrap_or(path).to_owned();
         Self { resource, indexes: Indexes::default(), labels: None, conflict: None }
@@ -142,67 +155,73 @@ impl<K> Default for StoreBuilder<K> {
 }
 
 impl<K> Store<K> {
-    /// Whether both are handles of one store.
+    /// Returns whether both are handles of the same store.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.cell, &other.cell)
     }
 
-    /// Begins a store.
+    /// Creates a builder.
     pub fn builder() -> StoreBuilder<K> {
         StoreBuilder::default()
     }
 
-    /// The state of this moment, to read at leisure.
+    /// Returns a reader with the methods of client-go's listers.
+    #[must_use]
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(Arc::clone(&self.cell))
+    }
+
+    /// Returns the current state, which later writes do not change.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot<K>> {
         self.cell.snapshot()
     }
 
-    /// The object with this key: a [`Key`], `"namespace/name"` or `("namespace", "name")`.
+    /// Returns the object with this key: a [`Key`], `"namespace/name"` or `("namespace", "name")`.
     pub fn get<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<Arc<K>> {
-        self.cell.peek().get(key)
+        self.cell.load().get(key)
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.cell.peek().len()
+        self.cell.load().len()
     }
 
-    /// Whether there are no objects.
+    /// Returns whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All objects, in an order that means nothing.
+    /// Returns all objects, in no particular order.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<K>> {
         self.snapshot().list()
     }
 
-    /// All keys, in an order that means nothing.
+    /// Returns all keys, in no particular order.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         self.snapshot().keys()
     }
 
-    /// The objects of a namespace, without looking at any other.
+    /// Returns the objects of a namespace, using the namespace index.
     #[must_use]
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         self.snapshot().in_namespace(namespace).map(Entry::object).collect()
     }
 
-    /// The objects that stand under `value` in the index `index`, without looking at any other.
+    /// Returns the objects that have `value` in the index `index`; empty if there are none.
     ///
     /// # Errors
-    /// [`UnknownIndexError`] if there is no such index. A value under which nothing stands is no error.
+    /// [`UnknownIndexError`] if there is no such index.
     pub fn by_index(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, UnknownIndexError> {
         self.snapshot().by_index(index, value)
     }
 
-    /// The values of the index `index` under which at least one object stands, sorted.
+    /// Returns the values of all objects in the index `index`, sorted.
     ///
     /// # Errors
     /// [`UnknownIndexError`] if there is no such index.
@@ -210,10 +229,27 @@ impl<K> Store<K> {
         self.snapshot().index_values(index)
     }
 
-    /// Adds a named index to a running store. When this returns, the index answers for all that is there.
+    /// Adds a named index to a store in use. When this returns, the index contains all objects.
     ///
     /// # Errors
-    /// [`IndexConflictError`] if there is an index of that name.
+    /// [`IndexConflictError`] if there is an index with this name.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::cache::Store;
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, mut writer) = Store::builder().build()?;
+    /// let mut pod = Pod::default();
+    /// pod.metadata.name = Some("front-1".into());
+    /// pod.spec.get_or_insert_default().node_name = Some("node-1".into());
+    /// writer.edit().insert(Arc::new(pod))?;
+    ///
+    /// store.add_index("node", |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))?;
+    /// assert_eq!(store.by_index("node", "node-1")?.len(), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflictError>
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
@@ -223,31 +259,31 @@ impl<K> Store<K> {
         self.cell.add_index(name, function)
     }
 
-    /// How often an index function panicked.
+    /// Returns the number of panics in index functions.
     #[must_use]
     pub fn index_panics(&self) -> u64 {
         self.cell.panics.count()
     }
 
-    /// Up to which version the server's changes are in the store; nothing before the first.
+    /// Returns the resource version of the store; `None` before the first write.
     #[must_use]
     pub fn version(&self) -> Option<ResourceVersion> {
-        self.cell.peek().version().cloned()
+        self.cell.load().version().cloned()
     }
 
-    /// Waits until everything up to `version` is in the store, so that one reads one's own writes.
+    /// Waits until the store contains all changes up to `version`, so that a client can read its own writes.
     ///
     /// # Errors
-    /// [`WaitError::Closed`] if the writer goes away first, [`WaitError::Incomparable`] if the versions of this server
+    /// [`WaitError::Closed`] if the writer is dropped first, [`WaitError::Incomparable`] if the versions of this server
     /// have no order.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves no trace.
+    /// This method is cancel safe.
     pub async fn wait_for(&self, version: &ResourceVersion) -> Result<(), WaitError> {
         loop {
-            let mut moved = pin!(self.cell.moved());
-            moved.as_mut().enable();
-            // Asked first: a writer that publishes and then goes away has still published.
+            let mut changed = pin!(self.cell.changed());
+            changed.as_mut().enable();
+            // Read before the version: a writer may publish this version and then be dropped.
             let is_closed = self.cell.is_closed();
             if let Some(held) = self.version() {
                 match held.partial_cmp(version) {
@@ -260,20 +296,20 @@ impl<K> Store<K> {
                 let resource = self.cell.resource.clone();
                 return Err(WaitError::Closed { resource, wanted: version.clone() });
             }
-            moved.await;
+            changed.await;
         }
     }
 }
 
 impl<K: Resource> Store<K> {
-    /// The objects whose labels match. See [`Snapshot::matching`] for what is decoded.
+    /// Returns the objects whose labels match. [`Snapshot::matching`] documents which objects are decoded.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {
         self.snapshot().matching(labels)
     }
 
-    /// The keys of the objects whose labels match, in an order that means nothing. See [`Snapshot::matching_entries`] for what is
-    /// decoded.
+    /// Returns the keys of the objects whose labels match, in no particular order. [`Snapshot::matching_entries`] documents which
+    /// objects are decoded.
     #[must_use]
     pub fn matching_keys(&self, labels: &LabelSelector) -> Vec<Key> {
         self.snapshot().matching_entries(labels).map(|entry| entry.key().clone()).collect()
@@ -281,17 +317,9 @@ impl<K: Resource> Store<K> {
 }
 
 impl<K: Resource + Send + Sync + 'static> Store<K> {
-    /// The objects of this store, for an ingest stage that reuses them.
+    /// Returns the objects of this store, for an ingest stage that reuses them.
     pub(crate) fn known_objects(&self) -> Arc<dyn KnownObjects<K>> {
         Arc::clone(&self.cell) as _
-    }
-}
-
-impl<K> Store<K> {
-    /// A view with the questions of client-go's listers.
-    #[must_use]
-    pub fn lister(&self) -> Lister<K> {
-        Lister::new(Arc::clone(&self.cell))
     }
 }
 

@@ -1,12 +1,10 @@
-//! The store rule by rule, against a plain model, and read while it is written.
+//! Tests of the store: its rules, a comparison with a simple model, and concurrent reads and writes.
 
-use super::{
-    Change, Entry, ExpiringStore, IndexConflictError, NAMESPACE, Store, UnknownIndexError, WaitError, Writer,
-};
+use super::{Entry, IndexConflictError, NAMESPACE, Scope, Store, UnknownIndexError, WaitError, Writer};
 use crate::{
-    object::Object,
-    object::listing::Listing,
-    testing::{PodBuilder, brief, pod, rv, version_of},
+    event::{Event, Phase},
+    object::Listing,
+    testing::{PodBuilder, brief, describe, pod, rv, version_of},
 };
 use k8s_openapi::{
     NamespaceResourceScope, api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -29,7 +27,7 @@ fn store() -> (Store<Pod>, Writer<Pod>) {
     Store::builder().build().unwrap()
 }
 
-/// A store indexed by the comma-separated values of the label `users`.
+/// Builds a store with an index of the comma-separated values of the label `users`.
 fn by_users() -> (Store<Pod>, Writer<Pod>) {
     Store::builder().index("users", users).build().unwrap()
 }
@@ -39,7 +37,7 @@ fn users(pod: &Pod) -> Vec<String> {
     users.map(|users| users.split(',').map(str::to_owned).collect()).unwrap_or_default()
 }
 
-fn put(writer: &mut Writer<Pod>, pod: Pod) -> Change<Pod> {
+fn put(writer: &mut Writer<Pod>, pod: Pod) -> Event<Pod> {
     writer.edit().insert(Arc::new(pod)).unwrap()
 }
 
@@ -63,19 +61,16 @@ fn names(store: &Store<Pod>, index: &str, value: &str) -> Vec<String> {
 
 // R101
 #[test]
-fn holds_what_was_put_in() {
+fn returns_the_objects_that_were_inserted() {
     let (store, mut writer) = store();
-    assert!(matches!(put(&mut writer, pod("web/a").version(1)), Change::Added(_)));
-    let changed = put(&mut writer, pod("web/a").version(2));
-    assert!(
-        matches!(changed, Change::Updated { old, new } if version_of(&old) == 1 && version_of(&new) == 2)
-    );
+    assert_eq!(describe(&put(&mut writer, pod("web/a").version(1))), "+web/a@1");
+    assert_eq!(describe(&put(&mut writer, pod("web/a").version(2))), "web/a@1 -> web/a@2");
     put(&mut writer, pod("web/b").version(3));
     assert_eq!(store.get("web/a").as_deref().map(version_of), Some(2));
     assert_eq!(store.get(("web", "b")).as_deref().map(version_of), Some(3));
     assert_eq!(store.get(&"web/c".parse::<Key>().unwrap()), None);
     assert_eq!(store.len(), 2);
-    assert_eq!(writer.edit().remove("web/a").as_deref().map(version_of), Some(2));
+    assert_eq!(writer.edit().remove("web/a").map(|pod| version_of(pod.get())), Some(2));
     assert_eq!(writer.edit().remove("web/a"), None);
     assert_eq!(sorted(store.list()), ["web/b@3"]);
     assert_eq!(store.keys(), ["web/b".parse().unwrap()]);
@@ -87,7 +82,7 @@ fn holds_what_was_put_in() {
 
 // R101
 #[test]
-fn refuses_an_object_without_a_name_and_changes_nothing() {
+fn rejects_an_object_without_a_name() {
     let (store, mut writer) = store();
     put(&mut writer, pod("a").version(1));
     assert!(writer.edit().insert(Arc::new(Pod::default().version(7))).is_err());
@@ -97,64 +92,68 @@ fn refuses_an_object_without_a_name_and_changes_nothing() {
 
 // R77
 #[test]
-fn a_list_that_shows_the_same_version_keeps_the_stored_object() {
+fn a_list_with_the_same_version_does_not_replace_the_object() {
     let (store, mut writer) = store();
     put(&mut writer, pod("same").version(1).uid("u"));
-    put(&mut writer, pod("reborn").version(2).uid("u"));
-    let before = [store.get("same").unwrap(), store.get("reborn").unwrap()];
-    replace(&mut writer, [pod("same").version(1).uid("u"), pod("reborn").version(2).uid("other")], 9);
+    put(&mut writer, pod("recreated").version(2).uid("u"));
+    let before = [store.get("same").unwrap(), store.get("recreated").unwrap()];
+    replace(&mut writer, [pod("same").version(1).uid("u"), pod("recreated").version(2).uid("other")], 9);
     assert!(Arc::ptr_eq(&before[0], &store.get("same").unwrap()));
-    assert!(!Arc::ptr_eq(&before[1], &store.get("reborn").unwrap()), "another uid is another object");
+    assert!(!Arc::ptr_eq(&before[1], &store.get("recreated").unwrap()), "another uid is a different object");
 }
 
 #[test]
-fn a_list_writes_only_what_it_changes() {
+fn a_list_writes_only_changed_objects() {
     let (store, mut writer) = by_users();
     let all =
         || (0..100).map(|number| pod(&format!("p{number}")).version(1).uid("u").label("users", "ernie"));
     replace(&mut writer, all(), 5);
     let before = store.snapshot();
     replace(&mut writer, all(), 9);
-    assert!(store.snapshot().objects.is_one_with(&before.objects), "nothing was touched");
+    assert!(store.snapshot().objects.ptr_eq(&before.objects), "a node was copied");
     replace(&mut writer, all().take(99), 10);
-    assert!(!store.snapshot().objects.is_one_with(&before.objects));
-    assert_eq!((before.len(), store.len(), names(&store, "users", "ernie").len()), (100, 99, 99));
+    assert!(!store.snapshot().objects.ptr_eq(&before.objects));
+    assert_eq!(before.len(), 100);
+    assert_eq!(store.len(), 99);
+    assert_eq!(names(&store, "users", "ernie").len(), 99);
 }
 
 #[test]
-fn what_a_list_names_but_could_not_read_is_kept() {
+fn an_object_that_a_list_skipped_is_not_deleted() {
     let (store, mut writer) = by_users();
     put(&mut writer, pod("known").version(1).label("users", "ernie"));
     put(&mut writer, pod("gone").version(2).label("users", "ernie"));
     let mut listing = Listing::empty(Some(rv(5)));
-    listing.unreadable = vec!["known".parse().unwrap(), "never-seen".parse().unwrap()];
-    let removed = writer.edit().replace(listing).removed;
-    assert_eq!(sorted(removed.iter().map(Object::arc)), ["gone@2"]);
+    listing.skipped = vec!["known".parse().unwrap(), "never-seen".parse().unwrap()];
+    let events = writer.edit().replace(listing);
+    assert_eq!(events.iter().map(describe).collect::<Vec<_>>(), ["-gone@2 inferred"]);
     assert_eq!(sorted(store.list()), ["known@1"]);
     assert_eq!(names(&store, "users", "ernie"), ["known"]);
 }
 
 #[test]
-fn of_two_with_one_key_in_a_list_the_last_stands() {
+fn the_last_object_wins_if_a_list_contains_a_key_twice() {
     let (store, mut writer) = by_users();
     let twice = [pod("a").version(1).label("users", "one"), pod("a").version(2).label("users", "two")];
     replace(&mut writer, twice, 3);
     assert_eq!(sorted(store.list()), ["a@2"]);
     assert_eq!(*store.index_values("users").unwrap(), ["two".into()]);
 
-    // A first list is told in its order, and each object once.
+    // An initial list is delivered in its order, and each object once.
     let (_, mut writer) = by_users();
     let mut listing = Listing::empty(Some(rv(5)));
     for (name, version) in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3)] {
         listing.objects.push((name.parse().unwrap(), Arc::new(pod(name).version(version)).into()));
     }
-    let told: Vec<_> = writer.edit().fill(listing).iter().map(|entry| brief(&entry.object())).collect();
-    assert_eq!(told, ["b@1", "c@1", "a@3"]);
+    let mut events = Vec::new();
+    writer.edit().replace_scope(Scope::All, listing, Phase::Initial, &mut events);
+    let events: Vec<_> = events.iter().map(describe).collect();
+    assert_eq!(events, ["+b@1 initial", "+c@1 initial", "+a@3 initial"]);
 }
 
 // R104
 #[test]
-fn an_object_stands_under_many_values() {
+fn an_object_can_have_several_index_values() {
     let (store, mut writer) = by_users();
     for (name, users) in [("one", "ernie,bert"), ("two", "bert,oscar"), ("tre", "ernie,elmo")] {
         put(&mut writer, pod(name).label("users", users));
@@ -163,7 +162,7 @@ fn an_object_stands_under_many_values() {
     assert_eq!(names(&store, "users", "bert"), ["one", "two"]);
     assert_eq!(names(&store, "users", "elmo"), ["tre"]);
     assert_eq!(names(&store, "users", "oscar"), ["two"]);
-    assert_eq!(names(&store, "users", "nobody"), [""; 0]);
+    assert_eq!(names(&store, "users", "unknown"), [""; 0]);
     writer.edit().remove("tre");
     assert_eq!(names(&store, "users", "ernie"), ["one"]);
     put(&mut writer, pod("two").label("users", "oscar"));
@@ -172,7 +171,7 @@ fn an_object_stands_under_many_values() {
 
 // R105, R108
 #[test]
-fn a_value_under_which_nothing_stands_is_no_value() {
+fn a_value_is_removed_with_its_last_object() {
     let (store, mut writer) = by_users();
     put(&mut writer, pod("a").label("users", "ernie"));
     put(&mut writer, pod("b").label("users", "ernie,bert"));
@@ -185,11 +184,11 @@ fn a_value_under_which_nothing_stands_is_no_value() {
 
 // R106
 #[test]
-fn an_index_follows_every_update() {
+fn updates_change_the_index() {
     let (store, mut writer) = by_users();
     put(&mut writer, pod("other").label("users", "foo"));
-    let walk = ["foo", "bar", "foo,bar", "foo,baz", "baz", "bar,baz", "foo,bar,baz", "foo", "foo,foo"];
-    for users in walk {
+    let updates = ["foo", "bar", "foo,bar", "foo,baz", "baz", "bar,baz", "foo,bar,baz", "foo", "foo,foo"];
+    for users in updates {
         put(&mut writer, pod("key").label("users", users));
         for value in ["foo", "bar", "baz"] {
             let mut expected = BTreeSet::new();
@@ -202,12 +201,12 @@ fn an_index_follows_every_update() {
 
 // R107
 #[test]
-fn an_index_can_be_added_while_running() {
+fn an_index_can_be_added_to_a_store_in_use() {
     let (store, mut writer) = store();
     put(&mut writer, pod("a").label("users", "ernie"));
     let missing = store.by_index("users", "ernie").unwrap_err();
     assert_eq!(missing, UnknownIndexError { name: "users".into(), known: vec![NAMESPACE.into()] });
-    assert_eq!(missing.to_string(), r#"index with name "users" does not exist; there are: namespace"#);
+    assert_eq!(missing.to_string(), r#"index with name "users" does not exist; known indexes: namespace"#);
     store.add_index("users", users).unwrap();
     assert_eq!(names(&store, "users", "ernie"), ["a"]);
     put(&mut writer, pod("b").label("users", "ernie"));
@@ -219,50 +218,44 @@ fn an_index_can_be_added_while_running() {
 }
 
 #[test]
-fn whoever_writes_does_not_wait_for_the_index_of_what_was_there() {
+fn the_writer_does_not_wait_while_an_index_is_computed() {
     let (store, mut writer) = store();
     put(&mut writer, pod("a").label("users", "anna"));
-    let (at_work, begun) = mpsc::channel();
-    let (go_on, gate) = mpsc::channel::<()>();
-    let (at_work, gate) = (Mutex::new(Some(at_work)), Mutex::new(gate));
+    let (started, on_start) = mpsc::channel();
+    let (resume, on_resume) = mpsc::channel::<()>();
+    let started = Mutex::new(Some(started));
+    let on_resume = Mutex::new(on_resume);
     let other = store.clone();
-    let adding = std::thread::spawn(move || {
+    let adder = std::thread::spawn(move || {
         let slow = move |pod: &Pod| {
-            if let Some(at_work) = at_work.lock().unwrap().take() {
-                at_work.send(()).unwrap();
-                gate.lock().unwrap().recv().unwrap();
+            if let Some(started) = started.lock().unwrap().take() {
+                started.send(()).unwrap();
+                on_resume.lock().unwrap().recv().unwrap();
             }
             users(pod)
         };
         other.add_index("users", slow).unwrap();
     });
-    begun.recv().unwrap();
-    let (wrote, written) = mpsc::channel();
-    let writing = std::thread::spawn(move || {
+    on_start.recv().unwrap();
+    let (written, on_written) = mpsc::channel();
+    let writer = std::thread::spawn(move || {
         put(&mut writer, pod("a").version(2).label("users", "otto"));
         put(&mut writer, pod("b").label("users", "anna,otto"));
-        wrote.send(()).unwrap();
+        written.send(()).unwrap();
         writer
     });
-    let is_written = written.recv_timeout(Duration::from_secs(20));
-    go_on.send(()).unwrap();
-    adding.join().unwrap();
-    is_written.unwrap();
-    let _writer = writing.join().unwrap();
-    let names = |user| {
-        let mut names: Vec<_> = store.by_index("users", user).unwrap().iter().map(|pod| brief(pod)).collect();
-        names.sort();
-        names
-    };
-    assert_eq!(
-        (names("anna"), names("otto")),
-        (vec!["b@0".to_owned()], vec!["a@2".to_owned(), "b@0".to_owned()])
-    );
+    let result = on_written.recv_timeout(Duration::from_secs(20));
+    resume.send(()).unwrap();
+    adder.join().unwrap();
+    result.expect("the writer waits");
+    let _writer = writer.join().unwrap();
+    assert_eq!(sorted(store.by_index("users", "anna").unwrap()), ["b@0"]);
+    assert_eq!(sorted(store.by_index("users", "otto").unwrap()), ["a@2", "b@0"]);
 }
 
 #[test]
-fn a_panic_in_an_index_function_leaves_the_object_out_of_that_index_alone() {
-    /// Gives a value and only then, for a pod without a node, panics.
+fn an_object_whose_index_function_panics_is_missing_only_in_that_index() {
+    /// Returns a value and then panics for a pod without a node.
     fn fragile(pod: &Pod) -> impl Iterator<Item = String> + use<> {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
         std::iter::once("any".to_owned()).chain(std::iter::once_with(|| node.expect("a node")))
@@ -273,16 +266,16 @@ fn a_panic_in_an_index_function_leaves_the_object_out_of_that_index_alone() {
     put(&mut writer, pod("bad").label("users", "ernie"));
     assert_eq!(store.index_panics(), 1);
     assert_eq!(names(&store, "fragile", "n"), ["good"]);
-    assert_eq!(names(&store, "fragile", "any"), ["good"], "what came before the panic does not count");
+    assert_eq!(names(&store, "fragile", "any"), ["good"], "values from before the panic are discarded");
     assert_eq!(names(&store, "users", "ernie"), ["bad", "good"]);
     put(&mut writer, pod("good").label("users", "ernie"));
-    assert_eq!(names(&store, "fragile", "n"), [""; 0], "what it was does not outlive what it is");
+    assert_eq!(names(&store, "fragile", "n"), [""; 0], "the values of the old state are removed");
     assert_eq!(store.len(), 2);
 }
 
 // R109
 #[test]
-fn the_version_follows_what_was_written_last() {
+fn the_version_is_that_of_the_last_write() {
     let (store, mut writer) = store();
     let mut after = |write: &dyn Fn(&mut Writer<Pod>)| {
         write(&mut writer);
@@ -294,62 +287,30 @@ fn the_version_follows_what_was_written_last() {
     assert_eq!(after(&|writer| drop(put(writer, pod("c")))), "20");
     assert_eq!(after(&|writer| drop(put(writer, pod("d").version(40)))), "40");
     assert_eq!(after(&|writer| drop(writer.edit().remove("d"))), "40");
-    let run = |writer: &mut Writer<Pod>| {
+    let several = |writer: &mut Writer<Pod>| {
         let mut edit = writer.edit();
         for version in [40, 30, 50] {
             edit.insert(Arc::new(pod("e").version(version))).unwrap();
         }
     };
-    assert_eq!(after(&run), "50");
+    assert_eq!(after(&several), "50");
     assert_eq!(after(&|writer| replace(writer, [pod("a").version(1)], 60)), "60");
     assert_eq!(after(&|writer| writer.edit().set_version(rv(70))), "70");
 }
 
-// R112
-#[tokio::test(start_paused = true)]
-async fn an_expiring_store_forgets_what_is_older_than_its_time() {
-    let mut store = ExpiringStore::new(Duration::from_secs(10));
-    let key: Key = "a".parse().unwrap();
-    store.insert(Arc::new(pod("a").version(1))).unwrap();
-    tokio::time::advance(Duration::from_secs(10)).await;
-    assert!(store.get(&key).is_some(), "exactly as old as its time is alive");
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert!(store.get(&key).is_none());
-    store.insert(Arc::new(pod("a").version(2))).unwrap();
-    assert_eq!(sorted(store.list()), ["a@2"], "put in again it is young again");
-    tokio::time::advance(Duration::from_secs(11)).await;
-    let old = Arc::new(pod("b").version(9));
-    store.insert(Arc::clone(&old)).unwrap();
-    tokio::time::advance(Duration::from_secs(11)).await;
-    assert!(store.list().is_empty());
-    assert_eq!(Arc::strong_count(&old), 1, "a list lets go of what is too old");
-    store.insert(Arc::new(pod("a").version(3))).unwrap();
-    assert!(store.remove(&key).is_some());
-    assert!(store.get(&key).is_none());
-}
-
-// R112
-#[tokio::test(start_paused = true)]
-async fn an_expiring_store_without_a_time_never_forgets() {
-    let mut store = ExpiringStore::new(Duration::ZERO);
-    store.insert(Arc::new(pod("a").version(1))).unwrap();
-    tokio::time::advance(Duration::from_secs(1_000_000)).await;
-    assert_eq!(sorted(store.list()), ["a@1"]);
-}
-
 /// A resource that counts how often its metadata is read.
 #[derive(Debug)]
-struct Watched {
+struct CountingResource {
     meta: ObjectMeta,
     reads: Arc<AtomicUsize>,
 }
 
-impl Resource for Watched {
+impl Resource for CountingResource {
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 
     fn kind((): &()) -> Cow<'_, str> {
-        "Watched".into()
+        "CountingResource".into()
     }
     fn group((): &()) -> Cow<'_, str> {
         "test".into()
@@ -358,7 +319,7 @@ impl Resource for Watched {
         "v1".into()
     }
     fn plural((): &()) -> Cow<'_, str> {
-        "watched".into()
+        "countingresources".into()
     }
     fn meta(&self) -> &ObjectMeta {
         self.reads.fetch_add(1, Ordering::Relaxed);
@@ -371,14 +332,14 @@ impl Resource for Watched {
 
 // R149
 #[test]
-fn a_selector_reads_no_more_labels_than_it_must() {
+fn a_selector_reads_labels_only_if_needed() {
     let reads = Arc::new(AtomicUsize::new(0));
-    let (store, mut writer) = Store::<Watched>::builder().build().unwrap();
+    let (store, mut writer) = Store::<CountingResource>::builder().build().unwrap();
     let mut edit = writer.edit();
     for number in 0..1000 {
         let mut meta = pod(&format!("ns/{number}")).metadata;
         meta.labels = (number % 10 == 0).then(|| BTreeMap::from([("a".into(), "b".into())]));
-        edit.insert(Arc::new(Watched { meta, reads: Arc::clone(&reads) })).unwrap();
+        edit.insert(Arc::new(CountingResource { meta, reads: Arc::clone(&reads) })).unwrap();
     }
     drop(edit);
     let cost = |selector: &LabelSelector, namespace: &str| {
@@ -391,7 +352,7 @@ fn a_selector_reads_no_more_labels_than_it_must() {
         assert_eq!(cost(&LabelSelector::everything(), namespace), (1000, 0));
         assert_eq!(cost(&"a=b".parse().unwrap(), namespace), (100, 1000));
     }
-    assert_eq!(cost(&"a=b".parse().unwrap(), "other"), (0, 0), "other namespaces are not looked at");
+    assert_eq!(cost(&"a=b".parse().unwrap(), "other"), (0, 0), "objects of other namespaces were read");
 }
 
 // R150
@@ -416,7 +377,7 @@ fn a_lister_reads_one_namespace_or_all() {
 }
 
 #[test]
-fn an_edit_shows_all_or_nothing() {
+fn an_edit_is_published_completely_or_not_at_all() {
     let (store, mut writer) = store();
     let mut edit = writer.edit();
     edit.insert(Arc::new(pod("a").version(1))).unwrap();
@@ -426,7 +387,7 @@ fn an_edit_shows_all_or_nothing() {
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut edit = writer.edit();
         edit.insert(Arc::new(pod("b").version(2))).unwrap();
-        panic!("in the middle");
+        panic!("during the edit");
     }));
     assert!(unwound.is_err());
     put(&mut writer, pod("c").version(3));
@@ -434,21 +395,21 @@ fn an_edit_shows_all_or_nothing() {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was() {
+fn a_snapshot_does_not_change() {
     let (store, mut writer) = by_users();
     put(&mut writer, pod("a").version(1).label("users", "ernie"));
-    let then = store.snapshot();
+    let snapshot = store.snapshot();
     put(&mut writer, pod("a").version(2).label("users", "bert"));
     put(&mut writer, pod("b").version(3));
-    assert_eq!(sorted(then.list()), ["a@1"]);
-    assert_eq!(then.version(), Some(&rv(1)));
-    assert_eq!(then.by_index("users", "ernie").unwrap().len(), 1);
-    assert!(then.by_index("users", "bert").unwrap().is_empty());
+    assert_eq!(sorted(snapshot.list()), ["a@1"]);
+    assert_eq!(snapshot.version(), Some(&rv(1)));
+    assert_eq!(snapshot.by_index("users", "ernie").unwrap().len(), 1);
+    assert!(snapshot.by_index("users", "bert").unwrap().is_empty());
     assert_eq!(sorted(store.list()), ["a@2", "b@3"]);
 }
 
 #[tokio::test]
-async fn waits_until_a_version_has_come() {
+async fn waits_until_the_store_reaches_a_version() {
     let (store, mut writer) = store();
     let waiting = tokio::spawn({
         let store = store.clone();
@@ -467,7 +428,7 @@ async fn waits_until_a_version_has_come() {
 }
 
 #[tokio::test]
-async fn waiting_ends_with_a_reason_when_the_version_cannot_come() {
+async fn waiting_fails_if_the_version_cannot_be_reached() {
     let (store, mut writer) = Store::<Pod>::builder().resource("pods").build().unwrap();
     put(&mut writer, pod("a").version(4));
     let opaque: ResourceVersion = "opaque".parse().unwrap();
@@ -480,13 +441,13 @@ async fn waiting_ends_with_a_reason_when_the_version_cannot_come() {
     tokio::task::yield_now().await;
     drop(writer);
     let closed = waiting.await.unwrap().unwrap_err();
-    assert_eq!(closed.to_string(), "store of pods closed before version 5 came");
-    assert_eq!(store.wait_for(&rv(4)).await, Ok(()), "what came before the close is there");
+    assert_eq!(closed.to_string(), "store of pods closed before it reached version 5");
+    assert_eq!(store.wait_for(&rv(4)).await, Ok(()), "reached before the store was closed");
 }
 
-/// Readers on threads of their own never see half a relist, nor objects and indexes that disagree.
+/// Readers on other threads never see a partial relist, or indexes that do not match the objects.
 #[test]
-fn readers_see_one_moment_while_the_writer_goes_on() {
+fn concurrent_readers_see_a_consistent_state() {
     let (store, mut writer) = Store::builder()
         .index("generation", |pod: &Pod| {
             pod.metadata.labels.as_ref().and_then(|labels| labels.get("g").cloned())
@@ -512,9 +473,9 @@ fn readers_see_one_moment_while_the_writer_goes_on() {
                         let versions: BTreeSet<_> =
                             snapshot.iter().map(|entry| version_of(&entry.object())).collect();
                         let version = snapshot.version().and_then(ResourceVersion::to_number).unwrap();
-                        assert_eq!(versions, BTreeSet::from([version]), "half a relist");
+                        assert_eq!(versions, BTreeSet::from([version]), "partial relist");
                         assert_eq!(snapshot.by_index("generation", &version.to_string()).unwrap().len(), 50);
-                        assert!(last <= version, "went back in time");
+                        assert!(last <= version, "the version decreased");
                         last = version;
                     }
                     last
@@ -533,7 +494,7 @@ fn readers_see_one_moment_while_the_writer_goes_on() {
 
 // R107
 #[test]
-fn an_index_added_beside_the_writer_answers_for_everything() {
+fn an_index_added_during_writes_contains_all_objects() {
     let (store, mut writer) = store();
     std::thread::scope(|scope| {
         let adder = scope.spawn(|| {
@@ -541,8 +502,8 @@ fn an_index_added_beside_the_writer_answers_for_everything() {
                 std::thread::yield_now();
             }
             store.add_index("users", users).unwrap();
-            let seen = store.snapshot();
-            (seen.len(), seen.by_index("users", "ernie").unwrap().len())
+            let snapshot = store.snapshot();
+            (snapshot.len(), snapshot.by_index("users", "ernie").unwrap().len())
         });
         for number in 0..2000 {
             put(&mut writer, pod(&number.to_string()).label("users", "ernie"));
@@ -554,7 +515,7 @@ fn an_index_added_beside_the_writer_answers_for_everything() {
 }
 
 #[test]
-fn many_values_of_one_object_cost_in_proportion() {
+fn an_object_can_have_thousands_of_index_values() {
     let (store, mut writer) = by_users();
     let many = |from: u32| (from..from + 20_000).map(|user| user.to_string()).collect::<Vec<_>>().join(",");
     put(&mut writer, pod("a").label("users", &many(0)));
@@ -565,7 +526,7 @@ fn many_values_of_one_object_cost_in_proportion() {
 }
 
 #[test]
-fn what_is_kept_is_not_printed() {
+fn debug_output_does_not_contain_objects() {
     let (store, mut writer) = store();
     put(&mut writer, pod("a").label("password", "hunter2"));
     let printed = format!("{store:?} {:?} {:?} {writer:?}", store.snapshot(), store.lister());
@@ -573,7 +534,7 @@ fn what_is_kept_is_not_printed() {
 }
 
 #[test]
-fn is_named_for_its_kind_unless_told_otherwise() {
+fn the_default_name_is_the_kind() {
     use kube_core::metadata::PartialObjectMeta;
     let (pods, _writer) = store();
     assert_eq!(pods.lister().get("a").unwrap_err().resource, "Pod");
@@ -592,7 +553,7 @@ enum Op {
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
-        // Many keys, so that the tries branch, split and merge again.
+        // Many keys, so that trie nodes are split and merged.
         20 => (any::<u8>(), any::<u8>()).prop_map(|(key, users)| Op::Insert(key, users)),
         18 => any::<u8>().prop_map(Op::Remove),
         1 => proptest::collection::btree_map(any::<u8>(), any::<u8>(), 0..120).prop_map(Op::Replace),
@@ -606,7 +567,7 @@ fn key_of(number: u8) -> String {
     format!("ns{}/{number}", number % 3)
 }
 
-/// Three bits choose among three users.
+/// Returns the users whose bit is set in the lowest three bits.
 fn users_of(bits: u8) -> Vec<String> {
     (0..3).filter(|bit| bits >> bit & 1 == 1).map(|bit| format!("user{bit}")).collect()
 }
@@ -638,13 +599,13 @@ fn check(model: &Model, store: &super::Snapshot<Pod>, index: Option<&str>) -> Re
     for name in [Some(NAMESPACE), index].into_iter().flatten() {
         let values: Vec<_> =
             indexes.keys().filter(|(index, _)| *index == name).map(|(_, value)| value).collect();
-        let held = store.index_values(name).unwrap();
-        prop_assert_eq!(held.iter().map(|value| &**value).collect::<Vec<_>>(), values);
+        let found = store.index_values(name).unwrap();
+        prop_assert_eq!(found.iter().map(|value| &**value).collect::<Vec<_>>(), values);
     }
     for ((name, value), keys) in indexes {
-        let held: BTreeSet<_> =
+        let found: BTreeSet<_> =
             store.index_keys(name, &value).unwrap().iter().map(ToString::to_string).collect();
-        prop_assert_eq!(held, keys);
+        prop_assert_eq!(found, keys);
     }
     Ok(())
 }
@@ -652,10 +613,12 @@ fn check(model: &Model, store: &super::Snapshot<Pod>, index: Option<&str>) -> Re
 proptest! {
     // R101, R104, R105, R106, R107, R108
     #[test]
-    fn agrees_with_the_plain_model(ops in ops()) {
+    fn behaves_like_a_simple_model(ops in ops()) {
         let (store, mut writer) = store();
-        let (mut model, mut index, mut clock) = (Model::new(), None, 0);
-        let mut kept = Vec::new();
+        let mut model = Model::new();
+        let mut index = None;
+        let mut clock = 0;
+        let mut snapshots = Vec::new();
         for op in ops {
             clock += 1;
             match op {
@@ -664,7 +627,7 @@ proptest! {
                     model.insert(key, (bits, clock));
                 }
                 Op::Remove(key) => {
-                    let removed = writer.edit().remove(key_of(key).as_str()).as_deref().map(version_of);
+                    let removed = writer.edit().remove(key_of(key).as_str()).map(|pod| version_of(pod.get()));
                     prop_assert_eq!(removed, model.remove(&key).map(|(_, version)| version));
                 }
                 Op::Replace(objects) => {
@@ -676,11 +639,11 @@ proptest! {
                     prop_assert_eq!(store.add_index("users", users).is_ok(), index.is_none());
                     index = Some("users");
                 }
-                Op::Snapshot => kept.push((model.clone(), store.snapshot(), index)),
+                Op::Snapshot => snapshots.push((model.clone(), store.snapshot(), index)),
             }
         }
-        kept.push((model, store.snapshot(), index));
-        for (model, snapshot, index) in kept {
+        snapshots.push((model, store.snapshot(), index));
+        for (model, snapshot, index) in snapshots {
             check(&model, &snapshot, index)?;
         }
     }

@@ -1,21 +1,20 @@
-//! A persistent hash trie: a clone is one counter, and a write copies only what a clone still shares.
+//! A persistent hash trie. Clones share nodes, and a write copies only shared nodes.
 
 use std::sync::Arc;
 
-/// What a [`Trie`] can hold: something that carries its hash.
+/// An item of a [`Trie`], which has a hash.
 pub(crate) trait Hashed {
-    /// The hash; equal for items that are the same.
+    /// Returns the hash, which must be equal for items that are the same.
     fn digest(&self) -> u64;
 
-    /// Whether both are the same item, so that one takes the other's place.
+    /// Returns whether both are the same item, so that inserting one replaces the other.
     fn is_same(&self, other: &Self) -> bool;
 }
 
 /// A set of hashed items.
 ///
-/// Eight-way branches over leaves of up to [`LEAF_LIMIT`] items. A clone shares everything; a write copies the few
-/// nodes on its path that are shared and changes in place those that are not, so a run of writes between two clones
-/// copies each node once.
+/// A branch has eight children. A leaf has at most [`LEAF_LIMIT`] items. A clone shares all nodes. A write copies the
+/// shared nodes on its path and changes the other nodes in place, so several writes between two clones copy each node once.
 #[derive(Clone, Debug)]
 pub(crate) struct Trie<T> {
     root: Arc<Node<T>>,
@@ -37,11 +36,11 @@ struct Slot<T> {
 const BITS: u32 = 3;
 const FAN_OUT: usize = 1 << BITS;
 
-/// A fuller leaf becomes a branch, unless the hash is used up.
+/// The maximum number of items of a leaf. A larger leaf is split into a branch, unless all bits of the hash are used.
 const LEAF_LIMIT: usize = 16;
 
-/// A branch that holds no more than this in all becomes a leaf again; well below the limit, so that a size that
-/// swings around the limit does not rebuild each time.
+/// A branch with at most this many items becomes a leaf again. Well below [`LEAF_LIMIT`], so that alternating insertions and
+/// removals do not rebuild the node each time.
 const MERGE_LIMIT: usize = 8;
 
 fn child(digest: u64, shift: u32) -> usize {
@@ -49,17 +48,17 @@ fn child(digest: u64, shift: u32) -> usize {
 }
 
 impl<T> Trie<T> {
-    /// How many items there are.
+    /// Returns the number of items.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no items.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Finds the item with this hash for which `is` holds.
+    /// Returns the item with this hash for which `is` returns true.
     pub(crate) fn find(&self, digest: u64, is: impl Fn(&T) -> bool) -> Option<&T> {
         let mut node = &*self.root;
         let mut shift = 0;
@@ -77,38 +76,38 @@ impl<T> Trie<T> {
         }
     }
 
-    /// Whether both share everything.
+    /// Returns whether both share all nodes.
     #[cfg(test)]
-    pub(crate) fn is_one_with(&self, other: &Self) -> bool {
+    pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.root, &other.root)
     }
 
-    /// All items, in an order that means nothing.
+    /// Iterates over all items, in no particular order.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
-        let mut iter = Iter { path: Vec::new(), leaf: [].iter(), left: self.len };
+        let mut iter = Iter { path: Vec::new(), leaf: [].iter(), remaining: self.len };
         iter.descend(&self.root);
         iter
     }
 }
 
 impl<T: Hashed + Clone> Trie<T> {
-    /// Puts an item in, and hands back the one whose place it takes.
+    /// Inserts an item, and returns the item that it replaces.
     pub(crate) fn insert(&mut self, item: T) -> Option<T> {
         let old = Arc::make_mut(&mut self.root).insert(Slot { digest: item.digest(), item }, 0);
         self.len += usize::from(old.is_none());
         old
     }
 
-    /// Takes out the item with this hash for which `is` holds.
+    /// Removes the item with this hash for which `is` returns true.
     pub(crate) fn remove(&mut self, digest: u64, is: impl Fn(&T) -> bool) -> Option<T> {
-        // A look first: a miss must not copy what is shared.
+        // If there is no such item, no shared node is copied.
         self.find(digest, &is)?;
         let old = Arc::make_mut(&mut self.root).remove(digest, 0, &is);
         self.len -= usize::from(old.is_some());
         old
     }
 
-    /// Changes the item with this hash for which `is` holds, in place. The change must leave its hash alone.
+    /// Returns the item with this hash for which `is` returns true, to change it. Its hash must not change.
     pub(crate) fn find_mut(&mut self, digest: u64, is: impl Fn(&T) -> bool) -> Option<&mut T> {
         self.find(digest, &is)?;
         let mut node = Arc::make_mut(&mut self.root);
@@ -169,17 +168,17 @@ impl<T: Hashed + Clone> Node<T> {
                 Some(slots.swap_remove(at).item)
             }
             Self::Branch(children) => {
-                let place = &mut children[child(digest, shift)];
-                let node = Arc::make_mut(place.as_mut()?);
+                let slot = &mut children[child(digest, shift)];
+                let node = Arc::make_mut(slot.as_mut()?);
                 let old = node.remove(digest, shift + BITS, is)?;
-                let left = match node {
+                let remaining = match node {
                     Self::Leaf(slots) => slots.len(),
                     Self::Branch(_) => LEAF_LIMIT,
                 };
-                if left == 0 {
-                    *place = None;
+                if remaining == 0 {
+                    *slot = None;
                 }
-                if left <= MERGE_LIMIT / FAN_OUT {
+                if remaining <= MERGE_LIMIT / FAN_OUT {
                     self.merge();
                 }
                 Some(old)
@@ -187,7 +186,7 @@ impl<T: Hashed + Clone> Node<T> {
         }
     }
 
-    /// Turns a branch over few items into one leaf.
+    /// Turns a branch with few items into a leaf.
     fn merge(&mut self) {
         let Self::Branch(children) = self else { return };
         let mut total = 0;
@@ -214,12 +213,12 @@ impl<T> Default for Trie<T> {
     }
 }
 
-/// Walks over a [`Trie`].
+/// Iterates over a [`Trie`].
 #[derive(Debug)]
 pub(crate) struct Iter<'a, T> {
     path: Vec<std::slice::Iter<'a, Option<Arc<Node<T>>>>>,
     leaf: std::slice::Iter<'a, Slot<T>>,
-    left: usize,
+    remaining: usize,
 }
 
 impl<'a, T> Iter<'a, T> {
@@ -237,7 +236,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
     fn next(&mut self) -> Option<&'a T> {
         loop {
             if let Some(slot) = self.leaf.next() {
-                self.left -= 1;
+                self.remaining -= 1;
                 return Some(&slot.item);
             }
             match self.path.last_mut()?.next() {
@@ -251,7 +250,7 @@ impl<'a, T> Iterator for Iter<'a, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining, Some(self.remaining))
     }
 }
 
@@ -263,7 +262,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// An item whose hash is as bad as the test wants it.
+    /// An item with a given hash, to test collisions.
     #[derive(Clone, Debug, PartialEq)]
     struct Item {
         digest: u64,
@@ -281,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Spreads names over all of the hash, over its last bits alone, or not at all.
+    /// Distributes names over all bits of the hash, over its highest bits, or gives all names the same hash.
     fn digest(name: u16, spread: u8) -> u64 {
         match spread {
             0 => u64::from(name).wrapping_mul(0x9E37_79B9_7F4A_7C15),
@@ -301,12 +300,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_plain_map(
+        fn behaves_like_a_map(
             spread in 0..3_u8,
             ops in proptest::collection::vec((0..300_u16, any::<Option<u32>>()), 0..1500),
         ) {
-            let (mut trie, mut model) = (Trie::default(), BTreeMap::new());
-            let mut kept = (trie.clone(), model.clone());
+            let mut trie = Trie::default();
+            let mut model = BTreeMap::new();
+            let mut snapshot = (trie.clone(), model.clone());
             for (step, (name, value)) in ops.into_iter().enumerate() {
                 let digest = digest(name, spread);
                 let (old, expected) = match value {
@@ -315,10 +315,10 @@ mod tests {
                 };
                 prop_assert_eq!(old.map(|item| item.value), expected);
                 if step % 100 == 0 {
-                    kept = (trie.clone(), model.clone());
+                    snapshot = (trie.clone(), model.clone());
                 }
             }
-            for (trie, model) in [(trie, model), kept] {
+            for (trie, model) in [(trie, model), snapshot] {
                 prop_assert_eq!(trie.len(), model.len());
                 prop_assert_eq!(trie.iter().len(), model.len());
                 let items: BTreeMap<_, _> = trie.iter().map(|item| (item.name, item.value)).collect();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn shrinks_again_when_it_empties() {
+    fn shrinks_when_items_are_removed() {
         let mut trie = Trie::default();
         for name in 0..10_000 {
             trie.insert(Item { digest: digest(name, 0), name, value: 0 });
@@ -337,12 +337,12 @@ mod tests {
         for name in 5..10_000 {
             trie.remove(digest(name, 0), |item| item.name == name);
         }
-        assert!(depth(&trie.root) <= 1, "five items stand in {} levels", depth(&trie.root));
+        assert!(depth(&trie.root) <= 1, "five items in {} levels", depth(&trie.root));
         assert_eq!(trie.len(), 5);
     }
 
     #[test]
-    fn a_write_leaves_alone_what_a_clone_shares() {
+    fn a_write_does_not_change_clones() {
         let mut trie = Trie::default();
         for name in 0..1000 {
             trie.insert(Item { digest: digest(name, 0), name, value: 0 });
@@ -351,13 +351,13 @@ mod tests {
         let root = Arc::as_ptr(&trie.root);
         assert!(trie.remove(digest(2000, 0), |item| item.name == 2000).is_none());
         assert!(trie.find_mut(digest(2000, 0), |item| item.name == 2000).is_none());
-        assert_eq!(Arc::as_ptr(&trie.root), root, "a miss copies nothing");
+        assert_eq!(Arc::as_ptr(&trie.root), root, "a node was copied");
         trie.find_mut(digest(1, 0), |item| item.name == 1).unwrap().value = 9;
         assert_eq!(clone.find(digest(1, 0), |item| item.name == 1).unwrap().value, 0);
         assert_eq!(trie.find(digest(1, 0), |item| item.name == 1).unwrap().value, 9);
         drop(clone);
         let root = Arc::as_ptr(&trie.root);
         trie.find_mut(digest(1, 0), |item| item.name == 1).unwrap().value = 10;
-        assert_eq!(Arc::as_ptr(&trie.root), root, "what nobody shares is changed in place");
+        assert_eq!(Arc::as_ptr(&trie.root), root, "a node that is not shared was copied");
     }
 }

@@ -26,9 +26,28 @@ pub struct Writer<K> {
     cell: Arc<Cell<K>>,
 }
 
-/// Changes that readers see together, when this is dropped.
+/// A set of changes that become visible to readers together when this is dropped.
 ///
-/// If a panic unwinds through it, readers see none of them.
+/// If it is dropped by a panic, the changes are discarded.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_informer::cache::Store;
+/// use std::sync::Arc;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, mut writer) = Store::builder().build()?;
+/// let mut edit = writer.edit();
+/// for name in ["front-1", "front-2"] {
+///     let mut pod = Pod::default();
+///     pod.metadata.name = Some(name.into());
+///     edit.insert(Arc::new(pod))?;
+/// }
+/// assert!(store.is_empty());
+/// drop(edit);
+/// assert_eq!(store.len(), 2);
+/// # Ok(()) }
+/// ```
 #[must_use = "the changes are published when this is dropped"]
 pub struct Edit<'w, K> {
     pub(super) draft: Draft<'w, K>,
@@ -73,7 +92,7 @@ impl<K> Writer<K> {
         Self { cell }
     }
 
-    /// The objects of the store, for an ingest stage that reuses them.
+    /// Returns the objects of the store, for an ingest stage that reuses them.
     pub(crate) fn known_objects(&self) -> Arc<dyn KnownObjects<K>>
     where
         K: Resource + Send + Sync + 'static,
@@ -108,7 +127,7 @@ impl<K> Edit<'_, K> {
         Some(old.shared())
     }
 
-    /// Sets the version up to which the store has the changes of the server.
+    /// Sets the resource version of the store.
     pub fn set_version(&mut self, version: ResourceVersion) {
         self.draft.state.version = Some(version);
     }
@@ -136,7 +155,7 @@ impl<K: Resource> Edit<'_, K> {
     /// Adds or updates an object; the version of the store becomes the object's, if it has one.
     ///
     /// # Errors
-    /// [`KeyError`] if the object has no name; nothing is changed.
+    /// [`KeyError`] if the object has no name. The store is not changed.
     pub fn insert(&mut self, object: Arc<K>) -> Result<Event<K>, KeyError> {
         let key = Key::of(&*object)?;
         let version = object.meta().resource_version.as_deref().and_then(|text| text.parse().ok());
@@ -150,8 +169,8 @@ impl<K: Resource> Edit<'_, K> {
     /// Replaces all objects by those of a full list, and returns the events in order: deletions, then additions and updates in the
     /// order of the list.
     ///
-    /// Objects in [`Listing::skipped`] are kept. An object that is stored with the same uid and version is not replaced, so that a
-    /// relist without changes leaves every `Arc` as it is.
+    /// Objects in [`Listing::skipped`] are not deleted. An object that is stored with the same uid and version is not replaced,
+    /// so a relist without changes does not replace any `Arc`.
     pub fn replace(&mut self, listing: Listing<K>) -> Vec<Event<K>> {
         let mut events = Vec::new();
         self.replace_scope(Scope::All, listing, Phase::Live, &mut events);
@@ -166,9 +185,25 @@ impl<K: Resource> Edit<'_, K> {
     }
 
     /// Applies a change, and returns the event if there is one. The version of the store does not change.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::{Delta, Event, cache::Store};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, mut writer) = Store::<Pod>::builder().build()?;
+    /// let mut pod = Pod::default();
+    /// pod.metadata.name = Some("front-1".into());
+    /// let delta = Delta::Updated("front-1".parse()?, Arc::new(pod).into());
+    /// let event = writer.edit().apply(delta);
+    /// assert!(matches!(event, Some(Event::Added { .. })), "the object was not in the store");
+    /// assert_eq!(store.len(), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn apply(&mut self, delta: Delta<K>) -> Option<Event<K>> {
         match delta {
-            // Whether the object is new is decided by what is stored, not by what the source reports.
+            // The store decides whether the object is new, not the source.
             Delta::Added(key, object) | Delta::Updated(key, object) => Some(self.put(key, object)),
             Delta::Deleted(key, final_state) => {
                 let old = self.remove(&key)?;

@@ -36,8 +36,8 @@ use std::{
 /// # Memory
 ///
 /// Without a capacity the queue grows with the number of keys, but not with the number of changes of one key (see
-/// [`Deltas`](super::Deltas)). With [`DeltaFifoBuilder::capacity`], producers wait while that many deltas are queued. A list counts as
-/// one.
+/// [`Deltas`](super::Deltas)). With [`DeltaFifoBuilder::capacity`], producers wait while that many deltas are queued. A list is
+/// treated as one delta.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -67,7 +67,7 @@ pub struct ClosedError;
 pub struct Batch<K> {
     /// The entries, in order.
     pub entries: Vec<Entry<K>>,
-    /// The version up to which everything is in this batch or an earlier one.
+    /// The last version whose changes are all in this batch or an earlier one.
     pub version: Option<ResourceVersion>,
     /// To be called when the entries have been applied.
     pub applied: Applied,
@@ -79,7 +79,7 @@ pub struct Batch<K> {
 pub struct Applied(Option<Arc<AtomicBool>>);
 
 impl Applied {
-    /// Marks the batch as applied. A batch that is dropped before never counts.
+    /// Marks the batch as applied. A batch that is dropped before that is not applied.
     pub fn done(self) {
         if let Some(has_synced) = self.0 {
             has_synced.store(true, Ordering::Release);
@@ -142,14 +142,14 @@ impl<K> DeltaFifoBuilder<K> {
         self
     }
 
-    /// Sets how objects are stored. The default is [`Storage::Decoded`].
+    /// Sets the form in which objects are stored. The default is [`Storage::Decoded`].
     pub fn storage(mut self, storage: Storage) -> Self {
         self.ingest = self.ingest.storage(storage);
         self
     }
 
-    /// Sets the function that is called for every object that is passed to the queue and skipped. The default logs a warning. What
-    /// a reflector reads is reported by the reflector.
+    /// Sets the function that is called for every object that is passed to the queue and skipped. The default logs a
+    /// warning. Objects that a reflector reads are reported by the reflector.
     pub fn on_rejected(mut self, report: impl Fn(RejectedError) + Send + Sync + 'static) -> Self {
         self.on_rejected = OnRejected(Arc::new(report));
         self
@@ -247,7 +247,7 @@ impl<K: Resource> DeltaFifo<K> {
     }
 }
 
-/// Queues a change. The version of a skipped object counts, or consumers would wait for it forever.
+/// Queues a change. A skipped object still changes the version, because consumers may wait for that version.
 fn queue_delta<K>(queue: &mut Queue<K>, delta: Option<Delta<K>>, version: Option<ResourceVersion>) {
     match delta {
         Some(delta @ (Delta::Added(..) | Delta::Updated(..) | Delta::Deleted(..))) => {
@@ -304,7 +304,7 @@ impl<K> DeltaFifo<K> {
         self.lock().queue.restored(version);
     }
 
-    /// Takes the oldest entry; `None` if the queue is closed and empty. Waits while it is empty.
+    /// Removes and returns the oldest entry; `None` if the queue is closed and empty. Waits while the queue is empty.
     ///
     /// # Cancel safety
     /// If the future is dropped before it completes, no entry is lost.
@@ -312,7 +312,7 @@ impl<K> DeltaFifo<K> {
         self.pop_batch(NonZeroUsize::MIN).await
     }
 
-    /// Takes up to `max` of the oldest entries. Waits only for the first.
+    /// Removes and returns at most `max` of the oldest entries. Waits only for the first.
     ///
     /// # Cancel safety
     /// If the future is dropped before it completes, no entry is lost.
@@ -321,7 +321,7 @@ impl<K> DeltaFifo<K> {
         poll_fn(|context| self.poll_pop(context, max, &mut wait.ticket)).await
     }
 
-    /// Closes the queue and wakes everyone who waits. Queued entries can still be popped.
+    /// Closes the queue, and wakes all waiting producers and consumers. Queued entries can still be popped.
     pub fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -332,31 +332,31 @@ impl<K> DeltaFifo<K> {
         wake(producers);
     }
 
-    /// The number of keys and barriers.
+    /// Returns the number of keys and barriers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().queue.len()
     }
 
-    /// The number of deltas and barriers, which a [capacity](DeltaFifoBuilder::capacity) limits.
+    /// Returns the number of deltas and barriers, which a [capacity](DeltaFifoBuilder::capacity) limits.
     #[must_use]
     pub fn load(&self) -> usize {
         self.lock().queue.load()
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the first list was popped and its [`Applied`] is done, or a restored state has caught up.
+    /// Returns whether the first list was popped and its [`Applied`] is done, or a restored state has caught up.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.shared.has_synced.load(Ordering::Acquire)
     }
 
-    /// The number of objects that were passed to the queue and skipped.
+    /// Returns the number of objects that were passed to the queue and skipped.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.shared.rejected.load(Ordering::Relaxed)
@@ -432,7 +432,7 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for DeltaFifo<K> {
     async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
         let mut deltas = batch.deltas.into_iter().peekable();
         while let Some(delta) = deltas.next() {
-            // The version of the batch counts with its last change.
+            // The version of the batch is set with its last change.
             let version = if deltas.peek().is_none() { batch.version.clone() } else { None };
             self.push(|queue| queue_delta(queue, Some(delta), version)).await?;
         }
@@ -481,7 +481,7 @@ impl fmt::Debug for OnRejected {
     }
 }
 
-/// Prints no contents: objects may hold secrets.
+/// Prints no objects, because they may contain secrets.
 impl<K> fmt::Debug for DeltaFifo<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeltaFifo")

@@ -12,9 +12,6 @@ mod process_loop;
 #[cfg(test)]
 mod apply_tests;
 #[cfg(test)]
-#[cfg(feature = "compressed")]
-mod compressed_tests;
-#[cfg(test)]
 mod tests;
 
 pub use apply::apply;

@@ -1,4 +1,4 @@
-//! A reflector, its queue, and the loop that processes what is queued.
+//! Runs a reflector into a queue, and processes the queued batches.
 
 use super::fifo::{Batch, DeltaFifo};
 use crate::{
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// Implemented by closures `FnMut(Batch<K>) -> Result<(), BoxError>`.
 pub trait Process<K>: Send {
-    /// Processes a batch. The next one is popped when this returns, so that waiting here makes the source wait once the queue is full.
+    /// Processes a batch. The next one is popped when this returns. Once the queue is full, the source waits.
     ///
     /// # Errors
     /// Any error ends the loop.
@@ -32,9 +32,9 @@ where
     }
 }
 
-/// Runs a reflector into a queue, and passes what is queued to a function: client-go's `cache.Controller`.
+/// Runs a reflector into a queue, and passes the queued batches to a function: client-go's `cache.Controller`.
 ///
-/// [`Informer`](crate::Informer) keeps a store and delivers events. This is for programs that keep something of their own:
+/// Use it for programs that do not need the store and the subscribers of an [`Informer`](crate::Informer):
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -73,7 +73,7 @@ where
     L: ListerWatcher<K>,
     P: Process<K>,
 {
-    /// Creates a loop that reflects `source` into `fifo` and passes what is popped to `process`.
+    /// Creates a loop that reflects `source` into `fifo` and passes each batch to `process`.
     #[track_caller]
     pub fn new(source: L, fifo: DeltaFifo<K>, config: Config, process: P) -> Self {
         Self { reflector: Reflector::with_config(source, fifo.clone(), config), fifo, process }
@@ -93,7 +93,7 @@ where
         self
     }
 
-    /// Starts with a watch from this version, for a function that has the state of it; see [`Reflector::resume_from`].
+    /// Starts with a watch from this version, for a function that has the state of that version; see [`Reflector::resume_from`].
     #[must_use]
     pub fn resume_from(mut self, version: ResourceVersion) -> Self {
         self.fifo.restored(Some(version.clone()));
@@ -114,7 +114,7 @@ where
     pub async fn run(self, cancel: CancellationToken) -> Result<(), BoxError> {
         let Self { reflector, fifo, mut process } = self;
         let stop = cancel.child_token();
-        // However this ends, also by a panic or by being dropped, the reflector and the producers end with it.
+        // The reflector and the producers must end in any case, also if this panics or is dropped.
         let _stop = stop.clone().drop_guard();
         let _close = CloseOnDrop(fifo.clone());
         let process_all = async {

@@ -14,10 +14,10 @@ pub enum Entry<K> {
     Replaced {
         /// The list.
         listing: Listing<K>,
-        /// Whether it is the first list.
+        /// True for the first list.
         initial: bool,
     },
-    /// All objects are to be delivered again.
+    /// A request to deliver all objects again.
     Resync,
     /// A newer version without changes.
     Bookmark,
@@ -25,18 +25,18 @@ pub enum Entry<K> {
     Resumed,
 }
 
-/// An empty queue with more capacity than this gives its memory back.
+/// An empty queue with more capacity than this frees its memory.
 const MAX_IDLE_CAPACITY: usize = 1024;
 
 /// The state of a [`DeltaFifo`](super::DeltaFifo).
 ///
-/// Entries are in the order in which their keys first appeared. A delta joins the entry of its key if there is one after the last
-/// barrier, and starts a new one otherwise.
+/// Entries are in the order in which their keys first appeared. A delta is added to the entry of its key if that entry is behind the
+/// last barrier. Otherwise it starts a new entry.
 pub(super) struct Queue<K> {
     slots: VecDeque<Slot<K>>,
     /// The number of slots popped so far, which is the number of the first slot.
     popped: u64,
-    /// The number of the slot of each key that has one after the last barrier.
+    /// The number of the slot of each key. Contains only slots behind the last barrier.
     open: KeyMap<u64>,
     /// The version of the newest change.
     newest_version: Option<ResourceVersion>,
@@ -56,7 +56,7 @@ impl<K> Queue<K> {
         self.load
     }
 
-    /// The number of keys and barriers.
+    /// Returns the number of keys and barriers.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -71,8 +71,8 @@ impl<K> Queue<K> {
             Some(deltas) => {
                 let before = deltas.len();
                 deltas.push(delta);
-                let grown = deltas.len() - before;
-                self.load += grown;
+                let after = deltas.len();
+                self.load = self.load + after - before;
             }
             None => {
                 self.open.insert(delta.key().clone(), self.popped + self.slots.len() as u64);
@@ -105,7 +105,7 @@ impl<K> Queue<K> {
     }
 
     pub(super) fn bookmark(&mut self, version: ResourceVersion) {
-        // Groups may grow across a bookmark, which changes no object. It only has to wake the consumer.
+        // Deltas are grouped across a bookmark, because it changes no object. It only has to wake the consumer.
         if !matches!(self.newest(), Some(Entry::Bookmark)) {
             self.push(Entry::Bookmark);
         }
@@ -138,15 +138,15 @@ impl<K> Queue<K> {
         Some(entry)
     }
 
-    /// The version up to which everything has been popped.
+    /// Returns the last version whose changes have all been popped.
     ///
-    /// The deltas of one key are popped together, so the newest popped version may be ahead of something that is still queued. What
-    /// had arrived before the first slot was started has been popped.
+    /// The deltas of one key are popped together, so the newest popped version may be newer than changes that are still queued. All
+    /// changes that arrived before the first slot was started have been popped.
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         self.slots.front().map_or(self.newest_version.as_ref(), |slot| slot.version_before.as_ref())
     }
 
-    /// Whether the newest change is of another version than this.
+    /// Returns whether the newest change has a different version.
     pub(super) fn lacks_version(&self, version: &ResourceVersion) -> bool {
         self.newest_version.as_ref() != Some(version)
     }

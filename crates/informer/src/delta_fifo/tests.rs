@@ -1,7 +1,11 @@
-//! The queue rule by rule, and against a plain model.
+//! Tests of the queue: its rules, and a comparison with a simple model.
 
-use super::{Delta, DeltaFifo, Deltas, Entry, Rejected};
-use crate::testing::{PodBuilder, now, pod, poll_once, rv, version_of};
+use super::{ClosedError, DeltaFifo, Deltas, Entry};
+use crate::{
+    delta::Delta,
+    ingest::RejectedError,
+    testing::{PodBuilder, now, pod, poll_once, rv, version_of},
+};
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use std::{
@@ -23,16 +27,16 @@ fn add(fifo: &DeltaFifo<Pod>, key: &str, version: u64) {
     now(fifo.add(pod(key).version(version))).unwrap();
 }
 
-/// Pops one entry and says it in short: `foo[+10 ~12 -15]`, `list 3[a@1]`, `resync`, `bookmark`.
+/// Pops one entry and formats it: `foo[+10 ~12 -15]`, `first list[a b]`, `resync`, `bookmark`.
 fn pop(fifo: &DeltaFifo<Pod>) -> String {
-    now(fifo.pop()).map_or_else(|| "closed".into(), |batch| say(&batch.entries[0]))
+    now(fifo.pop()).map_or_else(|| "closed".into(), |batch| describe(&batch.entries[0]))
 }
 
-fn say(entry: &Entry<Pod>) -> String {
+fn describe(entry: &Entry<Pod>) -> String {
     match entry {
         Entry::Deltas(deltas) => {
-            let said: Vec<_> = deltas.iter().map(say_delta).collect();
-            format!("{}[{}]", deltas.key(), said.join(" "))
+            let described: Vec<_> = deltas.iter().map(describe_delta).collect();
+            format!("{}[{}]", deltas.key(), described.join(" "))
         }
         Entry::Replaced { listing, initial } => {
             let names: Vec<_> = listing.objects.iter().map(|(key, _)| key.as_str()).collect();
@@ -44,18 +48,19 @@ fn say(entry: &Entry<Pod>) -> String {
     }
 }
 
-fn say_delta(delta: &Delta<Pod>) -> String {
+fn describe_delta(delta: &Delta<Pod>) -> String {
     match delta {
-        Delta::Added(pod) => format!("+{}", version_of(pod)),
-        Delta::Updated(pod) => format!("~{}", version_of(pod)),
-        Delta::Deleted(Some(pod)) => format!("-{}", version_of(pod)),
-        Delta::Deleted(None) => "-?".into(),
+        Delta::Added(_, pod) => format!("+{}", version_of(pod.get())),
+        Delta::Updated(_, pod) => format!("~{}", version_of(pod.get())),
+        Delta::Deleted(_, Some(pod)) => format!("-{}", version_of(pod.get())),
+        Delta::Deleted(_, None) => "-?".into(),
+        Delta::Skipped(_) => panic!("skipped objects are not queued"),
     }
 }
 
 // R71
 #[test]
-fn pops_what_happened_to_a_key_together_and_in_order() {
+fn pops_all_deltas_of_a_key_together_and_in_order() {
     let fifo = fifo();
     now(fifo.add(pod("foo").version(10))).unwrap();
     now(fifo.update(pod("foo").version(12))).unwrap();
@@ -66,7 +71,7 @@ fn pops_what_happened_to_a_key_together_and_in_order() {
 
 // R72
 #[test]
-fn keeps_keys_in_the_order_of_first_appearance() {
+fn pops_keys_in_the_order_of_their_first_delta() {
     let fifo = fifo();
     for (key, version) in [("foo", 10), ("bar", 1), ("foo", 11), ("foo", 13), ("zab", 30)] {
         add(&fifo, key, version);
@@ -78,21 +83,21 @@ fn keeps_keys_in_the_order_of_first_appearance() {
 
 // R73
 #[test]
-fn merges_deletions_and_keeps_the_final_state_that_was_seen() {
+fn merges_deletions_and_keeps_the_observed_final_state() {
     let fifo = fifo();
     now(fifo.delete(pod("seen").version(1))).unwrap();
-    now(fifo.delete_unseen("seen".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("seen".parse().unwrap())).unwrap();
     now(fifo.delete(pod("seen").version(2))).unwrap();
-    now(fifo.delete_unseen("unseen".parse().unwrap())).unwrap();
-    now(fifo.delete_unseen("unseen".parse().unwrap())).unwrap();
-    now(fifo.delete_unseen("later".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("unseen".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("unseen".parse().unwrap())).unwrap();
+    now(fifo.delete_unobserved("later".parse().unwrap())).unwrap();
     now(fifo.delete(pod("later").version(3))).unwrap();
     assert_eq!([pop(&fifo), pop(&fifo), pop(&fifo)], ["seen[-1]", "unseen[-?]", "later[-3]"]);
 }
 
 // R74
 #[test]
-fn no_group_crosses_a_list() {
+fn deltas_are_not_grouped_across_a_list() {
     let fifo = fifo();
     add(&fifo, "foo", 1);
     now(fifo.replace([pod("foo").version(2)], Some(rv(2)))).unwrap();
@@ -105,7 +110,7 @@ fn no_group_crosses_a_list() {
 
 // R74
 #[test]
-fn no_group_crosses_a_resync() {
+fn deltas_are_not_grouped_across_a_resync() {
     let fifo = fifo();
     add(&fifo, "foo", 1);
     now(fifo.resync()).unwrap();
@@ -115,7 +120,7 @@ fn no_group_crosses_a_resync() {
 
 // R75
 #[test]
-fn several_lists_stay_several() {
+fn lists_are_not_merged() {
     let fifo = fifo();
     now(fifo.replace([pod("a")], Some(rv(1)))).unwrap();
     now(fifo.replace([], Some(rv(2)))).unwrap();
@@ -125,7 +130,7 @@ fn several_lists_stay_several() {
 
 // R75
 #[test]
-fn a_resync_behind_a_resync_adds_nothing() {
+fn consecutive_resyncs_are_merged() {
     let fifo = fifo();
     now(fifo.resync()).unwrap();
     now(fifo.resync()).unwrap();
@@ -135,7 +140,7 @@ fn a_resync_behind_a_resync_adds_nothing() {
     assert!(fifo.is_empty());
 }
 
-/// The versions after each single pop.
+/// Pops all entries one at a time, and returns the version of each batch.
 fn versions(fifo: &DeltaFifo<Pod>) -> Vec<Option<u64>> {
     let pop = || match poll_once(fifo.pop()) {
         Poll::Ready(batch) => batch.map(|batch| batch.version.and_then(|version| version.to_number())),
@@ -146,7 +151,7 @@ fn versions(fifo: &DeltaFifo<Pod>) -> Vec<Option<u64>> {
 
 // R76
 #[test]
-fn a_bookmark_moves_the_version_in_its_turn() {
+fn a_bookmark_changes_the_version_in_queue_order() {
     let fifo = fifo();
     add(&fifo, "a", 1);
     now(fifo.bookmark(rv(5))).unwrap();
@@ -159,24 +164,24 @@ fn a_bookmark_moves_the_version_in_its_turn() {
 
 // R76
 #[test]
-fn a_version_is_claimed_only_when_all_before_it_is_out() {
+fn a_batch_has_a_version_only_if_all_earlier_changes_were_popped() {
     let fifo = fifo();
     add(&fifo, "foo", 10);
     add(&fifo, "bar", 11);
     add(&fifo, "foo", 12);
     add(&fifo, "zab", 13);
-    // Popping foo takes 10 and 12 out, but 11 is still queued.
+    // Popping foo removes 10 and 12, but 11 is still queued.
     assert_eq!(versions(&fifo), [Some(10), Some(12), Some(13)]);
 }
 
 // R80
 #[test]
-fn transforms_each_object_once_before_the_queue() {
+fn transforms_each_object_once_before_it_is_queued() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&calls);
+    let count = Arc::clone(&calls);
     let fifo = DeltaFifo::builder()
         .transform(move |pod: Pod| {
-            seen.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(1, Ordering::Relaxed);
             Ok(pod.label("first", "yes"))
         })
         .transform(
@@ -191,37 +196,40 @@ fn transforms_each_object_once_before_the_queue() {
     let batch = now(fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 5);
     let Entry::Deltas(deltas) = &batch.entries[0] else { panic!("{batch:?}") };
-    let Delta::Added(added) = deltas.iter().next().unwrap() else { panic!("{deltas:?}") };
-    assert_eq!(added.spec.as_ref().unwrap().node_name.as_deref(), Some("n"));
+    let Delta::Added(_, added) = deltas.iter().next().unwrap() else { panic!("{deltas:?}") };
+    assert_eq!(added.get().spec.as_ref().unwrap().node_name.as_deref(), Some("n"));
 }
 
 // R80
 #[test]
-fn a_failing_transform_drops_that_object_alone_and_is_reported() {
+fn a_failing_transform_is_reported_and_skips_only_that_object() {
     let reports = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&reports);
+    let received = Arc::clone(&reports);
     let fifo = DeltaFifo::builder()
         .transform(|pod: Pod| if pod.metadata.uid.is_some() { Err("has a uid".into()) } else { Ok(pod) })
         .on_rejected(move |rejected| {
-            let Rejected::Transform { key, cause } = rejected else { panic!("{rejected}") };
-            heard.lock().unwrap().push(format!("{key}: {cause}"));
+            let RejectedError::Transform { key, cause } = rejected else { panic!("{rejected}") };
+            received.lock().unwrap().push(format!("{key}: {cause}"));
         })
         .build();
     now(fifo.add(pod("bad").uid("u"))).unwrap();
     now(fifo.replace([pod("good"), pod("bad").uid("u")], None)).unwrap();
     now(fifo.add(pod("good"))).unwrap();
-    // A deletion is never lost: it goes on without its final state.
+    // A deletion is never skipped: it is queued without its final state.
     now(fifo.delete(pod("bad").uid("u"))).unwrap();
     let batch = now(fifo.pop()).unwrap();
     let Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
-    assert_eq!(listing.unreadable, ["bad".parse().unwrap()]);
-    assert_eq!([say(&batch.entries[0]), pop(&fifo), pop(&fifo)], ["first list[good]", "good[+0]", "bad[-?]"]);
+    assert_eq!(listing.skipped, ["bad".parse().unwrap()]);
+    assert_eq!(
+        [describe(&batch.entries[0]), pop(&fifo), pop(&fifo)],
+        ["first list[good]", "good[+0]", "bad[-?]"]
+    );
     assert_eq!(*reports.lock().unwrap(), ["bad: has a uid"; 3]);
     assert_eq!(fifo.rejected(), 3);
 }
 
 #[test]
-fn an_object_without_a_key_is_reported_and_left_out() {
+fn an_object_without_a_name_is_reported_and_skipped() {
     let fifo = fifo();
     let nameless = Pod::default;
     now(fifo.add(nameless())).unwrap();
@@ -239,7 +247,7 @@ fn has_synced_when_the_first_list_has_been_applied() {
         let fifo = fifo();
         add(&fifo, "early", 1);
         now(fifo.pop()).unwrap().applied.done();
-        assert!(!fifo.has_synced(), "a delta is no list");
+        assert!(!fifo.has_synced(), "a delta is not a list");
         now(fifo.replace(objects, None)).unwrap();
         assert!(!fifo.has_synced(), "only queued");
         let batch = now(fifo.pop()).unwrap();
@@ -251,7 +259,7 @@ fn has_synced_when_the_first_list_has_been_applied() {
 
 // R82
 #[tokio::test]
-async fn close_wakes_every_pop_that_waits() {
+async fn close_wakes_all_waiting_consumers() {
     let fifo = fifo();
     let waiting: Vec<_> = (0..3)
         .map(|_| {
@@ -268,17 +276,17 @@ async fn close_wakes_every_pop_that_waits() {
 
 // R82
 #[test]
-fn what_is_queued_outlives_the_close() {
+fn queued_entries_can_be_popped_after_close() {
     let fifo = fifo();
     add(&fifo, "a", 1);
     fifo.close();
-    assert_eq!(now(fifo.add(pod("b"))), Err(super::Closed));
+    assert_eq!(now(fifo.add(pod("b"))), Err(ClosedError));
     assert_eq!([pop(&fifo), pop(&fifo)], ["a[+1]", "closed"]);
 }
 
 // R83
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn two_producers_each_keep_their_order() {
+async fn the_changes_of_each_producer_stay_in_order() {
     let fifo = fifo();
     let producers = ["x", "y"].map(|name| {
         let fifo = fifo.clone();
@@ -293,10 +301,10 @@ async fn two_producers_each_keep_their_order() {
     while total < 1000 {
         for entry in fifo.pop().await.unwrap().entries {
             let Entry::Deltas(deltas) = entry else { panic!("only deltas were queued") };
-            let (key, deltas) = deltas.into_parts();
+            let key = deltas.key().clone();
             for delta in deltas {
-                let Delta::Added(pod) = delta else { panic!("only additions were queued") };
-                seen.entry(key.to_string()).or_default().push(version_of(&pod));
+                let Delta::Added(_, pod) = delta else { panic!("only additions were queued") };
+                seen.entry(key.to_string()).or_default().push(version_of(pod.get()));
                 total += 1;
             }
         }
@@ -310,17 +318,17 @@ async fn two_producers_each_keep_their_order() {
 
 // R84
 #[test]
-fn a_batch_is_the_queue_in_order() {
+fn a_batch_is_in_queue_order() {
     let fifo = fifo();
     add(&fifo, "a", 1);
     add(&fifo, "b", 2);
     now(fifo.resync()).unwrap();
     add(&fifo, "a", 3);
     let two = now(fifo.pop_batch(NonZeroUsize::new(2).unwrap())).unwrap();
-    assert_eq!(two.entries.iter().map(say).collect::<Vec<_>>(), ["a[+1]", "b[+2]"]);
+    assert_eq!(two.entries.iter().map(describe).collect::<Vec<_>>(), ["a[+1]", "b[+2]"]);
     assert_eq!(two.version, Some(rv(2)));
     let rest = now(fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
-    assert_eq!(rest.entries.iter().map(say).collect::<Vec<_>>(), ["resync", "a[+3]"]);
+    assert_eq!(rest.entries.iter().map(describe).collect::<Vec<_>>(), ["resync", "a[+3]"]);
     assert_eq!(rest.version, Some(rv(3)));
 }
 
@@ -336,12 +344,12 @@ async fn a_full_queue_makes_the_producer_wait() {
     assert_eq!(pop(&fifo), "a[+1 +2]");
     third.await.unwrap();
     assert_eq!(pop(&fifo), "b[+3]");
-    assert!(fifo.is_empty(), "what was dropped while waiting is not queued");
+    assert!(fifo.is_empty(), "a cancelled call queued an entry");
 }
 
 // R85
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stays_under_its_bound_while_a_slow_consumer_lags() {
+async fn does_not_exceed_its_capacity_with_a_slow_consumer() {
     let fifo = DeltaFifo::builder().capacity(NonZeroUsize::new(8).unwrap()).build();
     let producer = tokio::spawn({
         let fifo = fifo.clone();
@@ -363,24 +371,24 @@ async fn stays_under_its_bound_while_a_slow_consumer_lags() {
 }
 
 #[tokio::test]
-async fn closing_releases_a_producer_that_waits() {
+async fn close_wakes_waiting_producers() {
     let fifo = DeltaFifo::builder().capacity(NonZeroUsize::MIN).build();
     fifo.add(pod("a")).await.unwrap();
     let mut waiting = pin!(fifo.add(pod("b")));
     assert!(poll_once(waiting.as_mut()).is_pending());
     fifo.close();
-    assert_eq!(waiting.await, Err(super::Closed));
+    assert_eq!(waiting.await, Err(ClosedError));
 }
 
 #[test]
-fn whoever_stops_waiting_leaves_nothing_behind() {
-    struct Own;
-    impl Wake for Own {
+fn a_cancelled_wait_drops_its_waker() {
+    struct NoopWake;
+    impl Wake for NoopWake {
         fn wake(self: Arc<Self>) {}
     }
     let fifo = DeltaFifo::<Pod>::builder().capacity(NonZeroUsize::MIN).build();
-    let own = Arc::new(Own);
-    let waker = Waker::from(Arc::clone(&own));
+    let wake = Arc::new(NoopWake);
+    let waker = Waker::from(Arc::clone(&wake));
     let mut context = Context::from_waker(&waker);
     for _ in 0..10 {
         assert!(pin!(fifo.pop()).poll(&mut context).is_pending());
@@ -390,11 +398,11 @@ fn whoever_stops_waiting_leaves_nothing_behind() {
         assert!(pin!(fifo.add(pod("b"))).poll(&mut context).is_pending());
     }
     drop(waker);
-    assert_eq!(Arc::strong_count(&own), 1, "a waker is kept");
+    assert_eq!(Arc::strong_count(&wake), 1, "a waker was not dropped");
 }
 
 #[test]
-fn a_burst_does_not_keep_its_memory() {
+fn frees_the_memory_of_a_burst() {
     let fifo = fifo();
     for number in 0..5000 {
         add(&fifo, &number.to_string(), 1);
@@ -407,31 +415,28 @@ fn a_burst_does_not_keep_its_memory() {
 }
 
 #[test]
-fn what_is_queued_is_not_printed() {
+fn debug_output_does_not_contain_objects() {
     let fifo = fifo();
     now(fifo.add(pod("a").label("password", "hunter2"))).unwrap();
     assert!(!format!("{fifo:?}").contains("hunter2"));
 }
 
 #[test]
-fn a_hot_key_costs_no_more_than_the_limit() {
+fn the_number_of_deltas_of_one_key_is_limited() {
     let fifo = fifo();
     for version in 0..10_000 {
         now(fifo.update(pod("hot").version(version))).unwrap();
     }
     let Entry::Deltas(deltas) = now(fifo.pop()).unwrap().entries.remove(0) else { panic!("only deltas") };
     assert_eq!(deltas.len(), Deltas::<Pod>::LIMIT);
-    assert_eq!(say_delta(deltas.newest()), "~9999");
+    assert_eq!(describe_delta(deltas.newest()), "~9999");
 }
 
-/// What is known of a key: its version, if it exists.
-type Known = Option<u64>;
-
-/// Folds deltas over what was known, as handlers do, and counts deletions of something known.
-fn fold(known: Known, deltas: &Deltas<Pod>) -> Known {
-    deltas.iter().fold(known, |_, delta| match delta {
-        Delta::Added(pod) | Delta::Updated(pod) => Some(version_of(pod)),
-        Delta::Deleted(_) => None,
+/// Applies deltas to the version of an object, which is `None` if the object does not exist.
+fn fold(version: Option<u64>, deltas: &Deltas<Pod>) -> Option<u64> {
+    deltas.iter().fold(version, |_, delta| match delta {
+        Delta::Added(_, pod) | Delta::Updated(_, pod) => Some(version_of(pod.get())),
+        Delta::Deleted(..) | Delta::Skipped(_) => None,
     })
 }
 
@@ -460,7 +465,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 0..400)
 }
 
-/// The plain model: everything that was pushed and not popped, ungrouped, in order of arrival.
+/// An element of the model, which is the list of all queued changes, ungrouped and in order of arrival.
 #[derive(Debug, Clone, PartialEq)]
 enum Arrival {
     Delta(u8, char, u64),
@@ -468,8 +473,8 @@ enum Arrival {
     Bookmark,
 }
 
-/// Takes from the model what one pop of the queue is to return: the front, and with a delta all of its key before
-/// the next barrier.
+/// Removes the elements that one pop must return: the first one, and if that is a delta, all deltas of its key before the
+/// next barrier.
 fn model_pop(model: &mut Vec<(Arrival, u64)>) -> Vec<Arrival> {
     let (front, _) = model.remove(0);
     let mut popped = vec![front.clone()];
@@ -481,17 +486,11 @@ fn model_pop(model: &mut Vec<(Arrival, u64)>) -> Vec<Arrival> {
             }
         }
         Arrival::Delta(key, ..) => {
-            let until = model.iter().position(|(arrival, _)| matches!(arrival, Arrival::Barrier(_)));
-            let mut place = 0;
-            let mut left = until.unwrap_or(model.len());
-            while left > 0 {
-                if matches!(model[place].0, Arrival::Delta(other, ..) if other == key) {
-                    popped.push(model.remove(place).0);
-                } else {
-                    place += 1;
-                }
-                left -= 1;
-            }
+            let barrier = model.iter().position(|(arrival, _)| matches!(arrival, Arrival::Barrier(_)));
+            let of_key =
+                |element: &mut (Arrival, u64)| matches!(element.0, Arrival::Delta(other, ..) if other == key);
+            let end = barrier.unwrap_or(model.len());
+            popped.extend(model.extract_if(..end, of_key).map(|(arrival, _)| arrival));
         }
     }
     popped
@@ -500,11 +499,11 @@ fn model_pop(model: &mut Vec<(Arrival, u64)>) -> Vec<Arrival> {
 proptest! {
     // R71, R72, R73, R74, R75, R76, R84
     #[test]
-    fn agrees_with_the_plain_model(ops in ops()) {
+    fn behaves_like_a_simple_model(ops in ops()) {
         let fifo = fifo();
         let mut model: Vec<(Arrival, u64)> = Vec::new();
         let mut clock = 0;
-        // When something arrived that has a version, which is the time of its arrival.
+        // The versions of all changes. The version of a change is the time of its arrival.
         let mut versions = Vec::new();
         for op in ops {
             clock += 1;
@@ -553,7 +552,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_keeps_the_last_state_and_the_bound(deletes in proptest::collection::vec(any::<bool>(), 1..400)) {
+    fn merging_deltas_keeps_the_last_state_and_the_limit(deletes in proptest::collection::vec(any::<bool>(), 1..400)) {
         let fifo = fifo();
         let mut last = None;
         for (version, is_delete) in (1_u64..).zip(&deletes) {
@@ -568,9 +567,9 @@ proptest! {
         let Entry::Deltas(deltas) = now(fifo.pop()).unwrap().entries.remove(0) else { panic!("only deltas") };
         prop_assert!(deltas.len() <= Deltas::<Pod>::LIMIT + 1);
         prop_assert_eq!(fold(Some(0), &deltas), last);
-        // Whoever knew the object before hears of its deletion, if there was one.
-        let tells = deltas.iter().any(|delta| matches!(delta, Delta::Deleted(_)));
-        prop_assert_eq!(tells, deletes.contains(&true));
+        // A consumer that has the object receives its deletion, if there was one.
+        let has_deletion = deltas.iter().any(|delta| matches!(delta, Delta::Deleted(..)));
+        prop_assert_eq!(has_deletion, deletes.contains(&true));
     }
 }
 
@@ -590,8 +589,9 @@ fn check_pop(
     let popped = match &batch.entries[0] {
         Entry::Deltas(deltas) => {
             let key: u8 = deltas.key().as_str().parse().unwrap();
-            let said = deltas.iter().map(say_delta);
-            said.map(|said| Arrival::Delta(key, said.chars().next().unwrap(), said[1..].parse().unwrap()))
+            let described = deltas.iter().map(describe_delta);
+            described
+                .map(|text| Arrival::Delta(key, text.chars().next().unwrap(), text[1..].parse().unwrap()))
                 .collect()
         }
         Entry::Replaced { .. } => vec![Arrival::Barrier("list")],
@@ -602,47 +602,9 @@ fn check_pop(
     if popped.len() < Deltas::<Pod>::LIMIT {
         prop_assert_eq!(popped, expected);
     }
-    // The claim is the newest version older than all that is left.
-    let oldest_left = model.first().map_or(u64::MAX, |(_, arrived)| *arrived);
-    let claim = versions.iter().rev().find(|version| **version < oldest_left);
-    prop_assert_eq!(batch.version.and_then(|version| version.to_number()), claim.copied());
+    // The version of the batch is the newest one that is older than all queued changes.
+    let oldest_queued = model.first().map_or(u64::MAX, |(_, arrived)| *arrived);
+    let expected = versions.iter().rev().find(|version| **version < oldest_queued);
+    prop_assert_eq!(batch.version.and_then(|version| version.to_number()), expected.copied());
     Ok(())
-}
-
-/// What is to be packed, and of no type of its own, is looked through when it comes and decoded when it is looked at.
-#[test]
-fn an_event_that_is_wanted_as_bytes_is_decoded_at_the_first_look() {
-    use crate::source::{Decoder, Item, Wanted};
-    use crate::{Storage, reflector::Sink};
-    use kube_informer_wire::{Format, ManagedFields, Raw};
-
-    let (decoded, probed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-    let (decoding, probing) = (Arc::clone(&decoded), Arc::clone(&probed));
-    let decoder = Decoder::new(move |raw: &Raw| {
-        decoding.fetch_add(1, Ordering::Relaxed);
-        Ok(raw.decode::<Pod>(ManagedFields::Storage)?)
-    });
-    let decoder = decoder.looks_through(true).probe(move |raw, see| {
-        probing.fetch_add(1, Ordering::Relaxed);
-        see(raw.look_through()?.metadata.labels.as_ref());
-        Ok(())
-    });
-    let seen = || [&decoded, &probed].map(|count| count.load(Ordering::Relaxed));
-    let item = |text: &str| Item::of_wire(Raw::new(Format::Json, text.to_owned().into()), decoder.clone());
-    let mut fifo = DeltaFifo::<Pod>::builder().storage(Storage::Compressed).build();
-    assert_eq!(Sink::wants(&fifo), Wanted::Bytes);
-    let event =
-        item(r#"{"metadata":{"name":"a","resourceVersion":"7"}}"#).checked(Sink::wants(&fifo)).unwrap();
-    now(Sink::update(&mut fifo, event)).unwrap();
-    let batch = now(fifo.pop()).unwrap();
-    assert_eq!(seen(), [0, 1]);
-    assert_eq!(say(&batch.entries[0]), "a[~7]");
-    assert_eq!(seen(), [1, 1]);
-    assert!(item(r#"{"metadata":{"name":7}}"#).checked(Wanted::Bytes).is_err());
-
-    let whole = DeltaFifo::<Pod>::builder().build();
-    let changed = DeltaFifo::<Pod>::builder().storage(Storage::Compressed).transform(Ok).build();
-    assert_eq!([Sink::wants(&whole), Sink::wants(&changed)], [Wanted::Object; 2]);
-    let decoded = item(r#"{"metadata":{"name":"a"}}"#).checked(Wanted::Object).unwrap();
-    assert!(decoded.object().is_some());
 }

@@ -8,14 +8,14 @@ use super::{
 };
 #[cfg(feature = "saved")]
 use super::{
-    restore::{RestoredCache, restore},
+    restore::{RestoreTarget, RestoredCache, restore},
     save::{FormatId, Save, SaveConfig, SaveRequest, SaveTarget},
 };
 use crate::{
     boxed::BoxError,
     cache::{Store, StoreBuilder},
     ingest::Ingest,
-    object::Storage,
+    object::{Storage, is_cluster_scoped},
     reflector::{Backoff, Config, Report, Strategy},
     source::{Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
     subscription::Broadcaster,
@@ -62,12 +62,12 @@ pub struct InformerBuilder<K: Resource> {
     on_error: Option<Arc<OnError>>,
     #[cfg(feature = "saved")]
     save: Option<Save>,
-    /// The resource that is saved. `None` for a custom source.
+    /// The resource whose cache is saved. `None` for a custom source.
     #[cfg(feature = "saved")]
     save_target: Option<SaveTarget>,
 }
 
-/// Where the objects come from.
+/// The origin of the objects.
 enum Origin<K: Resource> {
     Server(Server<K>),
     Source(Arc<dyn ListerWatcher<K>>),
@@ -80,7 +80,7 @@ struct Server<K: Resource> {
     client: Client,
     kind: Arc<K::DynamicType>,
     list_watch: NewListWatch<K>,
-    /// `None` if the objects are lazy already.
+    /// `None` if the objects are already lazy.
     lazy_list_watch: Option<NewListWatch<Lazy<K>>>,
 }
 
@@ -112,7 +112,7 @@ impl Informer<DynamicObject> {
 /// Creates the [`ListWatch`] of one namespace or all, with the decoder of its type.
 type NewListWatch<K> = fn(Client, Option<&str>, &<K as Resource>::DynamicType) -> ListWatch<K>;
 
-/// One of several equal parts of a resource.
+/// A shard of a resource.
 #[derive(Clone, Copy, Debug)]
 struct Shard {
     index: u32,
@@ -130,8 +130,8 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         Self::builder_for(client, K::DynamicType::default())
     }
 
-    /// Returns a builder of an informer for a type whose kind is known at run time, such as `PartialObjectMeta<DynamicObject>`. Use
-    /// [`dynamic`](Self::dynamic) for `DynamicObject`.
+    /// Returns a builder of an informer for a type whose kind is known at run time, such as
+    /// `PartialObjectMeta<DynamicObject>`. Use [`dynamic`](Self::dynamic) for `DynamicObject`.
     pub fn builder_for(client: Client, kind: K::DynamicType) -> InformerBuilder<K>
     where
         K: DeserializeOwned,
@@ -188,7 +188,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self.namespaces([namespace])
     }
 
-    /// Restricts the informer to these namespaces: one watch each, one cache. The default is one watch of all namespaces.
+    /// Restricts the informer to these namespaces, with a watch for each and a common cache. The default is a watch of all
+    /// namespaces.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let given = self.namespaces.get_or_insert_default();
         for namespace in namespaces.into_iter().map(Into::into) {
@@ -199,8 +200,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Restricts the informer to objects with these labels, such as `tier=front,env in (a, b)`. An object that no longer matches is
-    /// deleted from the cache.
+    /// Restricts the informer to objects with these labels, such as `tier=front,env in (a, b)`. An object that no longer
+    /// matches is deleted from the cache.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.labels = Some(selector.into());
         self
@@ -215,8 +216,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
 
     /// Restricts the informer to shard `index`, counted from 0, of `of` shards of about equal size, by the hash of the uid.
     ///
-    /// A server with the feature `ShardedListAndWatch` (Kubernetes 1.36, alpha) sends that shard alone. The client filters as well, so
-    /// that every object is in exactly one shard with any server.
+    /// A server with the feature `ShardedListAndWatch` (Kubernetes 1.36, alpha) sends only that shard. The client filters as
+    /// well, so that the result is the same with any server.
     pub fn shard(mut self, index: u32, of: u32) -> Self {
         self.shard = Some(Shard { index, of });
         self
@@ -234,9 +235,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Adds a function that changes every object before it is stored. Several run one after the other.
+    /// Adds a function that changes every object before it is stored. Several transforms run in the order in which they were
+    /// added.
     ///
-    /// It runs once per object, with every [`Storage`]. [`Ingest::transform`] describes what happens when it fails.
+    /// It runs once per version of an object, with every [`Storage`]. [`Ingest::transform`] describes the handling of errors.
     pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
     where
         K: Serialize,
@@ -245,29 +247,30 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets how objects are stored. The default is [`Storage::Decoded`].
+    /// Sets the storage format of objects. The default is [`Storage::Decoded`].
     pub fn storage(mut self, storage: Storage) -> Self {
         self.ingest = self.ingest.storage(storage);
         self
     }
 
-    /// Caches the labels of objects that are not stored [decoded](Storage), so that [`matching`](crate::cache::Store::matching)
-    /// decodes only objects that match, and [`matching_keys`](crate::cache::Store::matching_keys) none. Objects with the same labels
-    /// share them.
+    /// Caches the labels of objects that are not stored [decoded](Storage), so that
+    /// [`matching`](crate::cache::Store::matching) decodes only objects that match, and
+    /// [`matching_keys`](crate::cache::Store::matching_keys) none. Objects with the same labels share them.
     pub fn cache_labels(mut self) -> Self {
         self.store = self.store.cache_labels();
         self
     }
 
-    /// Caches the labels with these names only. A selector that needs others decodes the objects that the cached labels do not rule
-    /// out.
+    /// Caches the labels with these names only. A selector that needs others decodes the objects that the cached labels do
+    /// not rule out.
     pub fn cache_labels_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.store = self.store.cache_labels_named(names);
         self
     }
 
-    /// Sets whether `metadata.managedFields` are kept. The default is [`ManagedFields::Drop`]: they are about half of most objects, and
-    /// are dropped before anything is decoded. An update without them leaves them unchanged on the server.
+    /// Sets whether `metadata.managedFields` are dropped before an object is decoded. The default is [`ManagedFields::Drop`],
+    /// because managed fields are about half of most objects. An update without managed fields leaves them unchanged on the
+    /// server.
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
         self
@@ -285,13 +288,14 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets how often all objects are delivered again to subscribers. Each may ask for another period. The default is never.
+    /// Sets the default resync period: the interval at which all objects are delivered to subscribers again. The default is
+    /// never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = period;
         self
     }
 
-    /// Sets how the initial list is requested.
+    /// Sets the way full lists are requested.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.config.strategy = strategy;
         self
@@ -309,7 +313,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Replaces the whole configuration of the reflector; call it before the other setters. Its `resync` is ignored: resyncs are per
+    /// Replaces the configuration of the reflector. Call this before the other setters. Its `resync` is ignored: resyncs are per
     /// subscriber.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
@@ -322,8 +326,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A watch that
-    /// ends and reconnects immediately is not reported.
+    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A
+    /// watch that ends and reconnects immediately is not reported.
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.on_error = Some(Arc::new(report));
         self
@@ -342,7 +346,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         Ok(informer)
     }
 
-    /// Builds an informer that sends no requests before it is [started](Informer::start). Handlers may be added already.
+    /// Builds an informer that sends no requests before it is [started](Informer::start). Handlers can be added before that.
     ///
     /// # Errors
     /// [`StartError`] if the configuration is invalid.
@@ -368,13 +372,21 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         }
         self.config.resync = Duration::ZERO;
         let ingest = self.ingest.managed_fields(self.managed_fields);
-        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "only a saved state is written here"))]
+        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "mutable for restoring"))]
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let ingest = ingest.known_objects(store.known_objects());
         let sync = SyncState::new(resource.clone(), sources.iter().map(|source| source.namespace.clone()));
         #[cfg(feature = "saved")]
         let saved = match save {
-            Some(save) => restore(&save, &mut sources, &ingest, &mut writer, &sync)?,
+            Some(save) => {
+                let target = RestoreTarget {
+                    sources: &mut sources,
+                    ingest: &ingest,
+                    writer: &mut writer,
+                    sync: &sync,
+                };
+                restore(&save, target)?
+            }
             None => RestoredCache::default(),
         };
         Ok(Informer::new(Inner::new(InformerSpec {
@@ -402,7 +414,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         format!("{path} {namespaces:?} {:?} {:?} {:?}", self.labels, self.fields, self.shard)
     }
 
-    /// Creates one source for each namespace, or one for all.
+    /// Creates a source for each namespace, or one for all namespaces.
     fn sources(&self) -> Result<Vec<SourceSpec<K>>, StartError> {
         let server = match &self.origin {
             Origin::Server(server) => server,
@@ -432,8 +444,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         if let Some(name) = namespaces.iter().find(|name| !is_namespace(name)) {
             return Err(StartError::InvalidNamespace { name: name.clone() });
         }
-        // The path of a cluster-scoped kind has no namespace.
-        if K::url_path(&server.kind, Some("name")) == K::url_path(&server.kind, None) {
+        if is_cluster_scoped::<K>() {
             return Err(StartError::ClusterScoped { resource: source(None).source.describe() });
         }
         Ok(namespaces.iter().map(|name| source(Some(name))).collect())
@@ -463,8 +474,8 @@ where
     K: Resource + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Send + Sync + 'static,
 {
-    /// Stores objects as the server sent them, and yields [`Lazy<K>`]: parts of it are read without decoding the rest. Call this before
-    /// indexes and transforms are added, since these are then functions of `Lazy<K>`.
+    /// Stores objects in the encoding of the server. [`Lazy<K>`] reads fields without decoding the other ones. Call this before
+    /// adding indexes and transforms, which are then functions of `Lazy<K>`.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -526,15 +537,15 @@ where
 impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     /// Saves the cache to a folder, so that the next process starts with it.
     ///
-    /// When the informer is [built](Self::build), the saved state is readable at once and delivered to subscribers; see
-    /// [`Replay`](crate::subscription::Replay) for those that have it already. After the start, the watch resumes from the version of
-    /// that state, and only changes since then are delivered. If the server no longer has that version, a full list follows, of which
-    /// unchanged objects are not decoded. [`InformerStatus::restored`](super::InformerStatus::restored) has the age of the restored
-    /// state, and whether the cache has caught up with the server; before that the informer
-    /// [has not synced](super::Informer::has_synced).
+    /// The saved state is readable as soon as the informer is [built](Self::build), and is delivered to subscribers, except
+    /// to those with [`Replay::Differences`](crate::subscription::Replay::Differences). After the start, the watch resumes
+    /// from the version of that state, and only changes since then are delivered. If the server no longer has that version,
+    /// the informer relists, and decodes only objects that have changed.
+    /// [`InformerStatus::restored`](super::InformerStatus::restored) reports the age of the restored state. The informer [has
+    /// not synced](super::Informer::has_synced) until the cache has caught up with the server.
     ///
-    /// Changes are written in the background. A process that is killed at any moment leaves a state that the server had. A disk that
-    /// is full or read-only is logged and shown in [`InformerStatus::saving`](super::InformerStatus::saving); the informer continues.
+    /// Changes are written in the background. After a crash, the file contains a consistent earlier state. Write errors are
+    /// logged and reported in [`InformerStatus::saving`](super::InformerStatus::saving), and the informer continues.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -552,7 +563,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     ///
     /// // In the next process, the objects are readable before any request is sent.
     /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).build()?;
-    /// let restored = maps.status().restored.expect("it was saved");
+    /// let restored = maps.status().restored.expect("the cache was saved");
     /// assert!(maps.store().len() == count && restored.objects == count && !restored.is_confirmed);
     /// maps.start();
     /// maps.synced().await?;
@@ -566,7 +577,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// How the cache is saved; `None` if it is not.
+    /// Returns the configuration of saving; `None` if the cache is not saved.
     fn save_config(&self, name: &str) -> Result<Option<SaveConfig>, StartError> {
         let (Some(save), Some(target)) = (&self.save, &self.save_target) else { return Ok(None) };
         let mut header = target.header.clone();
@@ -580,7 +591,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             header = header.shard(format!("{index}/{of}"));
         }
         let has_transform = self.ingest.has_transform();
-        let format = FormatId::new::<K>(self.managed_fields, has_transform);
+        let mut format = FormatId::new::<K>(self.managed_fields);
+        if has_transform {
+            format = format.transformed();
+        }
         let request = SaveRequest { header, format, has_transform };
         SaveConfig::new(name, save.clone(), target, request).map(Some)
     }
@@ -596,7 +610,7 @@ where
     text.parse().map_err(|cause: E| error(text.to_owned(), cause.into()))
 }
 
-/// Whether this is a valid name of a namespace: a DNS label (RFC 1123).
+/// Returns true if this is a valid name of a namespace: a DNS label (RFC 1123).
 fn is_namespace(name: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();

@@ -1,4 +1,4 @@
-//! Applies what one source reports to the cache, and delivers the events to subscribers.
+//! Applies the lists and changes of a source to the cache, and publishes the events.
 
 #[cfg(feature = "saved")]
 use super::save::{AppliedState, Saver};
@@ -26,20 +26,20 @@ pub(super) struct CacheSink<K> {
     pub(super) broadcaster: Arc<Broadcaster<K>>,
     pub(super) sync: Arc<SyncState>,
     pub(super) times: watch::Sender<Times>,
-    /// Whether there was a list before, or a restored state.
+    /// True after the first list, and for a restored state.
     pub(super) has_listed: bool,
-    /// The version of the source that the cache has.
+    /// The version of the source in the cache.
     pub(super) version: Option<ResourceVersion>,
     pub(super) outdated: OutdatedKeys,
     #[cfg(feature = "saved")]
     pub(super) saver: Option<Arc<Saver<K>>>,
 }
 
-/// Objects whose newest state could not be ingested, so that the cache is not complete at its version.
+/// Objects that are outdated in the cache because their newest version could not be ingested.
 #[derive(Default)]
 pub(super) struct OutdatedKeys {
     keys: KeyMap<()>,
-    /// Whether there are more keys than are recorded.
+    /// True if the number of keys exceeds [`MAX_OUTDATED`].
     overflowed: bool,
 }
 
@@ -70,16 +70,25 @@ impl OutdatedKeys {
     }
 }
 
+/// Whether the cache is complete after a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ChangeKind {
+    /// A full list, or the changes since a restored state.
+    List,
+    /// A batch of changes.
+    Batch,
+}
+
 impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
-    /// Changes the cache, and publishes the events. `is_list` is set if the cache is then as complete as after a full list.
+    /// Changes the cache, and publishes the events. Returns false if the informer is stopped.
     fn publish(
         &mut self,
         received: Instant,
-        is_list: bool,
+        kind: ChangeKind,
         change: impl FnOnce(&mut Edit<'_, K>, &mut dyn EventSink<K>),
     ) -> bool {
         let published = self.broadcaster.publish(received, |writer, events| {
-            // Within the change, so that the version of several sources never goes back.
+            // Computed while the cache is locked, so that the version of several sources never decreases.
             let version = self.sync.version_reached(self.source, self.version.clone());
             let mut edit = writer.edit();
             #[cfg(feature = "saved")]
@@ -99,7 +108,7 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
             saver.applied(AppliedState {
                 version: self.version.clone(),
                 has_gaps: !self.outdated.is_empty(),
-                is_list,
+                is_list: kind == ChangeKind::List,
                 snapshot: self.broadcaster.snapshot(),
                 position: self.broadcaster.log_end(),
                 handled,
@@ -109,11 +118,11 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
             }
         }
         #[cfg(not(feature = "saved"))]
-        let _ = is_list;
+        let _ = kind;
         published.is_some()
     }
 
-    /// A full list, or the changes since a restored state, were applied.
+    /// Records that a full list, or the changes since a restored state, were applied.
     fn listed(&mut self, skipped: Vec<Key>) {
         let now = Instant::now();
         let is_complete = self.sync.listed(self.source, skipped);
@@ -138,11 +147,13 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
         let phase = if self.has_listed { Phase::Live } else { Phase::Initial };
         self.has_listed = true;
         self.outdated = OutdatedKeys::default();
-        listing.skipped.iter().for_each(|key| self.outdated.insert(key.clone()));
+        for key in &listing.skipped {
+            self.outdated.insert(key.clone());
+        }
         self.version = listing.version.clone().or(self.version.take());
         let skipped = listing.skipped.clone();
         let namespace = self.namespace.clone();
-        let published = self.publish(Instant::now(), true, |edit, events| {
+        let published = self.publish(Instant::now(), ChangeKind::List, |edit, events| {
             let scope = namespace.as_deref().map_or(Scope::All, Scope::Namespace);
             edit.replace_scope(scope, listing, phase, events);
         });
@@ -154,11 +165,13 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
 
     async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
         self.broadcaster.wait_for_capacity().await;
-        batch.deltas.iter().for_each(|delta| self.outdated.update(delta));
+        for delta in &batch.deltas {
+            self.outdated.update(delta);
+        }
         let ingested = batch.deltas.iter().filter(|delta| !matches!(delta, Delta::Skipped(_)));
         self.sync.received(self.source, ingested.map(Delta::key));
         self.version = batch.version.or(self.version.take());
-        let published = self.publish(batch.received, false, |edit, events| {
+        let published = self.publish(batch.received, ChangeKind::Batch, |edit, events| {
             for delta in batch.deltas {
                 edit.apply_to(delta, events);
             }
@@ -171,13 +184,13 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
     }
 
     async fn resumed(&mut self) -> Result<(), BoxError> {
-        if self.publish(Instant::now(), true, |_, _| {}) {
+        if self.publish(Instant::now(), ChangeKind::List, |_, _| {}) {
             self.listed(Vec::new());
         }
         Ok(())
     }
 
-    /// Resyncs are per subscriber: the broadcaster runs them.
+    /// Does nothing, since the broadcaster resyncs each subscriber.
     async fn resync(&mut self) -> Result<(), BoxError> {
         Ok(())
     }

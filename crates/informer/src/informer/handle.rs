@@ -17,10 +17,10 @@ use kube_core::Resource;
 use kube_informer_wire::{KeyRef, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
 
-/// A local, indexed, current copy of a resource, and the events of its changes.
+/// An up-to-date, indexed cache of a resource that delivers events to subscribers: client-go's `SharedIndexInformer`.
 ///
-/// This is a handle: cheap to clone. The informer is stopped when the last one is dropped. The most common reads of its
-/// [`store`](Self::store) are methods of the handle as well.
+/// This is a handle, and cheap to clone. The informer is stopped when the last handle is dropped. The most common reads of its
+/// [`store`](Self::store) are also methods of the handle.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -70,7 +70,8 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         Self { _stop_on_drop: Arc::new(StopOnDrop(Arc::clone(&inner))), inner }
     }
 
-    /// Starts an informer that was [built](super::InformerBuilder::build). Does nothing if it was started or stopped before.
+    /// Starts an informer that was [built](super::InformerBuilder::build). If it was started or stopped before, this only
+    /// logs a warning.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -86,7 +87,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         self.inner.status()
     }
 
-    /// Watches the status.
+    /// Returns a watch of the status.
     #[must_use]
     pub fn watch_status(&self) -> StatusWatch {
         let inner = Arc::clone(&self.inner);
@@ -97,7 +98,8 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         }
     }
 
-    /// Subscribes with the default options: to the objects that exist, then to changes. The stream ends when the informer is stopped.
+    /// Subscribes with the default options: the subscription delivers all objects in the cache, then changes. It ends when the
+    /// informer is stopped.
     #[must_use]
     pub fn subscribe(&self) -> Subscription<K> {
         self.subscribe_with(SubscribeOptions::new())
@@ -109,11 +111,11 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         self.inner.broadcaster.subscribe(options)
     }
 
-    /// Adds a handler with the default options. It runs in a task of its own until it is [removed](Registration::remove) or the informer
-    /// is stopped.
+    /// Adds a handler with the default options. It runs in its own task until it is [removed](Registration::remove) or the
+    /// informer is stopped.
     ///
-    /// A handler that owns a handle of its informer keeps the informer running after all others are dropped; give it the
-    /// [store](Self::store) instead.
+    /// A handler that owns a handle of its informer keeps the informer running after all other handles are dropped. Use a
+    /// clone of the [store](Self::store) instead.
     ///
     /// # Errors
     /// [`AddHandlerError`] if the informer has been stopped, or outside of a tokio runtime.
@@ -133,14 +135,14 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         self.inner.broadcaster.add_handler(handler, options, &self.inner.tasks)
     }
 
-    /// Delivers events to subscribers that did not happen, to test handlers. The cache does not change.
+    /// Delivers artificial events to subscribers, to test handlers. The cache does not change.
     #[cfg(any(test, feature = "testing"))]
     #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
     pub fn inject(&self, events: impl IntoIterator<Item = crate::event::Event<K>>) {
         self.inner.broadcaster.inject(events);
     }
 
-    /// The number of running tasks: one for each source, one for each handler, and one for resyncs.
+    /// Returns the number of running tasks: one for each source, one for each handler, and one for resyncs.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.inner.tasks.len()
@@ -151,8 +153,8 @@ impl<K: Send + Sync + 'static> Informer<K> {
     /// Waits until the cache is complete.
     ///
     /// # Errors
-    /// [`SyncError`] if the server refuses the list, if objects were skipped, or if the informer was stopped. Except after a stop, the
-    /// informer keeps retrying, and a later call may succeed.
+    /// [`SyncError`] if the server refuses the list, if objects were skipped, or if the informer was stopped. Except after a
+    /// stop, the informer keeps retrying, and a later call may succeed.
     pub fn synced(&self) -> impl Future<Output = Result<(), SyncError>> + Send + 'static + use<K> {
         let inner = Arc::clone(&self.inner);
         async move {
@@ -174,49 +176,49 @@ impl<K: Send + Sync + 'static> Informer<K> {
 }
 
 impl<K> Informer<K> {
-    /// The name that was configured, or the kind of the objects.
+    /// Returns the configured name. The default is the kind of the objects.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The cache. It stays readable after the informer is stopped, without further updates.
+    /// Returns the cache. It stays readable after the informer is stopped, without further updates.
     #[must_use]
     pub fn store(&self) -> &Store<K> {
         &self.inner.store
     }
 
-    /// Whether both are handles of one informer.
+    /// Returns true if both are handles of the same informer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether the cache has been complete.
+    /// Returns true if the initial list is complete.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.inner.sync.is_complete()
     }
 
-    /// Whether it was started; also true after it was stopped.
+    /// Returns true if the informer was started, also after it was stopped.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.inner.times.borrow().started.is_some()
     }
 
-    /// Whether it was stopped.
+    /// Returns true if the informer was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.inner.broadcaster.is_closed()
     }
 
-    /// Stops the informer. [`stopped`](Self::stopped) waits until its tasks have ended.
+    /// Stops the informer. Use [`stopped`](Self::stopped) to wait until its tasks have ended.
     pub fn stop(&self) {
         self.inner.stop();
     }
 
-    /// Waits until the informer was stopped and its tasks have ended: handlers finish the event that they are handling. Do not await
-    /// this in a handler.
+    /// Waits until the informer was stopped and its tasks have ended. Handlers complete the current event. Do not await this in a
+    /// handler.
     pub fn stopped(&self) -> impl Future<Output = ()> + Send + 'static + use<K> {
         let tasks = self.inner.tasks.clone();
         async move { tasks.wait().await }
@@ -230,13 +232,13 @@ impl<K> Informer<K> {
         self.store().get(key)
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.store().len()
     }
 
-    /// Whether there are no objects.
+    /// Returns true if the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.store().is_empty()
@@ -275,13 +277,13 @@ impl<K> Informer<K> {
         self.store().lister()
     }
 
-    /// Returns the state of this moment; see [`Store::snapshot`].
+    /// Returns the current state; see [`Store::snapshot`].
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot<K>> {
         self.store().snapshot()
     }
 
-    /// The version of the cache; see [`Store::version`].
+    /// Returns the version of the cache; see [`Store::version`].
     #[must_use]
     pub fn version(&self) -> Option<ResourceVersion> {
         self.store().version()
@@ -306,7 +308,7 @@ impl<K: Resource + Send + Sync + 'static> Synced for Informer<K> {
     }
 
     fn blocked_on(&self) -> Option<String> {
-        if self.has_started() { self.status().last_error } else { Some("it was not started".to_owned()) }
+        if self.has_started() { self.status().last_error } else { Some("not started".to_owned()) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tasks of an informer, and the state that they share with its handles.
+//! The tasks and the shared state of an informer.
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys},
@@ -28,7 +28,7 @@ use std::{
 use tokio::{runtime::Handle, sync::watch, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// What the handles of an informer and its tasks share.
+/// The state that the handles and the tasks of an informer share.
 pub(super) struct Inner<K> {
     pub(super) store: Store<K>,
     pub(super) broadcaster: Arc<Broadcaster<K>>,
@@ -58,7 +58,7 @@ pub(super) struct SourceHandle {
 /// Called for every failure.
 pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
 
-/// What an informer consists of.
+/// The parts of a new informer.
 pub(super) struct InformerSpec<K> {
     pub(super) name: String,
     pub(super) resource: String,
@@ -73,13 +73,13 @@ pub(super) struct InformerSpec<K> {
     pub(super) saved: RestoredCache<K>,
 }
 
-/// A source, and the namespace that it covers.
+/// A source of a new informer.
 pub(super) struct SourceSpec<K> {
     pub(super) namespace: Option<String>,
     pub(super) source: Arc<dyn ListerWatcher<K>>,
     /// The version of the restored state.
     pub(super) restored: Option<ResourceVersion>,
-    /// Whether objects are missing in the restored state, so that a list is needed.
+    /// True if objects are missing in the restored state, so that a list is needed.
     pub(super) has_gaps: bool,
 }
 
@@ -118,7 +118,8 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             let namespace = source.namespace.clone();
             let is_restored = source.restored.is_some();
             let reflector = inner.reflector(number, source, &spec.ingest, spec.config.clone());
-            let (sync, on_error) = (Arc::clone(&inner.sync), spec.on_error.clone());
+            let sync = Arc::clone(&inner.sync);
+            let on_error = spec.on_error.clone();
             let reflector = reflector.on_error(move |failure| {
                 sync.failed(number, failure);
                 report(on_error.as_deref(), failure);
@@ -164,7 +165,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
 
     /// Starts the tasks. Returns `false` if they were started before, or the informer is stopped.
     pub(super) fn start(self: &Arc<Self>) -> bool {
-        // Outside of a runtime this panics, before anything is taken.
+        // This panics outside of a runtime, so it is called before the reflectors are taken.
         let runtime = Handle::current();
         let reflectors = std::mem::take(&mut *self.reflectors.lock().unwrap_or_else(PoisonError::into_inner));
         if reflectors.is_empty() || self.broadcaster.is_closed() {
@@ -257,12 +258,12 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
         }
     }
 
-    /// Saves what is left when the reflector of a source has ended.
+    /// Saves the remaining changes of a source after its reflector has ended.
     async fn finish(&self, source: usize) {
         let Some(saver) = self.saved.savers.get(source).cloned() else { return };
         let snapshot = self.broadcaster.snapshot();
         let handled = self.broadcaster.handled_position();
-        // If the runtime ends first, the rest is saved when the last handle is dropped.
+        // If the runtime shuts down first, the remaining changes are saved when the last handle is dropped.
         run_blocking(move || saver.close(snapshot, handled)).await;
     }
 
@@ -278,7 +279,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
 
 impl<K> Inner<K> {
     fn fail(&self, reason: &str) {
-        tracing::error!(informer = self.name, reason, "informer failed and stops");
+        tracing::error!(informer = self.name, reason, "informer failed and was stopped");
         self.stop();
     }
 

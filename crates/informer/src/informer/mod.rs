@@ -1,4 +1,4 @@
-//! Informers: a cache of a resource, kept up to date, with any number of subscribers.
+//! Informers: up-to-date caches of resources that deliver events to subscribers.
 
 mod sync_error;
 mod start_error;

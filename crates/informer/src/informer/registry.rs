@@ -1,4 +1,4 @@
-//! Shares informers: one for each resource, namespace and selector.
+//! A registry of shared informers.
 
 use super::{
     builder::InformerBuilder,
@@ -25,9 +25,9 @@ use std::{
 
 /// A registry of shared informers: client-go's `SharedInformerFactory`.
 ///
-/// Two calls with the same type, resource, namespaces and selectors return the same informer. New informers send no requests before
-/// [`start`](Self::start). The handle is cheap to clone. Informers are kept until they are [removed](Self::remove) or all are
-/// [stopped](Self::stop).
+/// Two calls with the same type, resource, namespaces and selectors return the same informer. New informers send no requests
+/// before [`start`](Self::start). The handle is cheap to clone. Informers stay in the registry until they are
+/// [removed](Self::remove) or all are [stopped](Self::stop).
 ///
 /// ```
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
@@ -65,7 +65,7 @@ struct State {
     is_stopped: bool,
 }
 
-/// Identifies an informer: by the type, and by the request to the server.
+/// Identifies an informer by its type and its request to the server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Identity {
     kind: TypeId,
@@ -82,7 +82,7 @@ trait Shared: Synced + Any {
     fn shared_snapshot(&self) -> KindSnapshot;
 }
 
-/// The caches of several informers, each at one moment; see [`Informers::snapshot`].
+/// Snapshots of several informers; see [`Informers::snapshot`].
 #[derive(Debug)]
 pub struct InformersSnapshot {
     kinds: Vec<KindSnapshot>,
@@ -93,7 +93,7 @@ pub struct InformersSnapshot {
 struct KindSnapshot {
     name: String,
     version: Option<ResourceVersion>,
-    /// The store, to find the snapshot by its informer.
+    /// Identifies the informer.
     store: Box<dyn Any + Send + Sync>,
     snapshot: Arc<dyn Any + Send + Sync>,
 }
@@ -102,10 +102,10 @@ impl InformersSnapshot {
     /// Returns the snapshot of an informer; `None` if it was not in the registry.
     #[must_use]
     pub fn get<K: Send + Sync + 'static>(&self, informer: &Informer<K>) -> Option<Arc<Snapshot<K>>> {
-        let is_it = |kind: &&KindSnapshot| {
+        let is_match = |kind: &&KindSnapshot| {
             kind.store.downcast_ref::<Store<K>>().is_some_and(|store| store.is_same(informer.store()))
         };
-        let found = self.kinds.iter().find(is_it)?;
+        let found = self.kinds.iter().find(is_match)?;
         Arc::clone(&found.snapshot).downcast().ok()
     }
 
@@ -114,8 +114,8 @@ impl InformersSnapshot {
         self.kinds.iter().map(|kind| (kind.name.as_str(), kind.version.as_ref()))
     }
 
-    /// Returns the oldest and the newest version. Changes between these two may be in one snapshot and missing in another. `None` if an
-    /// informer has no version yet, or if the versions of the server cannot be compared.
+    /// Returns the oldest and the newest version. A change between these two may be missing in some of the snapshots. `None`
+    /// if an informer has no version yet, or if the versions of the server cannot be compared.
     #[must_use]
     pub fn version_range(&self) -> Option<(&ResourceVersion, &ResourceVersion)> {
         let mut versions = self.kinds.iter().map(|kind| kind.version.as_ref());
@@ -174,7 +174,7 @@ impl Informers {
         Self { inner: Arc::new(Inner { client, resync: period, state: Mutex::default() }) }
     }
 
-    /// Sets the resync period of informers of one type that are created from now on.
+    /// Sets the resync period of informers of type `K` that are created after this call.
     pub fn set_resync<K: 'static>(&self, period: Duration) {
         self.state().resyncs.insert(TypeId::of::<K>(), period);
     }
@@ -182,7 +182,7 @@ impl Informers {
     /// Returns the informer of a type in all namespaces.
     ///
     /// # Errors
-    /// [`StartError`].
+    /// [`StartError`] if the informer cannot be built.
     pub fn get<K>(&self) -> Result<Informer<K>, StartError>
     where
         K: Resource + DeserializeOwned + Send + Sync + 'static,
@@ -194,8 +194,8 @@ impl Informers {
     /// Returns the informer that `configure` describes. For a typed kind, `kind` is `()`; for a `DynamicObject` it is the
     /// `ApiResource`.
     ///
-    /// If there is one with the same type, resource, namespaces and selectors, it is returned: the other settings of `configure` are
-    /// ignored. Indexes can be [added](crate::cache::Store::add_index) to it.
+    /// If the registry has an informer with the same type, resource, namespaces and selectors, that one is returned, and the
+    /// other settings of `configure` are ignored. Indexes can be [added](crate::cache::Store::add_index) to it.
     ///
     /// # Errors
     /// [`StartError`] if the configuration is invalid.
@@ -227,68 +227,99 @@ impl Informers {
         Ok(informer)
     }
 
-    /// Starts the informers that were created since the last call. After [`stop`](Self::stop) this does nothing.
+    /// Starts the informers that were created since the last call. No informer is started after [`stop`](Self::stop).
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(&self) {
         let state = self.state();
         let is_new = |informer: &&Arc<dyn Shared>| !informer.has_started() && !informer.is_stopped();
-        state.informers.values().filter(is_new).for_each(|informer| informer.start());
+        for informer in state.informers.values().filter(is_new) {
+            informer.start();
+        }
     }
 
     /// Waits until all started informers have synced, at most for `timeout`.
     ///
     /// # Errors
-    /// [`NotSyncedError`] names those that have not synced, with the reasons.
+    /// [`NotSyncedError`] lists the informers that have not synced, with the reasons.
     pub async fn synced(&self, timeout: Duration) -> Result<(), NotSyncedError> {
         let started: Vec<_> =
-            self.state().informers.values().filter(|one| one.has_started()).cloned().collect();
+            self.state().informers.values().filter(|informer| informer.has_started()).cloned().collect();
         wait_for_sync(started.iter().map(|informer| &**informer as &dyn Synced), timeout).await
     }
 
-    /// Stops an informer, waits for its end, and removes it: the next call for it creates a new one.
+    /// Removes an informer, stops it, and waits until its tasks have ended. The next call of [`get`](Self::get) creates a new
+    /// one.
     pub async fn remove<K: Resource + Send + Sync + 'static>(&self, informer: &Informer<K>) {
-        let is_it = |known: &Arc<dyn Shared>| {
+        let is_match = |known: &Arc<dyn Shared>| {
             let known: &dyn Any = &**known;
             known.downcast_ref::<Informer<K>>().is_some_and(|known| known.is_same(informer))
         };
-        self.state().informers.retain(|_, known| !is_it(known));
+        self.state().informers.retain(|_, known| !is_match(known));
         informer.stop();
         informer.stopped().await;
     }
 
-    /// Stops all informers. Those that are created afterwards are stopped from the start.
+    /// Stops all informers. Informers that are created afterwards cannot be started.
     pub fn stop(&self) {
         let mut state = self.state();
         state.is_stopped = true;
-        state.informers.values().for_each(|informer| informer.stop());
+        for informer in state.informers.values() {
+            informer.stop();
+        }
     }
 
-    /// Waits until all informers were stopped and their tasks have ended.
+    /// Waits until all informers are stopped and their tasks have ended.
     pub async fn stopped(&self) {
         let all: Vec<_> = self.state().informers.values().map(|informer| informer.stopped()).collect();
         join_all(all).await;
+        let mut state = self.state();
+        if state.is_stopped {
+            state.informers.clear();
+        }
     }
 
     /// Takes a snapshot of the cache of every informer.
     ///
-    /// Each is the state of its own version: [`InformersSnapshot::version_range`] tells how far they may disagree. An API server assigns
-    /// versions across all resources, so that a caller can [wait](crate::cache::Store::wait_for) for the newest one and try again.
+    /// Each snapshot has its own version: [`InformersSnapshot::version_range`] returns their range. An API server assigns
+    /// versions across all resources, so that a caller can [wait](crate::cache::Store::wait_for) for the newest version and
+    /// try again.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informers;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let informers = Informers::new(server.client());
+    /// let pods = informers.get::<Pod>()?;
+    /// let maps = informers.get::<ConfigMap>()?;
+    /// informers.start();
+    /// informers.synced(Duration::from_secs(10)).await?;
+    /// let snapshot = informers.snapshot();
+    /// let pods = snapshot.get(&pods).expect("in the registry");
+    /// let maps = snapshot.get(&maps).expect("in the registry");
+    /// println!("{} pods, {} config maps at {:?}", pods.len(), maps.len(), snapshot.version_range());
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> InformersSnapshot {
-        let mut kinds: Vec<_> = self.state().informers.values().map(|one| one.shared_snapshot()).collect();
+        let mut kinds: Vec<_> =
+            self.state().informers.values().map(|informer| informer.shared_snapshot()).collect();
         kinds.sort_by(|one, other| one.name.cmp(&other.name));
         InformersSnapshot { kinds }
     }
 
-    /// The number of informers.
+    /// Returns the number of informers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.state().informers.len()
     }
 
-    /// Whether there are no informers.
+    /// Returns true if there are no informers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,4 +1,4 @@
-//! Fills a cache with what an earlier process saved.
+//! Fills a cache with the saved state of an earlier process.
 
 use super::{
     inner::SourceSpec,
@@ -17,30 +17,36 @@ use kube_core::Resource;
 use kube_informer_wire::Key;
 use std::iter::repeat_with;
 
-/// The restored state of an informer, and where the cache is saved.
+/// The restored state of an informer, and the savers of its sources.
 pub(super) struct RestoredCache<K> {
     pub(super) savers: Savers<K>,
-    /// `None` if nothing was restored.
+    /// `None` if there was no saved state.
     pub(super) restored: Option<RestoredState>,
 }
 
-/// Opens the folder of each source, and adds what was saved there to the cache.
+/// The parts of an informer that are restored.
+pub(super) struct RestoreTarget<'a, K> {
+    pub(super) sources: &'a mut [SourceSpec<K>],
+    pub(super) ingest: &'a Ingest<K>,
+    pub(super) writer: &'a mut Writer<K>,
+    pub(super) sync: &'a SyncState,
+}
+
+/// Opens the folder of each source, and adds the saved objects to the cache.
 ///
 /// # Errors
-/// [`StartError`] if a folder is in use, or holds the cache of another resource.
+/// [`StartError`] if a folder is in use, or contains the cache of another resource.
 pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     save: &SaveConfig,
-    sources: &mut [SourceSpec<K>],
-    ingest: &Ingest<K>,
-    writer: &mut Writer<K>,
-    sync: &SyncState,
+    target: RestoreTarget<'_, K>,
 ) -> Result<RestoredCache<K>, StartError> {
+    let RestoreTarget { sources, ingest, writer, sync } = target;
     let known = writer.known_objects();
     let mut cache = RestoredCache { savers: Savers::new(save), restored: None };
     let mut edit = writer.edit();
     for (number, source) in sources.iter_mut().enumerate() {
         let decoder = source.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
-        let restorer = ingest.restorer(decoder).expect("bytes are kept for saving");
+        let restorer = ingest.restorer(decoder).expect("objects are stored encoded if they are saved");
         let Opened { saver, failure, state } = open(save, source.namespace.as_deref(), restorer)?;
         cache.savers.add(saver, failure);
         let Some(RestoredObjects { objects, version, has_gaps, age }) = state else { continue };
@@ -69,8 +75,8 @@ fn index_values<K: Resource + Send + Sync>(
     objects: &[(Key, EncodedObject<K>)],
     known: &dyn KnownObjects<K>,
 ) -> Vec<Option<IndexValues>> {
-    let (has_functions, caches_labels) = (known.has_index_functions(), known.caches_labels());
-    if !has_functions && !caches_labels {
+    let has_functions = known.has_index_functions();
+    if !has_functions && !known.caches_labels() {
         return Vec::new();
     }
     parallel::map(objects, |(key, encoded): &(Key, EncodedObject<K>)| {

@@ -1,8 +1,8 @@
-//! Why an informer cannot be built.
+//! The error of building or starting an informer.
 
 use crate::{boxed::BoxError, cache::IndexConflictError};
 
-/// Why an informer cannot be built or started.
+/// The error of building or starting an informer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -71,14 +71,17 @@ pub enum StartError {
     },
     /// Secrets are saved only on request.
     #[cfg(feature = "saved")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error("secrets are not saved by default: call `Save::secrets`, or omit `save_to`")]
     SecretsNotSaved,
     /// A cache with a transform is saved under the name of the transform.
     #[cfg(feature = "saved")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error("a transform needs a name to be saved: call `Save::transform`")]
     UnnamedTransform,
-    /// The folder is in use, or holds the cache of another resource.
+    /// The folder is in use, or contains the cache of another resource.
     #[cfg(feature = "saved")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error(transparent)]
     Saved(#[from] kube_informer_saved::OpenError),
     /// `start` was called outside of a tokio runtime.

@@ -10,25 +10,25 @@ use tokio::{sync::watch, time::Instant};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InformerStatus {
-    /// What the informer is doing.
+    /// The phase of the informer.
     pub phase: InformerPhase,
     /// The number of objects in the cache.
     pub objects: usize,
     /// The version of the cache.
     pub version: Option<ResourceVersion>,
-    /// The last error, if it has not recovered from it.
+    /// The last error; `None` after the informer has recovered.
     pub last_error: Option<String>,
     /// The counters of all sources.
     pub counts: Counts,
-    /// When it was started, synced and last received something.
+    /// The times of the start, the first sync and the last response.
     pub times: Times,
     /// The status of each source: one for each namespace, or one for all.
     pub sources: Vec<SourceStatus>,
     /// The status of each subscriber.
     pub subscribers: Vec<SubscriberStatus>,
-    /// The state that was restored, if there was one.
+    /// The restored state, if there was one.
     pub restored: Option<RestoredState>,
-    /// The state of saving, if the cache is saved.
+    /// The status of saving, if the cache is saved.
     pub saving: Option<SaveStatus>,
 }
 
@@ -40,15 +40,15 @@ pub struct RestoredState {
     pub objects: usize,
     /// The time between the last save and the restore. With several namespaces, the longest.
     pub age: Duration,
-    /// Whether the cache has caught up with the server since. Until then it is a state that the server once had.
+    /// True if the cache has caught up with the server since. Until then the cache is outdated.
     pub is_confirmed: bool,
 }
 
-/// The state of saving, over all sources.
+/// The status of saving, for all sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SaveStatus {
-    /// The error of the last attempt, if it failed. What was saved before is kept.
+    /// The error of the last attempt, if it failed. The state that was saved before is still valid.
     pub error: Option<String>,
     /// The number of failed attempts.
     pub failures: u64,
@@ -58,7 +58,7 @@ pub struct SaveStatus {
     pub file_bytes: u64,
 }
 
-/// What an informer is doing.
+/// The phase of an informer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InformerPhase {
@@ -67,21 +67,21 @@ pub enum InformerPhase {
     Idle,
     /// The initial list is not complete.
     Syncing,
-    /// The cache is complete and follows changes.
+    /// The cache is complete and updated by a watch.
     Synced,
     /// It was stopped.
     Stopped,
 }
 
-/// Milestones of an informer.
+/// The times of the start, the first sync and the last response of an informer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
-    /// When it was started.
+    /// The time of the start.
     pub started: Option<Instant>,
-    /// When the cache was first complete.
+    /// The time when the initial list was complete.
     pub synced: Option<Instant>,
-    /// When it last received a list, a change or a bookmark.
+    /// The time of the last list, change or bookmark.
     pub received: Option<Instant>,
 }
 
@@ -93,7 +93,7 @@ pub struct SourceStatus {
     pub namespace: Option<String>,
     /// The status of its reflector.
     pub status: ReflectorStatus,
-    /// Whether it continues from a restored state.
+    /// True if the source resumes from a restored state.
     pub is_restored: bool,
 }
 
@@ -103,15 +103,29 @@ pub struct SourceStatus {
 pub struct SubscriberStatus {
     /// The name.
     pub name: String,
-    /// The number of events that it has not received.
+    /// The number of events that are waiting for the subscriber.
     pub depth: u64,
-    /// Whether it has handled all objects that existed when the informer had synced.
+    /// True if the subscriber has handled the initial list.
     pub has_synced: bool,
-    /// How often its handler panicked.
+    /// The number of panics of the handler.
     pub panics: u64,
 }
 
-/// Watches the [`InformerStatus`] of an informer.
+/// Watches the [`InformerStatus`] of an informer; see [`Informer::watch_status`](super::Informer::watch_status).
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, informer::InformerPhase};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let pods = Informer::<Pod>::builder(server.client()).start()?;
+/// let mut status = pods.watch_status();
+/// let synced = status.wait_for(|status| status.phase == InformerPhase::Synced).await;
+/// println!("{} pods", synced.expect("the informer was not stopped").objects);
+/// # Ok(()) }
+/// ```
 pub struct StatusWatch {
     pub(super) read: Arc<dyn Fn() -> InformerStatus + Send + Sync>,
     pub(super) times: watch::Receiver<Times>,
@@ -125,7 +139,7 @@ impl StatusWatch {
         (self.read)()
     }
 
-    /// Waits for a change since the last call. Progress of subscribers does not count.
+    /// Waits until the status has changed since the last call. Progress of subscribers is not a change.
     ///
     /// # Cancel safety
     /// If the future is dropped before it completes, no change is lost.
@@ -143,7 +157,7 @@ impl StatusWatch {
         }
     }
 
-    /// Waits until the predicate holds; `None` if the informer is stopped before that.
+    /// Waits until the predicate returns true; `None` if the informer is stopped before that.
     pub async fn wait_for(&mut self, predicate: impl Fn(&InformerStatus) -> bool) -> Option<InformerStatus> {
         loop {
             let status = self.now();

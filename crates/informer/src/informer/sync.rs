@@ -1,4 +1,4 @@
-//! How far each source of an informer has synced.
+//! The sync state of an informer.
 
 use super::sync_error::SyncError;
 use crate::reflector::{Cause, Report, Retry};
@@ -30,7 +30,7 @@ struct Source {
     first_skipped_in_list: Option<String>,
 }
 
-/// Whether all sources have synced.
+/// The result of a sync.
 pub(super) enum SyncResult {
     Pending,
     Synced,
@@ -48,7 +48,7 @@ impl SyncState {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A source failed, or skipped an object.
+    /// Records that a source failed, or skipped an object.
     pub(super) fn failed(&self, source: usize, report: &Report<'_>) {
         let mut sources = self.sources();
         let source = &mut sources[source];
@@ -65,7 +65,7 @@ impl SyncState {
         self.changed.notify_waiters();
     }
 
-    /// The informer cannot sync any more.
+    /// Records that the informer cannot sync any more.
     #[cfg(feature = "saved")]
     pub(super) fn failed_for_good(&self, error: impl FnOnce(String) -> SyncError) {
         self.fatal.get_or_init(|| error(self.resource.clone()));
@@ -90,7 +90,8 @@ impl SyncState {
         })
     }
 
-    /// A full list of a source was applied, without the skipped objects. Returns whether this completes the first sync of all sources.
+    /// Records that a full list of a source was applied, without the skipped objects. Returns true if all sources have synced
+    /// for the first time.
     pub(super) fn listed(&self, source: usize, skipped: Vec<Key>) -> bool {
         let mut sources = self.sources();
         let was_complete = sources.iter().all(|source| source.has_listed);
@@ -102,20 +103,22 @@ impl SyncState {
         !was_complete && sources.iter().all(|source| source.has_listed)
     }
 
-    /// Events of these objects were received, so that they are no longer those that the list skipped.
+    /// Records that events of these objects were received, which replace the skipped ones of the last list.
     pub(super) fn received<'k>(&self, source: usize, keys: impl Iterator<Item = &'k Key>) {
         let skipped = &mut self.sources()[source].skipped;
         if !skipped.is_empty() {
-            keys.for_each(|key| _ = skipped.remove(key));
+            for key in keys {
+                skipped.remove(key);
+            }
         }
     }
 
-    /// Whether the first list of every source was applied.
+    /// Returns true if the first list of every source was applied.
     pub(super) fn is_complete(&self) -> bool {
         self.sources().iter().all(|source| source.has_listed)
     }
 
-    /// Wakes everyone who waits for a change.
+    /// Wakes all tasks that wait for a change.
     pub(super) fn notify(&self) {
         self.changed.notify_waiters();
     }
@@ -149,10 +152,10 @@ impl SyncState {
     }
 }
 
-/// Whether a retry will fail until someone changes the request, the permissions or the server.
+/// Returns true if retries will fail until the request, the permissions or the server change.
 fn is_final(status: &Status) -> bool {
-    status.says_unauthorized()
-        || status.says_forbidden()
-        || status.says_not_found()
+    status.is_unauthorized_status()
+        || status.is_forbidden_status()
+        || status.is_not_found_status()
         || matches!(status.code, 400 | 405 | 406 | 422)
 }

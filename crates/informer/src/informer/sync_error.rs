@@ -1,13 +1,13 @@
-//! Why an informer has not synced.
+//! The error of an informer that has not synced.
 
 use kube_core::Status;
 use kube_informer_wire::{Key, StatusExt};
 
-/// Why an informer has not synced, or not completely.
+/// The reason why an informer has not synced, or not completely.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The server refuses the request until someone changes it, the permissions or the server. The informer keeps retrying.
+    /// The server refuses the request, for example without permission. The informer keeps retrying.
     #[error("cannot list {resource}{}: server returned {}: {}", in_namespace(namespace.as_deref()), status.code, status.message)]
     #[non_exhaustive]
     Refused {
@@ -18,7 +18,8 @@ pub enum SyncError {
         /// The response of the server.
         status: Box<Status>,
     },
-    /// The cache is complete except for objects that could not be decoded or transformed. What it had of them is kept.
+    /// The cache is complete except for objects that could not be decoded or transformed. Their previous versions stay in the
+    /// cache.
     #[error("{resource} synced without {}: {first}", count(keys))]
     #[non_exhaustive]
     Skipped {
@@ -52,37 +53,37 @@ pub enum SyncError {
 }
 
 impl SyncError {
-    /// Whether the credentials were not accepted: 401.
+    /// Returns true if the credentials were rejected: 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_unauthorized)
+        self.as_status().is_some_and(StatusExt::is_unauthorized_status)
     }
 
-    /// Whether a permission is missing: 403.
+    /// Returns true if a permission is missing: 403.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_forbidden)
+        self.as_status().is_some_and(StatusExt::is_forbidden_status)
     }
 
-    /// Whether the server does not serve the resource: 404, for example for a custom resource that is not defined yet.
+    /// Returns true if the server does not serve the resource: 404, for example before its CustomResourceDefinition exists.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_not_found)
+        self.as_status().is_some_and(StatusExt::is_not_found_status)
     }
 
-    /// Whether the cache is complete except for skipped objects.
+    /// Returns true if the cache is complete except for skipped objects.
     #[must_use]
     pub fn is_skipped(&self) -> bool {
         matches!(self, Self::Skipped { .. })
     }
 
-    /// Whether the informer was stopped.
+    /// Returns true if the informer was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self, Self::Stopped { .. })
     }
 
-    /// The response of the server.
+    /// Returns the response of the server, if it refused the request.
     #[must_use]
     pub fn as_status(&self) -> Option<&Status> {
         match self {

@@ -1,4 +1,4 @@
-//! What an informer counts.
+//! Tests of the metrics of an informer.
 
 use super::SyncError;
 use crate::{Informer, reflector::metrics::ERRORS, testing::Figures};
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube_devserver::DevServer;
 
 #[tokio::test(start_paused = true)]
-async fn what_a_transform_rejects_is_counted() {
+async fn objects_that_a_transform_rejects_are_counted() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
     let server = DevServer::start();

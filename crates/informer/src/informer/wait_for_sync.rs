@@ -1,27 +1,43 @@
-//! Waits for several caches.
+//! Waits until several caches have synced.
 
 use super::sync_error::SyncError;
 use crate::boxed::BoxFuture;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use std::{fmt, time::Duration};
 
-/// Something that syncs: an [`Informer`](super::Informer), or the [registration](crate::subscription::Registration) of a handler.
+/// An [`Informer`](super::Informer), or the [registration](crate::subscription::Registration) of a handler.
 pub trait Synced: Send + Sync {
-    /// The name, for error messages.
+    /// Returns the name for error messages.
     fn name(&self) -> String;
 
-    /// Waits until it has synced, or cannot sync for now.
+    /// Waits until it has synced, or has failed.
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
 
-    /// What it is blocked on. `None` if it makes progress.
+    /// Returns the reason why it has not synced; `None` if there is no error.
     fn blocked_on(&self) -> Option<String>;
 }
 
-/// Waits until all have synced, at most for `timeout`. One that cannot sync for now, for example without permission, is not waited for
-/// any longer.
+/// Waits until all caches have synced, at most for `timeout`. Does not wait for a cache that has failed, for example without
+/// permission.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, informer::{Synced, wait_for_sync}};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let pods = Informer::<Pod>::builder(server.client()).start()?;
+/// let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
+/// let caches: [&dyn Synced; 2] = [&pods, &maps];
+/// wait_for_sync(caches, Duration::from_secs(10)).await?;
+/// assert!(pods.has_synced() && maps.has_synced());
+/// # Ok(()) }
+/// ```
 ///
 /// # Errors
-/// [`NotSyncedError`] names those that have not synced, with the reasons.
+/// [`NotSyncedError`] lists the caches that have not synced, with the reasons.
 pub async fn wait_for_sync<'a>(
     caches: impl IntoIterator<Item = &'a dyn Synced>,
     timeout: Duration,
@@ -41,7 +57,7 @@ pub async fn wait_for_sync<'a>(
             results[number] = Some(result);
         }
     };
-    // After a timeout, those without a result are reported below.
+    // After a timeout, the caches without a result are reported below.
     let _ = tokio::time::timeout(timeout, collect).await;
     let mut waiting = Vec::new();
     for (cache, result) in caches.into_iter().zip(results) {
@@ -56,23 +72,23 @@ pub async fn wait_for_sync<'a>(
     if waiting.is_empty() { Ok(()) } else { Err(NotSyncedError { waiting }) }
 }
 
-/// Caches that have not synced.
+/// The error of caches that have not synced.
 #[derive(Clone, Debug)]
 pub struct NotSyncedError {
     /// The names, sorted, with the reasons.
     pub waiting: Vec<(String, NotSyncedReason)>,
 }
 
-/// Why a cache has not synced.
+/// The reason why a cache has not synced.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NotSyncedReason {
     /// It failed.
     Failed(SyncError),
-    /// It was not ready in time.
+    /// It has not synced in time.
     #[non_exhaustive]
     TimedOut {
-        /// How long it was waited for.
+        /// The timeout.
         timeout: Duration,
         /// Its last error, if there was one.
         blocked_on: Option<String>,
@@ -102,7 +118,7 @@ impl fmt::Display for NotSyncedReason {
 }
 
 impl std::error::Error for NotSyncedError {
-    /// The first error.
+    /// Returns the first error.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.waiting.iter().find_map(|(_, reason)| match reason {
             NotSyncedReason::Failed(error) => Some(error as _),

@@ -3,7 +3,7 @@
 use crate::object::{IndexValues, Labels, ListedObject};
 use kube_informer_wire::{Identity, Key};
 
-/// The objects that a cache has. Implemented by the cache.
+/// The objects of a cache. Implemented by the cache.
 pub(crate) trait KnownObjects<K>: Send + Sync {
     /// Returns the stored object with this uid and resource version. It is then neither decoded nor stored again.
     fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)>;

@@ -13,7 +13,7 @@ use crate::object::encoded::Restorer;
 use crate::{
     boxed::BoxError,
     object::{
-        Decoder, ListedObject, Listing, Object, RawObject, Storage, ValidationCost,
+        Decoder, ListedObject, Listing, Object, RawObject, RawObjectParts, Storage, ValidationCost,
         encoded::{EncodeInput, EncodedObject, Encoder},
     },
 };
@@ -28,8 +28,8 @@ use std::{
 
 /// Decodes, transforms and encodes the objects of one cache.
 ///
-/// Clones share the dictionary of compressed objects. A [`Sink`](crate::reflector::Sink) returns one, to say how its objects are
-/// to be stored.
+/// Clones share the dictionary of compressed objects. A [`Sink`](crate::reflector::Sink) returns one to
+/// configure the storage of its objects.
 pub struct Ingest<K> {
     known: Option<Arc<dyn KnownObjects<K>>>,
     transform: Option<Transform<K>>,
@@ -56,7 +56,7 @@ enum Arrival {
     Watched,
 }
 
-/// What is done with a raw object before it is stored.
+/// The way in which a raw object is processed before it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     /// Decode it.
@@ -71,7 +71,7 @@ enum Accepted<K> {
     ToEncode(EncodeInput<K>, Extra<K>),
 }
 
-/// What is stored next to the bytes of an object.
+/// The values that are stored with the bytes of an object.
 enum Extra<K> {
     None,
     Decoded(Arc<K>),
@@ -91,9 +91,9 @@ impl<K> Ingest<K> {
         }
     }
 
-    /// Adds a function that changes every object before it is stored. Several run one after the other.
+    /// Adds a function that changes every object before it is stored. Several functions run in the order in which they were added.
     ///
-    /// An object for which it fails or panics is skipped and reported: the cache keeps what it has of it, and a deletion is
+    /// An object for which it fails or panics is skipped and reported. The cache keeps its previous state, and a deletion is
     /// delivered without the final state. Such an object is identified by the key with which it arrived, so a transform that
     /// changes names must not fail.
     #[must_use]
@@ -109,7 +109,7 @@ impl<K> Ingest<K> {
         self
     }
 
-    /// Sets how objects are stored. The default is [`Storage::Decoded`].
+    /// Sets the form in which objects are stored. The default is [`Storage::Decoded`].
     #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {
         self.storage = storage;
@@ -122,7 +122,7 @@ impl<K> Ingest<K> {
         self
     }
 
-    /// Sets whether managed fields are kept in objects that did not arrive as bytes. Those of bytes are dropped by the decoder.
+    /// Sets whether managed fields are removed from objects that did not arrive as bytes. For bytes, the decoder removes them.
     #[must_use]
     pub(crate) fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
@@ -189,7 +189,7 @@ impl<K: Resource> Ingest<K> {
             }
         };
         let found: Vec<Result<_, RejectedError>> = objects.into_iter().map(find).collect();
-        // Neighbors in a list are similar: they are encoded together.
+        // Neighbors in a list are similar, so they are encoded together.
         let inputs = found.iter().flatten().filter_map(|(_, found)| match found {
             Found::New(Accepted::ToEncode(input, _)) => Some(input),
             Found::New(Accepted::Decoded(_)) | Found::Known(_) => None,
@@ -265,7 +265,7 @@ impl<K: Resource> Ingest<K> {
 
     /// Decodes and transforms an object.
     fn decode(&self, object: RawObject<K>, arrival: Arrival) -> Result<(Key, Accepted<K>), RejectedError> {
-        let (mut object, bytes) =
+        let RawObjectParts { mut object, bytes } =
             object.into_parts().map_err(|cause| RejectedError::Undecodable { cause })?;
         if self.managed_fields == ManagedFields::Drop
             && bytes.is_none()
@@ -296,7 +296,7 @@ impl<K: Resource> Ingest<K> {
         })
     }
 
-    /// What is kept of a decoded object whose bytes are stored.
+    /// Returns the values that are stored with the bytes of a decoded object.
     fn extra(&self, key: &Key, object: Arc<K>, arrival: Arrival) -> Extra<K> {
         let keeps_decoded = self.encoder.as_ref().is_some_and(Encoder::keeps_decoded);
         match &self.known {

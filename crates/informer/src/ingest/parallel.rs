@@ -106,7 +106,7 @@ impl<K: Resource + Send + Sync + 'static> ParallelIngest<K> {
         Some(done)
     }
 
-    /// Ingests the last, incomplete batch. [`next`](Self::next) then returns all that is left.
+    /// Ingests the last, incomplete batch. [`next`](Self::next) then returns the remaining results.
     pub(crate) fn finish(&mut self) {
         let batch = self.take_batch();
         self.work.push_back(Work::Done(ingest_list(&self.ingest, batch)));
@@ -138,7 +138,7 @@ fn ingest_list<K: Resource>(ingest: &Ingest<K>, batch: Vec<Pending<K>>) -> Vec<I
 
 /// The object of a watch event after ingestion.
 pub(crate) struct IngestedObject<K> {
-    /// The resource version that the event carries, whatever the transform does to the object.
+    /// The resource version of the event, regardless of the transform.
     pub(crate) version: Option<ResourceVersion>,
     pub(crate) result: Result<(Key, Object<K>), RejectedError>,
 }

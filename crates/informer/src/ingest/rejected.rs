@@ -1,9 +1,9 @@
-//! Objects that are not ingested, and why.
+//! The reasons for which an object is skipped.
 
 use crate::{boxed::BoxError, object::ItemError};
 use kube_informer_wire::{Key, KeyError};
 
-/// Why an object was skipped. What the cache has of it stays as it is.
+/// The reason for which an object was skipped. The cache keeps its previous state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectedError {
@@ -26,14 +26,14 @@ pub enum RejectedError {
     /// The object has no name, before or after the transform.
     #[error("object has no key")]
     NoKey {
-        /// What is missing.
+        /// The missing part of the key.
         #[source]
         cause: KeyError,
     },
 }
 
 impl RejectedError {
-    /// The key of the object. `None` if it has none, or is of another kind.
+    /// Returns the key of the object. `None` if the object has no name, or is of another kind.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {

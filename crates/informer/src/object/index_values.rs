@@ -1,4 +1,4 @@
-//! The values under which an object is indexed, and the labels that are cached of it.
+//! The index values of an object, and its cached labels.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub(crate) struct IndexValue {
 }
 
 impl IndexValue {
-    /// The `index` under which labels are cached, greater than any position.
+    /// The `index` of cached labels, which is greater than any position.
     pub(crate) const LABELS: usize = usize::MAX;
 }
 

@@ -1,9 +1,10 @@
-//! Objects of another kind than the one asked for.
+//! Objects of an unexpected kind.
 
-use kube_core::{Resource, TypeMeta};
+use kube_core::{ClusterResourceScope, Resource, TypeMeta};
 use kube_informer_wire::{Key, ObjectError, Raw, ResourceVersion};
+use std::any::TypeId;
 
-/// An object of another kind than the one asked for.
+/// An object of an unexpected kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("object {} is a {found}, not a {expected}", key.as_ref().map_or("without a name", Key::as_str))]
 #[non_exhaustive]
@@ -16,20 +17,25 @@ pub struct KindError {
     pub expected: String,
 }
 
+/// Returns whether a kind has no namespaces. kube expresses this by a marker type, which has no values to match on.
+pub(crate) fn is_cluster_scoped<K: Resource<Scope: 'static>>() -> bool {
+    TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>()
+}
+
 /// An object of a list or a watch that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ItemError {
-    /// It cannot be decoded.
+    /// The object cannot be decoded.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// It is of another kind.
+    /// The object is of an unexpected kind.
     #[error(transparent)]
     Kind(#[from] KindError),
 }
 
 impl ItemError {
-    /// The key of the item, if it could be read.
+    /// Returns the key of the item, if it could be read.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -38,7 +44,7 @@ impl ItemError {
         }
     }
 
-    /// Whether the bytes of the item are malformed, rather than those of an unexpected object.
+    /// Returns whether the bytes of the item are malformed, rather than those of an unexpected object.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         match self {
@@ -47,7 +53,7 @@ impl ItemError {
         }
     }
 
-    /// The version of the item, if it could be read.
+    /// Returns the version of the item, if it could be read.
     #[must_use]
     pub fn version(&self) -> Option<&ResourceVersion> {
         match self {
@@ -57,7 +63,7 @@ impl ItemError {
     }
 }
 
-/// The kind under which a server sends the metadata of any object.
+/// The kind that a server uses for the metadata of any object.
 const METADATA: &str = "PartialObjectMetadata";
 
 /// The kind of the objects of a resource.
@@ -89,7 +95,7 @@ impl ExpectedKind {
         }
     }
 
-    /// Returns why an object cannot be decoded: the kind error if its `kind` is another one.
+    /// Returns the kind error if the object has another `kind`, or else the decoding error.
     pub(crate) fn cause(&self, raw: &Raw, error: ObjectError) -> ItemError {
         let types = raw.read::<TypeMeta>("").ok().flatten();
         match types.filter(|types| self.is_other(types) && types.kind != METADATA) {

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 pub struct Listing<K> {
     /// The objects with their keys, in the order of the list.
     pub objects: Vec<(Key, ListedObject<K>)>,
-    /// Objects in the list that could not be decoded or transformed. They exist, so a cache keeps what it has of them.
+    /// Objects in the list that could not be decoded or transformed. They exist, so a cache does not delete them.
     pub skipped: Vec<Key>,
     /// The version of the list; `None` if the source has none.
     pub version: Option<ResourceVersion>,
@@ -49,7 +49,7 @@ impl<K: Resource> Listing<K> {
 }
 
 impl<K> ListedObject<K> {
-    /// Refers to what a cache stores.
+    /// Refers to an object that a cache stores.
     pub(crate) fn known(stored: &StoredObject<K>) -> Self {
         Self(match stored {
             StoredObject::Encoded(encoded) => Form::Known(encoded.clone()),
@@ -57,7 +57,7 @@ impl<K> ListedObject<K> {
         })
     }
 
-    /// The object.
+    /// Returns the object.
     #[must_use]
     pub fn object(&self) -> Object<K> {
         match &self.0 {
@@ -73,7 +73,7 @@ impl<K> ListedObject<K> {
         }
     }
 
-    /// Whether a cache stores exactly this, so that nothing changes.
+    /// Returns whether `stored` is this object, so that the cache does not change.
     pub(crate) fn is(&self, stored: &StoredObject<K>) -> bool {
         match &self.0 {
             Form::New(object) => stored.is(object),
@@ -89,7 +89,7 @@ impl<K> ListedObject<K> {
         }
     }
 
-    /// The encoded object, if a dictionary would make it smaller.
+    /// Returns the encoded object, if a dictionary would make it smaller.
     pub(crate) fn shrinkable(&self) -> Option<&EncodedObject<K>> {
         let encoded = match &self.0 {
             Form::New(object) => object.as_encoded(),
@@ -119,7 +119,7 @@ impl<K> From<Arc<K>> for ListedObject<K> {
     }
 }
 
-/// Prints no contents: objects may hold secrets.
+/// Prints no objects, because they may contain secrets.
 impl<K> fmt::Debug for ListedObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ListedObject")

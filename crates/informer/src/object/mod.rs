@@ -1,7 +1,7 @@
-//! Objects in transit and at rest.
+//! Objects as they are received, stored and delivered.
 //!
-//! A source delivers a [`RawObject`]: an object, or its bytes with a [`Decoder`]. The cache stores it as its [`Storage`] says,
-//! and subscribers receive it as an [`Object`].
+//! A source delivers a [`RawObject`]: an object, or its bytes with a [`Decoder`]. The cache stores it in the form that [`Storage`]
+//! selects, and subscribers receive it as an [`Object`].
 
 mod kind;
 mod raw;
@@ -12,11 +12,11 @@ mod shared;
 mod listing;
 
 pub(crate) use index_values::{IndexValue, IndexValues};
-pub(crate) use kind::ExpectedKind;
+pub(crate) use kind::{ExpectedKind, is_cluster_scoped};
 pub use kind::{ItemError, KindError};
 pub use listing::{ListedObject, Listing};
 pub use raw::{Decoder, RawObject};
-pub(crate) use raw::{Labels, ValidationCost};
+pub(crate) use raw::{Labels, RawObjectParts, ValidationCost};
 pub use shared::Object;
 pub use stored::Storage;
 pub(crate) use stored::StoredObject;

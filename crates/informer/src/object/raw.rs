@@ -44,7 +44,7 @@ struct Validate {
     cost: ValidationCost,
 }
 
-/// How long it takes to validate an object, compared to decoding it.
+/// The cost of validating an object, compared to decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValidationCost {
     /// About as long: the object is decoded and dropped.
@@ -68,7 +68,7 @@ impl<K> Decoder<K> {
 
     /// Sets a function that checks an object without decoding it for use.
     ///
-    /// Whatever it accepts must decode, into an object with the labels that it passes to the callback.
+    /// Every object that it accepts must be decodable, and have the labels that it passes to the callback.
     pub(crate) fn validate_with(
         mut self,
         cost: ValidationCost,
@@ -117,7 +117,7 @@ impl<K> Decoder<K> {
         }
     }
 
-    /// Whether both are clones of one decoder.
+    /// Returns whether both are clones of the same decoder.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.decode, &other.decode)
     }
@@ -130,7 +130,7 @@ impl<K> RawObject<K> {
         Self(Form::Encoded { raw, decoder })
     }
 
-    /// The number of bytes on the wire; zero for objects that did not arrive as bytes.
+    /// Returns the number of bytes on the wire; zero for objects that did not arrive as bytes.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Form::Decoded(_) => 0,
@@ -138,7 +138,7 @@ impl<K> RawObject<K> {
         }
     }
 
-    /// The bytes and their decoder; `None` for objects that did not arrive as bytes.
+    /// Returns the bytes and their decoder; `None` for objects that did not arrive as bytes.
     pub(crate) fn as_encoded(&self) -> Option<(&Raw, &Decoder<K>)> {
         match &self.0 {
             Form::Decoded(_) => None,
@@ -158,15 +158,25 @@ impl<K> RawObject<K> {
     }
 
     /// Decodes the object if it is not decoded yet, and returns it with its bytes. The `Arc` is not shared.
-    pub(crate) fn into_parts(self) -> Result<(Arc<K>, Option<(Raw, Decoder<K>)>), ItemError> {
-        match self.0 {
-            Form::Decoded(object) => Ok((object, None)),
-            Form::Encoded { raw, decoder } => Ok((Arc::new(decoder.decode(&raw)?), Some((raw, decoder)))),
-        }
+    pub(crate) fn into_parts(self) -> Result<RawObjectParts<K>, ItemError> {
+        Ok(match self.0 {
+            Form::Decoded(object) => RawObjectParts { object, bytes: None },
+            Form::Encoded { raw, decoder } => {
+                let object = Arc::new(decoder.decode(&raw)?);
+                RawObjectParts { object, bytes: Some((raw, decoder)) }
+            }
+        })
     }
 }
 
-/// Takes an object out of an `Arc` that has one owner.
+/// A decoded object, with the bytes from which it was decoded and their decoder.
+pub(crate) struct RawObjectParts<K> {
+    pub(crate) object: Arc<K>,
+    /// `None` if the object did not arrive as bytes.
+    pub(crate) bytes: Option<(Raw, Decoder<K>)>,
+}
+
+/// Moves an object out of an `Arc` that has one owner.
 fn unshared<K>(object: Arc<K>) -> K {
     Arc::into_inner(object).expect("a raw object is not shared")
 }
@@ -204,7 +214,7 @@ impl<K> fmt::Debug for Decoder<K> {
     }
 }
 
-/// Prints no contents: objects may hold secrets.
+/// Prints no objects, because they may contain secrets.
 impl<K> fmt::Debug for RawObject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {

@@ -10,8 +10,8 @@ use std::{
 
 /// An object of an event or a delta.
 ///
-/// [`get`](Self::get) returns it. Where the cache [stores](super::Storage) bytes, the first call decodes them; clones share
-/// the decoded object.
+/// [`get`](Self::get) returns it. If the cache [stores](super::Storage) bytes, the first call decodes them. Clones share the
+/// decoded object.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -28,7 +28,7 @@ enum Form<K> {
     Encoded(Arc<LazyObject<K>>),
 }
 
-/// An encoded object, and the decoded one after the first read.
+/// An encoded object, which is decoded by the first read.
 pub(crate) struct LazyObject<K> {
     pub(super) encoded: EncodedObject<K>,
     decoded: OnceLock<Arc<K>>,
@@ -43,13 +43,13 @@ impl<K> LazyObject<K> {
 }
 
 impl<K> Object<K> {
-    /// The object.
+    /// Returns the object.
     #[must_use]
     pub fn get(&self) -> &K {
         self.decoded()
     }
 
-    /// The object, shared.
+    /// Returns the object in an `Arc`.
     #[must_use]
     pub fn arc(&self) -> Arc<K> {
         Arc::clone(self.decoded())
@@ -62,7 +62,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// Whether both share one object.
+    /// Returns whether both share the same object.
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -82,7 +82,7 @@ impl<K> Object<K> {
         Self(Form::Encoded(Arc::new(LazyObject { encoded, decoded, index_values })))
     }
 
-    /// Shares what a cache stores.
+    /// Shares an object that a cache stores.
     pub(super) fn lazy(lazy: Arc<LazyObject<K>>) -> Self {
         Self(Form::Encoded(lazy))
     }
@@ -99,7 +99,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// The index values that were computed when the object arrived.
+    /// Returns the index values that were computed when the object arrived.
     pub(crate) fn index_values(&self) -> Option<&IndexValues> {
         match &self.0 {
             Form::Decoded(_) => None,
@@ -107,7 +107,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// Whether the cache stores the object as bytes alone, so that a decoded copy is extra memory.
+    /// Returns whether the cache stores the object only as bytes, so that a decoded copy is extra memory.
     pub(crate) fn is_stored_encoded(&self) -> bool {
         match &self.0 {
             Form::Decoded(_) => false,
@@ -115,7 +115,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// Whether the next read has to decode the object.
+    /// Returns whether the next read has to decode the object.
     pub(crate) fn needs_decoding(&self) -> bool {
         match &self.0 {
             Form::Decoded(_) => false,
@@ -123,7 +123,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// The encoded object; `None` if it did not arrive as bytes.
+    /// Returns the encoded object; `None` if it did not arrive as bytes.
     pub(crate) fn as_encoded(&self) -> Option<&EncodedObject<K>> {
         match &self.0 {
             Form::Decoded(_) => None,
@@ -131,7 +131,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// Replaces the encoded form by a smaller one. Does nothing if the object is shared already.
+    /// Replaces the encoded form by a smaller one. Has no effect if the object is shared already.
     pub(crate) fn set_encoded(&mut self, encoded: EncodedObject<K>) {
         if let Form::Encoded(lazy) = &mut self.0
             && let Some(lazy) = Arc::get_mut(lazy)
@@ -140,7 +140,7 @@ impl<K> Object<K> {
         }
     }
 
-    /// The form in which a cache stores the object: decoded only if that is how it is stored.
+    /// Returns the form in which a cache stores the object.
     pub(crate) fn to_stored(&self) -> StoredObject<K> {
         match &self.0 {
             Form::Decoded(object) => StoredObject::Decoded(Arc::clone(object)),
@@ -151,7 +151,7 @@ impl<K> Object<K> {
 }
 
 impl<K: Resource> Object<K> {
-    /// Whether both are the same version of the same object, by uid and resource version. `false` without a version.
+    /// Returns whether both are the same version of the same object, by uid and resource version. `false` without a version.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Form::Decoded(one), Form::Decoded(other)) => {
@@ -165,7 +165,7 @@ impl<K: Resource> Object<K> {
     }
 }
 
-/// Whether both are the same version of the same object, by uid and resource version. `false` without a version.
+/// Returns whether both are the same version of the same object, by uid and resource version. `false` without a version.
 pub(super) fn is_same_state(one: &Identity<'_>, other: &Identity<'_>) -> bool {
     !matches!(&*one.version, "" | "0") && one.version == other.version && one.uid == other.uid
 }
@@ -199,7 +199,7 @@ impl<K: PartialEq> PartialEq for Object<K> {
 
 impl<K: Eq> Eq for Object<K> {}
 
-/// Prints no contents: objects may hold secrets.
+/// Prints no objects, because they may contain secrets.
 impl<K> fmt::Debug for Object<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Object")

@@ -48,7 +48,7 @@ pub(crate) enum StoredObject<K> {
 }
 
 impl<K> StoredObject<K> {
-    /// The object; decoded for this call if it is stored encoded.
+    /// Returns the object. If it is stored encoded, it is decoded for this call.
     pub(crate) fn object(&self) -> Arc<K> {
         match self {
             Self::Decoded(object) => Arc::clone(object),
@@ -57,7 +57,7 @@ impl<K> StoredObject<K> {
         }
     }
 
-    /// The object, from the recently decoded ones if it is there. `key` is its key.
+    /// Returns the object, from the cache of recently decoded objects if possible. `key` is its key.
     pub(crate) fn object_cached(&self, key: &Key) -> Arc<K> {
         match self {
             Self::Encoded(encoded) => encoded.decode_cached(key.digest()),
@@ -65,7 +65,7 @@ impl<K> StoredObject<K> {
         }
     }
 
-    /// The object as subscribers receive it.
+    /// Returns the object as subscribers receive it.
     pub(crate) fn share(&self) -> Object<K> {
         match self {
             Self::Decoded(object) => Object::from(Arc::clone(object)),
@@ -74,12 +74,12 @@ impl<K> StoredObject<K> {
         }
     }
 
-    /// Whether each read decodes the object.
+    /// Returns whether each read decodes the object.
     pub(crate) fn is_encoded(&self) -> bool {
         matches!(self, Self::Encoded(_))
     }
 
-    /// The bytes it takes if it is stored encoded.
+    /// Returns the size of the encoded object; `None` if it is stored decoded.
     pub(crate) fn encoded_size(&self) -> Option<usize> {
         match self {
             Self::Encoded(encoded) => Some(encoded.size()),
@@ -95,7 +95,7 @@ impl<K> StoredObject<K> {
         }
     }
 
-    /// Whether `object` would be stored as exactly this.
+    /// Returns whether `object` would be stored as exactly this.
     pub(crate) fn is(&self, object: &Object<K>) -> bool {
         match (self, object.to_stored()) {
             (Self::Decoded(one), Self::Decoded(other)) => Arc::ptr_eq(one, &other),
@@ -105,7 +105,7 @@ impl<K> StoredObject<K> {
         }
     }
 
-    /// Whether `object`, which is the same state, is stored in fewer bytes.
+    /// Returns whether `object`, which is the same state, is stored in fewer bytes.
     pub(crate) fn is_larger_than(&self, object: &Object<K>) -> bool {
         let can_shrink = |encoded: Option<&EncodedObject<K>>| encoded.map(EncodedObject::can_shrink);
         can_shrink(self.as_encoded()) == Some(true) && can_shrink(object.as_encoded()) == Some(false)
@@ -113,7 +113,7 @@ impl<K> StoredObject<K> {
 }
 
 impl<K: Resource> StoredObject<K> {
-    /// The resource version of the object.
+    /// Returns the resource version of the object.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         match self {
             Self::Decoded(object) => object.meta().resource_version.as_deref()?.parse().ok(),
@@ -122,7 +122,7 @@ impl<K: Resource> StoredObject<K> {
         }
     }
 
-    /// Whether the object has this uid and version.
+    /// Returns whether the object has this uid and version.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         match self {
             Self::Decoded(object) => is_same_state(&Identity::of(&**object), identity),
@@ -131,7 +131,7 @@ impl<K: Resource> StoredObject<K> {
         }
     }
 
-    /// Whether `object` has the same uid and version.
+    /// Returns whether `object` has the same uid and version.
     pub(crate) fn is_same_state(&self, object: &Object<K>) -> bool {
         match (self.as_encoded(), object.as_encoded()) {
             (Some(one), Some(other)) => one.is_same_state(other),

@@ -1,6 +1,6 @@
 //! Delays between retries: exponential backoff, jitter, and a window for immediate retries.
 
-use kube_informer_wire::chance;
+use kube_informer_wire::rng;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -64,7 +64,7 @@ pub(super) struct Jitter(u64);
 
 impl Jitter {
     pub(super) fn from_entropy() -> Self {
-        Self(chance::bits())
+        Self(rng::next_u64())
     }
 
     #[cfg(test)]

@@ -7,26 +7,26 @@ use std::{num::NonZeroU64, time::Duration};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// How a full list is requested.
+    /// The way full lists are requested.
     pub strategy: Strategy,
     /// The number of objects per page. `None` means 500, except where a single response lets the server read from its
     /// cache.
     pub page_size: Option<NonZeroU64>,
     /// The delays between retries.
     pub backoff: Backoff,
-    /// The minimum timeout of a watch; each watch gets a random timeout between this and twice this. Values below five
-    /// minutes count as five minutes.
+    /// The minimum timeout of a watch; each watch gets a random timeout between this and twice this. The minimum is
+    /// five minutes.
     pub min_watch_timeout: Duration,
-    /// How long internal errors (500) in an open watch are retried by watching again immediately. Zero, the default, means
-    /// that they cause a relist.
+    /// The time for which internal errors (500) in an open watch are retried by watching again immediately. Zero, the
+    /// default, means that they cause a relist.
     pub internal_error_retry_window: Duration,
     /// The resync period; zero means never.
     pub resync: Duration,
-    /// Whether streaming lists are checked.
+    /// The check of streaming lists.
     pub consistency: Consistency,
 }
 
-/// How a full list is requested.
+/// The way full lists are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// As a streaming list (`sendInitialEvents`), with a fallback to LIST.
@@ -45,8 +45,8 @@ pub enum Consistency {
     /// It is not compared.
     #[default]
     Trusted,
-    /// Differences of keys, UIDs and versions are reported. The watch is not read in the meantime, and the objects are in memory twice:
-    /// this is for tests.
+    /// Differences of keys, UIDs and versions are reported. Meanwhile, the watch is not read and the objects are in memory twice.
+    /// Use this in tests.
     Checked,
 }
 

@@ -17,7 +17,7 @@ const MAX_ATTEMPTS: u32 = 10;
 
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Lists at exactly the version of what was streamed, and reports differences.
+/// Lists at exactly the version of a streaming list, and reports differences.
 pub(super) async fn check<K, L>(source: &L, telemetry: &Telemetry, streamed: Fingerprint)
 where
     K: Resource + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The loop that executes what the cursor decides.
+//! The loop of a reflector, which executes the steps of the cursor.
 
 use super::{
     backoff::Jitter,
@@ -33,7 +33,7 @@ use tracing::{Instrument, Span};
 
 /// Keeps a sink up to date with a source: lists, watches, and recovers from every failure.
 ///
-/// Every change reaches the sink, or a full list that includes it does; the sink never goes back in time.
+/// Every change is delivered to the sink, or is included in a full list. Versions never decrease.
 pub struct Reflector<K, L, S> {
     telemetry: Telemetry,
     source: L,
@@ -44,11 +44,11 @@ pub struct Reflector<K, L, S> {
     watch: Option<WatchSession<K>>,
     resync: Resync,
     consistency: Consistency,
-    /// The number of changes that the sink has.
+    /// The number of changes delivered to the sink.
     events: u64,
 }
 
-/// Why [`Reflector::list_and_watch`] returned.
+/// The reason why [`Reflector::list_and_watch`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListAndWatchEnd {
     /// It was canceled.
@@ -57,7 +57,7 @@ pub enum ListAndWatchEnd {
     Failed,
 }
 
-/// Why the events of a batch after this one are not processed.
+/// The reason why the rest of a batch is not processed.
 enum Stop {
     Closed,
     Failed(Error),
@@ -75,7 +75,7 @@ where
         Self::with_config(source, sink, Config::default())
     }
 
-    /// Creates a reflector. Its name is the place of this call, until it is [named](Self::named).
+    /// Creates a reflector. The default [name](Self::named) is the location of this call.
     #[track_caller]
     pub fn with_config(source: L, sink: S, mut config: Config) -> Self {
         if !source.can_stream_lists() {
@@ -104,26 +104,27 @@ where
         self
     }
 
-    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A watch that
-    /// ends and reconnects immediately is not reported.
+    /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A
+    /// watch that ends and reconnects immediately is not reported.
     #[must_use]
     pub fn on_error(mut self, report: impl Fn(&Report<'_>) + Send + Sync + 'static) -> Self {
         self.telemetry.handler = Arc::new(report);
         self
     }
 
-    /// Sets a predicate that is asked before each resync.
+    /// Sets a predicate that is checked before each resync.
     #[must_use]
     pub fn should_resync(mut self, predicate: impl Fn() -> bool + Send + 'static) -> Self {
         self.resync.set_predicate(predicate);
         self
     }
 
-    /// Starts with a watch from this version instead of a full list, for a sink that has the state of this version.
+    /// Starts with a watch from this version instead of a full list, for a sink that already contains the state of this version.
     ///
-    /// The source is first asked for its current version, with a list of one object. If that is older, if the source no longer has
-    /// the changes since, or if the versions cannot be compared, a full list follows. Otherwise [`Sink::resumed`] is called as soon
-    /// as the watch has reached the version that the source had, or was silent for a second.
+    /// The reflector first requests the current version of the source with a list of one object. It falls back to a full list
+    /// if that version is older, if the source no longer has the changes since, or if the versions cannot be compared.
+    /// Otherwise [`Sink::resumed`] is called as soon as the watch has reached that version, or has sent no events for a
+    /// second.
     #[must_use]
     pub fn resume_from(mut self, version: ResourceVersion) -> Self {
         self.cursor.resume_from(version);
@@ -151,13 +152,13 @@ where
         self.telemetry.status.subscribe()
     }
 
-    /// Returns the version up to which the sink has everything; `None` before the first list.
+    /// Returns the version of the sink; `None` before the first list.
     #[must_use]
     pub fn last_sync_version(&self) -> Option<&ResourceVersion> {
         self.cursor.version()
     }
 
-    /// Runs until canceled. If that happened before, no request is sent.
+    /// Runs until canceled. Sends no request if `cancel` is already canceled.
     pub async fn run(mut self, cancel: CancellationToken) {
         while cancel.run_until_cancelled(self.step()).await.is_some() {}
         self.telemetry.stopped();
@@ -165,8 +166,7 @@ where
 
     /// Lists and watches once, until a failure makes another full list necessary.
     ///
-    /// This is for callers that have their own way to wait between retries; others use [`run`](Self::run). The failure has been
-    /// reported.
+    /// Use this instead of [`run`](Self::run) for custom delays between retries. The failure has been reported.
     pub async fn list_and_watch(&mut self, cancel: &CancellationToken) -> ListAndWatchEnd {
         self.cursor.waited();
         loop {
@@ -220,7 +220,7 @@ where
         }
     }
 
-    /// Asks for the current version of the source.
+    /// Requests the current version of the source.
     async fn probe(&mut self, options: &ListOptions) {
         match self.source.list(options, &mut |_| {}).await {
             Ok(meta) => {
@@ -263,7 +263,8 @@ where
         }
         self.watch = None;
         self.list.stats.page_requested();
-        let (session, telemetry) = (&mut self.list, &self.telemetry);
+        let session = &mut self.list;
+        let telemetry = &self.telemetry;
         let mut on_item = |item| {
             session.item(item);
             if session.stats.items.is_multiple_of(64) {
@@ -413,6 +414,7 @@ where
         let count = events.len() as u64;
         let mut stop = None;
         for event in events {
+            coop::consume_budget().await;
             if let Ok(event) = &event {
                 self.telemetry.event_received(event);
             }
@@ -422,7 +424,9 @@ where
             }
         }
         batch.version = preview.version().cloned();
-        match self.sink.apply(batch).await {
+        let is_change = !batch.deltas.is_empty() || preview.version() != self.cursor.version();
+        let applied = if is_change { self.sink.apply(batch).await } else { Ok(()) };
+        match applied {
             Ok(()) => {
                 self.events += count;
                 self.cursor.events_applied(preview, Instant::now());
@@ -431,7 +435,7 @@ where
         }
         match stop {
             None => {}
-            // What was in transit when the connection closed is sent again by the next watch.
+            // Events in transit when the connection closed are sent again by the next watch.
             Some(Stop::Closed) => self.closed(WatchMode::Changes),
             Some(Stop::Failed(error)) => self.watch_failed(WatchMode::Changes, &error),
         }

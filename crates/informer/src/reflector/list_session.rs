@@ -146,7 +146,7 @@ impl<K: Resource + Send + Sync + 'static> ListSession<K> {
     }
 }
 
-/// The key of an object that a list contains. One of another kind counts too: it is under the name that was asked for.
+/// Returns the key of a listed object. An object with an unexpected kind is included, since it exists under this key.
 fn skipped_key(error: &RejectedError) -> Option<&Key> {
     match error {
         RejectedError::Transform { key, .. } => Some(key),

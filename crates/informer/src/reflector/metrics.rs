@@ -13,7 +13,7 @@
 //! | [`kube_informer_reflector_events_total`](EVENTS) | counter | `type`: `added`, `modified`, `deleted`, `bookmark`, `error`, `unknown` | watch events, including those of streaming lists |
 //! | [`kube_informer_reflector_relists_total`](RELISTS) | counter | `reason` | errors that led to a relist |
 //! | [`kube_informer_reflector_errors_total`](ERRORS) | counter | `kind` | errors |
-//! | [`kube_informer_reflector_version`](VERSION) | gauge | | the version up to which the sink has everything, if it is a number |
+//! | [`kube_informer_reflector_version`](VERSION) | gauge | | the version of the sink, if it is a number |
 //! | [`kube_informer_reflector_bytes_total`](BYTES) | counter | | bytes of lists and watches read, if the source counts them |
 //!
 //! `reason` and `kind` are [`Cause::kind`](super::Cause::kind).
@@ -42,7 +42,7 @@ pub const EVENTS: &str = "kube_informer_reflector_events_total";
 pub const RELISTS: &str = "kube_informer_reflector_relists_total";
 /// Errors.
 pub const ERRORS: &str = "kube_informer_reflector_errors_total";
-/// The version up to which the sink has everything.
+/// The version of the sink.
 pub const VERSION: &str = "kube_informer_reflector_version";
 /// Bytes of lists and watches read.
 pub const BYTES: &str = "kube_informer_reflector_bytes_total";
@@ -107,7 +107,7 @@ impl Metrics {
         Self { handles, recorder: None, bytes_read: 0 }
     }
 
-    /// Resolves the handles if the name or the recorder has changed, and returns whether it has.
+    /// Resolves the handles if the name or the recorder has changed. Returns true if they were resolved.
     pub(super) fn resolve(&mut self, name: &str) -> bool {
         let recorder = ::metrics::with_recorder(|recorder| std::ptr::from_ref(recorder).addr());
         let has_changed = self.recorder != Some(recorder) || self.handles.name != name;

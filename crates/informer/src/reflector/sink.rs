@@ -4,7 +4,7 @@ use crate::{boxed::BoxError, delta::DeltaBatch, ingest::Ingest, object::Listing}
 
 /// Receives the lists and changes that a reflector reads.
 ///
-/// [`DeltaFifo`](crate::delta_fifo::DeltaFifo) is one, and the [`Writer`](crate::cache::Writer) of a store is another. If a
+/// Implemented by [`DeltaFifo`](crate::delta_fifo::DeltaFifo) and by the [`Writer`](crate::cache::Writer) of a store. If a
 /// method returns an error, the reflector backs off and starts over with a full list.
 pub trait Sink<K>: Send {
     /// Returns the stage that turns raw objects into those that the other methods receive. Called once.

@@ -1,4 +1,4 @@
-//! What a reflector reports: errors, status, metrics, logs and spans.
+//! Errors, status, metrics, logs and spans of a reflector.
 
 use super::{
     cursor::{AfterWait, ListMethod, Step, Wait, WatchMode},
@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 use tracing::Span;
 
-/// An error, what the reflector was doing, and what it does next.
+/// An error of a reflector, with its activity and the next step.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report<'r> {
@@ -19,11 +19,11 @@ pub struct Report<'r> {
     pub name: &'r str,
     /// The kind of the objects, such as `apps/v1 Deployment`.
     pub resource: &'r str,
-    /// What the reflector was doing.
+    /// The activity that failed.
     pub activity: Activity,
     /// The error.
     pub cause: Cause<'r>,
-    /// What the reflector does next.
+    /// The next step.
     pub retry: Retry,
 }
 
@@ -40,7 +40,7 @@ impl Report<'_> {
     }
 }
 
-/// What a reflector was doing when an error occurred.
+/// The activity of a reflector when an error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
@@ -73,7 +73,7 @@ pub enum Cause<'r> {
     Source(&'r Error),
     /// An object cannot be decoded, and is skipped.
     Object(&'r ObjectError),
-    /// An object is of another kind, and is skipped.
+    /// An object has an unexpected kind, and is skipped.
     Kind(&'r KindError),
     /// An object has no key or its transform failed, and is skipped.
     Rejected(&'r (dyn std::error::Error + 'static)),
@@ -135,7 +135,7 @@ impl fmt::Display for Cause<'_> {
     }
 }
 
-/// How a streaming list differs from a LIST at the same version.
+/// The differences between a streaming list and a LIST at the same version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Differences {
@@ -162,7 +162,7 @@ impl fmt::Display for Differences {
     }
 }
 
-/// What a reflector does after an error.
+/// The next step of a reflector after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
@@ -192,21 +192,21 @@ impl Retry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReflectorStatus {
-    /// What it is doing.
+    /// The phase of the reflector.
     pub phase: ReflectorPhase,
-    /// The version up to which the sink has everything.
+    /// The version of the sink.
     pub version: Option<ResourceVersion>,
     /// The last error; `None` once a watch is open again.
     pub last_error: Option<String>,
-    /// What it has done so far.
+    /// The number of lists, watches, events and errors so far.
     pub counts: Counts,
-    /// The progress of the last full list. Progress alone does not notify receivers of the status.
+    /// The progress of the last full list. Receivers of the status are not notified of progress.
     pub progress: Progress,
     /// The encoding of the last response, if the source reports it.
     pub content_type: Option<ContentType>,
 }
 
-/// What a reflector is doing.
+/// The phase of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReflectorPhase {
@@ -229,11 +229,12 @@ pub enum ReflectorPhase {
 pub struct Progress {
     /// The number of objects received. A streaming list may have sent some of them twice, or deleted them since.
     pub received: u64,
-    /// The approximate number of objects in total. Servers report it (`remainingItemCount`) for lists in pages without a selector.
+    /// The approximate number of objects in total. Servers report it (`remainingItemCount`) for lists in pages without a
+    /// selector.
     pub expected: Option<u64>,
 }
 
-/// How often a reflector has done something.
+/// The counters of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -256,7 +257,7 @@ pub struct Counts {
 /// A handler of errors.
 pub(super) type ErrorHandler = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
 
-/// Updates status and metrics, reports errors, and logs what is slow.
+/// Updates status and metrics, reports errors, and logs slow lists.
 pub(super) struct Telemetry {
     pub(super) name: String,
     pub(super) resource: String,
@@ -267,7 +268,7 @@ pub(super) struct Telemetry {
 
 /// The state of a reflector before a step.
 pub(super) struct Snapshot<'r> {
-    /// The version up to which the sink has everything.
+    /// The version of the sink.
     pub(super) version: Option<&'r ResourceVersion>,
     /// The number of changes delivered.
     pub(super) events: u64,
@@ -384,7 +385,8 @@ impl Telemetry {
         });
     }
 
-    /// Records a full list of `objects` objects that the sink has, and logs it if it was slow. `replace` is the time that the sink took.
+    /// Records a full list of `objects` objects that was delivered to the sink, and logs it if it was slow. `replace` is the
+    /// duration in the sink.
     pub(super) fn list_delivered(&self, list: &ListStats, objects: usize, replace: Duration) {
         let total = list.started_at.elapsed();
         self.metrics.list_delivered(total, objects);
@@ -403,7 +405,7 @@ impl Telemetry {
         }
     }
 
-    /// Logs that a streaming list sends nothing although it is not complete.
+    /// Logs that an incomplete streaming list sends no events.
     pub(super) fn stream_stalled(&self, list: &mut ListStats) {
         let idle = list.stall_logged(Instant::now());
         tracing::warn!(
@@ -444,7 +446,7 @@ impl Telemetry {
     }
 }
 
-/// A full list that takes longer than this is logged, as is a streaming list that sends nothing for this long.
+/// A full list that takes longer than this is logged, as is a streaming list that sends no events for this time.
 const SLOW_LIST: Duration = Duration::from_secs(10);
 
 /// Statistics of a full list.

@@ -1,4 +1,4 @@
-//! The encoding that is requested from a server, and the one of its responses.
+//! The encoding of requests to a server and of its responses.
 
 use super::list_watch::Typing;
 use http::HeaderMap;
@@ -43,7 +43,7 @@ enum Parts {
     Metadata,
 }
 
-/// What a response contains.
+/// The content of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ResponseKind {
     List,
@@ -82,7 +82,7 @@ impl Negotiation {
         self.encoding = encoding;
     }
 
-    /// The `Accept` header of a request.
+    /// Returns the `Accept` header of a request.
     pub(super) fn accept(&self, response: ResponseKind) -> String {
         let parts = match (self.parts, response) {
             (Parts::All, ResponseKind::List | ResponseKind::Object) => "",
@@ -98,7 +98,7 @@ impl Negotiation {
         }
     }
 
-    /// Whether protobuf is accepted next to JSON.
+    /// Returns true if protobuf is accepted next to JSON.
     fn prefers_protobuf(&self) -> bool {
         match self.encoding {
             Encoding::Auto => self.has_protobuf && !self.is_lossy,
@@ -107,7 +107,7 @@ impl Negotiation {
         }
     }
 
-    /// The server refused the content types of a request. Returns whether the request can be sent again without protobuf.
+    /// Records that the server refused the content types of a request. Returns true if it can be sent again without protobuf.
     pub(super) fn refused(&self) -> bool {
         self.prefers_protobuf() && !self.is_refused.swap(true, Ordering::Relaxed)
     }
@@ -142,15 +142,15 @@ impl ContentType {
 
     pub(super) fn items(self, limit: usize) -> Items {
         match self {
-            Self::Json => Items::json_within(limit),
-            Self::Protobuf => Items::protobuf_within(limit),
+            Self::Json => Items::json_with_limit(limit),
+            Self::Protobuf => Items::protobuf_with_limit(limit),
         }
     }
 
     pub(super) fn frames(self, limit: usize) -> Frames {
         match self {
-            Self::Json => Frames::json_within(limit),
-            Self::Protobuf => Frames::protobuf_within(limit),
+            Self::Json => Frames::json_with_limit(limit),
+            Self::Protobuf => Frames::protobuf_with_limit(limit),
         }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
         pod.kind = "Widget".into();
         let mut widgets = untyped::<DynamicObject>(&pod);
         widgets.set_encoding(Encoding::PreferProtobuf);
-        assert_eq!(widgets.accept(ResponseKind::Object), JSON, "it has no protobuf");
+        assert_eq!(widgets.accept(ResponseKind::Object), JSON, "custom resources have no protobuf");
         let lazy = untyped::<Lazy<DynamicObject>>(&ApiResource::erase::<Pod>(&()));
         assert_eq!(lazy.accept(ResponseKind::Object), JSON);
         assert_eq!(typed::<Lazy<Pod>>(&()).accept(ResponseKind::Object), format!("{PROTOBUF},{JSON}"));
@@ -221,18 +221,18 @@ mod tests {
     }
 
     #[test]
-    fn the_content_type_of_the_last_response_is_known() {
+    fn the_content_type_of_the_last_response_is_recorded() {
         let last = LastContentType::default();
         assert_eq!(last.get(), None);
-        for encoded in [ContentType::Protobuf, ContentType::Json] {
-            last.set(encoded);
-            assert_eq!(last.get(), Some(encoded));
+        for content_type in [ContentType::Protobuf, ContentType::Json] {
+            last.set(content_type);
+            assert_eq!(last.get(), Some(content_type));
         }
     }
 
     #[test]
     fn the_content_type_is_read_from_the_headers() {
-        for (header, encoded) in [
+        for (header, content_type) in [
             (None, ContentType::Json),
             (Some("application/json;stream=watch"), ContentType::Json),
             (Some("application/vnd.kubernetes.protobuf"), ContentType::Protobuf),
@@ -240,7 +240,7 @@ mod tests {
             (Some("application/vnd.kubernetes.protobuffer"), ContentType::Json),
         ] {
             let headers = header.map(|value| (http::header::CONTENT_TYPE, value.parse().unwrap()));
-            assert_eq!(ContentType::from_headers(&headers.into_iter().collect()), encoded, "{header:?}");
+            assert_eq!(ContentType::from_headers(&headers.into_iter().collect()), content_type, "{header:?}");
         }
     }
 }

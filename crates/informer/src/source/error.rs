@@ -1,4 +1,4 @@
-//! Why a list or a watch failed, and the questions one asks of that.
+//! The error of a list or a watch.
 
 use crate::{
     boxed::BoxError,
@@ -8,40 +8,40 @@ use kube_core::Status;
 use kube_informer_wire::{DecodeError, FrameError, ListError, StatusExt};
 use std::{error::Error as StdError, io, time::Duration};
 
-/// Why a list or a watch failed.
+/// The error of a list or a watch.
 ///
-/// Nobody matches on it to decide what to do next: the methods answer that.
+/// Use the methods, such as [`is_expired`](Self::is_expired), to decide how to handle it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server said no.
-    #[error("server answered {}: {}", status.code, status.message)]
+    /// The server responded with an error.
+    #[error("server returned {}: {}", status.code, status.message)]
     Status {
-        /// What it said.
+        /// The response of the server.
         status: Box<Status>,
-        /// How long it asked to wait, in its answer's headers.
+        /// The value of the header `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The request did not get through, or the answer did not.
+    /// The request or the response was not transmitted completely.
     #[error("connection to the server failed")]
     Transport(#[source] BoxError),
-    /// The body of a list is no list.
+    /// The response to a list is not a valid list.
     #[error("list cannot be read")]
     List(#[from] ListError),
-    /// The body of a watch is no sequence of frames.
+    /// The response to a watch cannot be split into frames.
     #[error("watch cannot be read")]
     Frame(#[from] FrameError),
-    /// A frame of a watch, or the object in it, cannot be decoded.
+    /// A frame of a watch or its object cannot be decoded.
     #[error("watch event cannot be decoded")]
     Event(#[from] DecodeError),
-    /// The object of a watch event is not even well-formed.
+    /// The object of a watch event is malformed.
     #[error("watch event cannot be decoded")]
     Item(#[source] ItemError),
-    /// The object of a watch event is of another kind.
-    #[error("watch event is left out")]
+    /// The object of a watch event has an unexpected kind.
+    #[error("watch event skipped")]
     Kind(#[from] KindError),
-    /// The server answered with a table, which holds no objects.
-    #[error("server answered with a {kind} of {api_version}, which holds no objects")]
+    /// The response is a table, which contains no objects.
+    #[error("response is a {kind} ({api_version}), which is not supported")]
     Table {
         /// `Table`.
         kind: String,
@@ -51,13 +51,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// An answer of the server that is an error.
+    /// Creates the error of a server that responded with this status.
     #[must_use]
     pub fn status(status: Status) -> Self {
         Self::Status { status: Box::new(status), retry_after: None }
     }
 
-    /// What the server said, if it said something.
+    /// Returns the error response of the server; `None` for other errors.
     #[must_use]
     pub fn as_status(&self) -> Option<&Status> {
         match self {
@@ -66,49 +66,49 @@ impl Error {
         }
     }
 
-    /// Whether the version asked for is forgotten: 410 Expired or Gone.
+    /// Returns true if the requested version has expired: 410 Expired or Gone.
     #[must_use]
     pub fn is_expired(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_expired)
+        self.as_status().is_some_and(StatusExt::is_expired_status)
     }
 
-    /// Whether the version asked for has not come yet where it was asked.
+    /// Returns true if the requested version is newer than the server's (`ResourceVersionTooLarge`).
     #[must_use]
     pub fn is_version_too_large(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_version_too_large)
+        self.as_status().is_some_and(StatusExt::is_version_too_large_status)
     }
 
-    /// Whether the server asks for patience: 429.
+    /// Returns true if the server is throttling requests: 429.
     #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_too_many_requests)
+        self.as_status().is_some_and(StatusExt::is_too_many_requests_status)
     }
 
-    /// Whether the server has trouble of its own: 500.
+    /// Returns true for an internal error of the server: 500.
     #[must_use]
     pub fn is_internal(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_internal_error)
+        self.as_status().is_some_and(StatusExt::is_internal_error_status)
     }
 
-    /// Whether the credentials are not accepted: 401.
+    /// Returns true if the credentials were rejected: 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_unauthorized)
+        self.as_status().is_some_and(StatusExt::is_unauthorized_status)
     }
 
-    /// Whether the right is missing: 403.
+    /// Returns true if a permission is missing: 403.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_forbidden)
+        self.as_status().is_some_and(StatusExt::is_forbidden_status)
     }
 
-    /// Whether the server does not know the resource: 404.
+    /// Returns true if the server does not serve the resource: 404.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        self.as_status().is_some_and(StatusExt::says_not_found)
+        self.as_status().is_some_and(StatusExt::is_not_found_status)
     }
 
-    /// Whether nobody listens where the server should be.
+    /// Returns true if the connection was refused.
     #[must_use]
     pub fn is_connection_refused(&self) -> bool {
         let mut cause: Option<&(dyn StdError + 'static)> = Some(self);
@@ -122,7 +122,7 @@ impl Error {
         false
     }
 
-    /// Whether the server did not answer, or a proxy did in its place: a connection that failed, 502, 503 or 504.
+    /// Returns true if there was no response, or one from a proxy: a failed connection, 502, 503 or 504.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         match self {
@@ -131,7 +131,7 @@ impl Error {
         }
     }
 
-    /// A word for what it is, as metrics and logs call it.
+    /// Returns the name of the error in metrics and logs.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
@@ -152,7 +152,7 @@ impl Error {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Returns the delay that the server requested before a retry.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

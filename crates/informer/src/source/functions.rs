@@ -1,4 +1,4 @@
-//! A lister-watcher out of two functions.
+//! A source that calls two functions.
 
 use super::{
     error::Error,
@@ -8,44 +8,61 @@ use crate::boxed::BoxFuture;
 use kube_informer_wire::{ListMeta, ListOptions, ResourceVersion, WatchOptions};
 use std::fmt;
 
-/// One page of a list, whole.
+/// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<K> {
     /// The objects.
     pub items: Vec<K>,
     /// The version of the list.
     pub version: Option<ResourceVersion>,
-    /// What to send for the next page; nothing on the last one.
+    /// The token of the next page; `None` for the last page.
     pub continue_token: Option<String>,
 }
 
-/// client-go's `ListWatch{ListFunc, WatchFunc}`: lists and watches by calling what it was given.
+impl<K> Page<K> {
+    /// Calls `on_item` for each item, and returns the metadata of the page.
+    pub(super) fn emit(self, on_item: OnItem<'_, K>) -> ListMeta {
+        for item in self.items {
+            on_item(Ok(item.into()));
+        }
+        let mut meta = ListMeta::default();
+        meta.version = self.version;
+        meta.continue_token = self.continue_token;
+        meta
+    }
+}
+
+/// A source that calls a function to list and another one to watch: client-go's `ListWatch{ListFunc, WatchFunc}`.
 ///
 /// ```
 /// use futures_util::stream;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use kube_informer::source::{FromFns, Page, Watch};
+/// use kube_informer::source::{FromFns, Page, Pager, Watch};
 ///
-/// let nothing = FromFns::new(
-///     |_options| async { Ok(Page::<Pod> { items: Vec::new(), version: None, continue_token: None }) },
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let source = FromFns::new(
+///     |_options| async { Ok(Page { items: vec![Pod::default()], version: None, continue_token: None }) },
 ///     |_options| async { Ok(Watch::new(stream::pending())) },
 /// );
+/// let list = Pager::new(&source).list::<Pod>(&Default::default()).await?;
+/// assert_eq!(list.items.len(), 1);
+/// # Ok(()) }
 /// ```
 pub struct FromFns<L, W> {
     list: L,
     watch: W,
-    streams: Streams,
+    streaming_lists: StreamingLists,
 }
 
-/// Whether a source can send the initial state as a watch.
+/// Whether the watch function supports `sendInitialEvents`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Streams {
-    Yes,
-    No,
+enum StreamingLists {
+    Supported,
+    Unsupported,
 }
 
 impl<L, W> FromFns<L, W> {
-    /// Lists with `list`, watches with `watch`.
+    /// Creates a source that lists with `list` and watches with `watch`.
     pub fn new<K, LF, WF>(list: L, watch: W) -> Self
     where
         L: Fn(ListOptions) -> LF + Send + Sync,
@@ -53,13 +70,13 @@ impl<L, W> FromFns<L, W> {
         W: Fn(WatchOptions) -> WF + Send + Sync,
         WF: Future<Output = Result<Watch<K>, Error>> + Send,
     {
-        Self { list, watch, streams: Streams::Yes }
+        Self { list, watch, streaming_lists: StreamingLists::Supported }
     }
 
-    /// Says that the watch function knows nothing of `sendInitialEvents`.
+    /// Declares that the watch function does not support `sendInitialEvents`.
     #[must_use]
     pub fn without_streaming_lists(mut self) -> Self {
-        self.streams = Streams::No;
+        self.streaming_lists = StreamingLists::Unsupported;
         self
     }
 }
@@ -75,15 +92,11 @@ where
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: OnItem<'a, K>,
+        on_item: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let page = (self.list)(options.clone()).await?;
-            page.items.into_iter().for_each(|item| each(Ok(item.into())));
-            let mut meta = ListMeta::default();
-            meta.version = page.version;
-            meta.continue_token = page.continue_token;
-            Ok(meta)
+            Ok(page.emit(on_item))
         })
     }
 
@@ -92,12 +105,12 @@ where
     }
 
     fn can_stream_lists(&self) -> bool {
-        self.streams == Streams::Yes
+        self.streaming_lists == StreamingLists::Supported
     }
 }
 
 impl<L, W> fmt::Debug for FromFns<L, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FromFns").field("streams", &self.streams).finish_non_exhaustive()
+        f.debug_struct("FromFns").field("streaming_lists", &self.streaming_lists).finish_non_exhaustive()
     }
 }

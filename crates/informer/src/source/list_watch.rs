@@ -30,8 +30,8 @@ use std::{
 
 /// A resource of a Kubernetes API server, in all namespaces or one, restricted by selectors.
 ///
-/// Supports every `K` that `kube` can list: k8s-openapi types, structs for custom resources, `PartialObjectMeta<K>`, structs with the
-/// fields that you need, and `DynamicObject` ([`dynamic`](Self::dynamic)).
+/// Supports every `K` that `kube` can list: k8s-openapi types, structs for custom resources, `PartialObjectMeta<K>`, structs
+/// with the fields that you need, and `DynamicObject` ([`dynamic`](Self::dynamic)).
 ///
 /// kube's client retries some requests itself, which hides failures from the reflector: create the client from a `Config` with
 /// `default_retry = false`.
@@ -73,7 +73,7 @@ pub const MAX_OBJECT_SIZE: usize = JsonLines::DEFAULT_LIMIT;
 /// Changes the options of a request.
 type Modify<O> = Arc<dyn Fn(&mut O) + Send + Sync>;
 
-/// How the bytes of an object become a `K`. Chosen by the constructor.
+/// The decoder and validation of the objects. Chosen by the constructor.
 struct ObjectCodec<K> {
     typing: Typing,
     decode: fn(&Raw, ManagedFields) -> Result<K, ObjectError>,
@@ -88,7 +88,7 @@ pub(super) enum Typing {
     Untyped,
 }
 
-/// How an object is validated if it is not needed decoded.
+/// The way an object is validated if it is stored without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Validation {
     /// By decoding it without managed fields.
@@ -152,7 +152,7 @@ impl<K: Resource + DeserializeOwned + 'static> ListWatch<Lazy<K>> {
     }
 
     fn new_lazy(client: Client, namespace: Option<&str>, kind: &K::DynamicType, typing: Typing) -> Self {
-        let decode = |raw: &Raw, managed_fields| raw.decode(managed_fields);
+        let decode = |raw: &Raw, managed_fields| raw.lazy(managed_fields);
         Self::new(client, namespace, kind, ObjectCodec { typing, decode, validation: Validation::Decode })
     }
 }
@@ -206,8 +206,8 @@ impl<K: Resource + 'static> ListWatch<K> {
         self
     }
 
-    /// Sets whether `metadata.managedFields` are kept or dropped before an object is decoded. The default here is to keep them; an
-    /// [`Informer`](crate::Informer) drops them.
+    /// Sets whether `metadata.managedFields` are dropped before an object is decoded. The default is [`ManagedFields::Keep`]; an
+    /// [`Informer`](crate::Informer) uses [`ManagedFields::Drop`].
     #[must_use]
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
@@ -217,8 +217,8 @@ impl<K: Resource + 'static> ListWatch<K> {
 
     /// Sets the maximum size of an object on the wire. The default is [`MAX_OBJECT_SIZE`].
     ///
-    /// A list or a watch with a larger object fails. A decoded object may take many times as much memory: this limit is what bounds the
-    /// memory that a server can make a client use for one object.
+    /// A list or a watch with a larger object fails. A decoded object may take many times as much memory, so this limit bounds
+    /// the memory that a malicious server can make a client use.
     #[must_use]
     pub fn max_object_size(mut self, bytes: usize) -> Self {
         self.max_object_size = bytes;
@@ -296,7 +296,7 @@ impl<K: Resource + 'static> ListWatch<K> {
         Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
     }
 
-    /// The decoder of this source; always the same.
+    /// Returns the decoder of this source, which is created once.
     fn shared_decoder(&self) -> Decoder<K> {
         self.decoder.get_or_init(|| self.new_decoder()).clone()
     }
@@ -311,7 +311,7 @@ impl<K: Resource + 'static> ListWatch<K> {
         let expected = self.expected.clone();
         let checked_decode = move |raw: &Raw, managed_fields| -> Result<K, ItemError> {
             check_kind(raw)?;
-            let object = decode(raw, managed_fields).or_else(|error| match raw.alone() {
+            let object = decode(raw, managed_fields).or_else(|error| match raw.without_trailing_data() {
                 Some(object) => decode(&object, managed_fields),
                 None => Err(error),
             });
@@ -327,16 +327,16 @@ impl<K: Resource + 'static> ListWatch<K> {
         match validation {
             Validation::Decode => decoder.validate_with(ValidationCost::Full, move |raw, on_labels| {
                 if managed_fields == ManagedFields::Keep {
-                    raw.check_managed_fields()?;
+                    raw.validate_managed_fields()?;
                 }
                 on_labels(checked_decode(raw, ManagedFields::Drop)?.meta().labels.as_ref());
                 Ok(())
             }),
             Validation::Scan => decoder.validate_with(ValidationCost::Scan, move |raw, on_labels| {
                 if managed_fields == ManagedFields::Keep {
-                    raw.check_managed_fields()?;
+                    raw.validate_managed_fields()?;
                 }
-                let head = raw.look_through()?;
+                let head = raw.validate_untyped()?;
                 raw.check_identity(&head)?;
                 expected.check(raw)?;
                 on_labels(head.metadata.labels.as_ref());
@@ -346,7 +346,7 @@ impl<K: Resource + 'static> ListWatch<K> {
     }
 }
 
-/// Returns the content encoding of a response that should have none: it is not decompressed, and its bytes are not taken for objects.
+/// Returns the content encoding of a response if it has one. None was requested, and responses are not decompressed.
 fn unexpected_encoding(headers: &http::HeaderMap) -> Option<String> {
     let encoding = headers.get(http::header::CONTENT_ENCODING)?;
     let encoding = String::from_utf8_lossy(encoding.as_bytes()).trim().to_ascii_lowercase();
@@ -357,12 +357,12 @@ fn is_not_acceptable(error: &Error) -> bool {
     error.as_status().is_some_and(|status| status.code == http::StatusCode::NOT_ACCEPTABLE.as_u16())
 }
 
-/// How long a list may make no progress. The API server itself gives up after a minute.
+/// The maximum time without progress of a list. The timeout of the API server is a minute.
 const LIST_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Fails if nothing is received for [`LIST_TIMEOUT`].
+/// Fails if no data is received for [`LIST_TIMEOUT`].
 async fn with_timeout<T>(progress: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let timed_out = |_| Error::Transport(format!("nothing received for {LIST_TIMEOUT:?}").into());
+    let timed_out = |_| Error::Transport(format!("no data received for {LIST_TIMEOUT:?}").into());
     tokio::time::timeout(LIST_TIMEOUT, progress).await.map_err(timed_out)?
 }
 
@@ -466,10 +466,11 @@ impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
 /// The API versions of `Table`.
 const TABLES: [&str; 2] = ["meta.k8s.io/v1", "meta.k8s.io/v1beta1"];
 
-/// The number of bytes at the start of a response that are kept for the error message.
+/// The number of bytes at the start of a response that are stored for the error message.
 const START: usize = 512;
 
-/// Returns a better error for a response that starts as a table does. Only the message depends on it, so that the text is not parsed.
+/// Returns a better error for a response that looks like a table. Only the message depends on it, so that a text search is
+/// enough.
 fn table(start: &[u8], error: &ListError) -> Option<Error> {
     let ListError::Envelope(_) = error else { return None };
     let text: String = String::from_utf8_lossy(start).split_whitespace().collect();

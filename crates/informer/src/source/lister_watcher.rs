@@ -17,7 +17,7 @@ pub type OnItem<'a, K> = &'a mut (dyn FnMut(Result<RawObject<K>, ItemError>) + S
 
 /// A source of objects that can be listed and watched.
 ///
-/// [`ListWatch`](super::ListWatch) is the one of a Kubernetes API server, [`FromFns`](super::FromFns) is made of two functions.
+/// [`ListWatch`](super::ListWatch) requests them from a Kubernetes API server, [`FromFns`](super::FromFns) calls two functions.
 pub trait ListerWatcher<K>: Send + Sync {
     /// Lists one page: calls `on_item` for each item, and returns the metadata of the page.
     ///
@@ -35,27 +35,28 @@ pub trait ListerWatcher<K>: Send + Sync {
     /// Any error before the watch is open.
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>>;
 
-    /// Whether the initial list can be streamed by a watch (`sendInitialEvents`).
+    /// Returns true if the initial list can be streamed by a watch (`sendInitialEvents`).
     fn can_stream_lists(&self) -> bool {
         true
     }
 
-    /// The kind of the objects for logs and reports, such as `apps/v1 Deployment`. The default is the name of the type.
+    /// Returns the kind of the objects for logs and reports, such as `apps/v1 Deployment`. The default is the name of the type.
     fn describe(&self) -> String {
         std::any::type_name::<K>().to_owned()
     }
 
-    /// The number of bytes read so far; `None` if they are not counted.
+    /// Returns the number of bytes read so far; `None` if they are not counted.
     fn bytes_read(&self) -> Option<u64> {
         None
     }
 
-    /// The encoding of the last response; `None` before the first, or if the source does not deliver bytes.
+    /// Returns the encoding of the last response; `None` before the first, or if the source does not deliver bytes.
     fn content_type(&self) -> Option<ContentType> {
         None
     }
 
-    /// The decoder of its objects, also for bytes that an earlier process saved; `None` if the source does not deliver bytes.
+    /// Returns the decoder of its objects, also for bytes that an earlier process saved; `None` if the source does not
+    /// deliver bytes.
     fn decoder(&self) -> Option<Decoder<K>> {
         None
     }

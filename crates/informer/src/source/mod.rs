@@ -1,4 +1,4 @@
-//! Where objects come from: one page of a list at a time, and a watch.
+//! Sources of objects: list a page, open a watch.
 
 mod error;
 mod content_type;
@@ -24,5 +24,6 @@ pub use lister_watcher::{ListerWatcher, OnItem, Watch};
 pub use pager::{Listed, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub use script::{Request, Scene, Script};
 pub use shard::Sharded;

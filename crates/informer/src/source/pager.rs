@@ -7,22 +7,25 @@ use super::{
     paging::{Next, Paging},
 };
 use crate::object::{ItemError, RawObject};
-use kube_informer_wire::{ListMeta, ListOptions, ResourceVersion};
+use kube_informer_wire::{ListOptions, ResourceVersion};
 use std::num::NonZeroU64;
 use tokio::sync::mpsc;
 
-/// Reads a whole list page by page.
+/// Reads a full list in pages: client-go's `ListPager`.
 ///
 /// ```
-/// # use kube_informer::source::{FromFns, Page, Pager, Watch};
-/// # use k8s_openapi::api::core::v1::Pod;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_devserver::{Churn, DevServer};
+/// use kube_informer::source::{ListWatch, Pager};
+/// use std::num::NonZeroU64;
+///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let source = FromFns::new(
-/// #     |_| async { Ok(Page { items: vec![Pod::default()], version: None, continue_token: None }) },
-/// #     |_| async { Ok(Watch::new(futures_util::stream::pending())) },
-/// # );
-/// let listed = Pager::new(&source).list(&Default::default()).await?;
-/// assert_eq!(listed.items.len(), 1);
+/// let server = DevServer::start(); // instead of a cluster
+/// server.churn(Churn::pods(10));
+/// let pods = ListWatch::<Pod>::all(server.client());
+/// let pager = Pager::new(&pods).page_size(NonZeroU64::new(4).expect("not zero"));
+/// let list = pager.list::<Pod>(&Default::default()).await?;
+/// assert!(list.items.len() == 10 && list.is_paged);
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
@@ -34,54 +37,60 @@ pub struct Pager<'l, L: ?Sized> {
     expiry: Expiry,
 }
 
-/// What to do when a page after the first has expired.
+/// The reaction to a page after the first that has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expiry {
-    ListWhole,
+    ListUnpaged,
     Fail,
 }
 
-/// A whole list.
+/// A full list.
 #[derive(Debug)]
 pub struct Listed<K> {
     /// The objects, in order.
     pub items: Vec<K>,
-    /// Why items were left out.
+    /// The errors of items that cannot be decoded, and were skipped.
     pub undecodable: Vec<ItemError>,
     /// The version of the list.
     pub version: Option<ResourceVersion>,
-    /// Whether it took more than one request.
+    /// True if more than one request was needed.
     pub is_paged: bool,
 }
 
-/// Pages have this many items unless told otherwise.
+impl<K> Listed<K> {
+    fn empty() -> Self {
+        Self { items: Vec::new(), undecodable: Vec::new(), version: None, is_paged: false }
+    }
+}
+
+/// The default number of items per page.
 pub const PAGE_SIZE: NonZeroU64 = NonZeroU64::new(500).expect("not zero");
 
 impl<'l, L: ?Sized> Pager<'l, L> {
-    /// Lists `source` in pages of [`PAGE_SIZE`], reading up to ten pages ahead.
+    /// Creates a pager with pages of [`PAGE_SIZE`] items that reads up to ten pages ahead.
     pub fn new(source: &'l L) -> Self {
-        Self { source, page_size: Some(PAGE_SIZE), read_ahead: 10, expiry: Expiry::ListWhole }
+        Self { source, page_size: Some(PAGE_SIZE), read_ahead: 10, expiry: Expiry::ListUnpaged }
     }
 
-    /// Sets how many items a page has, unless the options of a list say so themselves.
+    /// Sets the number of items per page. The limit in the options of a list has precedence.
     pub fn page_size(mut self, items: NonZeroU64) -> Self {
         self.page_size = Some(items);
         self
     }
 
-    /// Lists everything in one answer, unless the options of a list say otherwise.
+    /// Lists all items in one response, unless the options of a list have a limit.
     pub fn unpaged(mut self) -> Self {
         self.page_size = None;
         self
     }
 
-    /// Sets how many pages [`each_page`](Self::each_page) fetches while one waits to be consumed.
+    /// Sets the number of pages that [`each_page`](Self::each_page) fetches before the current one is consumed.
     pub fn read_ahead(mut self, pages: usize) -> Self {
         self.read_ahead = pages;
         self
     }
 
-    /// Fails when a page after the first has expired, instead of listing the whole in one answer.
+    /// Fails if a page after the first has expired. The default is to list all items again in one response.
     pub fn fail_if_expired(mut self) -> Self {
         self.expiry = Expiry::Fail;
         self
@@ -91,24 +100,23 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         Paging::new(options.clone(), options.limit.or(self.page_size))
     }
 
-    /// Collects the whole list.
+    /// Collects a full list.
     ///
     /// # Errors
-    /// The error of the page that failed, unless listing the whole mended it.
+    /// The error of the page that failed. A page that has expired is an error only if the fallback to one response fails too.
     pub async fn list<K: Send>(&self, options: &ListOptions) -> Result<Listed<K>, Error>
     where
         L: ListerWatcher<K>,
     {
         let mut paging = self.paging(options);
-        let mut listed =
-            Listed { items: Vec::new(), undecodable: Vec::new(), version: None, is_paged: false };
+        let mut listed = Listed::empty();
         loop {
             let request = paging.request();
-            let mut take = |item| match object(item) {
+            let mut on_item = |item| match decode(item) {
                 Ok(object) => listed.items.push(object),
                 Err(error) => listed.undecodable.push(error),
             };
-            match self.source.list(&request, &mut take).await {
+            match self.source.list(&request, &mut on_item).await {
                 Ok(meta) => {
                     listed.version = listed.version.or(meta.version);
                     if paging.page_received(meta.continue_token) == Next::Done {
@@ -116,49 +124,49 @@ impl<'l, L: ?Sized> Pager<'l, L> {
                     }
                 }
                 Err(error)
-                    if error.is_expired() && self.expiry == Expiry::ListWhole && paging.page_expired() =>
+                    if error.is_expired() && self.expiry == Expiry::ListUnpaged && paging.page_expired() =>
                 {
-                    (listed.items, listed.undecodable, listed.version) = (Vec::new(), Vec::new(), None);
+                    listed = Listed::empty();
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Calls `each` with every item as it is decoded.
+    /// Calls `on_item` with every item as it is decoded, and returns the version of the list.
     ///
-    /// What has been visited cannot be taken back, so an expired page is an error here.
+    /// There is no fallback for a page that has expired, since `on_item` would be called twice for the same item.
     ///
     /// # Errors
-    /// The error of the page that failed; the items before it have been visited.
+    /// The error of the page that failed. `on_item` has been called for the items before it.
     pub async fn each<K: Send>(
         &self,
         options: &ListOptions,
-        mut each: impl FnMut(Result<K, ItemError>) + Send,
+        mut on_item: impl FnMut(Result<K, ItemError>) + Send,
     ) -> Result<Option<ResourceVersion>, Error>
     where
         L: ListerWatcher<K>,
     {
-        let (mut paging, mut version) = (self.paging(options), None);
-        let mut each = |item| each(object(item));
+        let mut paging = self.paging(options);
+        let mut version = None;
+        let mut on_item = |item| on_item(decode(item));
         loop {
-            let ListMeta { version: page_version, continue_token, .. } =
-                self.source.list(&paging.request(), &mut each).await?;
-            version = version.or(page_version);
-            if paging.page_received(continue_token) == Next::Done {
+            let meta = self.source.list(&paging.request(), &mut on_item).await?;
+            version = version.or(meta.version);
+            if paging.page_received(meta.continue_token) == Next::Done {
                 return Ok(version);
             }
         }
     }
 
-    /// Calls `each` with every page, fetching the next ones meanwhile.
+    /// Calls `on_page` with every page, and fetches the next pages in the meantime. Items that cannot be decoded are skipped.
     ///
     /// # Errors
-    /// The error of the page that failed, after `each` has had the pages before it; or what `each` returns, at once.
+    /// The error of the page that failed, after `on_page` has handled the pages before it, or the error of `on_page`.
     pub async fn each_page<K: Send, E, F>(
         &self,
         options: &ListOptions,
-        mut each: impl FnMut(Page<K>) -> F,
+        mut on_page: impl FnMut(Page<K>) -> F,
     ) -> Result<(), E>
     where
         L: ListerWatcher<K>,
@@ -169,7 +177,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         let fetch = self.fetch(options, sender);
         let consume = async {
             while let Some(page) = receiver.recv().await {
-                each(page?).await?;
+                on_page(page?).await?;
             }
             Ok(())
         };
@@ -188,21 +196,21 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         L: ListerWatcher<K>,
     {
         let mut paging = self.paging(options);
-        // A place for the page before the page: what is fetched ahead is then what the channel holds.
-        while let Ok(place) = pages.reserve().await {
+        // The slot is reserved before the request, so that at most `read_ahead` pages wait.
+        while let Ok(slot) = pages.reserve().await {
             let mut items = Vec::new();
-            let mut take = |item: Result<RawObject<K>, ItemError>| items.extend(object(item).ok());
-            match self.source.list(&paging.request(), &mut take).await {
+            let mut on_item = |item: Result<RawObject<K>, ItemError>| items.extend(decode(item).ok());
+            match self.source.list(&paging.request(), &mut on_item).await {
                 Ok(meta) => {
                     let token = meta.continue_token.clone();
                     let next = paging.page_received(meta.continue_token);
-                    place.send(Ok(Page { items, version: meta.version, continue_token: token }));
+                    slot.send(Ok(Page { items, version: meta.version, continue_token: token }));
                     if next == Next::Done {
                         return;
                     }
                 }
                 Err(error) => {
-                    place.send(Err(error));
+                    slot.send(Err(error));
                     return;
                 }
             }
@@ -210,6 +218,6 @@ impl<'l, L: ?Sized> Pager<'l, L> {
     }
 }
 
-fn object<K>(item: Result<RawObject<K>, ItemError>) -> Result<K, ItemError> {
+fn decode<K>(item: Result<RawObject<K>, ItemError>) -> Result<K, ItemError> {
     item.and_then(RawObject::into_object)
 }

@@ -1,58 +1,60 @@
-//! Which page to ask for next, and what to do when a page has expired.
+//! The requests of a list in pages.
 
 use kube_informer_wire::ListOptions;
 use std::num::NonZeroU64;
 
-/// A list on its way through its pages.
+/// The state of a list that is requested in pages.
 ///
 /// ```text
-/// First -> Following -> .. -> done
+/// First -> Continued -> .. -> done
 ///              | expired
 ///              v
-///            Whole -> done
+///          Unpaged -> done
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Paging {
     options: ListOptions,
     limit: Option<NonZeroU64>,
-    place: Place,
+    state: State,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum State {
+    /// The first page is requested.
     First,
-    Following(String),
-    /// A page expired: all of it in one answer.
-    Whole,
+    /// The page with this token is requested.
+    Continued(String),
+    /// A page has expired: all items are requested in one response.
+    Unpaged,
 }
 
-/// What is to be done after a page.
+/// The progress of a list after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// There is another page.
+    /// There is another page to request.
     Page,
-    /// There is none.
+    /// The list is complete.
     Done,
 }
 
 impl Paging {
-    /// Begins a list of pages of `limit` items; nothing means one page.
+    /// Starts a list in pages of `limit` items. `None` means one page.
     pub(crate) fn new(options: ListOptions, limit: Option<NonZeroU64>) -> Self {
-        Self { options, limit, place: Place::First }
+        Self { options, limit, state: State::First }
     }
 
-    /// What to ask for. A continuation carries its token and no version: the token says which it is.
+    /// Returns the options of the next request. With a token there is no version: the token implies it.
     pub(crate) fn request(&self) -> ListOptions {
         let mut options = self.options.clone();
-        match &self.place {
-            Place::First => options.limit = self.limit,
-            Place::Following(token) => {
+        match &self.state {
+            State::First => options.limit = self.limit,
+            State::Continued(token) => {
                 options.limit = self.limit;
                 options.continue_token = Some(token.clone());
                 options.resource_version = None;
                 options.resource_version_match = None;
             }
-            Place::Whole => {
+            State::Unpaged => {
                 options.limit = None;
                 options.continue_token = None;
             }
@@ -60,28 +62,28 @@ impl Paging {
         options
     }
 
-    /// Whether more than one page was asked for.
+    /// Returns true after more than one request.
     pub(crate) fn is_paged(&self) -> bool {
-        self.place != Place::First
+        self.state != State::First
     }
 
-    /// A page came, with this token for the next.
+    /// Records that a page was received, with the token of the next page.
     pub(crate) fn page_received(&mut self, token: Option<String>) -> Next {
         match token {
             Some(token) => {
-                self.place = Place::Following(token);
+                self.state = State::Continued(token);
                 Next::Page
             }
             None => Next::Done,
         }
     }
 
-    /// A page has expired. Whether all is to be listed again in one answer, forgetting what came so far; a first page
-    /// that has expired, or the whole, leaves nothing to fall back to.
+    /// Records that a page has expired. Returns true if the list starts over with one request for all items, so that the
+    /// items received so far must be discarded. There is no such fallback for the first request and for that request itself.
     pub(crate) fn page_expired(&mut self) -> bool {
-        let falls_back = matches!(self.place, Place::Following(_));
+        let falls_back = matches!(self.state, State::Continued(_));
         if falls_back {
-            self.place = Place::Whole;
+            self.state = State::Unpaged;
         }
         falls_back
     }

@@ -1,4 +1,4 @@
-//! A source that does what a test tells it.
+//! A scripted source for tests.
 
 use super::{
     error::Error,
@@ -15,9 +15,22 @@ use std::{
     time::Duration,
 };
 
-/// A lister-watcher that answers from a script and remembers what it was asked.
+/// A source that returns scripted responses, and records the requests.
 ///
-/// A request that the script has no answer for waits for ever, so a test sees what was asked last and stops there.
+/// A request without a scripted response never completes.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube_informer::source::{Pager, Script};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let source = Script::new().page([ConfigMap::default()], 7, Some("C1")).list([ConfigMap::default()], 7);
+/// let list = Pager::new(&source).list::<ConfigMap>(&Default::default()).await?;
+/// assert_eq!(list.items.len(), 2);
+/// let requests: Vec<_> = source.asked().iter().map(ToString::to_string).collect();
+/// assert_eq!(requests, ["LIST(-, 500)", "LIST(-, 500, C1)"]);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Script<K> {
     state: Mutex<State<K>>,
@@ -27,10 +40,10 @@ pub struct Script<K> {
 struct State<K> {
     lists: VecDeque<Result<Page<K>, Error>>,
     watches: VecDeque<Result<Scene<K>, Error>>,
-    asked: Vec<Request>,
+    requests: Vec<Request>,
 }
 
-/// What an open watch does.
+/// The events of a scripted watch.
 #[derive(Debug)]
 pub struct Scene<K> {
     steps: Vec<Step<K>>,
@@ -49,10 +62,10 @@ enum End {
     Closed,
 }
 
-/// What a source was asked.
+/// A request to a scripted source.
 ///
-/// Prints in short: `LIST(0, 500)` is version and limit, `LIST(-, 500, C1)` has a token and no version, `WATCH(7)`
-/// and `STREAM(-)` are watches.
+/// `Display` writes a short form: `LIST(0, 500)` has a version and a limit, `LIST(-, 500, C1)` a token and no version,
+/// `WATCH(7)` and `STREAM(-)` are watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A page of a list.
@@ -62,20 +75,20 @@ pub enum Request {
 }
 
 impl<K> Script<K> {
-    /// A source that answers nothing yet.
+    /// Creates a source without responses.
     #[must_use]
     pub fn new() -> Self {
-        let state = State { lists: VecDeque::new(), watches: VecDeque::new(), asked: Vec::new() };
+        let state = State { lists: VecDeque::new(), watches: VecDeque::new(), requests: Vec::new() };
         Self { state: Mutex::new(state) }
     }
 
-    /// Answers the next list with all there is.
+    /// Adds a response to a list: all items.
     #[must_use]
     pub fn list(self, items: impl IntoIterator<Item = K>, version: u64) -> Self {
         self.page(items, version, None)
     }
 
-    /// Answers the next list with a page, and a token for the next one.
+    /// Adds a response to a list: a page, with the token of the next page.
     #[must_use]
     pub fn page(self, items: impl IntoIterator<Item = K>, version: u64, token: Option<&str>) -> Self {
         let items = items.into_iter().collect();
@@ -84,31 +97,31 @@ impl<K> Script<K> {
         self
     }
 
-    /// Answers the next list with an error.
+    /// Adds a response to a list: an error.
     #[must_use]
     pub fn list_fails(self, error: Error) -> Self {
         self.lock().lists.push_back(Err(error));
         self
     }
 
-    /// Answers the next watch.
+    /// Adds a response to a watch.
     #[must_use]
     pub fn watch(self, scene: Scene<K>) -> Self {
         self.lock().watches.push_back(Ok(scene));
         self
     }
 
-    /// Answers the next watch with an error.
+    /// Adds a response to a watch: an error.
     #[must_use]
     pub fn watch_fails(self, error: Error) -> Self {
         self.lock().watches.push_back(Err(error));
         self
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn asked(&self) -> Vec<Request> {
-        self.lock().asked.clone()
+        self.lock().requests.clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State<K>> {
@@ -117,32 +130,32 @@ impl<K> Script<K> {
 }
 
 impl<K> Scene<K> {
-    /// A watch that gives these events and stays open.
+    /// Creates a watch that sends these events and stays open.
     pub fn open(events: impl IntoIterator<Item = WatchEvent<K>>) -> Self {
         let steps = events.into_iter().map(|event| Step::Event(Ok(event))).collect();
         Self { steps, end: End::Open }
     }
 
-    /// A watch that gives these events and ends.
+    /// Creates a watch that sends these events and ends.
     pub fn closed(events: impl IntoIterator<Item = WatchEvent<K>>) -> Self {
         Self { end: End::Closed, ..Self::open(events) }
     }
 
-    /// Lets time pass before what follows.
+    /// Adds a pause.
     #[must_use]
     pub fn pause(mut self, time: Duration) -> Self {
         self.steps.push(Step::Pause(time));
         self
     }
 
-    /// Gives one more event.
+    /// Adds an event.
     #[must_use]
     pub fn event(mut self, event: WatchEvent<K>) -> Self {
         self.steps.push(Step::Event(Ok(event)));
         self
     }
 
-    /// Fails, without ending.
+    /// Adds an error that does not end the watch.
     #[must_use]
     pub fn fails(mut self, error: Error) -> Self {
         self.steps.push(Step::Event(Err(error)));
@@ -154,32 +167,28 @@ impl<K: Send + 'static> ListerWatcher<K> for Script<K> {
     fn list<'a>(
         &'a self,
         options: &'a ListOptions,
-        each: OnItem<'a, K>,
+        on_item: OnItem<'a, K>,
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
-            let answer = {
+            let response = {
                 let mut state = self.lock();
-                state.asked.push(Request::List(options.clone()));
+                state.requests.push(Request::List(options.clone()));
                 state.lists.pop_front()
             };
-            let Some(answer) = answer else { return std::future::pending().await };
-            let page = answer?;
-            page.items.into_iter().for_each(|item| each(Ok(item.into())));
-            let mut meta = ListMeta::default();
-            (meta.version, meta.continue_token) = (page.version, page.continue_token);
-            Ok(meta)
+            let Some(response) = response else { return std::future::pending().await };
+            Ok(response?.emit(on_item))
         })
     }
 
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
-            let answer = {
+            let response = {
                 let mut state = self.lock();
-                state.asked.push(Request::Watch(options.clone()));
+                state.requests.push(Request::Watch(options.clone()));
                 state.watches.pop_front()
             };
-            let Some(answer) = answer else { return std::future::pending().await };
-            let Scene { steps, end } = answer?;
+            let Some(response) = response else { return std::future::pending().await };
+            let Scene { steps, end } = response?;
             let events = stream::iter(steps).filter_map(|step| async {
                 match step {
                     Step::Event(event) => Some(event),
@@ -189,12 +198,12 @@ impl<K: Send + 'static> ListerWatcher<K> for Script<K> {
                     }
                 }
             });
-            let rest = stream::once(async move {
+            let end = stream::once(async move {
                 if end == End::Open {
                     std::future::pending::<()>().await;
                 }
             });
-            Ok(Watch::new(events.chain(rest.filter_map(|()| async { None }))))
+            Ok(Watch::new(events.chain(end.filter_map(|()| async { None }))))
         })
     }
 }
@@ -207,12 +216,12 @@ impl<K> Default for Script<K> {
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown =
+        let display =
             |version: &Option<ResourceVersion>| version.as_ref().map_or("-".into(), ToString::to_string);
         match self {
             Self::List(options) => {
                 let limit = options.limit.map_or(0, std::num::NonZero::get);
-                write!(f, "LIST({}, {limit}", shown(&options.resource_version))?;
+                write!(f, "LIST({}, {limit}", display(&options.resource_version))?;
                 if let Some(token) = &options.continue_token {
                     write!(f, ", {token}")?;
                 }
@@ -220,7 +229,7 @@ impl fmt::Display for Request {
             }
             Self::Watch(options) => {
                 let name = if options.send_initial_events == Some(true) { "STREAM" } else { "WATCH" };
-                write!(f, "{name}({})", shown(&options.resource_version))
+                write!(f, "{name}({})", display(&options.resource_version))
             }
         }
     }

@@ -13,8 +13,8 @@ use kube_informer_wire::{Identity, ListMeta, ListOptions, ShardSelector, WatchEv
 
 /// The objects of a source that match a shard selector.
 ///
-/// The request has the `shardSelector`, which a server without that feature ignores. Each object is therefore also checked here, which
-/// costs a hash. An object that cannot be decoded is reported by every shard, since its shard is unknown.
+/// A server without the feature `ShardedListAndWatch` ignores the `shardSelector` of a request. Each object is therefore also
+/// checked here, which costs a hash. An object that cannot be decoded is reported by every shard, since its shard is unknown.
 #[derive(Debug)]
 pub struct Sharded<L> {
     source: L,
@@ -28,7 +28,7 @@ impl<L> Sharded<L> {
     }
 }
 
-/// Whether an object belongs to a shard. If its bytes do not show the uid, it is decoded for that.
+/// Returns whether an object belongs to a shard. Decodes it if the uid cannot be read from its bytes.
 fn matches<K: Resource>(shard: &ShardSelector, object: &RawObject<K>) -> Result<bool, ItemError> {
     if let Some(identity) = object.identity() {
         return Ok(shard.matches(&identity.uid, &identity.namespace));
@@ -67,19 +67,19 @@ where
             let options = WatchOptions { shard_selector: Some(self.shard.clone()), ..options.clone() };
             let events = self.source.watch(&options).await?;
             let shard = self.shard.clone();
-            // A uid never changes, so that no object moves between shards.
+            // A uid never changes, so that objects do not move between shards.
             let filter = move |event: WatchEvent<RawObject<K>>| {
-                let is_ours = match &event {
+                let is_match = match &event {
                     WatchEvent::Added(object)
                     | WatchEvent::Modified(object)
                     | WatchEvent::Deleted(object) => matches(&shard, object).map_err(Error::Item)?,
                     _ => true,
                 };
-                Ok(is_ours.then_some(event))
+                Ok(is_match.then_some(event))
             };
-            let ours =
+            let matching =
                 events.filter_map(move |event| std::future::ready(event.and_then(&filter).transpose()));
-            Ok(Watch::from_raw(ours))
+            Ok(Watch::from_raw(matching))
         })
     }
 

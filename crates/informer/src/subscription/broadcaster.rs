@@ -6,7 +6,7 @@ use super::{
     handler::{self, AddHandlerError, EventHandler},
     metrics::InformerMetrics,
     options::{Replay, SubscribeOptions},
-    reader::{InitialState, Reader},
+    reader::Reader,
     registration::Registration,
     stream::Subscription,
     subscriber::{OnStop, Receiver, Subscriber, SubscriberConfig},
@@ -64,7 +64,7 @@ struct State<K> {
 /// The shortest time between two updates of the subscribers' gauges.
 const GAUGE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the informer waits for a handler before it logs a warning.
+/// The time that the informer waits for a handler before it logs a warning.
 const BLOCKED_WARNING: Duration = Duration::from_secs(30);
 
 impl<K> Broadcaster<K> {
@@ -135,14 +135,13 @@ impl<K> Broadcaster<K> {
         let label = name.clone().unwrap_or_else(|| "subscriber".to_owned());
         let name = name.unwrap_or_else(|| format!("subscriber-{id}"));
         let reader = state.writer.is_some().then(|| {
-            let now = self.store.snapshot();
-            let initial = match (&state.restored, replay) {
-                (Some(before), Replay::Differences) => {
-                    InitialState::Differences { before: Arc::clone(before), now }
+            let reader = Reader::new(resync.map(|_| id), state.log.cursor());
+            match (&state.restored, replay) {
+                (Some(restored), Replay::Differences) => {
+                    reader.after_differences(restored, &self.store.snapshot())
                 }
-                (Some(_), Replay::All) | (None, _) => InitialState::All(now),
-            };
-            Reader::new(id, resync.is_some(), initial, state.log.cursor())
+                (Some(_), Replay::All) | (None, _) => reader.after_state(self.store.snapshot()),
+            }
         });
         let config = SubscriberConfig { id, name, label, policy, filter, replay, on_stop };
         let subscriber = Arc::new(Subscriber::new(Arc::clone(self), config, resync, reader));
@@ -259,8 +258,8 @@ impl<K> Broadcaster<K> {
         self.store.snapshot()
     }
 
-    /// Returns the position up to which every subscriber of [`Replay::Differences`] has handled the events, including
-    /// those that were removed with unhandled events.
+    /// Returns the last position before which every subscriber of [`Replay::Differences`] has handled all events. Includes
+    /// subscribers that were removed with unhandled events.
     #[cfg(feature = "saved")]
     pub(crate) fn handled_position(&self) -> u64 {
         let state = self.state();
@@ -288,6 +287,7 @@ impl<K> Broadcaster<K> {
             return;
         }
         state.gauges_set = Some(now);
+        let now = Instant::now();
         let end = state.log.end();
         state.subscribers.iter().for_each(|subscriber| subscriber.set_gauges(end, now));
     }

@@ -6,7 +6,8 @@ use kube_informer_wire::{Key, KeyMap};
 use std::collections::VecDeque;
 use tokio::time::Instant;
 
-/// Undelivered events, folded to at most two per key: the deletion of what the subscriber received, and the latest state.
+/// Undelivered events, folded to at most two per key: the deletion of the object that the subscriber received, and
+/// the latest state.
 ///
 /// Keys are ordered by when they first fell behind. An object that was added and deleted in the meantime leaves no event; the
 /// deletion of an object that the subscriber received is always kept.

@@ -15,7 +15,7 @@ pub(crate) struct EventBatch<K> {
     audience: Audience,
 }
 
-/// Which events the current subscribers receive. Others are not collected.
+/// The kinds of events that the current subscribers receive. Other events are not collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
     /// There are no subscribers.

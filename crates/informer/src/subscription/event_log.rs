@@ -45,7 +45,7 @@ struct Written<K> {
 /// The position of a subscriber in the log.
 pub(super) struct Cursor<K> {
     slot: Arc<Slot<K>>,
-    /// How many events of the slot have been read.
+    /// The number of events of the slot that have been read.
     offset: usize,
     position: u64,
 }
@@ -118,7 +118,7 @@ impl<K> Drop for Slot<K> {
 }
 
 impl<K> Cursor<K> {
-    /// Returns a cursor of an empty log to which nothing is written.
+    /// Returns a cursor of a log that stays empty.
     pub(super) fn detached() -> Self {
         EventLog::new().cursor()
     }
@@ -138,7 +138,7 @@ impl<K> Cursor<K> {
         self.slot.written.get().map(|written| written.received)
     }
 
-    /// Reads at most `max` events of one entry and advances behind them; `None` at the end of the log.
+    /// Reads at most `max` events of one entry and advances the cursor. `None` at the end of the log.
     pub(super) fn read(&mut self, max: usize) -> Option<EventRange<K>> {
         let written = self.slot.written.get()?;
         let start = self.offset;
@@ -162,7 +162,7 @@ impl<K> Cursor<K> {
 }
 
 impl<K> EventRange<K> {
-    /// Returns the events; none for an entry that is not made of events.
+    /// Returns the events; empty for a resync or an initial list.
     pub(super) fn events(&self) -> &[Event<K>] {
         match &*self.entry {
             LogEntry::Changes(events) | LogEntry::Resynced(events) => &events[self.range.clone()],

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use std::{fmt, panic::AssertUnwindSafe, time::Duration};
 use tokio::time::Instant;
 
-/// Handles the events of an informer, one after the other.
+/// Handles the events of an informer sequentially.
 ///
 /// Closures `FnMut(&Event<K>)` implement it, and [`Async`] implements it for functions that return a future.
 ///
@@ -80,7 +80,7 @@ impl<F> fmt::Debug for Async<F> {
     }
 }
 
-/// Why a handler was not added.
+/// An error when a handler is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddHandlerError {
@@ -92,14 +92,14 @@ pub enum AddHandlerError {
     NoRuntime,
 }
 
-/// How long a handler that panicked is paused, since it may panic at every event.
+/// The pause after a panic of a handler, which may panic at every event.
 const PANIC_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long, and for how many chunks, a handler with a backlog runs before it yields to other tasks.
+/// The maximum time and number of chunks for which a handler with a backlog runs before it yields to other tasks.
 const MAX_RUN: Duration = Duration::from_micros(500);
 const MAX_RUN_CHUNKS: usize = 16;
 
-/// How many events are delivered between two updates of the depth.
+/// The number of events between two updates of the depth.
 const DEPTH_INTERVAL: usize = 32;
 
 /// Delivers all events to a handler until it is removed or the informer is stopped.
@@ -120,13 +120,14 @@ pub(super) async fn run<K: Send + Sync + 'static>(
                 chunk
             }
         };
-        let undecoded = chunk.events().iter().map(Event::object).find(|object| object.needs_decoding());
+        // Only the first object is checked: usually all objects of a chunk are compressed, or none.
+        let undecoded = chunk.events().first().map(Event::object).filter(|object| object.needs_decoding());
         if reads_objects && undecoded.is_some() {
             decode_ahead(chunk.events());
         }
         let mut delivered = 0;
         while delivered < chunk.events().len() && !receiver.is_closed() {
-            // Panics are caught around many events rather than each; the loop continues behind the one that panicked.
+            // Panics are caught around all remaining events, not each. The loop continues behind the event that panicked.
             let delivery = deliver(&receiver, &mut handler, chunk.events(), &mut delivered);
             if AssertUnwindSafe(delivery).catch_unwind().await.is_err() {
                 receiver.count_panic();
@@ -156,13 +157,13 @@ pub(super) async fn run<K: Send + Sync + 'static>(
 /// Decodes the second half of the objects in parallel, while the handler reads the first half: a handler that reads compressed
 /// objects mostly waits for decoding.
 fn decode_ahead<K: Send + Sync + 'static>(events: &[Event<K>]) {
-    let half = &events[events.len() / 2..];
+    let half = &events[events.len().div_ceil(2)..];
     let objects: Vec<_> =
         half.iter().map(Event::object).filter(|object| object.needs_decoding()).cloned().collect();
     if !objects.is_empty()
         && let Some(helper) = ThreadBudget::process().try_acquire()
     {
-        // Not joined: a handler that needs an object waits for that object alone.
+        // Not joined: a handler that needs an object waits only for that object.
         drop(helper.run(move || objects.iter().for_each(|object| drop(object.arc()))));
     }
 }

@@ -34,7 +34,7 @@ pub struct SubscribeOptions<K> {
     resync: Option<Duration>,
 }
 
-/// Which initial events a subscriber receives for objects that were restored from disk.
+/// The initial events that a subscriber receives for objects that were restored from disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replay {
     /// Every object in the cache, as [`Event::Added`] with `initial`.
@@ -90,7 +90,7 @@ impl<K> SubscribeOptions<K> {
         self
     }
 
-    /// Sets how often every object is delivered again ([`Event::is_sync`]). Zero disables it; less than a second counts as
+    /// Sets how often every object is delivered again ([`Event::is_sync`]). Zero disables it; less than a second is treated as
     /// one second. Defaults to the informer's period.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period);
@@ -100,7 +100,7 @@ impl<K> SubscribeOptions<K> {
     /// Delivers only objects for which `predicate` returns true. An object that starts to match is delivered as added, one
     /// that stops matching as deleted.
     ///
-    /// Several filters must all match. The result must depend on the object alone.
+    /// Several filters must all match. The result must depend only on the object.
     pub fn filter(mut self, predicate: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self
     where
         K: 'static,

@@ -34,13 +34,13 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Returns [`Policy::Block`] with a maximum backlog of `events`; zero counts as one.
+    /// Returns [`Policy::Block`] with a maximum backlog of `events`; zero is treated as one.
     #[must_use]
     pub fn block(events: usize) -> Self {
         Self::Block(NonZeroUsize::new(events).unwrap_or(NonZeroUsize::MIN))
     }
 
-    /// Returns [`Policy::Coalesce`] with a maximum backlog of `events`; zero counts as one.
+    /// Returns [`Policy::Coalesce`] with a maximum backlog of `events`; zero is treated as one.
     #[must_use]
     pub fn coalesce(events: usize) -> Self {
         Self::Coalesce(NonZeroUsize::new(events).unwrap_or(NonZeroUsize::MIN))

@@ -14,21 +14,13 @@ use tokio::time::Instant;
 
 /// The events that a subscriber has not received yet.
 pub(super) struct Reader<K> {
-    subscriber: u64,
-    includes_resyncs: bool,
+    /// The id of the subscriber, if it resyncs.
+    resync_id: Option<u64>,
     /// The differences that a subscriber receives instead of the initial state.
     differences: std::vec::IntoIter<Event<K>>,
     replay: Option<StateReplay<K>>,
     coalesced: CoalescedEvents<K>,
     cursor: Cursor<K>,
-}
-
-/// What a new subscriber receives first.
-pub(super) enum InitialState<K> {
-    /// Every object.
-    All(Arc<Snapshot<K>>),
-    /// The differences between two states.
-    Differences { before: Arc<Snapshot<K>>, now: Arc<Snapshot<K>> },
 }
 
 /// A state of the cache that is delivered object by object.
@@ -67,12 +59,12 @@ enum ChunkEvents<K> {
     Owned(Vec<Event<K>>),
 }
 
-/// How far a subscriber has read.
+/// The read position of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadPosition {
-    /// Everything in the log before this position has been read.
+    /// All events in the log before this position have been read.
     pub(super) log: u64,
-    /// Whether the initial state has been read completely.
+    /// True if the initial state has been read completely.
     pub(super) has_initial_state: bool,
 }
 
@@ -83,45 +75,30 @@ pub(super) const MAX_CHUNK: usize = 256;
 const MAX_COMPRESSED_CHUNK: usize = 32;
 
 impl<K> Reader<K> {
-    /// Creates a reader of the initial state, which leads to the state at `cursor`, and of the log from `cursor` on.
-    pub(super) fn new(
-        subscriber: u64,
-        includes_resyncs: bool,
-        initial: InitialState<K>,
-        cursor: Cursor<K>,
-    ) -> Self {
-        let mut differences = Vec::new();
-        let mut replay = None;
-        match initial {
-            InitialState::All(snapshot) => {
-                replay = StateReplay::new(snapshot, ReplayReason::Initial, cursor.position());
-            }
-            InitialState::Differences { before, now } => differences = diff(&before, &now),
-        }
-        let differences = differences.into_iter();
+    /// Creates a reader of the log from `cursor` on, for the subscriber `resync_id` if it resyncs.
+    pub(super) fn new(resync_id: Option<u64>, cursor: Cursor<K>) -> Self {
         Self {
-            subscriber,
-            includes_resyncs,
-            differences,
-            replay,
+            resync_id,
+            differences: Vec::new().into_iter(),
+            replay: None,
             coalesced: CoalescedEvents::default(),
             cursor,
         }
     }
 
-    /// Creates a reader that never returns an event.
-    pub(super) fn detached() -> Self {
-        Self {
-            subscriber: 0,
-            includes_resyncs: false,
-            differences: Vec::new().into_iter(),
-            replay: None,
-            coalesced: CoalescedEvents::default(),
-            cursor: Cursor::detached(),
-        }
+    /// Reads every object of `state` before the log.
+    pub(super) fn after_state(mut self, state: Arc<Snapshot<K>>) -> Self {
+        self.replay = StateReplay::new(state, ReplayReason::Initial, self.cursor.position());
+        self
     }
 
-    /// Returns how far the reader has come.
+    /// Reads the differences between two states before the log.
+    pub(super) fn after_differences(mut self, before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Self {
+        self.differences = diff(before, now).into_iter();
+        self
+    }
+
+    /// Returns the read position.
     pub(super) fn position(&self) -> ReadPosition {
         let is_initial = self.replay.as_ref().is_some_and(|replay| replay.reason == ReplayReason::Initial);
         let log = match (&self.replay, self.coalesced.oldest()) {
@@ -156,6 +133,10 @@ impl<K> Reader<K> {
         Some(Chunk { events, position: self.position() })
     }
 
+    fn is_among(&self, subscribers: &[u64]) -> bool {
+        self.resync_id.is_some_and(|id| subscribers.contains(&id))
+    }
+
     fn read_differences(&mut self) -> Option<ChunkEvents<K>> {
         let events: Vec<_> = self.differences.by_ref().take(MAX_COMPRESSED_CHUNK).collect();
         (!events.is_empty()).then_some(ChunkEvents::Owned(events))
@@ -185,8 +166,8 @@ impl<K> Reader<K> {
             let range = self.cursor.read(MAX_CHUNK)?;
             match &*range.entry {
                 LogEntry::Changes(_) => return Some(ChunkEvents::Shared(range)),
-                LogEntry::Resynced(_) if self.includes_resyncs => return Some(ChunkEvents::Shared(range)),
-                LogEntry::Resync { snapshot, subscribers } if subscribers.contains(&self.subscriber) => {
+                LogEntry::Resynced(_) if self.resync_id.is_some() => return Some(ChunkEvents::Shared(range)),
+                LogEntry::Resync { snapshot, subscribers } if self.is_among(subscribers) => {
                     self.replay =
                         StateReplay::new(Arc::clone(snapshot), ReplayReason::Resync, range.position);
                     if let Some(events) = self.read_replay() {
@@ -212,7 +193,7 @@ impl<K: Resource> Reader<K> {
         while let Some(range) = self.cursor.read(usize::MAX) {
             let mut oldest = Oldest { position: range.position, received: range.received };
             match &*range.entry {
-                LogEntry::Resynced(_) if !self.includes_resyncs => {}
+                LogEntry::Resynced(_) if self.resync_id.is_none() => {}
                 LogEntry::Changes(_) | LogEntry::Resynced(_) => {
                     for event in range.events() {
                         self.coalesced.fold(event, oldest);
@@ -220,7 +201,7 @@ impl<K: Resource> Reader<K> {
                     }
                 }
                 LogEntry::Resync { snapshot, subscribers } => {
-                    if subscribers.contains(&self.subscriber) {
+                    if self.is_among(subscribers) {
                         for entry in snapshot.iter() {
                             self.coalesced
                                 .fold(&Event::resynced(entry.key().clone(), entry.shared()), oldest);

@@ -23,7 +23,7 @@ impl<K> Registration<K> {
 
     /// Returns whether the subscriber has handled everything that was in the cache when the informer had synced.
     ///
-    /// An event whose handler panicked counts as handled.
+    /// An event whose handler panicked is treated as handled.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.subscriber.broadcaster.has_synced(&self.subscriber)
@@ -32,7 +32,7 @@ impl<K> Registration<K> {
     /// Returns the number of events that have not been delivered yet.
     #[must_use]
     pub fn depth(&self) -> u64 {
-        // Without the broadcaster's lock, which is held while a whole list is applied.
+        // Without the broadcaster's lock, which is held while a list is applied.
         self.subscriber.depth(self.subscriber.broadcaster.log_end())
     }
 

@@ -14,14 +14,14 @@ use tokio::{task::coop::poll_proceed, time::Instant};
 
 /// A stream of the events of an informer: every object in the cache as [`Event::Added`] with `initial`, then every change.
 ///
-/// It ends when the informer is stopped. An event counts as handled when the next one is requested. Dropping the subscription
+/// It ends when the informer is stopped. An event is treated as handled when the next one is requested. Dropping the subscription
 /// removes it from the informer.
 pub struct Subscription<K> {
     /// `None` once the stream has ended.
     receiver: Option<Receiver<K>>,
     registration: Registration<K>,
     chunk: Option<Chunk<K>>,
-    /// How many events of the chunk have been returned.
+    /// The number of events of the chunk that have been returned.
     returned: usize,
 }
 

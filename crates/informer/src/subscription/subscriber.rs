@@ -1,7 +1,8 @@
-//! One subscriber: its options, what it has read and handled, and its reading end.
+//! One subscriber: its options, its progress, and its reading end.
 
 use super::{
     broadcaster::Broadcaster,
+    event_log::Cursor,
     metrics::SubscriberMetrics,
     options::{Filter, Replay},
     policy::Policy,
@@ -57,12 +58,12 @@ pub(super) struct SubscriberConfig<K> {
     pub(super) on_stop: OnStop,
 }
 
-/// What a subscriber does when the informer is stopped.
+/// The behavior of a subscriber when the informer is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnStop {
-    /// It reads the rest of the log.
+    /// The subscriber reads the rest of the log.
     Drain,
-    /// It is closed at once.
+    /// The subscriber is closed immediately.
     Detach,
 }
 
@@ -102,10 +103,7 @@ impl<K> Subscriber<K> {
             task: OnceLock::new(),
             done: CancellationToken::new(),
             is_closed: AtomicBool::new(is_closed),
-            state: Mutex::new(State {
-                reader: reader.unwrap_or_else(Reader::detached),
-                delivering_since: None,
-            }),
+            state: Mutex::new(State { reader: reader.unwrap_or_else(detached), delivering_since: None }),
             undelivered: AtomicU64::new(0),
             handled: AtomicU64::new(position.log),
             has_initial_state: AtomicBool::new(position.has_initial_state),
@@ -124,7 +122,7 @@ impl<K> Subscriber<K> {
     /// Delivers no more events. Does not wait for the event that is being handled.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        let unread = std::mem::replace(&mut self.state().reader, Reader::detached());
+        let unread = std::mem::replace(&mut self.state().reader, detached());
         drop(unread);
         let metrics = self.metrics.load();
         metrics.depth.set(0.0);
@@ -221,7 +219,7 @@ impl<K> Subscriber<K> {
         self.state().reader.depth(end) + self.undelivered.load(Ordering::Relaxed)
     }
 
-    /// Returns the position up to which every event has been handled; `None` before the initial state has been.
+    /// Returns the position before which all events have been handled; `None` until the initial state has been handled.
     pub(super) fn handled(&self) -> Option<u64> {
         let position = self.handled.load(Ordering::Acquire);
         self.has_initial_state.load(Ordering::Acquire).then_some(position)
@@ -316,6 +314,11 @@ impl<K: kube_core::Resource> Subscriber<K> {
             self.state().reader.coalesce_beyond(limit, end);
         }
     }
+}
+
+/// Returns a reader that never returns an event.
+fn detached<K>() -> Reader<K> {
+    Reader::new(None, Cursor::detached())
 }
 
 /// The reading end of a subscriber, of which there is one. Dropping it removes the subscriber.

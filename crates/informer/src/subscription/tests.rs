@@ -1,12 +1,12 @@
 //! Tests of the broadcaster and its subscribers.
 
-use super::{Broadcaster, Policy, SubscribeOptions, Subscription, metrics as names};
+use super::{Broadcaster, Policy, SubscribeOptions, Subscription, event_batch::EventBatch, metrics as names};
 use crate::{
-    cache::Store,
-    cache::{Extent, apply_within},
-    delta_fifo::DeltaFifo,
-    event::Event,
-    testing::{Figures, PodBuilder, brief, now, pod, poll_once, rv, say, version_of},
+    cache::{Scope, Store, Writer},
+    delta::Delta,
+    event::{Deletion, Event, Phase, UpdateCause},
+    object::Listing,
+    testing::{Figures, PodBuilder, brief, describe, now, pod, poll_once, rv, version_of},
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer_wire::Key;
@@ -16,46 +16,54 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Arc, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
     time::Duration,
 };
 use tokio::time::Instant;
 
-/// A broadcaster, and the queue that feeds it.
+/// A broadcaster to which tests write events.
 struct Fixture {
     broadcaster: Arc<Broadcaster<Pod>>,
     store: Store<Pod>,
-    fifo: DeltaFifo<Pod>,
+    has_listed: AtomicBool,
 }
 
 impl Fixture {
     fn new() -> Self {
         let (store, writer) = Store::builder().build().unwrap();
         let broadcaster = Arc::new(Broadcaster::new(store.clone(), writer, "pods", Duration::ZERO));
-        Self { broadcaster, store, fifo: DeltaFifo::builder().build() }
+        Self { broadcaster, store, has_listed: AtomicBool::new(false) }
     }
 
     fn put(&self, pod: Pod) -> &Self {
-        now(self.fifo.update(pod)).unwrap();
-        self.apply()
+        let key = Key::of(&pod).unwrap();
+        self.apply(version_of(&pod), Delta::Updated(key, Arc::new(pod).into()))
     }
 
     fn delete(&self, pod: Pod) -> &Self {
-        now(self.fifo.delete(pod)).unwrap();
-        self.apply()
+        let key = Key::of(&pod).unwrap();
+        self.apply(version_of(&pod), Delta::Deleted(key, Some(Arc::new(pod).into())))
     }
 
     fn list(&self, pods: impl IntoIterator<Item = Pod>, version: u64) -> &Self {
-        now(self.fifo.replace(pods, Some(rv(version)))).unwrap();
-        self.apply()
+        let listing = Listing::new(pods.into_iter().map(Arc::new), Some(rv(version))).unwrap();
+        let is_first = !self.has_listed.swap(true, Ordering::Relaxed);
+        let phase = if is_first { Phase::Initial } else { Phase::Live };
+        let replace = |writer: &mut Writer<Pod>, events: &mut EventBatch<Pod>| {
+            writer.edit().replace_scope(Scope::All, listing, phase, events);
+        };
+        self.broadcaster.publish(Instant::now(), replace).unwrap();
+        self
     }
 
-    fn apply(&self) -> &Self {
-        let batch = now(self.fifo.pop_batch(NonZeroUsize::MAX)).unwrap();
-        let apply =
-            |writer: &mut _, events: &mut _| apply_within(Extent::Everything, batch, writer, events).done();
+    fn apply(&self, version: u64, delta: Delta<Pod>) -> &Self {
+        let apply = |writer: &mut Writer<Pod>, events: &mut EventBatch<Pod>| {
+            let mut edit = writer.edit();
+            edit.apply_to(delta, events);
+            edit.set_version(rv(version));
+        };
         self.broadcaster.publish(Instant::now(), apply).unwrap();
         self
     }
@@ -69,7 +77,7 @@ impl Fixture {
 fn receive(subscriber: &mut Subscription<Pod>) -> Vec<String> {
     let mut events = Vec::new();
     while let Poll::Ready(Some(event)) = poll_once(subscriber.next()) {
-        events.push(say(&event));
+        events.push(describe(&event));
     }
     events
 }
@@ -98,7 +106,7 @@ fn a_late_subscriber_receives_the_cache_and_then_every_change() {
 
 // R115, R124
 #[test]
-fn an_initial_list_is_delivered_in_list_order_and_counts_as_one_event() {
+fn an_initial_list_is_one_event_in_the_log_and_delivered_in_list_order() {
     let fixture = Fixture::new();
     let policies = [Policy::Unbounded, Policy::Coalesce(NonZeroUsize::MIN), Policy::Block(NonZeroUsize::MIN)];
     let mut subscribers = policies.map(|policy| fixture.subscribe(policy));
@@ -158,7 +166,7 @@ fn a_subscriber_has_synced_when_it_has_handled_the_initial_list() {
 
 // R126
 #[test]
-fn a_subscriber_of_an_empty_cache_has_synced_when_the_cache_has() {
+fn a_subscriber_of_an_empty_cache_syncs_with_the_cache() {
     let fixture = Fixture::new();
     let subscriber = fixture.subscribe(Policy::Unbounded);
     assert!(!subscriber.registration().has_synced());
@@ -420,7 +428,7 @@ fn a_removed_subscriber_receives_nothing_and_can_be_removed_again() {
     let mut stays = fixture.subscribe(Policy::Unbounded);
     fixture.put(pod("a").version(1));
     gone.registration().remove();
-    assert_eq!(now(gone.next()).map(|event| say(&event)), None);
+    assert_eq!(now(gone.next()).map(|event| describe(&event)), None);
     gone.registration().remove();
     fixture.put(pod("a").version(2));
     assert!(gone.registration().is_closed());
@@ -433,7 +441,7 @@ fn a_closed_broadcaster_is_read_to_its_end_and_accepts_no_subscribers() {
     let mut subscriber = fixture.subscribe(Policy::Unbounded);
     fixture.put(pod("a").version(1));
     fixture.broadcaster.close();
-    assert_eq!(now(subscriber.next()).map(|event| say(&event)).as_deref(), Some("+a@1"));
+    assert_eq!(now(subscriber.next()).map(|event| describe(&event)).as_deref(), Some("+a@1"));
     assert!(now(subscriber.next()).is_none());
     let mut late = fixture.subscribe(Policy::Unbounded);
     assert!(now(late.next()).is_none() && late.registration().is_closed());
@@ -575,7 +583,7 @@ async fn no_wake_up_is_lost_between_publishing_and_reading() {
     let mut subscriber = fixture.subscribe(Policy::Unbounded);
     let reads = tokio::spawn(async move {
         for version in 1..=EVENTS {
-            assert_eq!(version_of(subscriber.next().await.unwrap().object()), version);
+            assert_eq!(version_of(subscriber.next().await.unwrap().object().get()), version);
         }
     });
     let writes = tokio::task::spawn_blocking(move || {
@@ -624,22 +632,27 @@ impl Model {
     fn read(&mut self, events: usize) {
         for _ in 0..events {
             let Poll::Ready(Some(event)) = poll_once(self.subscriber.next()) else { return };
-            let key = Key::of(&**event.object()).unwrap();
+            let key = event.key().clone();
             match &event {
                 Event::Added { object, .. } => {
-                    assert_eq!(self.known.insert(key, Pod::clone(object)), None, "{}", say(&event));
-                }
-                Event::Updated { old, new } => {
-                    assert!(version_of(old) <= version_of(new), "{} goes back", say(&event));
                     assert_eq!(
-                        self.known.insert(key, Pod::clone(new)).as_ref(),
-                        Some(&**old),
+                        self.known.insert(key, Pod::clone(object.get())),
+                        None,
                         "{}",
-                        say(&event)
+                        describe(&event)
+                    );
+                }
+                Event::Updated { old, new, .. } => {
+                    assert!(version_of(old.get()) <= version_of(new.get()), "{} goes back", describe(&event));
+                    assert_eq!(
+                        self.known.insert(key, Pod::clone(new.get())).as_ref(),
+                        Some(old.get()),
+                        "{}",
+                        describe(&event)
                     );
                 }
                 Event::Deleted { old, .. } => {
-                    assert_eq!(self.known.remove(&key).as_ref(), Some(&**old), "{}", say(&event));
+                    assert_eq!(self.known.remove(&key).as_ref(), Some(old.get()), "{}", describe(&event));
                 }
             }
         }
@@ -661,22 +674,25 @@ proptest! {
         let mut events = Vec::new();
         for (number, (name, is_deleted)) in changes.into_iter().enumerate() {
             let new = pod(&format!("p{name}")).version(number as u64 + 1);
+            let key = Key::of(&new).unwrap();
             let event = match (current.remove(&name), is_deleted) {
                 (Some(old), true) => {
-                    Event::Deleted { old: Arc::new(old).into(), last_known: Arc::new(new).into(), deletion: Deletion::Observed }
+                    let (old, last_known) = (Arc::new(old).into(), Arc::new(new).into());
+                    Event::Deleted { key, old, last_known, deletion: Deletion::Observed }
                 }
                 (None, _) => {
                     current.insert(name, new.clone());
-                    Event::Added { object: Arc::new(new).into(), phase: Phase::Live }
+                    Event::Added { key, object: Arc::new(new).into(), phase: Phase::Live }
                 }
                 (Some(old), false) => {
                     current.insert(name, new.clone());
-                    Event::Updated { old: Arc::new(old).into(), new: Arc::new(new).into() }
+                    let (old, new) = (Arc::new(old).into(), Arc::new(new).into());
+                    Event::Updated { key, old, new, cause: UpdateCause::Changed }
                 }
             };
             events.push(event);
         }
-        let published: Vec<_> = events.iter().map(say).collect();
+        let published: Vec<_> = events.iter().map(describe).collect();
         let mut events = events.into_iter().peekable();
         for length in batch_lengths {
             fixture.broadcaster.inject(events.by_ref().take(length));

@@ -1,4 +1,4 @@
-//! A recorder of metrics that can be asked.
+//! A metrics recorder for tests.
 
 use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Unit};
 use std::{
@@ -9,10 +9,11 @@ use std::{
     },
 };
 
-/// Figures by name and labels but for `name`, each with how often it was asked for by those who count.
+/// Records the value of each metric, by its name and the values of its labels except `name`.
 #[derive(Default)]
 pub(crate) struct Figures {
     pub(crate) all: Arc<Mutex<BTreeMap<String, f64>>>,
+    /// The number of registrations of metrics.
     pub(crate) registered: AtomicUsize,
 }
 
@@ -64,6 +65,7 @@ impl Figures {
         Arc::new(Figure { key, all: Arc::clone(&self.all) })
     }
 
+    /// Returns the value of a metric; zero if it was not recorded.
     pub(crate) fn of(&self, name: &str, label: &str) -> f64 {
         let key = format!("{name} {label}");
         self.all.lock().unwrap().get(key.trim()).copied().unwrap_or_default()

@@ -1,8 +1,8 @@
-//! Objects for tests, in two words.
+//! Objects and events for tests.
 
 mod figures;
 
-use crate::event::Event;
+use crate::event::{Deletion, Event, Phase, UpdateCause};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube_informer_wire::{Key, ResourceVersion};
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 pub(crate) use figures::Figures;
 
-/// A pod in the making: `pod("web/a").version(3)`.
+/// Creates a pod: `pod("web/a").version(3)`.
 pub(crate) fn pod(key: &str) -> Pod {
     let key: Key = key.parse().unwrap();
     let mut pod = Pod::default();
@@ -22,15 +22,15 @@ pub(crate) fn pod(key: &str) -> Pod {
     pod
 }
 
-/// What can be said of a pod in a test.
+/// Sets the fields of a pod.
 pub(crate) trait PodBuilder {
-    /// Its resource version.
+    /// Sets the resource version.
     fn version(self, version: u64) -> Self;
-    /// A label.
+    /// Adds a label.
     fn label(self, name: &str, value: &str) -> Self;
-    /// The node it runs on.
+    /// Sets the node.
     fn node(self, node: &str) -> Self;
-    /// Its uid.
+    /// Sets the uid.
     fn uid(self, uid: &str) -> Self;
 }
 
@@ -56,38 +56,44 @@ impl PodBuilder for Pod {
     }
 }
 
-/// The version of a pod, zero if it has none.
+/// Returns the version of a pod; zero if it has none.
 pub(crate) fn version_of(pod: &Pod) -> u64 {
     pod.metadata.resource_version.as_deref().map_or(0, |version| version.parse().unwrap())
 }
 
-/// `namespace/name@version`.
+/// Formats a pod as `namespace/name@version`.
 pub(crate) fn brief(pod: &Pod) -> String {
     format!("{}@{}", Key::of(pod).unwrap(), version_of(pod))
 }
 
-/// `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a sync, `-a@2`, `-a@2 unseen`.
-pub(crate) fn say(event: &Event<Pod>) -> String {
+/// Formats an event: `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a resync, `-a@2`, `-a@2 inferred`.
+pub(crate) fn describe(event: &Event<Pod>) -> String {
     match event {
-        Event::Added { object, initial: true } => format!("+{} initial", brief(object)),
-        Event::Added { object, initial: false } => format!("+{}", brief(object)),
-        Event::Updated { new, .. } if event.is_sync() => format!("={}", brief(new)),
-        Event::Updated { old, new } => format!("{} -> {}", brief(old), brief(new)),
-        Event::Deleted { last_known, observed: true, .. } => format!("-{}", brief(last_known)),
-        Event::Deleted { last_known, observed: false, .. } => format!("-{} unseen", brief(last_known)),
+        Event::Added { object, phase: Phase::Initial, .. } => format!("+{} initial", brief(object.get())),
+        Event::Added { object, phase: Phase::Live, .. } => format!("+{}", brief(object.get())),
+        Event::Updated { new, cause: UpdateCause::Resync, .. } => format!("={}", brief(new.get())),
+        Event::Updated { old, new, cause: UpdateCause::Changed, .. } => {
+            format!("{} -> {}", brief(old.get()), brief(new.get()))
+        }
+        Event::Deleted { last_known, deletion: Deletion::Observed, .. } => {
+            format!("-{}", brief(last_known.get()))
+        }
+        Event::Deleted { last_known, deletion: Deletion::Inferred, .. } => {
+            format!("-{} inferred", brief(last_known.get()))
+        }
     }
 }
 
-/// A version by its number.
+/// Creates a resource version.
 pub(crate) fn rv(number: u64) -> ResourceVersion {
     ResourceVersion::number(number)
 }
 
-/// Polls a future that has no reason to wait.
+/// Polls a future that must be ready.
 pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     match poll_once(future) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("it waits"),
+        Poll::Pending => panic!("the future is not ready"),
     }
 }
 

@@ -1,85 +1,101 @@
-//! What can be wrong with an object, and in which of its fields.
+//! Why an object cannot be decoded, and which of its fields is the cause.
 
-use crate::{json::JsonError, protobuf::ProtobufError};
-use serde::de::{Expected, Unexpected};
+use crate::{
+    json::{ScanError, path_to},
+    protobuf::ProtobufError,
+};
 use std::fmt;
 
-/// Why bytes are not the object that was expected.
+/// A value that cannot be decoded, with the path to it.
 #[derive(Debug)]
-pub(crate) struct Error(Box<Inner>);
+pub(crate) struct ValueError(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The fields that it lies in, the innermost first, as `.name` or `[0]`.
+    /// The path to the value, innermost segment first, as `.name` or `[0]`.
     path: Vec<String>,
     cause: Cause,
 }
 
-/// What is wrong.
 #[derive(Debug, thiserror::Error)]
 enum Cause {
     #[error(transparent)]
     Protobuf(ProtobufError),
     #[error(transparent)]
-    Json(JsonError),
-    /// JSON that is not read here.
-    #[error(transparent)]
-    Tree(serde_json::Error),
-    #[error("text is no UTF-8 at byte {0}")]
-    Text(usize),
+    Scan(ScanError),
+    #[error("invalid JSON: {0}")]
+    Syntax(String),
+    #[error("invalid UTF-8 at byte {0}")]
+    Utf8(usize),
     #[error("objects and lists are nested deeper than 127 levels")]
-    Deep,
-    /// What the type that is decoded says.
+    TooDeep,
+    /// The type does not accept the value.
     #[error("{0}")]
-    Other(String),
+    Data(String),
 }
 
-/// How serde_json begins to say so; its category is that of text that is no JSON.
-const TREE_TOO_DEEP: &str = "recursion limit exceeded";
+/// The message of serde_json for JSON that is nested too deep, which it counts as a syntax error.
+const RECURSION_LIMIT: &str = "recursion limit exceeded";
 
-impl Error {
+impl ValueError {
     #[cold]
     fn new(cause: Cause) -> Self {
         Self(Box::new(Inner { path: Vec::new(), cause }))
     }
 
-    pub(super) fn no_text(error: std::str::Utf8Error) -> Self {
-        Self::new(Cause::Text(error.valid_up_to()))
+    /// Creates an error for bytes that are not text.
+    pub(crate) fn utf8(error: std::str::Utf8Error) -> Self {
+        Self::new(Cause::Utf8(error.valid_up_to()))
     }
 
-    /// It may be well-formed, and is more than is taken in.
-    pub(super) fn deep() -> Self {
-        Self::new(Cause::Deep)
-    }
-
-    /// It lies in a field of this name, or under this key of a map.
+    /// Creates an error from the one that serde_json returned for this text.
     #[cold]
-    pub(super) fn within(&mut self, name: &str) {
+    pub(crate) fn json(error: &serde_json::Error, text: &str) -> Self {
+        let position = format!(" at line {} column {}", error.line(), error.column());
+        let message = error.to_string();
+        let message = message.strip_suffix(&position).unwrap_or(&message);
+        let at_bracket = if message.starts_with("invalid type: map") {
+            Some(b'{')
+        } else if message.starts_with("invalid type: sequence") {
+            Some(b'[')
+        } else {
+            None
+        };
+        let mut path = path_to(text.as_bytes(), offset(error, text), at_bracket);
+        path.reverse();
+        let cause = if error.is_data() {
+            Cause::Data(redact(message))
+        } else if message.starts_with(RECURSION_LIMIT) {
+            Cause::TooDeep
+        } else {
+            Cause::Syntax(message.to_owned())
+        };
+        Self(Box::new(Inner { path, cause }))
+    }
+
+    /// Adds the field or the key of a map that the value is in.
+    #[cold]
+    pub(crate) fn in_field(mut self, name: &str) -> Self {
         self.0.path.push(format!(".{name}"));
-    }
-
-    /// It lies in this element of a list.
-    #[cold]
-    pub(super) fn within_element(&mut self, index: usize) {
-        self.0.path.push(format!("[{index}]"));
-    }
-
-    /// It lies behind the object.
-    pub(super) fn at_the_end(mut self) -> Self {
-        self.0.path.push("its end".to_owned());
         self
     }
 
-    /// Whether it is JSON that is none. Of protobuf one cannot tell what is broken from what is new.
+    /// Adds the element of a list that the value is in.
+    #[cold]
+    pub(crate) fn in_element(mut self, index: usize) -> Self {
+        self.0.path.push(format!("[{index}]"));
+        self
+    }
+
+    /// Whether the bytes are malformed JSON. Malformed protobuf cannot be told from protobuf of a newer version.
     pub(crate) fn is_malformed(&self) -> bool {
-        match &self.0.cause {
-            Cause::Json(_) | Cause::Text(_) => true,
-            Cause::Tree(error) => !error.is_data() && !error.to_string().starts_with(TREE_TOO_DEEP),
-            Cause::Protobuf(_) | Cause::Deep | Cause::Other(_) => false,
+        match self.0.cause {
+            Cause::Scan(_) | Cause::Syntax(_) | Cause::Utf8(_) => true,
+            Cause::Protobuf(_) | Cause::TooDeep | Cause::Data(_) => false,
         }
     }
 
-    /// The field that is wrong, `spec.containers[0].name` for one; a dot if it is the object itself.
+    /// Returns the path to the value, such as `spec.containers[0].name`; `.` for the object itself.
     pub(crate) fn path(&self) -> String {
         let path: String = self.0.path.iter().rev().map(String::as_str).collect();
         match path.strip_prefix('.').unwrap_or(&path) {
@@ -89,63 +105,112 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+/// Returns the offset of an error.
+fn offset(error: &serde_json::Error, text: &str) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>() + error.column()
+}
+
+/// Removes the value from an error message of serde: errors are logged, and values may be secrets.
+fn redact(message: &str) -> String {
+    let shows_value = ["invalid type: ", "invalid value: ", "unknown variant "];
+    match message.rsplit_once(", expected ") {
+        Some((found, expected)) if shows_value.iter().any(|prefix| found.starts_with(prefix)) => {
+            let found = found.split(['"', '`']).next().unwrap_or_default().trim_end();
+            format!("{found}, expected {expected}")
+        }
+        Some(_) | None => message.to_owned(),
+    }
+}
+
+impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.cause.fmt(f)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for ValueError {}
 
-impl From<ProtobufError> for Error {
+impl From<ProtobufError> for ValueError {
     fn from(error: ProtobufError) -> Self {
         Self::new(Cause::Protobuf(error))
     }
 }
 
-impl From<JsonError> for Error {
-    fn from(error: JsonError) -> Self {
-        Self::new(Cause::Json(error))
+impl From<ScanError> for ValueError {
+    fn from(error: ScanError) -> Self {
+        Self::new(Cause::Scan(error))
     }
 }
 
-impl From<serde_json::Error> for Error {
-    fn from(error: serde_json::Error) -> Self {
-        Self::new(Cause::Tree(error))
-    }
-}
-
-/// Errors go to logs, and what stands in an object may be a secret: they say what sort of value it is, and not which.
-impl serde::de::Error for Error {
+impl serde::de::Error for ValueError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(Cause::Other(message.to_string()))
-    }
-
-    #[cold]
-    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::custom(format_args!("invalid type: {}, expected {expected}", Sort(unexpected)))
-    }
-
-    #[cold]
-    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("unknown variant, expected one of {expected:?}"))
+        Self::new(Cause::Data(redact(&message.to_string())))
     }
 }
 
-/// Shows what sort of value it is.
-struct Sort<'u>(Unexpected<'u>);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
 
-impl fmt::Display for Sort<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Unexpected::Bool(_) => f.write_str("boolean"),
-            Unexpected::Unsigned(_) | Unexpected::Signed(_) => f.write_str("integer"),
-            Unexpected::Float(_) => f.write_str("floating point"),
-            Unexpected::Str(_) | Unexpected::Char(_) => f.write_str("string"),
-            Unexpected::Bytes(_) => f.write_str("byte array"),
-            // As the JSON decoder calls it.
-            Unexpected::Unit => f.write_str("null"),
-            other => other.fmt(f),
+    #[test]
+    fn messages_do_not_show_values() {
+        for (message, redacted) in [
+            (r#"invalid type: string "a, expected b", expected u32"#, "invalid type: string, expected u32"),
+            ("invalid type: integer `7`, expected a string", "invalid type: integer, expected a string"),
+            ("invalid type: null, expected `a` or `b`", "invalid type: null, expected `a` or `b`"),
+            ("invalid value: integer `300`, expected u8", "invalid value: integer, expected u8"),
+            ("unknown variant `a`, expected `b`", "unknown variant, expected `b`"),
+            ("missing field `name`", "missing field `name`"),
+        ] {
+            assert_eq!(redact(message), redacted);
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only errors are looked at")]
+    struct Outer {
+        name: Option<String>,
+        inner: Option<Inner>,
+        list: Option<Vec<Inner>>,
+        map: Option<BTreeMap<String, Vec<u8>>>,
+        by_number: Option<BTreeMap<u8, u8>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only errors are looked at")]
+    struct Inner {
+        number: u8,
+        texts: Option<Vec<String>>,
+    }
+
+    #[test]
+    fn the_path_leads_to_the_value_that_is_wrong() {
+        for (text, path) in [
+            ("7", "."),
+            ("[[]]", "[0]"),
+            (r#"[{"name":"a"}]"#, "[0]"),
+            (r#"{"name":{}}"#, "name"),
+            (r#"{"name":[1]}"#, "name"),
+            (r#"{"name":1}"#, "name"),
+            (" { \"name\" :\n 1 \n} ", "name"),
+            (r#"{"name":"a","name":"b"}"#, "."),
+            (r#"{"inner":{}}"#, "inner"),
+            (r#"{"inner":{"number":300}}"#, "inner.number"),
+            (r#"{"inner":{"number":3,"texts":["a",{}]}}"#, "inner.texts[1]"),
+            (r#"{"list":[{"number":1},{"number":2,"texts":[null]}]}"#, "list[1].texts[0]"),
+            (r#"{"list":{"a":1}}"#, "list"),
+            (r#"{"map":{"1":[2],"\u0033":[4,"x"]}}"#, "map.3[1]"),
+            (r#"{"by_number":{"1":1,"x":2}}"#, "by_number"),
+            (r#"{"inner":{"number":}}"#, "inner.number"),
+            (r#"{"inner":{"number":1,"texts":["a"#, "inner.texts[0]"),
+            (r#"{"inner":{"number":1} "name":"a"}"#, "."),
+            (r#"{} {}"#, "."),
+        ] {
+            let error = serde_json::from_str::<Outer>(text).unwrap_err();
+            assert_eq!(ValueError::json(&error, text).path(), path, "{text}: {error}");
         }
     }
 }

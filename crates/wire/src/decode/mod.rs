@@ -1,29 +1,21 @@
-//! Decodes objects of any encoding with one serde deserializer, so that a type is compiled for it once.
+//! Decodes objects: JSON with serde_json, protobuf with a serde deserializer over the tables.
 
 mod error;
 
-mod text;
-
-mod within;
-
-mod token;
+mod json;
 
 mod name;
 
-mod access;
-
-mod as_sent;
+mod container;
 
 mod node;
 
 mod pointer;
 
-mod object;
-
 #[cfg(test)]
 mod tests;
 
-pub(crate) use as_sent::{AS_SENT, Sent};
-pub(crate) use error::Error;
-pub(crate) use object::{from_json, from_protobuf, from_text, part_of_json, part_of_protobuf};
-pub(crate) use pointer::Pointer;
+pub(crate) use error::ValueError;
+pub(crate) use json::{decode_json, json_text};
+pub(crate) use node::decode_protobuf;
+pub(crate) use pointer::{Pointer, read_json, read_protobuf};

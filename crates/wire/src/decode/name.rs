@@ -1,20 +1,20 @@
-//! The names of members and of variants, which are text also where a type wants a number.
+//! Deserializes the names of members and variants, which are text even if a type expects a number.
 
-use super::error::Error;
+use super::error::ValueError;
 use serde::{
     Deserializer,
     de::{Visitor, value::StrDeserializer},
     forward_to_deserialize_any,
 };
 
-/// A name. It lives no longer than its member is read, since what is decoded owns what it keeps.
+/// The name of a member or variant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'a>(pub(super) &'a str);
 
-/// Gives the number that a name is, or the name if it is none.
+/// Visits the number that the name spells, or the name if it is not a number.
 macro_rules! numbers {
     ($($method:ident $visit:ident;)*) => { $(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
             match self.0.parse() {
                 Ok(number) => visitor.$visit(number),
                 Err(_) => visitor.visit_str(self.0),
@@ -24,10 +24,10 @@ macro_rules! numbers {
 }
 
 impl<'de> Deserializer<'de> for Name<'_> {
-    type Error = Error;
+    type Error = ValueError;
 
     #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         visitor.visit_str(self.0)
     }
 
@@ -47,7 +47,7 @@ impl<'de> Deserializer<'de> for Name<'_> {
         deserialize_f64 visit_f64;
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         visitor.visit_some(self)
     }
 
@@ -55,7 +55,7 @@ impl<'de> Deserializer<'de> for Name<'_> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, ValueError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -64,7 +64,7 @@ impl<'de> Deserializer<'de> for Name<'_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, ValueError> {
         visitor.visit_enum(StrDeserializer::new(self.0))
     }
 

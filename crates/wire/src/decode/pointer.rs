@@ -1,80 +1,151 @@
-//! A part of an object, found by its JSON pointer, without a look at the rest of it.
+//! Reads a part of an object at a JSON pointer, without decoding the rest.
 
 use super::{
-    error::Error,
-    token::Token,
-    within::{Node, Step, Within},
+    container::{Container, Step},
+    error::ValueError,
+    json::decode_first,
+    node::{Node, Token},
 };
+use crate::{json::Scanner, protobuf::ValueRef};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Where a part of an object stands, as in RFC 6901: `/spec/containers/0/image`. An empty one is of all of it.
+/// A JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)), such as `/spec/containers/0/image`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pointer<'p>(&'p str);
 
 impl<'p> Pointer<'p> {
-    /// Nothing if it does not begin with a slash, though it is not empty.
+    /// Returns `None` unless the text is empty or starts with a slash.
     pub(crate) fn new(text: &'p str) -> Option<Self> {
         (text.is_empty() || text.starts_with('/')).then_some(Self(text))
     }
 
-    /// The name that comes first, and what follows it.
+    /// Returns the first token and the rest; `None` if the pointer is empty.
     fn split(self) -> Option<(Cow<'p, str>, Self)> {
-        let names = self.0.strip_prefix('/')?;
-        let (name, rest) = names.split_at(names.find('/').unwrap_or(names.len()));
-        let name = match name.contains('~') {
-            false => Cow::Borrowed(name),
-            true => Cow::Owned(name.replace("~1", "/").replace("~0", "~")),
+        let tokens = self.0.strip_prefix('/')?;
+        let (token, rest) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
+        let token = if token.contains('~') {
+            Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
+        } else {
+            Cow::Borrowed(token)
         };
-        Some((name, Self(rest)))
-    }
-
-    /// Decodes what stands there. Of a name that is there twice, the first counts.
-    pub(super) fn read<'de, T: Deserialize<'de>>(self, mut node: Node<'_, 'de>) -> Result<Option<T>, Error> {
-        let Some((name, rest)) = self.split() else { return Option::deserialize(node) };
-        match node.token()? {
-            Token::Map(mut within) => match within.come_to_member(&name)? {
-                true => rest.read(within.value()).map_err(|error| within.blame_member(error)),
-                false => Ok(None),
-            },
-            Token::List(mut within) => match within.come_to_element(&name)? {
-                true => rest.read(within.value()).map_err(|error| within.blame_element(error)),
-                false => Ok(None),
-            },
-            _ => Ok(None),
-        }
+        Some((token, Self(rest)))
     }
 }
 
-impl Within<'_> {
-    /// Goes on to the member of this name, if there is one.
-    fn come_to_member(&mut self, name: &str) -> Result<bool, Error> {
+/// Returns the index of an element that a token of a pointer stands for.
+fn element_index(token: &str) -> Option<usize> {
+    let is_index = token == "0" || token.starts_with(|first: char| ('1'..='9').contains(&first));
+    token.parse().ok().filter(|_| is_index)
+}
+
+/// Decodes the value at a pointer in JSON; `None` if it is absent or null. The first of duplicate keys counts.
+pub(crate) fn read_json<'de, T: Deserialize<'de>>(
+    text: &'de str,
+    pointer: Pointer<'_>,
+) -> Result<Option<T>, ValueError> {
+    let Some((token, rest)) = pointer.split() else { return decode_first(text) };
+    let mut scanner = Scanner::new(text.as_bytes());
+    match scanner.peek() {
+        Some(b'{') => {
+            if !find_key(&mut scanner, &token)? {
+                return Ok(None);
+            }
+            read_json(&text[scanner.position()..], rest).map_err(|error| error.in_field(&token))
+        }
+        Some(b'[') => {
+            let Some(index) = element_index(&token) else { return Ok(None) };
+            if !find_element(&mut scanner, index)? {
+                return Ok(None);
+            }
+            read_json(&text[scanner.position()..], rest).map_err(|error| error.in_element(index))
+        }
+        Some(_) => Ok(None),
+        None => Err(scanner.error().into()),
+    }
+}
+
+/// Moves to the member with this key.
+fn find_key(scanner: &mut Scanner<'_>, name: &str) -> Result<bool, ValueError> {
+    scanner.enter(b'{')?;
+    while let Some(key) = scanner.next_key()? {
+        if key.is(name) {
+            return Ok(true);
+        }
+        scanner.skip_value().map_err(|error| ValueError::from(error).in_field(&key.text()))?;
+    }
+    Ok(false)
+}
+
+/// Moves to the element with this index.
+fn find_element(scanner: &mut Scanner<'_>, index: usize) -> Result<bool, ValueError> {
+    scanner.enter(b'[')?;
+    for position in 0..=index {
+        if !scanner.next_element()? {
+            return Ok(false);
+        }
+        if position < index {
+            scanner.skip_value().map_err(|error| ValueError::from(error).in_element(position))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Decodes the value at a pointer in protobuf; `None` if it is absent or null.
+pub(crate) fn read_protobuf<'de, T: Deserialize<'de>>(
+    mut object: ValueRef<'de>,
+    pointer: Pointer<'_>,
+) -> Result<Option<T>, ValueError> {
+    read_node(Node(&mut object), pointer)
+}
+
+fn read_node<'de, T: Deserialize<'de>>(
+    mut node: Node<'_, 'de>,
+    pointer: Pointer<'_>,
+) -> Result<Option<T>, ValueError> {
+    let Some((token, rest)) = pointer.split() else { return Option::deserialize(node) };
+    match node.token()? {
+        Token::Map(Container::Json(text)) | Token::List(Container::Json(text)) => read_json(text, pointer),
+        Token::Map(mut container) => {
+            if !container.find_member(&token)? {
+                return Ok(None);
+            }
+            read_node(container.value(), rest).map_err(|error| container.error_in_member(error))
+        }
+        Token::List(mut container) => {
+            let Some(index) = element_index(&token) else { return Ok(None) };
+            if !container.find_element(index)? {
+                return Ok(None);
+            }
+            read_node(container.value(), rest).map_err(|error| container.error_in_element(error))
+        }
+        _ => Ok(None),
+    }
+}
+
+impl Container<'_> {
+    /// Moves to the member with this name.
+    fn find_member(&mut self, name: &str) -> Result<bool, ValueError> {
         loop {
             match self.next_member() {
                 Step::Next if self.name() == name => return Ok(true),
-                Step::Next => self.pass_member()?,
+                Step::Next => self.value().skip().map_err(|error| self.error_in_member(error))?,
                 Step::End => return Ok(false),
                 Step::Failed(error) => return Err(error),
             }
         }
     }
 
-    fn pass_member(&mut self) -> Result<(), Error> {
-        self.value().pass().map_err(|error| self.blame_member(error))
-    }
-
-    /// Goes on to the element of this number, if there is one.
-    fn come_to_element(&mut self, number: &str) -> Result<bool, Error> {
-        let is_number = number == "0" || number.starts_with(|first: char| ('1'..='9').contains(&first));
-        let Some(mut ahead) = number.parse::<usize>().ok().filter(|_| is_number) else { return Ok(false) };
-        loop {
+    /// Moves to the element with this index.
+    fn find_element(&mut self, index: usize) -> Result<bool, ValueError> {
+        for position in 0..=index {
             match self.next_element() {
-                Step::Next if ahead == 0 => return Ok(true),
-                Step::Next => self.value().pass().map_err(|error| self.blame_element(error))?,
+                Step::Next if position == index => return Ok(true),
+                Step::Next => self.value().skip().map_err(|error| self.error_in_element(error))?,
                 Step::End => return Ok(false),
                 Step::Failed(error) => return Err(error),
             }
-            ahead -= 1;
         }
+        Ok(false)
     }
 }

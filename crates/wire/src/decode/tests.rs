@@ -1,17 +1,37 @@
-//! JSON is read as serde_json reads it, which is what everybody else reads it with, and which reads most of it here.
+//! JSON inside of protobuf decodes to what serde_json decodes it to, and lists in protobuf have no spare capacity.
 
-use super::object::from_text;
-use crate::protobuf::Skip;
+use super::{ValueError, decode_protobuf};
+use crate::{
+    Schema,
+    protobuf::{Reader, ValueRef, Writer},
+};
 use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, value::RawValue};
-use std::{collections::BTreeMap, fmt::Debug};
+use serde_json::{Value, json, value::RawValue};
+use std::{collections::BTreeMap, convert::Infallible, fmt::Debug};
 
-/// Reads a text with both, and says whether it could be read.
+/// Decodes JSON text from the field `data` of a ControllerRevision.
+fn from_protobuf<T: DeserializeOwned>(json: &str) -> Result<T, ValueError> {
+    #[derive(Deserialize)]
+    struct Revision<T> {
+        data: T,
+    }
+    let schema = Schema::of("apps/v1", "ControllerRevision").unwrap();
+    let mut writer = Writer::default();
+    let written: Result<(), Infallible> = writer.message(2, |writer| {
+        writer.field(1, json.as_bytes());
+        Ok(())
+    });
+    written.unwrap();
+    let bytes = writer.into_bytes();
+    decode_protobuf::<Revision<T>>(ValueRef::of_object(schema, Reader::new(&bytes)))
+        .map(|revision| revision.data)
+}
+
+/// Decodes text in both ways, and returns whether it could be decoded.
 fn same<T: DeserializeOwned + Debug>(json: &str) -> bool {
-    let (theirs, ours) = (serde_json::from_str::<T>(json), from_text::<T>(json, Skip::Nothing));
-    match (theirs, ours) {
+    match (serde_json::from_str::<T>(json), from_protobuf::<T>(json)) {
         (Ok(theirs), Ok(ours)) => {
             assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "{json}");
             true
@@ -22,7 +42,7 @@ fn same<T: DeserializeOwned + Debug>(json: &str) -> bool {
 }
 
 #[test]
-fn numbers_are_read_alike() {
+fn numbers_decode_alike() {
     for number in [
         "0",
         "7",
@@ -48,13 +68,13 @@ fn numbers_are_read_alike() {
         same::<i64>(number);
         same::<u8>(number);
     }
-    for wrong in ["01", "-01", "1.", ".5", "-", "+1", "1e", "1e400", "0x1", "1 2", "1-2", "NaN", "--1", ""] {
+    for wrong in ["01", "-01", "1.", ".5", "-", "+1", "1e", "1e400", "0x1", "1 2", "1-2", "NaN", "--1"] {
         assert!(!same::<Value>(wrong), "{wrong}");
     }
 }
 
 #[test]
-fn texts_are_read_alike() {
+fn texts_decode_alike() {
     for text in [
         r#""""#,
         r#""a""#,
@@ -86,7 +106,7 @@ fn texts_are_read_alike() {
 }
 
 #[test]
-fn brackets_are_read_alike() {
+fn brackets_decode_alike() {
     for json in [
         "[]",
         "{}",
@@ -134,7 +154,7 @@ fn brackets_are_read_alike() {
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "its Debug is compared")]
 struct Everything {
-    nothing: (),
+    unit: (),
     marker: Marker,
     pair: (u8, String),
     wrapped: Wrapped,
@@ -145,7 +165,7 @@ struct Everything {
     by_choice: BTreeMap<Choice, i8>,
     letter: Option<char>,
     raw: Option<Box<RawValue>>,
-    loose: Vec<Loose>,
+    untagged: Vec<Untagged>,
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
 }
@@ -168,18 +188,18 @@ enum Choice {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "its Debug is compared")]
-enum Loose {
+enum Untagged {
     Number(f64),
     Text(String),
-    Many(Vec<Loose>),
+    Many(Vec<Untagged>),
 }
 
-const EVERYTHING: &str = r#"{"nothing":null,"marker":null,"pair":[1,"two"],"wrapped":-3,
+const EVERYTHING: &str = r#"{"unit":null,"marker":null,"pair":[1,"two"],"wrapped":-3,
     "choices":["Alone",{"Alone":null},{"Of":1},{"Two":[1,2]},{"Named":{"a":1}},"Al\u006fne"],"by_number":{"1":true,"65535":false},
-    "by_choice":{"Alone":-1},"letter":"ü","raw": {"a" : [1, "}"]} ,"loose":[1,"a\n",[2,["b"]]],"more":{"a":null},"even\u0020more":[1.5]}"#;
+    "by_choice":{"Alone":-1},"letter":"ü","raw": {"a" : [1, "}"]} ,"untagged":[1,"a\n",[2,["b"]]],"more":{"a":null},"even\u0020more":[1.5]}"#;
 
 #[test]
-fn types_of_every_sort_are_fed_alike() {
+fn types_of_every_kind_decode_alike() {
     assert!(same::<Everything>(EVERYTHING));
     let array = r#"[null,null,[1,"a"],null,[],{},{},null,null,[]]"#;
     assert!(!same::<Everything>(array));
@@ -202,13 +222,13 @@ fn types_of_every_sort_are_fed_alike() {
 }
 
 #[test]
-fn lists_of_objects_have_no_room_to_spare() {
-    let object = r#"{"name":"a,[\"","value":"{"}"#;
+fn lists_in_protobuf_have_no_spare_capacity() {
+    let schema = Schema::of("v1", "Pod").unwrap();
     for count in [1, 2, 3, 5, 9] {
-        let list = vec![object; count].join(" , ");
-        let json =
-            format!(r#"{{"metadata":{{}},"spec":{{"containers":[ {{"name":"a","env":[{list}]}} ]}}}}"#);
-        let pod: Pod = from_text(&json, Skip::Nothing).unwrap();
+        let env = vec![json!({"name": "a,[\"", "value": "{"}); count];
+        let pod = json!({"metadata": {}, "spec": {"containers": [{"name": "a", "env": env}]}});
+        let bytes = schema.encode(&pod).unwrap();
+        let pod: Pod = decode_protobuf(ValueRef::of_object(schema, Reader::new(&bytes))).unwrap();
         let containers = pod.spec.unwrap().containers;
         let env = containers[0].env.as_ref().unwrap();
         assert_eq!((containers.capacity(), env.len(), env.capacity()), (1, count, count));
@@ -231,26 +251,26 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A text with some of its bytes replaced by such as mean something in JSON.
+/// Replaces some bytes by characters that have a meaning in JSON.
 fn changed(json: &str, changes: &[(prop::sample::Index, prop::sample::Index)]) -> String {
-    const SIGNS: &[u8] = b"\"\\{}[],:0-.etn \n\x01u";
+    const CHARACTERS: &[u8] = b"\"\\{}[],:0-.etn \n\x01u";
     let mut bytes = json.as_bytes().to_vec();
-    for (place, sign) in changes {
-        let place = place.index(bytes.len());
-        bytes[place] = SIGNS[sign.index(SIGNS.len())];
+    for (position, character) in changes {
+        let position = position.index(bytes.len());
+        bytes[position] = CHARACTERS[character.index(CHARACTERS.len())];
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 proptest! {
     #[test]
-    fn any_value_is_read_alike(value in any_value()) {
+    fn any_value_decodes_alike(value in any_value()) {
         prop_assert!(same::<Value>(&value.to_string()));
         prop_assert!(same::<Value>(&serde_json::to_string_pretty(&value).unwrap()));
     }
 
     #[test]
-    fn any_change_is_read_alike(
+    fn any_changed_value_decodes_alike(
         value in any_value(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
     ) {

@@ -1,19 +1,19 @@
 //! Why a stream of frames cannot be read.
 
-/// Why a stream of frames cannot be read on.
+/// A stream of frames that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// A frame that does not end.
+    /// A frame is too long.
     #[error("frame is longer than {limit} bytes")]
     TooLong {
-        /// The most bytes that a frame may have.
+        /// The maximum number of bytes.
         limit: usize,
     },
     /// The stream ended before the frame did.
-    #[error("stream ended within a frame, {bytes} bytes into it")]
-    Unfinished {
-        /// How many bytes of it had come.
+    #[error("stream ended unexpectedly, {bytes} bytes into a frame")]
+    UnexpectedEnd {
+        /// The number of bytes of the frame that were received.
         bytes: usize,
     },
 }

@@ -4,9 +4,9 @@ use super::{error::FrameError, lines::JsonLines};
 use crate::pieces::Pieces;
 use bytes::Bytes;
 
-/// The frames of a watch in protobuf, whatever pieces they come in.
+/// The frames of a watch in protobuf, from a body that arrives in pieces.
 ///
-/// A frame that lies within one piece is a slice of it; one that spans several is put together.
+/// A frame within one piece is a slice of it; a frame that spans pieces is copied.
 ///
 /// ```
 /// use kube_informer_wire::ProtobufFrames;
@@ -15,7 +15,7 @@ use bytes::Bytes;
 /// frames.push(b"\0\0\0\x02ab\0\0"[..].into());
 /// assert_eq!(frames.next()?.as_deref(), Some(&b"ab"[..]));
 /// assert_eq!(frames.next()?, None);
-/// assert_eq!(frames.finish().unwrap_err().to_string(), "stream ended within a frame, 2 bytes into it");
+/// assert_eq!(frames.finish().unwrap_err().to_string(), "stream ended unexpectedly, 2 bytes into a frame");
 /// # Ok::<(), kube_informer_wire::FrameError>(())
 /// ```
 #[derive(Debug)]
@@ -24,35 +24,32 @@ pub struct ProtobufFrames {
     limit: usize,
 }
 
-/// How many bytes a length takes.
+/// The number of bytes of a length.
 const PREFIX: usize = 4;
 
 impl ProtobufFrames {
-    /// Frames of up to [`JsonLines::DEFAULT_LIMIT`] bytes.
+    /// Creates a stream with frames of at most [`JsonLines::DEFAULT_LIMIT`] bytes.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(JsonLines::DEFAULT_LIMIT)
     }
 
-    /// Frames of up to `limit` bytes.
+    /// Creates a stream with frames of at most `limit` bytes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { pieces: Pieces::default(), limit }
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub fn push(&mut self, piece: Bytes) {
         self.pieces.push(piece);
     }
 
-    /// The next frame, without its length, or nothing until more is pushed.
+    /// Returns the next frame, without its length; `None` until more is pushed.
     ///
     /// # Errors
-    /// [`FrameError::TooLong`]; the stream cannot be read on then, and every further call says so again.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "nothing now is not the end, as it would be for an iterator"
-    )]
+    /// [`FrameError::TooLong`], which every further call returns again.
+    #[expect(clippy::should_implement_trait, reason = "unlike for an iterator, `None` is not the end")]
     pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
         let mut prefix = [0; PREFIX];
         if self.pieces.copy(&mut prefix) < PREFIX {
@@ -62,21 +59,21 @@ impl ProtobufFrames {
         if length > self.limit {
             return Err(FrameError::TooLong { limit: self.limit });
         }
-        let frame = self.pieces.show(PREFIX, length);
+        let frame = self.pieces.peek(PREFIX, length);
         if frame.is_some() {
-            self.pieces.take(PREFIX + length);
+            self.pieces.consume(PREFIX + length);
         }
         Ok(frame)
     }
 
-    /// Ends the stream, after [`ProtobufFrames::next`] has given all that was whole.
+    /// Ends the stream, after [`ProtobufFrames::next`] has returned all complete frames.
     ///
     /// # Errors
-    /// [`FrameError::Unfinished`] if a frame has begun and not ended.
+    /// [`FrameError::UnexpectedEnd`] if the last frame is incomplete.
     pub fn finish(self) -> Result<(), FrameError> {
         match self.pieces.length() {
             0 => Ok(()),
-            bytes => Err(FrameError::Unfinished { bytes }),
+            bytes => Err(FrameError::UnexpectedEnd { bytes }),
         }
     }
 }

@@ -1,14 +1,12 @@
-//! Frames that are lines, with one JSON text in each.
+//! Frames of JSON, one in each line.
 
 use super::error::FrameError;
 use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 
-/// The frames of a watch: lines of JSON, whatever pieces they come in.
+/// The frames of a watch in JSON, from a body that arrives in pieces.
 ///
-/// Each byte is looked at once. A line that lies within one piece is a slice of it; a line that spans several is put
-/// together. A slice keeps its whole piece in memory, and the last line of a piece is as expensive to keep as all of
-/// them: decode a frame and let it go, or copy what is to stay.
+/// A line within one piece is a slice of it, which keeps the piece in memory; a line that spans pieces is copied.
 ///
 /// ```
 /// use kube_informer_wire::JsonLines;
@@ -17,60 +15,56 @@ use std::collections::VecDeque;
 /// lines.push("{\"type\":\"ADDED\"}\n{\"ty".into());
 /// assert_eq!(lines.next()?.as_deref(), Some(&b"{\"type\":\"ADDED\"}"[..]));
 /// assert_eq!(lines.next()?, None);
-/// assert_eq!(lines.finish().unwrap_err().to_string(), "stream ended within a frame, 4 bytes into it");
+/// assert_eq!(lines.finish().unwrap_err().to_string(), "stream ended unexpectedly, 4 bytes into a frame");
 /// # Ok::<(), kube_informer_wire::FrameError>(())
 /// ```
 #[derive(Debug)]
 pub struct JsonLines {
-    /// Pieces that have not been looked at, but for the first, whose looked-at part is cut off.
+    /// Pieces that have not been searched for a line end.
     pieces: VecDeque<Bytes>,
-    /// The beginning of a line whose end has not come.
-    begun: Vec<u8>,
+    /// The beginning of a line whose end has not arrived.
+    partial: Vec<u8>,
     limit: usize,
 }
 
 impl JsonLines {
-    /// The longest frame unless told otherwise.
+    /// The default maximum length of a frame: 64 MiB.
     ///
-    /// The API server takes objects of 3 MiB at most, and etcd half of that by default; as JSON, with managed fields and
-    /// base64, an object is a few times larger than it is stored. Past 64 MiB it is no object.
+    /// The API server accepts objects of at most 3 MiB; as JSON, an object is a few times larger than it is stored.
     pub const DEFAULT_LIMIT: usize = 64 << 20;
 
-    /// Frames of up to [`JsonLines::DEFAULT_LIMIT`] bytes.
+    /// Creates a stream with frames of at most [`JsonLines::DEFAULT_LIMIT`] bytes.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(Self::DEFAULT_LIMIT)
     }
 
-    /// Frames of up to `limit` bytes.
+    /// Creates a stream with frames of at most `limit` bytes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { pieces: VecDeque::new(), begun: Vec::new(), limit }
+        Self { pieces: VecDeque::new(), partial: Vec::new(), limit }
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
             self.pieces.push_back(piece);
         }
     }
 
-    /// The next frame, without its line end, or nothing until more is pushed. Empty lines are skipped.
+    /// Returns the next frame, without its line end; `None` until more is pushed. Skips empty lines.
     ///
     /// # Errors
-    /// [`FrameError::TooLong`]; the stream cannot be read on then, and every further call says so again.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "nothing now is not the end, as it would be for an iterator"
-    )]
+    /// [`FrameError::TooLong`], which every further call returns again.
+    #[expect(clippy::should_implement_trait, reason = "unlike for an iterator, `None` is not the end")]
     pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
         while let Some(piece) = self.pieces.front_mut() {
             let end = memchr::memchr(b'\n', piece);
-            if self.begun.len() + end.unwrap_or(piece.len()) > self.limit {
+            if self.partial.len() + end.unwrap_or(piece.len()) > self.limit {
                 return Err(FrameError::TooLong { limit: self.limit });
             }
             let Some(end) = end else {
-                self.begun.extend_from_slice(piece);
+                self.partial.extend_from_slice(piece);
                 self.pieces.pop_front();
                 continue;
             };
@@ -79,9 +73,9 @@ impl JsonLines {
             if piece.is_empty() {
                 self.pieces.pop_front();
             }
-            if !self.begun.is_empty() {
-                self.begun.extend_from_slice(&line);
-                line = std::mem::take(&mut self.begun).into();
+            if !self.partial.is_empty() {
+                self.partial.extend_from_slice(&line);
+                line = std::mem::take(&mut self.partial).into();
             }
             if line.last() == Some(&b'\r') {
                 line.truncate(line.len() - 1);
@@ -93,14 +87,14 @@ impl JsonLines {
         Ok(None)
     }
 
-    /// Ends the stream, after [`JsonLines::next`] has given all that was whole.
+    /// Ends the stream, after [`JsonLines::next`] has returned all complete frames.
     ///
     /// # Errors
-    /// [`FrameError::Unfinished`] if a frame has begun and not ended.
+    /// [`FrameError::UnexpectedEnd`] if the last frame is incomplete.
     pub fn finish(self) -> Result<(), FrameError> {
-        match self.begun.len() + self.pieces.iter().map(Bytes::len).sum::<usize>() {
+        match self.partial.len() + self.pieces.iter().map(Bytes::len).sum::<usize>() {
             0 => Ok(()),
-            bytes => Err(FrameError::Unfinished { bytes }),
+            bytes => Err(FrameError::UnexpectedEnd { bytes }),
         }
     }
 }

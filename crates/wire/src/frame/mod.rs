@@ -1,4 +1,4 @@
-//! Cuts the body of a watch into frames, however its bytes arrive.
+//! Splits the body of a watch into frames as it arrives.
 
 mod error;
 

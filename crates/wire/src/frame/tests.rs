@@ -1,10 +1,10 @@
-//! Frames, whatever the pieces.
+//! Frames from any pieces.
 
 use super::{FrameError, JsonLines};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-/// All frames of a body that arrives in these pieces, and how the stream ends.
+/// Returns all frames of a body that arrives in these pieces, and how the stream ends.
 fn frames<'a>(
     limit: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -47,7 +47,7 @@ fn a_line_within_one_piece_is_not_copied() {
 
 // R15
 #[test]
-fn a_line_across_pieces_owns_its_bytes_alone() {
+fn a_line_across_pieces_is_copied() {
     let mut lines = JsonLines::new();
     let big = Bytes::from([vec![b'x'; 1 << 20], b"\nta".to_vec()].concat());
     lines.push(big.clone());
@@ -59,7 +59,7 @@ fn a_line_across_pieces_owns_its_bytes_alone() {
 }
 
 #[test]
-fn a_frame_may_be_as_long_as_the_limit_and_no_longer() {
+fn a_frame_may_be_as_long_as_the_limit() {
     for pieces in [vec![&b"1234\n"[..]], vec![&b"12"[..], b"34", b"\n"]] {
         assert_eq!(frames(4, pieces.clone()), (vec!["1234".into()], Ok(())));
         assert_eq!(frames(3, pieces).1, Err(FrameError::TooLong { limit: 3 }));
@@ -68,11 +68,11 @@ fn a_frame_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[test]
-fn what_has_begun_must_end() {
-    assert_eq!(frames(9, [&b"a\nbc"[..], b"d"]).1, Err(FrameError::Unfinished { bytes: 3 }));
+fn an_incomplete_frame_is_an_error() {
+    assert_eq!(frames(9, [&b"a\nbc"[..], b"d"]).1, Err(FrameError::UnexpectedEnd { bytes: 3 }));
     let mut unread = JsonLines::new();
     unread.push("a\n".into());
-    assert_eq!(unread.finish(), Err(FrameError::Unfinished { bytes: 2 }));
+    assert_eq!(unread.finish(), Err(FrameError::UnexpectedEnd { bytes: 2 }));
 }
 
 proptest! {

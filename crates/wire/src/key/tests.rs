@@ -1,4 +1,4 @@
-//! Keys: their parts, their order, and what refers to them.
+//! Keys: their parts, their order, and references to them.
 
 use super::{Key, KeyError, KeyRef};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -17,7 +17,7 @@ fn splits_into_namespace_and_name() {
 
 // R102
 #[test]
-fn refuses_what_is_no_key() {
+fn rejects_invalid_keys() {
     for text in ["", "/", "a/", "/a", "a/b/c", "a//b"] {
         assert_eq!(text.parse::<Key>(), Err(KeyError::Format { text: text.into() }), "{text:?}");
     }
@@ -27,9 +27,9 @@ fn refuses_what_is_no_key() {
 
 // R102
 #[test]
-fn comes_from_metadata() {
+fn reads_the_key_of_an_object() {
     let mut pod = Pod::default();
-    assert_eq!(Key::of(&pod), Err(KeyError::Nameless));
+    assert_eq!(Key::of(&pod), Err(KeyError::MissingName));
     pod.metadata.name = Some("a".into());
     pod.metadata.namespace = Some("web".into());
     assert_eq!(Key::of(&pod), Ok(key("web/a")));
@@ -40,7 +40,7 @@ fn comes_from_metadata() {
 }
 
 #[test]
-fn text_that_is_no_key_refers_to_nothing() {
+fn invalid_text_refers_to_no_key() {
     for text in ["", "/a", "a/", "//a", "/", "web/", "web//a"] {
         assert!(!KeyRef::from(text).is(&key("a")) && !KeyRef::from(text).is(&key("web/a")), "{text:?}");
     }

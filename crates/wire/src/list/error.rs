@@ -1,59 +1,65 @@
 //! Why the body of a list cannot be read.
 
-use super::scanner::MAX_DEPTH;
 use crate::{protobuf::ProtobufError, version::VersionError};
 
-/// Why a list cannot be read on.
+/// The maximum nesting outside of the items, which is that of serde_json.
+pub(super) const MAX_DEPTH: usize = 128;
+
+/// The body of a list that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
-    /// Something in the items is no object.
-    #[error("list holds something that is no object at byte {offset}")]
-    Stray {
-        /// Where.
+    /// An item is not an object.
+    #[error("list item is not an object at byte {offset}")]
+    NotAnObject {
+        /// The offset of the item.
         offset: usize,
     },
-    /// Objects within objects without end.
+    /// The list is nested too deep.
     #[error("list is nested deeper than {} levels at byte {offset}", MAX_DEPTH)]
-    Deep {
-        /// Where.
+    TooDeep {
+        /// The offset of the innermost value.
         offset: usize,
     },
-    /// An item, or all that is around the items, that does not end.
-    #[error("list holds something longer than {limit} bytes at byte {offset}")]
+    /// An item, or the list without its items, is too long.
+    #[error("list item is longer than {limit} bytes at byte {offset}")]
     TooLong {
-        /// Where.
+        /// The offset at which the limit was exceeded.
         offset: usize,
-        /// The most bytes that an item may have.
+        /// The maximum number of bytes.
         limit: usize,
     },
-    /// The list was ended although an item had not been taken out of it.
-    #[error("list holds an item that was not read, up to byte {offset}")]
-    Unread {
-        /// Where the item ends.
+    /// The list was finished before all items were read.
+    #[error("list has an unread item before byte {offset}")]
+    UnreadItem {
+        /// The offset of the end of the item.
         offset: usize,
     },
     /// The body ended before the list did.
-    #[error("list ended early, after {bytes} bytes")]
-    Unfinished {
-        /// How many bytes had come.
+    #[error("list ended unexpectedly after {bytes} bytes")]
+    UnexpectedEnd {
+        /// The number of bytes received.
         bytes: usize,
     },
-    /// What is around the items is no list.
-    #[error("body is no list")]
+    /// The body is not a list in JSON.
+    #[error("response is not a list")]
     Envelope(#[source] serde_json::Error),
-    /// What is around the items is no protobuf.
-    #[error("body is no list")]
+    /// The body is not a list in protobuf.
+    #[error("response is not a list")]
     Protobuf(#[source] ProtobufError),
-    /// The body is something else.
-    #[error("body is a {kind} of {api_version}, which is no list")]
-    Other {
-        /// `v1` and so on; empty if the body does not say.
+    /// The body is of a kind that is not a list.
+    #[error("response is not a list but {}", describe(api_version, kind))]
+    NotAList {
+        /// The apiVersion, such as `v1`; empty if the body has none.
         api_version: String,
-        /// `Status` and so on; empty if the body does not say.
+        /// The kind, such as `Status`; empty if the body has none.
         kind: String,
     },
-    /// The list has a version that is none.
-    #[error("version of the list cannot be read")]
+    /// The resourceVersion of the list is invalid.
+    #[error("invalid resourceVersion of the list")]
     Version(#[source] VersionError),
+}
+
+fn describe(api_version: &str, kind: &str) -> String {
+    if kind.is_empty() { "of unknown kind".to_owned() } else { format!("{api_version} {kind}") }
 }

@@ -1,4 +1,4 @@
-//! The items of a list, whatever it is encoded in.
+//! The items of a list in either encoding.
 
 use super::{error::ListError, json::JsonList, meta::ListMeta, protobuf::ProtobufList};
 use crate::{
@@ -20,31 +20,31 @@ enum Split {
 }
 
 impl Items {
-    /// The items of a list in JSON.
+    /// Creates the items of a list in JSON.
     #[must_use]
     pub fn json() -> Self {
-        Self::json_within(JsonLines::DEFAULT_LIMIT)
+        Self::json_with_limit(JsonLines::DEFAULT_LIMIT)
     }
 
-    /// The items of a list in JSON, of up to `limit` bytes each.
+    /// Creates the items of a list in JSON, of at most `limit` bytes each.
     #[must_use]
-    pub fn json_within(limit: usize) -> Self {
+    pub fn json_with_limit(limit: usize) -> Self {
         Self(Split::Json(JsonList::with_limit(limit)))
     }
 
-    /// The items of a list in protobuf.
+    /// Creates the items of a list in protobuf.
     #[must_use]
     pub fn protobuf() -> Self {
-        Self::protobuf_within(JsonLines::DEFAULT_LIMIT)
+        Self::protobuf_with_limit(JsonLines::DEFAULT_LIMIT)
     }
 
-    /// The items of a list in protobuf, of up to `limit` bytes each.
+    /// Creates the items of a list in protobuf, of at most `limit` bytes each.
     #[must_use]
-    pub fn protobuf_within(limit: usize) -> Self {
+    pub fn protobuf_with_limit(limit: usize) -> Self {
         Self(Split::Protobuf(ProtobufList::with_limit(limit)))
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub fn push(&mut self, piece: Bytes) {
         match &mut self.0 {
             Split::Json(list) => list.push(piece),
@@ -52,14 +52,11 @@ impl Items {
         }
     }
 
-    /// The next item, or nothing until more is pushed.
+    /// Returns the next item; `None` until more is pushed.
     ///
     /// # Errors
-    /// [`ListError`] if the list cannot be read on, and every further call says so again.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "nothing now is not the end, as it would be for an iterator"
-    )]
+    /// [`ListError`], which every further call returns again.
+    #[expect(clippy::should_implement_trait, reason = "unlike for an iterator, `None` is not the end")]
     pub fn next(&mut self) -> Result<Option<Raw>, ListError> {
         match &mut self.0 {
             Split::Json(list) => Ok(list.next()?.map(|json| Raw::new(Format::Json, json))),
@@ -67,10 +64,10 @@ impl Items {
         }
     }
 
-    /// Ends the list, after [`Items::next`] has given all items.
+    /// Ends the list, after [`Items::next`] has returned all items.
     ///
     /// # Errors
-    /// [`ListError`] if the body was no list, or not all of one.
+    /// [`ListError`] if the body is not a list, or incomplete.
     pub fn finish(self) -> Result<ListMeta, ListError> {
         match self.0 {
             Split::Json(list) => list.finish(),

@@ -1,20 +1,19 @@
 //! Splits the JSON of a list into its items while it arrives.
 
 use super::{
-    error::ListError,
+    error::{ListError, MAX_DEPTH},
     meta::ListMeta,
-    scanner::{Mark, Scanner},
 };
-use crate::{frame::JsonLines, version::ResourceVersion};
+use crate::{frame::JsonLines, json::Brackets, version::ResourceVersion};
 use bytes::Bytes;
 use serde::Deserialize;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
-/// The items of a JSON list, whatever pieces the body comes in.
+/// The items of a JSON list, from a body that arrives in pieces.
 ///
-/// Items come out as the JSON texts they are, ready for [`decode_object`](crate::decode_object), as soon as their last
-/// byte is there; a body is never held whole. An item that lies within one piece is a slice of it; one that spans
-/// several is put together. A slice keeps its whole piece in memory: decode it and let it go.
+/// Each item is returned as JSON text, ready for [`decode_object`](crate::decode_object), as soon as its last byte has
+/// arrived; the body is never buffered as a whole. An item within one piece is a slice of it, which keeps the piece in
+/// memory. An item that spans pieces is copied.
 ///
 /// ```
 /// use kube_informer_wire::JsonList;
@@ -30,157 +29,260 @@ use std::collections::VecDeque;
 /// ```
 #[derive(Debug)]
 pub struct JsonList {
-    scanner: Scanner,
-    /// Pieces that have not been looked at, but for the first, whose looked-at part is cut off.
+    scanner: ItemScanner,
+    /// Pieces that have not been scanned; the scanned part of the first is cut off.
     pieces: VecDeque<Bytes>,
-    /// The beginning of an item whose end has not come.
-    begun: Option<Vec<u8>>,
-    /// The list with a zero in the place of each item, so that what is malformed around them shows.
+    /// The beginning of an item whose end has not arrived.
+    partial: Option<Vec<u8>>,
+    /// The list with a zero in place of each item, to be decoded at the end.
     envelope: Vec<u8>,
-    /// How much of the first piece the scanner has seen.
+    /// The number of bytes of the first piece that have been scanned.
     ahead: usize,
-    /// How many bytes have been looked at.
-    seen: usize,
+    /// The number of bytes that have been scanned before the first piece.
+    scanned: usize,
     limit: usize,
-    /// How many items have come. Each leaves two bytes in the envelope, which are no part of what is limited.
+    /// The number of items. Each has two bytes in the envelope, which do not count toward the limit.
     items: usize,
-    /// Why the list cannot be read on, and at which byte.
-    broken: Option<(Broken, usize)>,
+    failure: Option<Failure>,
 }
 
-/// What stops the reading for good.
+/// Why the list cannot be read further.
 #[derive(Clone, Copy, Debug)]
-enum Broken {
-    Stray,
-    Deep,
+struct Failure {
+    kind: FailureKind,
+    offset: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum FailureKind {
+    NotAnObject,
+    TooDeep,
     TooLong,
 }
 
 impl JsonList {
-    /// Items of up to [`JsonLines::DEFAULT_LIMIT`](crate::JsonLines::DEFAULT_LIMIT) bytes.
+    /// Creates a list with items of at most [`JsonLines::DEFAULT_LIMIT`](crate::JsonLines::DEFAULT_LIMIT) bytes.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(JsonLines::DEFAULT_LIMIT)
     }
 
-    /// Items of up to `limit` bytes.
+    /// Creates a list with items of at most `limit` bytes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
-            scanner: Scanner::default(),
+            scanner: ItemScanner::default(),
             pieces: VecDeque::new(),
-            begun: None,
+            partial: None,
             envelope: Vec::new(),
             ahead: 0,
-            seen: 0,
+            scanned: 0,
             limit,
             items: 0,
-            broken: None,
+            failure: None,
         }
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
             self.pieces.push_back(piece);
         }
     }
 
-    /// The JSON of the next item, or nothing until more is pushed.
+    /// Returns the JSON of the next item; `None` until more is pushed.
     ///
     /// # Errors
-    /// [`ListError::Stray`], [`ListError::Deep`] or [`ListError::TooLong`]; the list cannot be read on then, and every
-    /// further call says so again.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "nothing now is not the end, as it would be for an iterator"
-    )]
+    /// [`ListError::NotAnObject`], [`ListError::TooDeep`] or [`ListError::TooLong`], which every further call returns again.
+    #[expect(clippy::should_implement_trait, reason = "unlike for an iterator, `None` is not the end")]
     pub fn next(&mut self) -> Result<Option<Bytes>, ListError> {
-        if self.broken.is_none() {
+        if self.failure.is_none() {
             match self.advance() {
                 Ok(item) => return Ok(item),
-                Err(broken) => self.broken = Some(broken),
+                Err(failure) => self.failure = Some(failure),
             }
         }
-        let limit = self.limit;
-        self.broken.map_or(Ok(None), |(broken, offset)| {
-            Err(match broken {
-                Broken::Stray => ListError::Stray { offset },
-                Broken::Deep => ListError::Deep { offset },
-                Broken::TooLong => ListError::TooLong { offset, limit },
-            })
+        let Some(Failure { kind, offset }) = self.failure else { return Ok(None) };
+        Err(match kind {
+            FailureKind::NotAnObject => ListError::NotAnObject { offset },
+            FailureKind::TooDeep => ListError::TooDeep { offset },
+            FailureKind::TooLong => ListError::TooLong { offset, limit: self.limit },
         })
     }
 
-    fn advance(&mut self) -> Result<Option<Bytes>, (Broken, usize)> {
+    fn advance(&mut self) -> Result<Option<Bytes>, Failure> {
         while let Some(mut piece) = self.pieces.pop_front() {
-            let mark = self.scanner.next(&piece, std::mem::take(&mut self.ahead));
-            match mark {
+            let found = self.scanner.next(&piece, std::mem::take(&mut self.ahead));
+            match found {
                 None => self.keep(&piece)?,
-                Some(Mark::Begin(place)) => {
-                    self.keep(&piece.split_to(place))?;
-                    self.begun = Some(Vec::new());
-                    self.ahead = 1;
-                    self.pieces.push_front(piece);
+                Some(Found::Array(position)) => {
+                    self.keep(&piece.split_to(position))?;
+                    self.scanner.is_in_items = opens_items(&self.envelope);
+                    self.push_front(piece);
                 }
-                Some(Mark::End(place)) => {
-                    let item = self.whole(piece.split_to(place))?;
-                    if !piece.is_empty() {
-                        self.pieces.push_front(piece);
-                    }
+                Some(Found::ItemBegin(position)) => {
+                    self.keep(&piece.split_to(position))?;
+                    self.partial = Some(Vec::new());
+                    self.ahead = 1;
+                    self.push_front(piece);
+                }
+                Some(Found::ItemEnd(position)) => {
+                    let item = self.item(piece.split_to(position))?;
+                    self.push_front(piece);
                     return Ok(Some(item));
                 }
-                Some(Mark::Stray(place)) => return Err((Broken::Stray, self.seen + place)),
-                Some(Mark::Deep(place)) => return Err((Broken::Deep, self.seen + place)),
+                Some(Found::NotAnObject(position)) => {
+                    return Err(Failure { kind: FailureKind::NotAnObject, offset: self.scanned + position });
+                }
+                Some(Found::TooDeep(position)) => {
+                    return Err(Failure { kind: FailureKind::TooDeep, offset: self.scanned + position });
+                }
             }
         }
         Ok(None)
     }
 
-    /// Puts what has been looked at with the item that has begun, or with the envelope.
-    fn keep(&mut self, part: &[u8]) -> Result<(), (Broken, usize)> {
-        self.seen += part.len();
-        let (begun, limit) = match &mut self.begun {
-            Some(begun) => (begun, self.limit),
-            None => (&mut self.envelope, self.limit.saturating_add(2 * self.items)),
+    fn push_front(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.pieces.push_front(piece);
+        }
+    }
+
+    /// Adds scanned bytes to the partial item, or to the envelope.
+    fn keep(&mut self, part: &[u8]) -> Result<(), Failure> {
+        self.scanned += part.len();
+        let envelope_limit = self.limit.saturating_add(2 * self.items);
+        let (buffer, limit) = match &mut self.partial {
+            Some(partial) => (partial, self.limit),
+            None => (&mut self.envelope, envelope_limit),
         };
-        begun.extend_from_slice(part);
-        if begun.len() > limit {
-            return Err((Broken::TooLong, self.seen));
+        buffer.extend_from_slice(part);
+        if buffer.len() > limit {
+            return Err(Failure { kind: FailureKind::TooLong, offset: self.scanned });
         }
         Ok(())
     }
 
-    fn whole(&mut self, last: Bytes) -> Result<Bytes, (Broken, usize)> {
-        self.seen += last.len();
-        let mut begun = self.begun.take().unwrap_or_default();
-        if begun.len() + last.len() > self.limit {
-            return Err((Broken::TooLong, self.seen));
+    /// Returns the item that ends with these bytes.
+    fn item(&mut self, last: Bytes) -> Result<Bytes, Failure> {
+        self.scanned += last.len();
+        let mut partial = self.partial.take().unwrap_or_default();
+        if partial.len() + last.len() > self.limit {
+            return Err(Failure { kind: FailureKind::TooLong, offset: self.scanned });
         }
         self.envelope.push(b'0');
         self.items += 1;
-        if begun.is_empty() {
+        if partial.is_empty() {
             return Ok(last);
         }
-        begun.extend_from_slice(&last);
-        Ok(begun.into())
+        partial.extend_from_slice(&last);
+        Ok(partial.into())
     }
 
-    /// Ends the list, after [`JsonList::next`] has given all items.
+    /// Ends the list, after [`JsonList::next`] has returned all items.
     ///
     /// # Errors
-    /// [`ListError::Unfinished`] if the body ended early, [`ListError::Unread`] if an item is left,
-    /// [`ListError::Envelope`] or [`ListError::Version`] if what is around the items is no list, and whatever
-    /// [`JsonList::next`] says of what follows the last item.
+    /// [`ListError::UnexpectedEnd`] if the body is incomplete, [`ListError::UnreadItem`] if an item is left,
+    /// [`ListError::Envelope`] or [`ListError::Version`] if the rest of the body is not a list, and any error of
+    /// [`JsonList::next`].
     pub fn finish(mut self) -> Result<ListMeta, ListError> {
         if self.next()?.is_some() {
-            return Err(ListError::Unread { offset: self.seen });
+            return Err(ListError::UnreadItem { offset: self.scanned });
         }
-        if !self.scanner.is_complete() || self.begun.is_some() || self.envelope.is_empty() {
-            return Err(ListError::Unfinished { bytes: self.seen });
+        if !self.scanner.is_complete() || self.partial.is_some() || self.envelope.is_empty() {
+            return Err(ListError::UnexpectedEnd { bytes: self.scanned });
         }
         read_meta(&self.envelope)
     }
+}
+
+/// Whether the array that the text ends with is the value of `items`.
+fn opens_items(envelope: &[u8]) -> bool {
+    let key =
+        envelope.strip_suffix(b"[").map(<[u8]>::trim_ascii_end).and_then(|text| text.strip_suffix(b":"));
+    let before = key.and_then(|text| text.trim_ascii_end().strip_suffix(b"\"items\""));
+    // An escaped quote would make it the end of a longer key.
+    before.is_some_and(|text| !text.ends_with(b"\\"))
+}
+
+/// Finds where the items of a list begin and end. It follows strings and nesting alone: items may be malformed inside.
+#[derive(Debug, Default)]
+struct ItemScanner {
+    brackets: Brackets,
+    depth: usize,
+    /// Whether the array of items is open.
+    is_in_items: bool,
+}
+
+/// What the scanner found, with its offset in the piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The beginning of an item.
+    ItemBegin(usize),
+    /// The end of an item.
+    ItemEnd(usize),
+    /// The first byte inside of an array that is a member of the list.
+    Array(usize),
+    /// An item that is not an object.
+    NotAnObject(usize),
+    /// Nesting deeper than [`MAX_DEPTH`] outside of the items. Decoding reports an item that is nested too deep.
+    TooDeep(usize),
+}
+
+impl ItemScanner {
+    /// Whether the text so far is one complete value.
+    fn is_complete(&self) -> bool {
+        self.depth == 0 && !self.brackets.is_in_string()
+    }
+
+    fn is_between_items(&self) -> bool {
+        self.is_in_items && self.depth == 2
+    }
+
+    /// Scans a piece from an offset on, up to the next finding.
+    fn next(&mut self, piece: &[u8], from: usize) -> Option<Found> {
+        let mut position = from;
+        loop {
+            let bracket = self.brackets.next(piece, position);
+            if self.is_between_items()
+                && let Some(other) = find_other(piece, position..bracket.unwrap_or(piece.len()))
+            {
+                return Some(Found::NotAnObject(other));
+            }
+            let bracket = bracket?;
+            position = bracket + 1;
+            match piece[bracket] {
+                b'[' if self.is_between_items() => return Some(Found::NotAnObject(bracket)),
+                b'{' if self.is_between_items() => {
+                    self.depth += 1;
+                    return Some(Found::ItemBegin(bracket));
+                }
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    if self.depth > MAX_DEPTH && !self.is_in_items {
+                        return Some(Found::TooDeep(bracket));
+                    }
+                    if self.depth == 2 && piece[bracket] == b'[' {
+                        return Some(Found::Array(position));
+                    }
+                }
+                _ => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.is_in_items &= self.depth >= 2;
+                    if self.is_between_items() {
+                        return Some(Found::ItemEnd(position));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the offset of the first byte in a range that is neither whitespace nor a comma.
+fn find_other(piece: &[u8], range: Range<usize>) -> Option<usize> {
+    let is_separator = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | b',');
+    let begin = range.start;
+    piece[range].iter().position(|byte| !is_separator(byte)).map(|offset| begin + offset)
 }
 
 fn read_meta(envelope: &[u8]) -> Result<ListMeta, ListError> {
@@ -190,8 +292,8 @@ fn read_meta(envelope: &[u8]) -> Result<ListMeta, ListError> {
         api_version: Option<String>,
         kind: Option<String>,
         metadata: Option<Metadata>,
-        /// Required by the schema of every list, and null where Go had no slice. It is all zeros, unless the items
-        /// have gone unnoticed under a name with escapes in it.
+        /// Required in every list; null for a nil slice of Go. The elements are zeros, unless the key has escapes, so that
+        /// the scanner did not find the items.
         #[serde(rename = "items", deserialize_with = "Option::deserialize")]
         _items: Option<Vec<u8>>,
     }

@@ -1,19 +1,19 @@
-//! What is around the items of a list.
+//! The metadata of a list.
 
 use crate::version::ResourceVersion;
 
-/// What a list says of itself.
+/// The metadata of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListMeta {
-    /// `v1`, `apps/v1` and so on; empty if the list does not say.
+    /// The apiVersion, such as `apps/v1`; empty if absent.
     pub api_version: String,
-    /// `PodList` and so on; empty if the list does not say.
+    /// The kind, such as `PodList`; empty if absent.
     pub kind: String,
-    /// The version of the list.
+    /// The resourceVersion.
     pub version: Option<ResourceVersion>,
-    /// What to send for the next page; nothing on the last one.
+    /// The token to request the next page; `None` on the last page.
     pub continue_token: Option<String>,
-    /// How many items the following pages hold, if the server says.
+    /// The number of items in the following pages, if the server reports it.
     pub remaining: Option<u64>,
 }

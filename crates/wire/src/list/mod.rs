@@ -1,8 +1,6 @@
-//! The body of a list: items as they arrive, and what the list says of itself.
+//! The body of a list: its items as they arrive, and its metadata.
 
 mod meta;
-
-mod scanner;
 
 mod error;
 

@@ -1,11 +1,11 @@
-//! Lists in any pieces, whole and broken.
+//! Lists from any pieces, valid and malformed.
 
 use super::{JsonList, ListError};
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Reads a body that comes in pieces of these sizes, over and over.
+/// Reads a body that arrives in pieces of these sizes, repeatedly.
 fn read(body: &[u8], sizes: &[usize]) -> Result<(Vec<Vec<u8>>, super::ListMeta), ListError> {
     let (mut list, mut items, mut rest) = (JsonList::with_limit(1 << 20), Vec::new(), body);
     for size in sizes.iter().cycle() {
@@ -27,7 +27,7 @@ fn count(body: &str) -> Result<usize, String> {
 }
 
 #[test]
-fn tells_what_a_list_says_of_itself() {
+fn reads_the_metadata_of_a_list() {
     let body = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"10","continue":"C1",
         "remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{"items":[{}]}],"extra":{"items":[{}]}}"#;
     let (items, meta) = read(body.as_bytes(), &[1]).unwrap();
@@ -38,7 +38,7 @@ fn tells_what_a_list_says_of_itself() {
 }
 
 #[test]
-fn takes_items_wherever_they_stand_and_nothing_for_them() {
+fn finds_items_at_any_position() {
     assert_eq!(count(r#"{"items":[{},{}],"metadata":{}}"#), Ok(2));
     assert_eq!(count(r#"{"items" : [ ] }"#), Ok(0));
     assert_eq!(count(r#"{"items":null}"#), Ok(0));
@@ -48,15 +48,12 @@ fn takes_items_wherever_they_stand_and_nothing_for_them() {
 }
 
 #[test]
-fn says_where_a_list_is_broken() {
-    assert_eq!(count(r#"{"items":[1]}"#), Err("list holds something that is no object at byte 10".into()));
-    assert_eq!(
-        count(r#"{"items":[{},"a"]}"#),
-        Err("list holds something that is no object at byte 13".into())
-    );
-    assert_eq!(count(r#"{"items":[[]]}"#), Err("list holds something that is no object at byte 10".into()));
-    assert_eq!(count(r#"{"items":[{}"#), Err("list ended early, after 12 bytes".into()));
-    assert_eq!(count(""), Err("list ended early, after 0 bytes".into()));
+fn errors_have_an_offset() {
+    assert_eq!(count(r#"{"items":[1]}"#), Err("list item is not an object at byte 10".into()));
+    assert_eq!(count(r#"{"items":[{},"a"]}"#), Err("list item is not an object at byte 13".into()));
+    assert_eq!(count(r#"{"items":[[]]}"#), Err("list item is not an object at byte 10".into()));
+    assert_eq!(count(r#"{"items":[{}"#), Err("list ended unexpectedly after 12 bytes".into()));
+    assert_eq!(count(""), Err("list ended unexpectedly after 0 bytes".into()));
     for body in [
         "7",
         " ",
@@ -67,14 +64,14 @@ fn says_where_a_list_is_broken() {
         r#"{"items":[],"metadata":7}"#,
         r#"{"items":[{}],"items":[{}]}"#,
     ] {
-        assert_eq!(count(body), Err("body is no list".into()), "{body}");
+        assert_eq!(count(body), Err("response is not a list".into()), "{body}");
     }
     let long = format!(r#"{{"items":[],"metadata":{{"resourceVersion":"{}"}}}}"#, "1".repeat(300));
-    assert_eq!(count(&long), Err("version of the list cannot be read".into()));
+    assert_eq!(count(&long), Err("invalid resourceVersion of the list".into()));
 }
 
 #[test]
-fn a_body_without_items_is_no_empty_list() {
+fn a_body_without_items_is_not_a_list() {
     for body in [
         "{}",
         r#"{"kind":"Status","code":500}"#,
@@ -83,12 +80,12 @@ fn a_body_without_items_is_no_empty_list() {
         r#"{"items":7}"#,
         r#"{"it\u0065ms":[{}]}"#,
     ] {
-        assert_eq!(count(body), Err("body is no list".into()), "{body}");
+        assert_eq!(count(body), Err("response is not a list".into()), "{body}");
     }
 }
 
 #[test]
-fn a_list_that_says_nothing_of_itself_is_a_list() {
+fn metadata_may_be_missing() {
     let said = r#"{"resourceVersion":"","continue":"","remainingItemCount":-1}"#;
     for metadata in ["null", "{}", said, r#"{"resourceVersion":null,"continue":null}"#] {
         let body = format!(r#"{{"kind":null,"metadata":{metadata},"items":[]}}"#);
@@ -98,15 +95,15 @@ fn a_list_that_says_nothing_of_itself_is_a_list() {
 }
 
 #[test]
-fn what_breaks_a_list_breaks_it_for_good() {
+fn an_error_is_returned_again() {
     let mut list = JsonList::with_limit(40);
     for piece in [r#"{"items":["#, "1", "]}"] {
         list.push(piece.into());
     }
     for _ in 0..3 {
-        assert!(matches!(list.next(), Err(ListError::Stray { offset: 10 })));
+        assert!(matches!(list.next(), Err(ListError::NotAnObject { offset: 10 })));
     }
-    assert!(matches!(list.finish(), Err(ListError::Stray { offset: 10 })));
+    assert!(matches!(list.finish(), Err(ListError::NotAnObject { offset: 10 })));
 
     let mut list = JsonList::with_limit(40);
     list.push(format!(r#"{{"items":[{{"a":"{}"}}"#, "x".repeat(40)).into());
@@ -116,13 +113,13 @@ fn what_breaks_a_list_breaks_it_for_good() {
 }
 
 #[test]
-fn what_limits_an_item_does_not_limit_how_many_there_are() {
+fn the_limit_of_an_item_does_not_limit_their_number() {
     let mut list = JsonList::with_limit(40);
     let items = vec!["{}"; 1000].join(",");
     list.push(format!(r#"{{"items":[{items}],"kind":"L"}}"#).into());
     assert_eq!(std::iter::from_fn(|| list.next().unwrap()).count(), 1000);
     assert_eq!(list.finish().unwrap().kind, "L");
-    // What is around them is limited all the same.
+    // The rest of the list is limited as well.
     let mut list = JsonList::with_limit(40);
     list.push(format!(r#"{{"items":[{{}},{{}}{}],"kind":"L"}}"#, " ".repeat(40)).into());
     let read = std::iter::from_fn(|| list.next().transpose()).collect::<Result<Vec<_>, _>>();
@@ -130,7 +127,7 @@ fn what_limits_an_item_does_not_limit_how_many_there_are() {
 }
 
 #[test]
-fn the_end_needs_the_items_and_nothing_more() {
+fn all_items_must_be_read_before_the_end() {
     let list = || {
         let mut list = JsonList::new();
         list.push("".into());
@@ -141,14 +138,14 @@ fn the_end_needs_the_items_and_nothing_more() {
     let mut read = list();
     assert!(read.next().unwrap().is_some());
     assert_eq!(read.finish().unwrap().kind, "L");
-    assert!(matches!(list().finish(), Err(ListError::Unread { offset: 12 })));
+    assert!(matches!(list().finish(), Err(ListError::UnreadItem { offset: 12 })));
 }
 
 #[test]
-fn holds_its_limits() {
+fn depth_and_length_are_limited() {
     let deep = format!(r#"{{"a":{}"#, r#"{"a":"#.repeat(1000));
     assert_eq!(count(&deep), Err("list is nested deeper than 128 levels at byte 640".into()));
-    // One item that is too deep is whoever decodes it to find; the next one is there.
+    // Decoding reports an item that is nested too deep.
     let item = format!("{}1{}", r#"{"a":"#.repeat(1000), "}".repeat(1000));
     assert_eq!(count(&format!(r#"{{"kind":"L","apiVersion":"v1","items":[{item},{{}}]}}"#)), Ok(2));
     let item = format!(r#"{{"items":[{{"a":"{}"}}]}}"#, "x".repeat(2 << 20));
@@ -186,7 +183,7 @@ fn object() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn gives_the_items_in_order_however_the_body_is_cut(
+    fn returns_the_items_in_order_from_any_pieces(
         items in proptest::collection::vec(object(), 0..8),
         extra in object(),
         sizes in proptest::collection::vec(1..40_usize, 1..5),
@@ -201,15 +198,15 @@ proptest! {
     }
 
     #[test]
-    fn never_panics_and_never_depends_on_the_cuts(
+    fn the_pieces_make_no_difference_for_malformed_lists(
         items in proptest::collection::vec(object(), 0..4),
         cut in any::<prop::sample::Index>(),
         flip in any::<(prop::sample::Index, u8)>(),
         sizes in proptest::collection::vec(1..40_usize, 1..5),
     ) {
         let mut text = serde_json::to_vec(&json!({ "items": items, "metadata": {} })).unwrap();
-        let place = flip.0.index(text.len());
-        text[place] = flip.1;
+        let position = flip.0.index(text.len());
+        text[position] = flip.1;
         text.truncate(cut.index(text.len() + 1));
         let shown = |result: Result<(Vec<Vec<u8>>, super::ListMeta), ListError>| format!("{result:?}");
         let (cut, whole) = (read(&text, &sizes), read(&text, &[usize::MAX]));
@@ -217,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_panic(text in proptest::collection::vec(any::<u8>(), 0..200), size in 1..20_usize) {
+    fn never_panics_on_random_bytes(text in proptest::collection::vec(any::<u8>(), 0..200), size in 1..20_usize) {
         _ = read(&text, &[size]);
     }
 }

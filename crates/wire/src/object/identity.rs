@@ -1,7 +1,7 @@
-//! Which object it is, read from its bytes without decoding them.
+//! Reads which object it is from its bytes, without decoding the rest.
 
-use super::json::Text;
 use crate::{
+    json::{ScanError, Scanner},
     key::{Key, KeyError},
     protobuf::Names,
     version::ResourceVersion,
@@ -9,22 +9,22 @@ use crate::{
 use kube_core::Resource;
 use std::borrow::Cow;
 
-/// What tells which object it is, and which state of it; what it does not say is empty.
+/// The identity of an object and of one of its states. Absent fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Identity<'a> {
-    /// Its name.
+    /// The name.
     pub name: Cow<'a, str>,
-    /// Its namespace; empty if it has none.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: Cow<'a, str>,
-    /// Its uid.
+    /// The uid.
     pub uid: Cow<'a, str>,
-    /// Its version as the server writes it.
+    /// The resourceVersion as the server writes it.
     pub version: Cow<'a, str>,
 }
 
 impl<'a> Identity<'a> {
-    /// The identity of an object that is decoded.
+    /// Returns the identity of a decoded object.
     pub fn of<K: Resource>(object: &'a K) -> Self {
         let meta = object.meta();
         let text = |text: &'a Option<String>| Cow::Borrowed(text.as_deref().unwrap_or_default());
@@ -36,15 +36,15 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// The key of the object.
+    /// Returns the key of the object.
     ///
     /// # Errors
-    /// [`KeyError`] if it has no name, or one that is none.
+    /// [`KeyError`] if the name is missing or invalid.
     pub fn key(&self) -> Result<Key, KeyError> {
         Key::new(Some(&*self.namespace).filter(|namespace| !namespace.is_empty()), &self.name)
     }
 
-    /// The version, if there is one that can be read.
+    /// Returns the version; `None` if it is missing or invalid.
     #[must_use]
     pub fn version(&self) -> Option<ResourceVersion> {
         self.version.parse().ok()
@@ -60,31 +60,44 @@ impl<'a> Identity<'a> {
         })
     }
 
-    /// Reads the metadata until all four have come.
+    /// Reads the first `metadata` of a JSON object up to the last of the four fields.
     pub(crate) fn of_json(object: &'a [u8]) -> Option<Self> {
-        let mut text = Text::metadata(object)?;
-        let (mut identity, mut missing) = (Self::default(), 4);
-        while let Some(entry) = text.entry()? {
-            let part = match entry.name {
+        let mut scanner = Scanner::new(object);
+        enter_metadata(&mut scanner).ok().filter(|is_found| *is_found)?;
+        let mut identity = Self::default();
+        let mut missing = 4;
+        while let Some(key) = scanner.next_key().ok()? {
+            let field = match key.raw() {
                 b"name" => &mut identity.name,
                 b"namespace" => &mut identity.namespace,
                 b"uid" => &mut identity.uid,
                 b"resourceVersion" => &mut identity.version,
-                // It may be one of the four, written in another way.
-                name if name.contains(&b'\\') => return None,
+                // It may be one of the four in another spelling.
+                key if key.contains(&b'\\') => return None,
                 _ => {
-                    text.skip()?;
-                    text.comma()?;
+                    scanner.skip_value().ok()?;
                     continue;
                 }
             };
-            *part = text.text()?;
+            *field = scanner.string().ok()??;
             missing -= 1;
             if missing == 0 {
                 break;
             }
-            text.comma()?;
         }
         Some(identity)
     }
+}
+
+/// Enters the first `metadata` of an object; returns `false` if it has none.
+fn enter_metadata(scanner: &mut Scanner<'_>) -> Result<bool, ScanError> {
+    scanner.enter(b'{')?;
+    while let Some(key) = scanner.next_key()? {
+        if key.is("metadata") {
+            scanner.enter(b'{')?;
+            return Ok(true);
+        }
+        scanner.skip_value()?;
+    }
+    Ok(false)
 }

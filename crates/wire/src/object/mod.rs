@@ -1,26 +1,17 @@
-//! One object: its bytes, which one it is, and what it decodes to.
-
-mod json;
+//! One object: its bytes, its identity, and the value that it decodes to.
 
 mod identity;
 
-mod raw;
-
 mod error;
 
-mod decode;
+mod raw;
 
-mod anything;
-
-mod managed;
-
-mod untyped;
+mod validate;
 
 mod lazy;
 
-pub(crate) use decode::decode_json;
-pub use decode::decode_object;
 pub use error::ObjectError;
 pub use identity::Identity;
 pub use lazy::Lazy;
-pub use raw::{Format, ManagedFields, Raw, open_protobuf};
+pub(crate) use raw::decode_json_object;
+pub use raw::{Format, ManagedFields, Raw, decode_object, open_protobuf};

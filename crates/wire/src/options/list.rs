@@ -1,4 +1,4 @@
-//! What a list asks for.
+//! The options of a list.
 
 use super::parameter::{QueryError, Reader, Writer};
 use crate::{
@@ -22,36 +22,35 @@ use std::{num::NonZeroU64, time::Duration};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
-    /// Which objects, by label.
+    /// Selects objects by label.
     pub label_selector: LabelSelector,
-    /// Which objects, by field.
+    /// Selects objects by field.
     pub field_selector: FieldSelector,
-    /// Which part of the objects, for clients that share the work.
+    /// Selects a shard of the objects.
     pub shard_selector: Option<ShardSelector>,
-    /// The most items in one page; none leaves it to the server, which answers with all. What does not fit in 63 bits is
-    /// written as the most that does.
+    /// The maximum number of items in a page; `None` for all. It is capped at 63 bits.
     pub limit: Option<NonZeroU64>,
-    /// Where the page before this one ended; none, or nothing in it, for the first page.
+    /// The continue token of the previous page; `None` or empty for the first page.
     pub continue_token: Option<String>,
-    /// How fresh the list must be; none wants the newest, [`ResourceVersion::ANY`] takes whatever is at hand.
+    /// The required version; `None` for the most recent, [`ResourceVersion::ANY`] for any in the server's cache.
     pub resource_version: Option<ResourceVersion>,
-    /// How `resource_version` is meant.
+    /// How `resource_version` is applied.
     pub resource_version_match: Option<VersionMatch>,
-    /// How long the request may take; written in whole seconds, rounded up, because zero means the server's default.
+    /// The timeout of the request, rounded up to seconds, since zero means the server's default.
     pub timeout: Option<Duration>,
 }
 
-/// How a requested resource version is meant.
+/// How a requested resourceVersion is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VersionMatch {
-    /// This very version.
+    /// Exactly this version.
     Exact,
     /// This version or a later one.
     NotOlderThan,
 }
 
 impl ListOptions {
-    /// Writes the options as a query string, always in the same order and without what is not set.
+    /// Returns the query string, always in the same order and without options that are not set.
     #[must_use]
     pub fn to_query(&self) -> String {
         let mut query = Writer::new();
@@ -60,7 +59,7 @@ impl ListOptions {
             .set("fieldSelector", Some(&self.field_selector).filter(|selector| !selector.is_everything()))
             .set("shardSelector", self.shard_selector.as_ref())
             .set("limit", self.limit.map(|limit| limit.get().min(MAX_INTEGER)))
-            .set("continue", self.continued())
+            .set("continue", self.continuation())
             .set("resourceVersion", self.resource_version.as_ref())
             .set("resourceVersionMatch", self.resource_version_match.map(VersionMatch::as_str))
             .set("timeoutSeconds", self.timeout.map(whole_seconds));
@@ -70,30 +69,29 @@ impl ListOptions {
     /// Checks the rules of the API server for a list.
     ///
     /// # Errors
-    /// [`QueryError::Rule`] names the first rule that is broken; [`QueryError::VersionOfContinued`] breaks one that the
-    /// server's storage checks.
+    /// [`QueryError::Rule`] or [`QueryError::VersionWithContinue`] for the first violated rule.
     pub fn check(&self) -> Result<(), QueryError> {
         self.check_version_match()?;
         let is_exact = self.resource_version.as_ref().is_some_and(|version| !version.is_any());
-        if is_exact && self.continued().is_some() {
-            return Err(QueryError::VersionOfContinued);
+        if is_exact && self.continuation().is_some() {
+            return Err(QueryError::VersionWithContinue);
         }
         Ok(())
     }
 
-    /// Where the page before this one ended.
-    pub(super) fn continued(&self) -> Option<&str> {
+    /// Returns the continue token, unless it is empty.
+    pub(super) fn continuation(&self) -> Option<&str> {
         self.continue_token.as_deref().filter(|token| !token.is_empty())
     }
 
     fn check_version_match(&self) -> Result<(), QueryError> {
         let Some(version_match) = self.resource_version_match else { return Ok(()) };
-        let broken = |rule| Err(QueryError::Rule { parameter: VersionMatch::PARAMETER, rule });
+        let error = |rule| Err(QueryError::Rule { parameter: VersionMatch::PARAMETER, rule });
         match (&self.resource_version, version_match) {
-            (None, _) => broken("resourceVersion must be set too"),
-            (Some(_), _) if self.continued().is_some() => broken("a continued list has its version already"),
+            (None, _) => error("resourceVersion must be set too"),
+            (Some(_), _) if self.continuation().is_some() => error("a continued list already has a version"),
             (Some(version), VersionMatch::Exact) if version.is_any() => {
-                broken("Exact needs a version other than 0")
+                error("Exact needs a version other than 0")
             }
             (Some(_), VersionMatch::Exact | VersionMatch::NotOlderThan) => Ok(()),
         }
@@ -135,24 +133,23 @@ impl VersionMatch {
             None => Ok(None),
             Some("Exact") => Ok(Some(Self::Exact)),
             Some("NotOlderThan") => Ok(Some(Self::NotOlderThan)),
-            Some(_) => Err(QueryError::Rule {
-                parameter: Self::PARAMETER,
-                rule: "it is either Exact or NotOlderThan",
-            }),
+            Some(_) => {
+                Err(QueryError::Rule { parameter: Self::PARAMETER, rule: "it must be Exact or NotOlderThan" })
+            }
         }
     }
 }
 
-/// The largest integer that a query string can carry: the API server's are signed.
+/// The maximum integer in a query string: those of the API server are signed.
 const MAX_INTEGER: u64 = i64::MAX.unsigned_abs();
 
-/// A timeout in seconds; a part of one counts as a whole one.
+/// Rounds a timeout up to seconds.
 pub(super) fn whole_seconds(timeout: Duration) -> u64 {
     let part = u64::from(timeout.subsec_nanos() > 0);
     timeout.as_secs().saturating_add(part).min(MAX_INTEGER)
 }
 
-/// Reads the limit; the API server takes a negative one for none.
+/// Reads the limit; like the API server, ignores a negative one.
 fn read_limit(query: &Reader<'_>) -> Result<Option<NonZeroU64>, QueryError> {
     let limit = query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
     Ok(limit.and_then(NonZeroU64::new))
@@ -164,7 +161,7 @@ pub(super) fn read_version(query: &Reader<'_>) -> Result<Option<ResourceVersion>
 
 pub(super) fn read_timeout(query: &Reader<'_>) -> Result<Option<Duration>, QueryError> {
     let Some(seconds) = query.integer("timeoutSeconds")? else { return Ok(None) };
-    let seconds = u64::try_from(seconds).map_err(|_| QueryError::Number {
+    let seconds = u64::try_from(seconds).map_err(|_| QueryError::InvalidNumber {
         parameter: "timeoutSeconds",
         text: seconds.to_string(),
         expected: "a number of seconds, zero or more",

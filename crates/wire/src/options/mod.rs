@@ -1,4 +1,4 @@
-//! The options of a list and of a watch, and the query strings that carry them.
+//! The options of a list and of a watch, and their query strings.
 
 mod parameter;
 

@@ -1,70 +1,70 @@
-//! One parameter of a query string: how it is written, how it is read, and what is wrong with it.
+//! Reads and writes the parameters of a query string.
 
 use crate::{selector::SelectorError, version::VersionError};
 use form_urlencoded::Serializer;
 use std::{borrow::Cow, collections::HashMap, fmt, str::FromStr};
 
-/// Why a query string does not say what to list or watch.
+/// A query string with invalid options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// A number that is none, or out of range.
-    #[error("parameter {parameter} is {text:?}: expected {expected}")]
-    Number {
+    /// A number is invalid or out of range.
+    #[error("invalid parameter {parameter} {text:?}: expected {expected}")]
+    InvalidNumber {
         /// The name of the parameter.
         parameter: &'static str,
-        /// What it says.
+        /// Its value.
         text: String,
-        /// What it should say.
+        /// The expected value.
         expected: &'static str,
     },
-    /// A selector that cannot be read.
-    #[error("parameter {parameter} is no selector")]
+    /// A selector is invalid.
+    #[error("invalid selector in parameter {parameter}")]
     Selector {
         /// The name of the parameter.
         parameter: &'static str,
-        /// What is wrong with it, and where.
+        /// The error in the selector.
         #[source]
         cause: SelectorError,
     },
-    /// A resource version that cannot be one.
-    #[error("parameter resourceVersion is no version")]
+    /// The resourceVersion is invalid.
+    #[error("invalid parameter resourceVersion")]
     Version(#[source] VersionError),
-    /// A version beside a continue token, which has one already.
+    /// A resourceVersion with a continue token, which already contains one.
     #[error("specifying resource version is not allowed when using continue")]
-    VersionOfContinued,
-    /// A parameter that says something which the others, or the verb, rule out.
-    #[error("parameter {parameter} is wrong: {rule}")]
+    VersionWithContinue,
+    /// A parameter is not allowed with the other ones or with the verb.
+    #[error("invalid parameter {parameter}: {rule}")]
     Rule {
         /// The name of the parameter.
         parameter: &'static str,
-        /// The rule that it breaks.
+        /// The rule that it violates.
         rule: &'static str,
     },
 }
 
 impl QueryError {
-    /// Whether the server answers 422 Invalid, because the options could be read and break a rule.
+    /// Whether the server responds with 422 Invalid, because the options are valid by themselves and violate a rule.
     ///
-    /// Else it answers 400 BadRequest, also to [`QueryError::VersionOfContinued`], which only its storage notices.
+    /// Otherwise it responds with 400 BadRequest, also for [`QueryError::VersionWithContinue`].
     #[must_use]
     pub fn is_rule(&self) -> bool {
         matches!(self, Self::Rule { .. })
     }
 
-    /// The parameter that is wrong.
+    /// Returns the name of the invalid parameter.
     #[must_use]
     pub fn parameter(&self) -> &'static str {
         match self {
-            Self::Number { parameter, .. }
+            Self::InvalidNumber { parameter, .. }
             | Self::Selector { parameter, .. }
             | Self::Rule { parameter, .. } => parameter,
-            Self::Version(_) | Self::VersionOfContinued => "resourceVersion",
+            Self::Version(_) | Self::VersionWithContinue => "resourceVersion",
         }
     }
 }
 
-/// A query string that is being written; what is not set is left out.
+/// Writes a query string, without parameters that are not set.
 pub(super) struct Writer(Serializer<'static, String>);
 
 impl Writer {
@@ -84,7 +84,7 @@ impl Writer {
     }
 }
 
-/// A query string that has been taken apart; the first of several parameters with one name counts.
+/// The parameters of a query string. The first of duplicate parameters counts.
 pub(super) struct Reader<'a>(HashMap<Cow<'a, str>, Cow<'a, str>>);
 
 impl<'a> Reader<'a> {
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         Self(parameters)
     }
 
-    /// The text of a parameter; for text, empty is as good as absent.
+    /// Returns the text of a parameter; `None` if it is empty or absent.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(AsRef::as_ref).filter(|text| !text.is_empty())
     }
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     pub(super) fn integer(&self, parameter: &'static str) -> Result<Option<i64>, QueryError> {
         let expected = "a 64-bit integer";
         let read = |text: &Cow<'_, str>| {
-            text.parse().map_err(|_| QueryError::Number {
+            text.parse().map_err(|_| QueryError::InvalidNumber {
                 parameter,
                 text: text.clone().into_owned(),
                 expected,
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         self.0.get(parameter).map(read).transpose()
     }
 
-    /// Reads a bool as the API server does: what is there and is neither `0` nor `false` is true, even if empty.
+    /// Reads a bool as the API server does: any value except for `0` and `false` is true, even an empty one.
     pub(super) fn flag(&self, parameter: &str) -> Option<bool> {
         self.0.get(parameter).map(|text| text != "0" && !text.eq_ignore_ascii_case("false"))
     }

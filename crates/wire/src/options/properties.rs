@@ -1,4 +1,4 @@
-//! Any options through a query string and back.
+//! Any options survive a query string.
 
 use super::{ListOptions, Query, VersionMatch, WatchOptions};
 use crate::selector::{ShardField, ShardSelector};
@@ -28,8 +28,8 @@ prop_compose! {
     }
 }
 
-/// A timeout as a query string can carry it.
-fn carried(timeout: Duration) -> Duration {
+/// Returns a timeout as it is in a query string.
+fn rounded(timeout: Duration) -> Duration {
     let seconds = timeout.as_nanos().div_ceil(1_000_000_000).min(i64::MAX as u128);
     Duration::from_secs(u64::try_from(seconds).unwrap())
 }
@@ -37,13 +37,13 @@ fn carried(timeout: Duration) -> Duration {
 proptest! {
     #[test]
     fn list_options_survive_the_query_string(options in any_list()) {
-        let carried = ListOptions {
+        let expected = ListOptions {
             limit: options.limit.map(|limit| limit.min(NonZeroU64::new(i64::MAX as u64).unwrap())),
             continue_token: options.continue_token.clone().filter(|token| !token.is_empty()),
-            timeout: options.timeout.map(carried),
+            timeout: options.timeout.map(rounded),
             ..options.clone()
         };
-        let expected = options.check().map(|()| Query::List(carried));
+        let expected = options.check().map(|()| Query::List(expected));
         prop_assert_eq!(Query::parse(&options.to_query()), expected);
     }
 
@@ -55,7 +55,7 @@ proptest! {
             shard_selector: from.shard_selector,
             resource_version: from.resource_version,
             resource_version_match: from.resource_version_match,
-            timeout: from.timeout.map(carried),
+            timeout: from.timeout.map(rounded),
             allow_watch_bookmarks: bookmarks,
             send_initial_events: events,
         };
@@ -64,10 +64,10 @@ proptest! {
     }
 
     #[test]
-    fn never_panics_on_a_wrong_query(random in "\\PC{0,60}", options in any_list(), place: prop::sample::Index, char: char) {
+    fn never_panics_on_an_invalid_query(random in "\\PC{0,60}", options in any_list(), position: prop::sample::Index, char: char) {
         let query = options.to_query();
-        let place = place.index(query.len() + 1);
-        for text in [&random, &query[..place], &format!("{}{char}{}", &query[..place], &query[place..])] {
+        let position = position.index(query.len() + 1);
+        for text in [&random, &query[..position], &format!("{}{char}{}", &query[..position], &query[position..])] {
             if let Ok(Query::List(options)) = Query::parse(text) {
                 prop_assert_eq!(Query::parse(&options.to_query()), Ok(Query::List(options)));
             }

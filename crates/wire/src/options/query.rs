@@ -1,4 +1,4 @@
-//! A query string as a server reads it.
+//! Parses query strings.
 
 use super::{
     list::ListOptions,
@@ -6,7 +6,7 @@ use super::{
     watch::WatchOptions,
 };
 
-/// What a query string asks for: the parameter `watch` decides which.
+/// The options in a query string: those of a watch if the parameter `watch` is set, and of a list otherwise.
 ///
 /// ```
 /// use kube_informer_wire::Query;
@@ -24,13 +24,12 @@ pub enum Query {
 }
 
 impl Query {
-    /// Reads a query string, without the `?` before it, as the API server does.
+    /// Parses a query string, without a leading `?`, as the API server does.
     ///
-    /// Parameters that it does not know are ignored, the first of several with one name counts, and bytes that are no
-    /// UTF-8 become replacement characters.
+    /// Unknown parameters are ignored, the first of duplicate parameters counts, and invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// If a parameter cannot be read, or [breaks a rule](QueryError::is_rule).
+    /// [`QueryError`] if a parameter is invalid.
     pub fn parse(query: &str) -> Result<Self, QueryError> {
         let query = Reader::new(query);
         if query.flag("watch") == Some(true) {

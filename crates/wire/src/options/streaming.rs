@@ -1,4 +1,4 @@
-//! Which lists can be asked for as a streaming list, and how.
+//! Converts list options to a streaming list.
 
 use super::{
     list::{ListOptions, VersionMatch},
@@ -7,14 +7,14 @@ use super::{
 use crate::version::ResourceVersion;
 
 impl ListOptions {
-    /// The streaming list that gives the same objects as this list, if there is one.
+    /// Returns the streaming list of the same objects; `None` if there is none.
     ///
-    /// There is none for one page of several, for a continuation, for an exact version, nor for options that the
-    /// server refuses. A limit beside version "0" is dropped: the server's cache ignores it there anyway.
+    /// There is none for a page of several, a continuation, an exact version, and options that the server rejects. A limit
+    /// with version "0" is dropped, since the server ignores it.
     #[must_use]
     pub fn to_streaming_list(&self) -> Option<WatchOptions> {
         let any = self.resource_version.as_ref().is_some_and(ResourceVersion::is_any);
-        let paged = self.limit.is_some() && !any || self.continued().is_some();
+        let paged = self.limit.is_some() && !any || self.continuation().is_some();
         let exact = self.resource_version_match == Some(VersionMatch::Exact);
         if paged || exact || self.check().is_err() {
             return None;

@@ -22,7 +22,7 @@ fn watch(query: &str) -> WatchOptions {
 }
 
 #[test]
-fn writes_only_what_is_set_in_a_fixed_order() {
+fn writes_only_set_options_in_a_fixed_order() {
     assert_eq!(ListOptions::default().to_query(), "");
     assert_eq!(WatchOptions::default().to_query(), "watch=true");
     let whole = ListOptions {
@@ -43,7 +43,7 @@ fn writes_only_what_is_set_in_a_fixed_order() {
 
 // R1
 #[test]
-fn first_list_and_first_watch_ask_for_what_client_go_asks() {
+fn the_first_list_and_watch_have_the_options_of_client_go() {
     let first = ListOptions {
         limit: NonZeroU64::new(500),
         resource_version: Some(ResourceVersion::ANY),
@@ -67,14 +67,14 @@ fn streaming_list_leaves_the_version_unset() {
 }
 
 #[test]
-fn unset_and_any_version_are_different_things() {
+fn unset_and_any_version_differ() {
     assert_eq!(list("").resource_version, None);
     assert_eq!(list("resourceVersion=").resource_version, None);
     assert_eq!(list("resourceVersion=0").resource_version, Some(ResourceVersion::ANY));
 }
 
 #[test]
-fn the_parameter_watch_decides() {
+fn the_parameter_watch_selects_the_verb() {
     for query in ["watch=true", "watch=1", "watch=", "watch", "watch=no", "watch=1&watch=0"] {
         assert_eq!(watch(query), WatchOptions::default(), "{query}");
     }
@@ -84,7 +84,7 @@ fn the_parameter_watch_decides() {
 }
 
 #[test]
-fn unset_and_false_initial_events_are_different_things() {
+fn unset_and_false_initial_events_differ() {
     let query = |events| format!("watch=1&resourceVersionMatch=NotOlderThan&sendInitialEvents={events}");
     assert_eq!(watch("watch=1").send_initial_events, None);
     assert_eq!(watch(&query("false")).send_initial_events, Some(false));
@@ -106,22 +106,25 @@ fn reads_as_the_api_server_does() {
 }
 
 #[test]
-fn says_which_parameter_cannot_be_read() {
+fn errors_have_the_name_of_the_parameter() {
     let table = [
-        ("limit=", r#"parameter limit is "": expected a 64-bit integer"#),
-        ("limit=x", r#"parameter limit is "x": expected a 64-bit integer"#),
+        ("limit=", r#"invalid parameter limit "": expected a 64-bit integer"#),
+        ("limit=x", r#"invalid parameter limit "x": expected a 64-bit integer"#),
         (
             "limit=9223372036854775808",
-            r#"parameter limit is "9223372036854775808": expected a 64-bit integer"#,
+            r#"invalid parameter limit "9223372036854775808": expected a 64-bit integer"#,
         ),
-        ("watch=1&timeoutSeconds=1.5", r#"parameter timeoutSeconds is "1.5": expected a 64-bit integer"#),
+        (
+            "watch=1&timeoutSeconds=1.5",
+            r#"invalid parameter timeoutSeconds "1.5": expected a 64-bit integer"#,
+        ),
         (
             "timeoutSeconds=-1",
-            r#"parameter timeoutSeconds is "-1": expected a number of seconds, zero or more"#,
+            r#"invalid parameter timeoutSeconds "-1": expected a number of seconds, zero or more"#,
         ),
-        ("labelSelector=a+b", "parameter labelSelector is no selector"),
-        ("fieldSelector=a", "parameter fieldSelector is no selector"),
-        ("shardSelector=a", "parameter shardSelector is no selector"),
+        ("labelSelector=a+b", "invalid selector in parameter labelSelector"),
+        ("fieldSelector=a", "invalid selector in parameter fieldSelector"),
+        ("shardSelector=a", "invalid selector in parameter shardSelector"),
     ];
     for (query, message) in table {
         let error = Query::parse(query).unwrap_err();
@@ -129,13 +132,13 @@ fn says_which_parameter_cannot_be_read() {
         assert!(!error.is_rule() && query.contains(error.parameter()), "{query}");
     }
     let error = Query::parse("labelSelector=a+b").unwrap_err();
-    assert!(error.source().unwrap().to_string().starts_with(r#"label selector "a b" is wrong at byte 2"#));
+    assert!(error.source().unwrap().to_string().starts_with(r#"invalid label selector "a b" at byte 2"#));
     let long = format!("resourceVersion={}", "1".repeat(ResourceVersion::MAX_LENGTH + 1));
     assert!(matches!(Query::parse(&long), Err(QueryError::Version(_))));
 }
 
 #[test]
-fn refuses_what_the_rules_of_the_api_server_refuse() {
+fn rejects_what_the_api_server_rejects() {
     let table = [
         ("resourceVersionMatch=Exact", "resourceVersionMatch"),
         ("resourceVersionMatch=NotOlderThan", "resourceVersionMatch"),
@@ -154,9 +157,9 @@ fn refuses_what_the_rules_of_the_api_server_refuse() {
 }
 
 #[test]
-fn refuses_a_version_beside_a_continue_token_as_the_storage_does() {
+fn rejects_a_version_with_a_continue_token() {
     let error = Query::parse("continue=c&resourceVersion=5").unwrap_err();
-    assert_eq!(error, QueryError::VersionOfContinued);
+    assert_eq!(error, QueryError::VersionWithContinue);
     assert_eq!((error.is_rule(), error.parameter()), (false, "resourceVersion"));
     assert_eq!(error.to_string(), "specifying resource version is not allowed when using continue");
     for query in [
@@ -170,7 +173,7 @@ fn refuses_a_version_beside_a_continue_token_as_the_storage_does() {
 }
 
 #[test]
-fn no_part_of_a_second_is_lost() {
+fn timeouts_are_rounded_up() {
     let table = [(0, 0, 0), (0, 1, 1), (0, 999_999_999, 1), (9, 900_000_000, 10), (3, 0, 3)];
     for (seconds, nanos, written) in table {
         let timeout = Some(Duration::new(seconds, nanos));
@@ -182,7 +185,7 @@ fn no_part_of_a_second_is_lost() {
 }
 
 #[test]
-fn writes_numbers_that_can_be_read() {
+fn caps_numbers_that_do_not_fit() {
     let options = ListOptions {
         limit: NonZeroU64::new(u64::MAX),
         timeout: Some(Duration::MAX),
@@ -194,7 +197,7 @@ fn writes_numbers_that_can_be_read() {
 }
 
 #[test]
-fn an_empty_continue_token_is_none() {
+fn an_empty_continue_token_is_ignored() {
     let options = ListOptions {
         continue_token: Some(String::new()),
         resource_version: Some(ResourceVersion::number(5)),
@@ -208,7 +211,7 @@ fn an_empty_continue_token_is_none() {
 
 // R55
 #[test]
-fn some_lists_can_be_asked_for_as_streaming_lists() {
+fn some_lists_convert_to_streaming_lists() {
     use VersionMatch::{Exact, NotOlderThan};
     let table = [
         // version match, version, limit, continue, allowed

@@ -1,4 +1,4 @@
-//! What a watch asks for.
+//! The options of a watch.
 
 use super::{
     list::{VersionMatch, read_timeout, read_version, whole_seconds},
@@ -20,32 +20,32 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchOptions {
-    /// Which objects, by label.
+    /// Selects objects by label.
     pub label_selector: LabelSelector,
-    /// Which objects, by field.
+    /// Selects objects by field.
     pub field_selector: FieldSelector,
-    /// Which part of the objects, for clients that share the work.
+    /// Selects a shard of the objects.
     pub shard_selector: Option<ShardSelector>,
-    /// The version after which the watch begins; none and [`ResourceVersion::ANY`] begin with what there is.
+    /// The version after which the watch starts; `None` and [`ResourceVersion::ANY`] start with all existing objects.
     pub resource_version: Option<ResourceVersion>,
-    /// How `resource_version` is meant; goes together with `send_initial_events`.
+    /// How `resource_version` is applied; required with `send_initial_events`.
     pub resource_version_match: Option<VersionMatch>,
-    /// How long the watch may last; written in whole seconds, rounded up, because zero means the server's default.
+    /// The timeout of the watch, rounded up to seconds, since zero means the server's default.
     pub timeout: Option<Duration>,
     /// Whether the server may send bookmarks.
     pub allow_watch_bookmarks: bool,
-    /// Whether the watch begins with all that exists and a bookmark that ends it; unset and false differ.
+    /// Whether the watch starts with all existing objects, followed by a bookmark. `None` and `false` differ.
     pub send_initial_events: Option<bool>,
 }
 
 impl WatchOptions {
-    /// Watches what comes after `version`, with bookmarks.
+    /// Creates the options of a watch for changes after `version`, with bookmarks.
     #[must_use]
     pub fn after(version: ResourceVersion) -> Self {
         Self { resource_version: Some(version), allow_watch_bookmarks: true, ..Self::default() }
     }
 
-    /// A streaming list: all there is, not older than `version`, then a bookmark, then what comes after.
+    /// Creates the options of a streaming list: all objects, not older than `version`, a bookmark, and the changes after it.
     #[must_use]
     pub fn streaming_list(version: Option<ResourceVersion>) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl WatchOptions {
         }
     }
 
-    /// Writes the options as a query string, always in the same order and without what is not set.
+    /// Returns the query string, always in the same order and without options that are not set.
     #[must_use]
     pub fn to_query(&self) -> String {
         let mut query = Writer::new();
@@ -77,13 +77,13 @@ impl WatchOptions {
     /// Checks the rules of the API server for a watch.
     ///
     /// # Errors
-    /// [`QueryError::Rule`] names the first rule that is broken.
+    /// [`QueryError::Rule`] for the first violated rule.
     pub fn check(&self) -> Result<(), QueryError> {
-        let broken = |rule| Err(QueryError::Rule { parameter: VersionMatch::PARAMETER, rule });
+        let error = |rule| Err(QueryError::Rule { parameter: VersionMatch::PARAMETER, rule });
         match (self.send_initial_events, self.resource_version_match) {
             (None, None) | (Some(_), Some(VersionMatch::NotOlderThan)) => Ok(()),
-            (None, Some(_)) => broken("a watch takes it only with sendInitialEvents"),
-            (Some(_), None | Some(VersionMatch::Exact)) => broken("sendInitialEvents needs NotOlderThan"),
+            (None, Some(_)) => error("a watch allows it only with sendInitialEvents"),
+            (Some(_), None | Some(VersionMatch::Exact)) => error("sendInitialEvents requires NotOlderThan"),
         }
     }
 

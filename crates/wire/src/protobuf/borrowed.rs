@@ -1,4 +1,4 @@
-//! JSON as a tree that borrows its texts, to be read once and in the order that somebody else says.
+//! A JSON value that borrows its text.
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -7,9 +7,9 @@ use serde::{
 use serde_json::{Number, Value};
 use std::{borrow::Cow, fmt};
 
-/// A JSON value; the fields of an object in the order in which they are written.
+/// A JSON value, with the fields of an object in their order.
 ///
-/// `serde_json::Value` keeps objects in B-trees, of which a single node is larger than most objects here.
+/// It is smaller than `serde_json::Value`, which stores objects in B-trees.
 #[derive(Clone, Debug)]
 pub(crate) enum Json<'a> {
     Null,
@@ -21,7 +21,7 @@ pub(crate) enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// The field of an object; the last one, where a name comes twice.
+    /// Returns a field of an object; the last of duplicate ones.
     pub(crate) fn field(fields: &'a [(Cow<'a, str>, Self)], name: &str) -> Option<&'a Self> {
         fields.iter().rev().find(|(other, _)| other == name).map(|(_, json)| json)
     }
@@ -57,13 +57,13 @@ impl Serialize for Json<'_> {
 
 impl<'de> Deserialize<'de> for Json<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(JsonVisitor)
     }
 }
 
-struct Reader;
+struct JsonVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,6 +115,6 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// A name of a field, borrowed where it has no escapes.
+/// The name of a field, borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,49 +1,48 @@
-//! What can be wrong with protobuf, and where.
+//! Why protobuf cannot be decoded.
 
 use std::fmt;
 
-/// Why bytes are not the protobuf that was expected, and at which of them that shows.
+/// Protobuf that cannot be decoded.
 #[derive(Debug)]
 pub struct ProtobufError(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Counted from the first byte of the object, or of the body of a list.
+    /// From the beginning of the object, or of the body of a list.
     offset: Option<usize>,
     cause: Cause,
 }
 
-/// What is wrong.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cause {
-    #[error("protobuf ends early")]
-    Early,
-    #[error("a number is longer than 64 bits")]
-    Number,
-    #[error("{0} is no number of a field")]
-    Field(u64),
-    #[error("{0} is no way to write a field that is known")]
-    Wire(u8),
-    #[error("{name} is written in another way than its type")]
-    OtherWire { name: &'static str },
-    #[error("{name} comes twice")]
-    Twice { name: &'static str },
-    #[error("text is no UTF-8")]
-    Text,
+    #[error("unexpected end of protobuf")]
+    UnexpectedEnd,
+    #[error("varint is longer than 64 bits")]
+    VarintTooLong,
+    #[error("invalid field number {0}")]
+    FieldNumber(u64),
+    #[error("unsupported wire type {0}")]
+    WireType(u8),
+    #[error("field {name} has the wrong wire type")]
+    WrongWireType { name: &'static str },
+    #[error("duplicate field {name}")]
+    Duplicate { name: &'static str },
+    #[error("invalid UTF-8")]
+    Utf8,
     #[error("messages are nested deeper than {0} levels")]
-    Deep(u8),
+    TooDeep(u8),
     #[error("a list has more than {0} elements")]
-    Many(usize),
+    TooManyElements(usize),
     #[error("time is out of range")]
     Time,
-    #[error("body does not begin as protobuf of Kubernetes does")]
+    #[error("body does not start with the Kubernetes protobuf magic number")]
     Magic,
-    #[error("content is encoded as {0:?}, which is not read")]
-    Encoding(String),
-    #[error("{api_version} {kind} has no protobuf form that is known")]
-    Kind { api_version: String, kind: String },
-    #[error("a list is not where it was")]
-    Astray,
+    #[error("unsupported content encoding {0:?}")]
+    ContentEncoding(String),
+    #[error("no protobuf schema for {api_version} {kind}")]
+    UnknownKind { api_version: String, kind: String },
+    #[error("elements of a list are not consecutive")]
+    Moved,
 }
 
 impl ProtobufError {
@@ -51,22 +50,22 @@ impl ProtobufError {
         Self(Box::new(Inner { offset: Some(offset), cause }))
     }
 
-    pub(crate) fn anywhere(cause: Cause) -> Self {
+    pub(crate) fn new(cause: Cause) -> Self {
         Self(Box::new(Inner { offset: None, cause }))
     }
 
-    /// The same, for bytes that begin so far into others.
+    /// Adds to the offset, for bytes that begin inside of others.
     pub(crate) fn shifted(mut self, by: usize) -> Self {
         self.0.offset = self.0.offset.map(|offset| offset + by);
         self
     }
 
-    /// Whether more bytes may mend it.
-    pub(crate) fn is_early(&self) -> bool {
-        matches!(self.0.cause, Cause::Early)
+    /// Whether the protobuf is incomplete.
+    pub(crate) fn is_unexpected_end(&self) -> bool {
+        matches!(self.0.cause, Cause::UnexpectedEnd)
     }
 
-    /// The byte at which it shows, counted from the first of the object or body, if it is one byte's fault.
+    /// Returns the offset of the error from the beginning of the object or body, if there is one.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset

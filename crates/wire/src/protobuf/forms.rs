@@ -1,4 +1,4 @@
-//! Messages that are no objects in JSON: which form each takes there.
+//! Messages that are not objects in JSON.
 
 use super::{
     error::ProtobufError,
@@ -7,7 +7,7 @@ use super::{
     time::{Precision, TimeText},
 };
 
-/// What a message with a form of its own is in JSON.
+/// The JSON form of such a message.
 #[derive(Debug)]
 pub(crate) enum Form<'a> {
     Null,
@@ -15,16 +15,16 @@ pub(crate) enum Form<'a> {
     Int(i64),
     Text(&'a str),
     Time(TimeText),
-    /// This text, read as JSON.
+    /// JSON text.
     Json(&'a [u8]),
-    /// A list of the fields from here on that have this tag; the first tag has been read.
+    /// The consecutive fields with this tag; the first tag has been read.
     List(Reader<'a>, Tag, Value),
     EmptyList,
     Object(Reader<'a>, &'static Message),
 }
 
 impl<'a> Form<'a> {
-    /// Reads the message of a value that is no plain one.
+    /// Reads the message of a value.
     pub(crate) fn read(value: Value, reader: Reader<'a>) -> Result<Self, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime if reader.is_empty() => Ok(Self::Null),
@@ -63,7 +63,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether JSON says `null` for the message of a value.
+    /// Whether the message of a value is `null` in JSON.
     pub(super) fn is_null(value: Value, reader: Reader<'_>) -> Result<bool, ProtobufError> {
         match value {
             Value::Time | Value::MicroTime => Ok(reader.is_empty()),
@@ -87,7 +87,9 @@ fn object<'a>(
 }
 
 fn int_or_string(mut reader: Reader<'_>) -> Result<Form<'_>, ProtobufError> {
-    let (mut is_text, mut number, mut text) = (false, 0, "");
+    let mut is_text = false;
+    let mut number = 0;
+    let mut text = "";
     while let Some(tag) = reader.tag()? {
         match tag {
             Tag { number: 1, wire: Wire::Varint } => is_text = reader.varint()? == 1,

@@ -1,4 +1,4 @@
-//! Finds in the protobuf of an object what tells which one it is, and nothing else.
+//! Reads the identity of an object in protobuf.
 
 use super::{
     error::ProtobufError,
@@ -12,7 +12,7 @@ pub(super) const VERSION: u32 = 6;
 /// The number of `managedFields` in the metadata.
 pub(super) const MANAGED_FIELDS: u32 = 17;
 
-/// Name, namespace, uid and version; what is not there is empty.
+/// The name, namespace, uid and version; empty if absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names<'a> {
     pub(crate) name: &'a str,
@@ -22,7 +22,7 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Reads the metadata until all four have come.
+    /// Reads the metadata up to the last of the four fields.
     pub(crate) fn read(object: &'a [u8]) -> Result<Self, ProtobufError> {
         let mut names = Self::default();
         let Some(mut metadata) = Reader::new(object).find(METADATA, Wire::Length)? else { return Ok(names) };
@@ -37,7 +37,6 @@ impl<'a> Names<'a> {
                 Tag { number: 6, wire: Wire::Length } => names.version = metadata.text()?,
                 Tag { wire, .. } => metadata.skip(wire)?,
             }
-            // Go writes all four, also those that are empty, before all that is long.
             if missing == 0 {
                 break;
             }

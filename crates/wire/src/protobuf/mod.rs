@@ -1,4 +1,4 @@
-//! Kubernetes protobuf, decoded and encoded by tables that say how each message stands in JSON.
+//! Kubernetes protobuf, decoded and encoded by tables that map each message to JSON.
 
 mod error;
 
@@ -20,10 +20,10 @@ mod time;
 
 mod forms;
 
-mod place;
+mod value_ref;
 
-mod run;
-mod walk;
+mod repeated;
+mod message_fields;
 
 mod borrowed;
 
@@ -33,17 +33,19 @@ mod body;
 
 pub use body::join_protobuf_list;
 pub use encode::EncodeError;
-pub(crate) use envelope::{Envelope, MAGIC, TypesOf, not_encoded};
+pub(crate) use envelope::{Envelope, EnvelopeTypes, MAGIC, check_content_encoding};
 pub(crate) use error::Cause;
 pub use error::ProtobufError;
 pub(crate) use forms::Form;
 pub(crate) use identity::Names;
-pub(crate) use place::{Next, Object, Place, Skip};
+pub(crate) use message_fields::MessageFields;
 pub(crate) use reader::{Reader, Tag, Wire};
-pub(crate) use run::{Elements, Entries};
+pub(crate) use repeated::{Elements, Entries};
 pub use schema::{KUBERNETES_MINOR, Schema};
 pub(crate) use strip::without_managed_fields;
-pub use strip::{protobuf_at_version, protobuf_metadata};
+pub use strip::{protobuf_metadata, protobuf_with_version};
 pub(crate) use table::{Field, Shape, Value};
 pub(crate) use time::TimeText;
-pub(crate) use walk::Walk;
+pub(crate) use value_ref::{Next, Object, ValueRef};
+#[cfg(test)]
+pub(crate) use writer::Writer;

@@ -1,4 +1,4 @@
-//! The kinds that have a protobuf form.
+//! The kinds that have a protobuf encoding.
 
 use super::{
     table::{Kind, Message, Shape, Value},
@@ -6,12 +6,10 @@ use super::{
 };
 use std::fmt;
 
-/// The minor version of the Kubernetes whose types the tables are of: a field that came after it has no name here.
+/// The minor version of Kubernetes that the tables are generated from. Fields added later are unknown.
 pub const KUBERNETES_MINOR: u32 = 37;
 
-/// A kind of object of which the protobuf form is known: every built-in kind of Kubernetes, and lists of them.
-///
-/// Custom resources have none, and are served as JSON alone.
+/// The protobuf schema of a kind. Every built-in kind of Kubernetes and its list has one; custom resources have none.
 ///
 /// ```
 /// use kube_informer_wire::Schema;
@@ -22,55 +20,45 @@ pub const KUBERNETES_MINOR: u32 = 37;
 #[derive(Clone, Copy)]
 pub struct Schema(&'static Kind);
 
-/// The kinds that go with requests for any resource.
+/// The kinds of options for any resource.
 const COMMON: [&str; 4] = ["CreateOptions", "DeleteOptions", "PatchOptions", "UpdateOptions"];
 
 impl Schema {
-    /// The schema of a kind, such as `apps/v1` and `Deployment`, or `v1` and `PodList`.
+    /// Returns the schema of a kind, such as `apps/v1` and `Deployment`, or `v1` and `PodList`.
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let order = |known: &Kind| (known.api_version, known.name).cmp(&(api_version, kind));
         match KINDS.binary_search_by(order) {
             Ok(index) => Some(Self(&KINDS[index])),
-            // Every version of every group has these, and the tables have them once.
+            // Every API version has these; the tables have them once.
             Err(_) if COMMON.contains(&kind) && api_version != "v1" => Self::of("v1", kind),
             Err(_) => None,
         }
     }
 
-    /// The schema of an object that was reduced to its metadata by the server.
+    /// Returns the schema of an object that the server reduced to its metadata.
     #[must_use]
-    pub fn partial() -> Self {
-        Self::of("meta.k8s.io/v1", "PartialObjectMetadata").expect("the tables have it")
+    pub fn partial_object_metadata() -> Self {
+        Self::of("meta.k8s.io/v1", "PartialObjectMetadata").expect("the tables contain it")
     }
 
-    /// `v1`, `apps/v1` and so on.
+    /// Returns the apiVersion, such as `apps/v1`.
     #[must_use]
     pub fn api_version(self) -> &'static str {
         self.0.api_version
     }
 
-    /// `Pod`, `Deployment` and so on.
+    /// Returns the kind, such as `Deployment`.
     #[must_use]
     pub fn kind(self) -> &'static str {
         self.0.name
-    }
-
-    /// Which of all kinds it is.
-    pub(crate) fn number(self) -> usize {
-        (std::ptr::from_ref(self.0).addr() - KINDS.as_ptr().addr()) / size_of::<Kind>()
-    }
-
-    /// The kind of this number.
-    pub(crate) fn numbered(number: usize) -> Option<Self> {
-        KINDS.get(number).map(Self)
     }
 
     pub(super) fn message(self) -> &'static Message {
         self.0.message
     }
 
-    /// The schema of the items, if this is that of a list.
+    /// Returns the schema of the items; `None` if this is not a list.
     #[must_use]
     pub fn item(self) -> Option<Self> {
         let items =
@@ -100,17 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_number() {
-        for (number, kind) in KINDS.iter().enumerate() {
-            let schema = Schema::of(kind.api_version, kind.name).unwrap();
-            assert_eq!(schema.number(), number);
-            assert_eq!(Schema::numbered(number), Some(schema));
-        }
-        assert_eq!(Schema::numbered(KINDS.len()), None);
-    }
-
-    #[test]
-    fn the_tables_are_of_the_version_that_they_say() {
+    fn the_tables_are_generated_from_the_stated_version() {
         let module = include_str!("../../../../tables/go.mod");
         assert!(module.contains(&format!("k8s.io/client-go v0.{KUBERNETES_MINOR}.")));
     }

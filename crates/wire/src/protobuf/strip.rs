@@ -1,4 +1,4 @@
-//! Changes the protobuf of an object without decoding it.
+//! Changes the metadata of an object in protobuf without decoding it.
 
 use super::{
     error::ProtobufError,
@@ -7,22 +7,22 @@ use super::{
     writer::Writer,
 };
 
-/// The object without its managed fields; nothing if it has none.
+/// Returns the object without its managed fields; `None` if it has none.
 pub(crate) fn without_managed_fields(object: &[u8]) -> Result<Option<Vec<u8>>, ProtobufError> {
     replace(object, MANAGED_FIELDS, &[])
 }
 
-/// The object with another `metadata.resourceVersion`, for a server that encodes an object once for all its versions.
+/// Returns the object with another `metadata.resourceVersion`; `None` if it has none.
 ///
-/// Nothing if the bytes are no object with a version, as [`Schema::encode`](crate::Schema::encode) always writes one.
+/// [`Schema::encode`](crate::Schema::encode) always writes one.
 #[must_use]
-pub fn protobuf_at_version(object: &[u8], version: &str) -> Option<Vec<u8>> {
+pub fn protobuf_with_version(object: &[u8], version: &str) -> Option<Vec<u8>> {
     let mut field = Writer::default();
     field.field(VERSION.into(), version.as_bytes());
     replace(object, VERSION, &field.into_bytes()).ok().flatten()
 }
 
-/// The object without all that follows its metadata, which is what there is of it in a `PartialObjectMetadata`.
+/// Returns the beginning of the object up to the end of its metadata, which is a `PartialObjectMetadata`.
 #[must_use]
 pub fn protobuf_metadata(object: &[u8]) -> Option<&[u8]> {
     let mut after = Reader::new(object).find(METADATA, Wire::Length).ok()??;
@@ -30,25 +30,26 @@ pub fn protobuf_metadata(object: &[u8]) -> Option<&[u8]> {
     object.get(..after.offset())
 }
 
-/// Puts something else in the place of a field of the metadata.
+/// Replaces a field of the metadata.
 fn replace(object: &[u8], number: u32, field: &[u8]) -> Result<Option<Vec<u8>>, ProtobufError> {
     let Some(mut after) = Reader::new(object).find(METADATA, Wire::Length)? else { return Ok(None) };
     let tag_end = after.offset();
     let metadata = after.message()?;
-    let Some((begin, end)) = find_run(metadata, number)? else { return Ok(None) };
-    let (before, behind) = (&object[metadata.offset()..begin.offset()], end.rest());
+    let Some((begin, end)) = find_field(metadata, number)? else { return Ok(None) };
+    let before = &object[metadata.offset()..begin.offset()];
+    let after_field = end.rest();
     let mut writer = Writer::with_capacity(object.len() + field.len());
     writer.raw(&object[..tag_end]);
-    writer.varint((before.len() + field.len() + behind.len()) as u64);
+    writer.varint((before.len() + field.len() + after_field.len()) as u64);
     writer.raw(before);
     writer.raw(field);
-    writer.raw(behind);
+    writer.raw(after_field);
     writer.raw(after.rest());
     Ok(Some(writer.into_bytes()))
 }
 
-/// Where a field begins, with its tag, and where it ends, with all of its elements.
-fn find_run(
+/// Returns readers at the beginning of a field, before its tag, and after its last element.
+fn find_field(
     mut metadata: Reader<'_>,
     number: u32,
 ) -> Result<Option<(Reader<'_>, Reader<'_>)>, ProtobufError> {
@@ -58,7 +59,7 @@ fn find_run(
         match metadata.tag()? {
             None => return Ok(None),
             Some(tag) if tag == wanted => {
-                metadata.skip_run(tag)?;
+                metadata.skip_repeated(tag)?;
                 return Ok(Some((begin, metadata)));
             }
             Some(tag) => metadata.skip(tag.wire)?,

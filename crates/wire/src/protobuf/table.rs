@@ -1,4 +1,4 @@
-//! How a protobuf message of the Kubernetes API becomes JSON: what the generated tables are made of.
+//! The types of the generated tables, which map protobuf messages to JSON.
 
 use super::reader::Wire;
 
@@ -15,9 +15,9 @@ pub(super) struct Kind {
 pub(crate) struct Message {
     /// The Go type, as `k8s.io/api/core/v1.Pod`.
     pub(super) name: &'static str,
-    /// The field with number 1, and so on; vacant where there is none.
+    /// The fields from number 1 on; vacant for unused numbers.
     pub(super) fields: &'static [Field],
-    /// A bit for each number whose field JSON calls `null` where protobuf has nothing.
+    /// A bit for each number whose field is `null` in JSON if it is absent.
     pub(super) nulls: u64,
 }
 
@@ -28,36 +28,36 @@ pub(crate) struct Field {
     pub(super) name: &'static str,
     pub(crate) shape: Shape,
     pub(crate) value: Value,
-    /// How it is written.
+    /// Its wire type.
     pub(super) wire: Wire,
-    /// The same as its tag has it, and what no tag has if it is vacant.
+    /// The wire type in its tag; an impossible value if it is vacant.
     wire_bits: u8,
-    /// Whether JSON leaves out the zero value, which protobuf writes.
+    /// Whether JSON omits the zero value, which protobuf writes.
     pub(super) is_omitted: bool,
-    /// Whether JSON says `null` where protobuf has nothing.
+    /// Whether it is `null` in JSON if it is absent.
     pub(super) is_null: bool,
-    /// Whether JSON may say `null` for what protobuf has.
+    /// Whether it may be `null` in JSON if it is present.
     pub(super) is_nullable: bool,
 }
 
-/// How often a field is there.
+/// The cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// No field has this number.
+    /// An unused number.
     Vacant,
-    /// Always written to protobuf, also when zero: no pointer in Go.
+    /// Always written to protobuf: not a pointer in Go.
     One,
     /// Written to protobuf if it is set: a pointer in Go.
     Maybe,
     /// A list.
     Many,
-    /// A map from text.
+    /// A map with text as keys.
     Map,
-    /// A message whose fields stand in the JSON as if they were those of the message around it.
+    /// A message whose fields are those of the outer message in JSON.
     Inline,
 }
 
-/// What a field, an element of a list or a value of a map is.
+/// The type of a field, an element of a list or a value of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value {
     Bool,
@@ -65,20 +65,20 @@ pub(crate) enum Value {
     Int,
     Double,
     Text,
-    /// Text in base64 in JSON.
+    /// Base64 text in JSON.
     Bytes,
     /// A message that is an object in JSON.
     Message(&'static Message),
-    /// A message of texts that is an array in JSON.
+    /// A message that is an array of text in JSON.
     Texts,
-    /// Seconds, as text in JSON; null if the message is empty.
+    /// A time in seconds; null if the message is empty.
     Time,
-    /// The same with microseconds.
+    /// A time in microseconds.
     MicroTime,
     /// A message of one text.
     Quantity,
     IntOrString,
-    /// A message of one byte string that is JSON itself; null if it is empty.
+    /// A message that holds JSON text; null if it is empty.
     Json,
     SchemaOrArray(&'static Message),
     SchemaOrBool(&'static Message),
@@ -86,22 +86,22 @@ pub(crate) enum Value {
 }
 
 impl Message {
-    /// The field with this number.
+    /// Returns the field with this number.
     pub(super) fn field(&self, number: u32) -> Option<&'static Field> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         self.fields.get(index).filter(|field| field.shape != Shape::Vacant)
     }
 
-    /// The field that stands behind this tag, if it is one that is known and written as it should be.
+    /// Returns the field with this tag; `None` if it is unknown or has another wire type.
     #[inline]
-    pub(super) fn field_behind(&self, tag: u64) -> Option<&'static Field> {
+    pub(super) fn field_with_tag(&self, tag: u64) -> Option<&'static Field> {
         let field = self.fields.get((tag >> 3).wrapping_sub(1) as usize)?;
         (u64::from(field.wire_bits) == tag & 7).then_some(field)
     }
 }
 
 impl Value {
-    /// Whether JSON may say `null` for its message.
+    /// Whether its message may be `null` in JSON.
     pub(super) const fn is_nullable(self) -> bool {
         match self {
             Self::Time | Self::MicroTime | Self::Json => true,
@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// How it is written.
+    /// Returns its wire type.
     #[inline]
     pub(crate) const fn wire(self) -> Wire {
         match self {
@@ -135,13 +135,13 @@ impl Value {
 }
 
 impl Field {
-    /// JSON leaves it out if it is zero.
+    /// JSON omits it if it is zero.
     pub(super) const fn omitted(mut self) -> Self {
         self.is_omitted = true;
         self
     }
 
-    /// JSON says `null` if it is not there.
+    /// It is `null` in JSON if it is absent.
     pub(super) const fn null(mut self) -> Self {
         self.is_null = true;
         self

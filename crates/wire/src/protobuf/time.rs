@@ -5,7 +5,7 @@ use super::{
     reader::{Reader, Tag, Wire},
 };
 
-/// How fine a time is told.
+/// The precision of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
     Seconds,
@@ -22,7 +22,9 @@ pub(crate) struct TimeText {
 impl TimeText {
     /// Reads a message of seconds and nanoseconds since 1970.
     pub(super) fn read(mut reader: Reader<'_>, precision: Precision) -> Result<Self, ProtobufError> {
-        let (begin, mut seconds, mut nanos) = (reader, 0, 0);
+        let begin = reader;
+        let mut seconds = 0;
+        let mut nanos = 0;
         while let Some(tag) = reader.tag()? {
             match tag {
                 Tag { number: 1, wire: Wire::Varint } => seconds = reader.varint()? as i64,
@@ -61,7 +63,7 @@ impl TimeText {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.text[..self.length]).expect("digits and signs are ASCII")
+        std::str::from_utf8(&self.text[..self.length]).expect("the text is ASCII")
     }
 }
 
@@ -69,12 +71,12 @@ fn two_digits(number: u64) -> [u8; 2] {
     [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
 }
 
-/// The date of a day counted from 1970, if its year has four digits.
+/// Returns the date of a day since 1970; `None` unless its year has four digits.
 ///
-/// The era of 400 years begins in March, so that the day that leap years add is its last one.
+/// An era of 400 years begins in March, so that a leap day is the last day of a year.
 fn civil(days: i64) -> Option<(u64, u64, u64)> {
     const ERA: u64 = 146_097;
-    // From the first of March of the year 0.
+    // Since the first of March of the year 0.
     let days = u64::try_from(days.checked_add(719_468)?).ok()?;
     let (era, day) = (days / ERA, days % ERA);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_as_finely_as_their_type() {
+    fn times_have_the_precision_of_their_type() {
         assert_eq!(text(0, 5, Precision::Seconds).unwrap(), "1970-01-01T00:00:00Z");
         assert_eq!(
             text(1_709_210_096, 12_345_678, Precision::Micros).unwrap(),
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn times_without_a_text_are_none() {
+    fn times_out_of_range_are_rejected() {
         for (seconds, nanos) in [(253_402_300_800, 0), (i64::MIN, 0), (i64::MAX, 0), (0, 1_000_000_000)] {
             assert_eq!(text(seconds, nanos, Precision::Micros), None, "{seconds}");
         }
@@ -114,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_time_reads_back_as_itself(seconds in -62_135_596_800..253_402_300_800_i64, nanos in 0..1_000_000_000_u64) {
+        fn any_time_survives_formatting(seconds in -62_135_596_800..253_402_300_800_i64, nanos in 0..1_000_000_000_u64) {
             let written = text(seconds, nanos, Precision::Micros).unwrap();
             let read: jiff::Timestamp = written.parse().unwrap();
             prop_assert_eq!((read.as_second(), read.subsec_microsecond()), {

@@ -1,8 +1,8 @@
-//! Writes protobuf, field by field.
+//! Writes protobuf.
 
 use super::reader::Wire;
 
-/// Protobuf that is being written.
+/// A buffer that protobuf is written to.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -17,7 +17,7 @@ impl Writer {
         self.bytes
     }
 
-    /// Bytes as they are.
+    /// Writes bytes without a tag.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -44,14 +44,14 @@ impl Writer {
         self.raw(&value.to_le_bytes());
     }
 
-    /// A field of bytes or text.
+    /// Writes a field of bytes or text.
     pub(crate) fn field(&mut self, number: u64, bytes: &[u8]) {
         self.tag(number, Wire::Length);
         self.varint(bytes.len() as u64);
         self.raw(bytes);
     }
 
-    /// A field that is a message; its length is put before it when it is written.
+    /// Writes a field that is a message.
     pub(crate) fn message<E>(
         &mut self,
         number: u64,
@@ -59,7 +59,7 @@ impl Writer {
     ) -> Result<(), E> {
         self.tag(number, Wire::Length);
         let begin = self.bytes.len();
-        // Most messages are shorter than 128 bytes, so that one byte for the length is a good guess.
+        // One byte is reserved for the length, which is enough for most messages.
         self.bytes.push(0);
         write(self)?;
         let length = self.bytes.len() - begin - 1;

@@ -1,16 +1,16 @@
-//! Why a text selects nothing that can be understood, and where it goes wrong.
+//! Errors in selectors.
 
 use std::fmt;
 
-/// The longest selector that is read, in bytes; a request line could not carry a longer one.
+/// The maximum length of a selector in bytes; a longer one does not fit in a request line.
 pub const MAX_SELECTOR_LENGTH: usize = 64 * 1024;
 
-/// How many characters of a wrong text are repeated in the error.
-const EXCERPT: usize = 160;
+/// The maximum number of characters of an invalid selector in the error message.
+const MAX_EXCERPT: usize = 160;
 
-/// A selector, or a part of one, that is wrong: which kind of text, where, and what was expected there.
+/// An invalid selector, or an invalid part of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{subject} {text:?} is wrong at byte {offset}: expected {expected}")]
+#[error("invalid {subject} {text:?} at byte {offset}: expected {expected}")]
 pub struct SelectorError {
     subject: Subject,
     text: String,
@@ -18,7 +18,7 @@ pub struct SelectorError {
     expected: &'static str,
 }
 
-/// What kind of text is wrong.
+/// The part that is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     LabelSelector,
@@ -30,39 +30,39 @@ pub(super) enum Subject {
     ShardSelector,
 }
 
-/// A place in a text and what should stand there.
+/// What was expected at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct ParseError {
     pub(super) offset: usize,
     pub(super) expected: &'static str,
 }
 
 impl SelectorError {
-    /// The byte of the text at which it goes wrong.
+    /// Returns the offset of the error.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What was expected there.
+    /// Returns what was expected there.
     #[must_use]
     pub fn expected(&self) -> &'static str {
         self.expected
     }
 }
 
-impl Flaw {
+impl ParseError {
     pub(super) fn new(offset: usize, expected: &'static str) -> Self {
         Self { offset, expected }
     }
 
-    /// The same flaw, seen from a text in which this one begins at `start`.
-    pub(super) fn within(self, start: usize) -> Self {
+    /// Adds the offset at which the text begins in a longer one.
+    pub(super) fn offset_by(self, start: usize) -> Self {
         Self { offset: start + self.offset, ..self }
     }
 
     pub(super) fn of(self, subject: Subject, text: &str) -> SelectorError {
-        let mut excerpt: String = text.chars().take(EXCERPT).collect();
+        let mut excerpt: String = text.chars().take(MAX_EXCERPT).collect();
         if excerpt.len() < text.len() {
             excerpt.push('…');
         }
@@ -70,10 +70,10 @@ impl Flaw {
     }
 }
 
-/// Refuses a text that is too long to be a selector.
-pub(super) fn bounded(text: &str) -> Result<(), Flaw> {
+/// Checks the length of a selector.
+pub(super) fn check_length(text: &str) -> Result<(), ParseError> {
     if text.len() > MAX_SELECTOR_LENGTH {
-        return Err(Flaw::new(MAX_SELECTOR_LENGTH, "the end, 65536 bytes being the most that is read"));
+        return Err(ParseError::new(MAX_SELECTOR_LENGTH, "at most 65536 bytes"));
     }
     Ok(())
 }

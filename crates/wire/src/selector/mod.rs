@@ -1,4 +1,4 @@
-//! Selectors: which objects a request, a lister or a server means.
+//! Selectors of objects by label, by field and by shard.
 
 mod error;
 
@@ -7,6 +7,6 @@ mod label;
 mod shard;
 
 pub use error::{MAX_SELECTOR_LENGTH, SelectorError};
-pub use field::{FieldRequirement, FieldSelector, Relation};
-pub use label::{Condition, LabelRequirement, LabelSelector};
+pub use field::{FieldOperator, FieldRequirement, FieldSelector};
+pub use label::{LabelOperator, LabelRequirement, LabelSelector};
 pub use shard::{ShardField, ShardRange, ShardSelector};

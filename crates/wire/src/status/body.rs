@@ -1,8 +1,8 @@
-//! A status as the body of an HTTP response, whatever the body turns out to be.
+//! A status as the body of a response.
 
 use crate::{
-    decode::from_protobuf,
-    protobuf::{Envelope, MAGIC, Place, Reader},
+    decode::decode_protobuf,
+    protobuf::{Envelope, MAGIC, Reader, ValueRef},
 };
 use kube_core::{
     Status,
@@ -12,18 +12,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How much of a body that is no status becomes the message of one.
+/// The maximum length of a message that is made of the body.
 const MAX_MESSAGE: usize = 2048;
 
-/// How much is kept of what a status says: it goes to logs and error handlers, and no server of Kubernetes says more.
-const MAX_STATED: usize = 32 << 10;
+/// The maximum length of the message of a status.
+const MAX_STATUS_MESSAGE: usize = 32 << 10;
 
-/// Reads the status in a response that says that something went wrong.
+/// Reads the status from the body of an error response, in JSON or protobuf.
 ///
-/// Proxies, load balancers and servers that are shutting down answer with HTML, with text or with nothing. Then the
-/// status has the response's code, the reason that belongs to it, and the beginning of the body as its message. A
-/// status of which a part cannot be read keeps the other parts: a 410 with odd details is a 410. The body may be JSON or
-/// protobuf, which is known by how it begins.
+/// If the body is not a status, as from proxies and load balancers, the result has the code of the response, the reason
+/// for that code, and the beginning of the body as its message. Parts of a status that cannot be decoded are ignored.
 #[must_use]
 pub fn status_from_body(code: u16, body: &[u8]) -> Status {
     let mut status = parse(body).unwrap_or_else(|| {
@@ -33,15 +31,15 @@ pub fn status_from_body(code: u16, body: &[u8]) -> Status {
     if status.code == 0 {
         status.code = code;
     }
-    if status.message.len() > MAX_STATED {
-        let end = (0..=MAX_STATED).rev().find(|end| status.message.is_char_boundary(*end));
+    if status.message.len() > MAX_STATUS_MESSAGE {
+        let end = (0..=MAX_STATUS_MESSAGE).rev().find(|end| status.message.is_char_boundary(*end));
         status.message.truncate(end.unwrap_or_default());
         status.message.push('…');
     }
     status
 }
 
-/// Writes a status as the API server does, with `kind` and `apiVersion`.
+/// Encodes a status as the API server does, with `kind` and `apiVersion`.
 #[must_use]
 pub fn status_to_json(status: &Status) -> Vec<u8> {
     #[derive(Serialize)]
@@ -54,16 +52,16 @@ pub fn status_to_json(status: &Status) -> Vec<u8> {
         #[serde(flatten)]
         status: &'a Status,
     }
-    /// Written where the status has no metadata, because the API server always writes some.
+    /// The API server always writes metadata.
     #[derive(Serialize)]
     struct NoMetadata {}
 
     let metadata = status.metadata.is_none().then_some(NoMetadata {});
     let object = Object { kind: "Status", api_version: "v1", metadata, status };
-    serde_json::to_vec(&object).expect("a status is made of strings and numbers")
+    serde_json::to_vec(&object).expect("a status consists of strings and numbers")
 }
 
-/// Reads a `Retry-After` header; the form with a date is not used by Kubernetes and not read.
+/// Parses a `Retry-After` header in seconds; Kubernetes does not use the form with a date.
 #[must_use]
 pub fn parse_retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
@@ -73,7 +71,7 @@ fn parse(body: &[u8]) -> Option<Status> {
     if body.starts_with(&MAGIC) {
         return parse_protobuf(body);
     }
-    // Every field of a status may be missing, so that any object would do; its kind tells.
+    // All fields of a status are optional, so that only the kind identifies it.
     #[derive(Deserialize)]
     struct Kind {
         kind: String,
@@ -89,12 +87,12 @@ fn parse(body: &[u8]) -> Option<Status> {
 fn parse_protobuf(body: &[u8]) -> Option<Status> {
     let envelope = Envelope::open(Reader::new(body)).ok()?;
     let schema = envelope.types.schema().ok().filter(|schema| schema.kind() == "Status")?;
-    let json: Value = from_protobuf(Place::of_object(schema, envelope.object).with_types()).ok()?;
-    // A refusal is rare, and reading it as JSON is to read it in one way.
+    let json: Value = decode_protobuf(ValueRef::of_object(schema, envelope.object).with_types()).ok()?;
+    // Errors are rare, so that there is one parser for both encodings.
     parse(&serde_json::to_vec(&json).ok()?)
 }
 
-/// Reads of a status what can be read, part by part; the rest is as if it were not there.
+/// Reads the parts of a status that can be decoded.
 fn parse_parts(body: &[u8]) -> Option<Status> {
     let status: Value = serde_json::from_slice(body).ok()?;
     let details = &status["details"];
@@ -124,8 +122,8 @@ fn part<T: DeserializeOwned + Default>(value: &Value) -> T {
 fn message(code: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_MESSAGE)]);
     match text.trim() {
-        "" => format!("the server answered {code} without saying why"),
-        // The cut may have gone through a character.
+        "" => format!("the server responded with {code} and an empty body"),
+        // The last character may be cut.
         text if body.len() > MAX_MESSAGE => {
             format!("{}…", text.trim_end_matches(char::REPLACEMENT_CHARACTER))
         }
@@ -161,23 +159,23 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_status_is_read_as_it_is() {
+    fn reads_a_status() {
         let body = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"gone",
             "reason":"Expired","code":410,"details":{"retryAfterSeconds":3}}"#;
         let status = status_from_body(500, body);
         assert_eq!((status.code, status.message.as_str()), (410, "gone"));
-        assert!(status.says_expired());
+        assert!(status.is_expired_status());
         assert_eq!(status.retry_after(), Some(Duration::from_secs(3)));
     }
 
     #[test]
-    fn a_status_without_a_code_takes_the_response_s() {
+    fn a_status_without_a_code_has_that_of_the_response() {
         let status = status_from_body(404, br#"{"kind":"Status"}"#);
-        assert!(status.says_not_found() && status.is_failure());
+        assert!(status.is_not_found_status() && status.is_failure());
     }
 
     #[test]
-    fn a_status_keeps_what_can_be_read_beside_what_cannot() {
+    fn a_status_keeps_the_parts_that_can_be_decoded() {
         for odd in [
             r#""details":{"causes":null,"retryAfterSeconds":3}"#,
             r#""details":{"causes":[7,{"reason":"A"}],"name":null,"retryAfterSeconds":3}"#,
@@ -187,7 +185,7 @@ mod tests {
             let body = format!(r#"{{"kind":"Status","code":410,"reason":"Expired","message":"old",{odd}}}"#);
             let status = status_from_body(500, body.as_bytes());
             assert_eq!((status.code, status.message.as_str()), (410, "old"), "{odd}");
-            assert!(status.says_expired() && status.is_failure(), "{odd}");
+            assert!(status.is_expired_status() && status.is_failure(), "{odd}");
             assert_eq!(status.retry_after(), Some(Duration::from_secs(3)), "{odd}");
         }
         for odd in [r#""details":{"retryAfterSeconds":-1}"#, r#""details":[]"#, r#""details":"soon""#] {
@@ -198,23 +196,23 @@ mod tests {
         let status =
             status_from_body(503, br#"{"kind":"Status","code":99999,"reason":null,"message":"later"}"#);
         assert_eq!((status.code, status.message.as_str()), (503, "later"));
-        assert!(status.says_service_unavailable());
+        assert!(status.is_service_unavailable_status());
     }
 
     #[test]
-    fn causes_that_can_be_read_are_kept() {
+    fn keeps_the_causes_that_can_be_decoded() {
         let body =
             br#"{"kind":"Status","details":{"uid":null,"causes":[{},{"reason":"ResourceVersionTooLarge"}]}}"#;
-        assert!(status_from_body(504, body).says_version_too_large());
+        assert!(status_from_body(504, body).is_version_too_large_status());
     }
 
     #[test]
-    fn a_body_that_is_no_status_becomes_the_message() {
+    fn another_body_becomes_the_message() {
         let table: [(u16, &[u8], &str); 5] = [
             (503, b"<html>upstream</html>\n", "<html>upstream</html>"),
             (500, b"{\"kind\":\"Pod\"}", "{\"kind\":\"Pod\"}"),
             (500, b"{\"kind\":\"Status\"", "{\"kind\":\"Status\""),
-            (502, b"", "the server answered 502 without saying why"),
+            (502, b"", "the server responded with 502 and an empty body"),
             (500, b"k8s\x00\xff", "k8s\0\u{fffd}"),
         ];
         for (code, body, message) in table {
@@ -222,33 +220,36 @@ mod tests {
             assert_eq!((status.code, status.message.as_str()), (code, message));
             assert!(status.is_failure());
         }
-        assert!(status_from_body(502, b"").says_internal_error());
-        assert!(status_from_body(410, b"").says_expired());
+        assert!(status_from_body(502, b"").is_internal_error_status());
+        assert!(status_from_body(410, b"").is_expired_status());
     }
 
     #[test]
-    fn a_long_body_is_cut_between_characters() {
+    fn a_long_body_is_truncated() {
         let status = status_from_body(500, format!("x{}", "ä".repeat(MAX_MESSAGE)).as_bytes());
         assert!(status.message.len() <= MAX_MESSAGE + '…'.len_utf8() && status.message.ends_with("ä…"));
     }
 
     #[test]
-    fn a_status_of_many_words_is_cut_as_well() {
-        let body = format!(r#"{{"kind":"Status","message":"x{}","code":410}}"#, "ä".repeat(MAX_STATED));
+    fn a_long_message_is_truncated() {
+        let body =
+            format!(r#"{{"kind":"Status","message":"x{}","code":410}}"#, "ä".repeat(MAX_STATUS_MESSAGE));
         let status = status_from_body(500, body.as_bytes());
-        assert!(status.message.len() <= MAX_STATED + '…'.len_utf8() && status.message.ends_with("ä…"));
-        assert!(status.says_expired());
+        assert!(
+            status.message.len() <= MAX_STATUS_MESSAGE + '…'.len_utf8() && status.message.ends_with("ä…")
+        );
+        assert!(status.is_expired_status());
     }
 
     #[test]
-    fn a_status_is_written_with_its_kind() {
+    fn encodes_a_status_with_its_kind() {
         let json = status_to_json(&Status::failure("gone", reason::EXPIRED).with_code(410));
         let expected = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":410,"message":"gone","reason":"Expired"}"#;
         assert_eq!(String::from_utf8(json).unwrap(), expected);
     }
 
     #[test]
-    fn reads_a_wait_in_seconds() {
+    fn parses_a_retry_after_in_seconds() {
         assert_eq!(parse_retry_after(" 12 "), Some(Duration::from_secs(12)));
         for text in ["", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"] {
             assert_eq!(parse_retry_after(text), None, "{text}");

@@ -1,6 +1,6 @@
-//! What a server says when it refuses, or has done, what it was asked: [`Status`](kube_core::Status).
+//! The [`Status`](kube_core::Status) of a response.
 
-mod questions;
+mod kind;
 
 mod body;
 
@@ -8,4 +8,4 @@ mod body;
 mod tests;
 
 pub use body::{parse_retry_after, status_from_body, status_to_json};
-pub use questions::StatusExt;
+pub use kind::StatusExt;

@@ -1,4 +1,4 @@
-//! What statuses say.
+//! The kinds of statuses.
 
 use super::StatusExt;
 use kube_core::{
@@ -33,59 +33,59 @@ fn no_details() -> StatusDetails {
 }
 
 #[test]
-fn a_known_reason_decides_and_else_the_code_does() {
-    type Question = fn(&Status) -> bool;
-    let table: [(Question, u16, &str); 12] = [
-        (Status::says_bad_request, 400, reason::BAD_REQUEST),
-        (Status::says_unauthorized, 401, reason::UNAUTHORIZED),
-        (Status::says_forbidden, 403, reason::FORBIDDEN),
-        (Status::says_not_found, 404, reason::NOT_FOUND),
-        (Status::says_method_not_allowed, 405, reason::METHOD_NOT_ALLOWED),
-        (Status::says_not_acceptable, 406, reason::NOT_ACCEPTABLE),
-        (Status::says_conflict, 409, reason::CONFLICT),
-        (Status::says_expired, 410, reason::GONE),
-        (Status::says_invalid, 422, reason::INVALID),
-        (Status::says_internal_error, 500, reason::INTERNAL_ERROR),
-        (Status::says_service_unavailable, 503, reason::SERVICE_UNAVAILABLE),
-        (Status::says_timeout, 504, reason::TIMEOUT),
+fn a_known_reason_has_precedence_over_the_code() {
+    type Check = fn(&Status) -> bool;
+    let table: [(Check, u16, &str); 12] = [
+        (Status::is_bad_request_status, 400, reason::BAD_REQUEST),
+        (Status::is_unauthorized_status, 401, reason::UNAUTHORIZED),
+        (Status::is_forbidden_status, 403, reason::FORBIDDEN),
+        (Status::is_not_found_status, 404, reason::NOT_FOUND),
+        (Status::is_method_not_allowed_status, 405, reason::METHOD_NOT_ALLOWED),
+        (Status::is_not_acceptable_status, 406, reason::NOT_ACCEPTABLE),
+        (Status::is_conflict_status, 409, reason::CONFLICT),
+        (Status::is_expired_status, 410, reason::GONE),
+        (Status::is_invalid_status, 422, reason::INVALID),
+        (Status::is_internal_error_status, 500, reason::INTERNAL_ERROR),
+        (Status::is_service_unavailable_status, 503, reason::SERVICE_UNAVAILABLE),
+        (Status::is_timeout_status, 504, reason::TIMEOUT),
     ];
-    for (question, code, reason) in table {
-        assert!(question(&status(0, reason)), "{reason}");
-        assert!(question(&status(code, "")), "{code} without a reason");
-        assert!(question(&status(code, "MadeUp")), "{code} with an unknown reason");
-        assert!(!question(&status(code, reason::ALREADY_EXISTS)), "{code} with another reason");
-        assert!(!question(&status(418, "")), "{reason}");
+    for (check, code, reason) in table {
+        assert!(check(&status(0, reason)), "{reason}");
+        assert!(check(&status(code, "")), "{code} without a reason");
+        assert!(check(&status(code, "MadeUp")), "{code} with an unknown reason");
+        assert!(!check(&status(code, reason::ALREADY_EXISTS)), "{code} with another reason");
+        assert!(!check(&status(418, "")), "{reason}");
     }
 }
 
 // R3 R29
 #[test]
-fn expired_and_gone_are_one_thing() {
+fn expired_and_gone_are_the_same() {
     for expired in [status(410, reason::EXPIRED), status(0, reason::EXPIRED), status(410, reason::GONE)] {
-        assert!(expired.says_expired(), "{expired:?}");
+        assert!(expired.is_expired_status(), "{expired:?}");
     }
 }
 
 #[test]
-fn a_reason_that_shares_its_code_needs_to_be_given() {
-    assert!(status(409, reason::ALREADY_EXISTS).says_already_exists());
-    assert!(!status(409, "").says_already_exists());
-    assert!(status(500, reason::SERVER_TIMEOUT).says_server_timeout());
-    assert!(!status(500, reason::SERVER_TIMEOUT).says_internal_error());
+fn a_reason_that_shares_its_code_is_required() {
+    assert!(status(409, reason::ALREADY_EXISTS).is_already_exists_status());
+    assert!(!status(409, "").is_already_exists_status());
+    assert!(status(500, reason::SERVER_TIMEOUT).is_server_timeout_status());
+    assert!(!status(500, reason::SERVER_TIMEOUT).is_internal_error_status());
 }
 
 // R4
 #[test]
-fn a_version_too_large_is_told_in_three_ways() {
+fn a_version_too_large_has_three_forms() {
     let text = "Timeout: Too large resource version: 9, current: 3";
-    for told in [
+    for status in [
         with_cause(status(504, reason::TIMEOUT), TOO_LARGE, ""),
         with_cause(status(0, ""), TOO_LARGE, ""),
         with_cause(status(504, reason::TIMEOUT), "", TOO_LARGE_TEXT),
         Status::failure(text, reason::TIMEOUT),
         Status::failure(text, "").with_code(504),
     ] {
-        assert!(told.says_version_too_large(), "{told:?}");
+        assert!(status.is_version_too_large_status(), "{status:?}");
     }
     for other in [
         with_cause(status(504, reason::TIMEOUT), "", text),
@@ -93,20 +93,20 @@ fn a_version_too_large_is_told_in_three_ways() {
         Status::failure(text, reason::INTERNAL_ERROR),
         status(504, reason::TIMEOUT),
     ] {
-        assert!(!other.says_version_too_large(), "{other:?}");
+        assert!(!other.is_version_too_large_status(), "{other:?}");
     }
 }
 
 // R30 R31 R47
 #[test]
-fn too_many_requests_needs_the_code_alone() {
-    assert!(status(429, reason::INTERNAL_ERROR).says_too_many_requests());
-    assert!(status(0, reason::TOO_MANY_REQUESTS).says_too_many_requests());
-    assert!(!status(503, "").says_too_many_requests());
+fn too_many_requests_requires_only_the_code() {
+    assert!(status(429, reason::INTERNAL_ERROR).is_too_many_requests_status());
+    assert!(status(0, reason::TOO_MANY_REQUESTS).is_too_many_requests_status());
+    assert!(!status(503, "").is_too_many_requests_status());
 }
 
 #[test]
-fn says_how_long_to_wait_if_it_does() {
+fn returns_the_time_to_wait() {
     let wait = |status: Status, seconds| {
         let details = StatusDetails { retry_after_seconds: seconds, ..no_details() };
         status.with_details(details).retry_after()

@@ -1,11 +1,11 @@
-//! What a bookmark says.
+//! The object of a bookmark.
 
 use super::event::{INITIAL_EVENTS_END, WatchEvent};
 use crate::version::ResourceVersion;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::collections::BTreeMap;
 
-/// The object of a bookmark: of all its fields only these two mean something.
+/// The object of a bookmark, with the two fields that have a meaning.
 #[derive(Deserialize)]
 pub(super) struct Bookmark {
     metadata: BookmarkMetadata,

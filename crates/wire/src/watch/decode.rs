@@ -1,31 +1,31 @@
-//! Why a frame could not be read, and what becomes of the object in one.
+//! Errors of frames, and conversions of the objects in events.
 
 use super::event::{EventType, WatchEvent};
 use crate::{object::ObjectError, protobuf::ProtobufError};
 
-/// Why a frame could not be turned into an event.
+/// A watch frame that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The frame is no event at all: the stream cannot be trusted, and the watch is to be begun again.
-    #[error("watch frame cannot be read")]
+    /// The frame is malformed JSON: the watch must be restarted.
+    #[error("malformed watch frame")]
     Frame(#[source] serde_json::Error),
-    /// The same, of a frame in protobuf.
-    #[error("watch frame cannot be read")]
+    /// The frame is malformed protobuf: the watch must be restarted.
+    #[error("malformed watch frame")]
     Protobuf(#[source] ProtobufError),
-    /// The frame is an event whose object is not what was expected: the watch itself is sound, and can go on.
+    /// The object of the event cannot be decoded; the watch can continue.
     #[error("{event} event cannot be decoded")]
     Object {
         /// The type of the event.
         event: EventType,
-        /// Which object, and what is wrong with it.
+        /// The error in the object.
         #[source]
         cause: ObjectError,
     },
 }
 
 impl DecodeError {
-    /// The object that could not be decoded, if the frame itself could be read.
+    /// Returns the error in the object; `None` if the frame is malformed.
     #[must_use]
     pub fn object(&self) -> Option<&ObjectError> {
         match self {
@@ -36,7 +36,7 @@ impl DecodeError {
 }
 
 impl<T> WatchEvent<T> {
-    /// The same event with what `change` makes of its object.
+    /// Converts the object of the event.
     pub fn map<K>(self, change: impl FnOnce(T) -> K) -> WatchEvent<K> {
         match self {
             Self::Added(object) => WatchEvent::Added(change(object)),
@@ -50,10 +50,10 @@ impl<T> WatchEvent<T> {
         }
     }
 
-    /// The same event with its object decoded by `decode`.
+    /// Converts the object of the event with a function that can fail.
     ///
     /// # Errors
-    /// [`DecodeError::Object`], with what `decode` said.
+    /// [`DecodeError::Object`] with the error of `decode`.
     pub fn try_map<K>(
         self,
         decode: impl FnOnce(T) -> Result<K, ObjectError>,

@@ -1,38 +1,38 @@
-//! What a watch can tell.
+//! Watch events.
 
 use crate::version::ResourceVersion;
 use kube_core::Status;
 use std::fmt;
 
-/// One event of a watch over objects of type `K`.
+/// An event of a watch on objects of type `K`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum WatchEvent<K> {
-    /// An object has appeared, or is among those that were there when the watch began.
+    /// An object was created, started to match the selectors, or existed when the watch started.
     Added(K),
-    /// An object has changed.
+    /// An object was modified.
     Modified(K),
-    /// An object is gone, or is no longer among those that were asked for; this was its last state.
+    /// An object was deleted or no longer matches the selectors; this is its last state.
     Deleted(K),
-    /// Nothing has changed up to this version.
+    /// All changes up to this version have been sent.
     Bookmark {
-        /// The version up to which the watch has told everything.
+        /// The version.
         version: ResourceVersion,
-        /// Whether this ends what was there when a streaming list began.
+        /// Whether this ends the initial events of a streaming list.
         initial_events_end: bool,
     },
-    /// The watch has failed, and ends.
+    /// The watch failed and ends.
     Error(Box<Status>),
-    /// An event of a type that did not exist when this was written.
+    /// An event of an unknown type.
     Unknown {
-        /// The type, as the server calls it.
+        /// The type.
         kind: String,
-        /// The version of the object in it, if it has one.
+        /// The version of its object, if it has one.
         version: Option<ResourceVersion>,
     },
 }
 
-/// The types of event that a watch can have.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
     /// See [`WatchEvent::Added`].
@@ -47,11 +47,11 @@ pub enum EventType {
     Error,
 }
 
-/// The annotation, with the value `"true"`, of the bookmark that ends what was there when a streaming list began.
+/// The annotation, with the value `"true"`, of the bookmark that ends the initial events.
 pub(super) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 impl EventType {
-    /// The type as it is written in a frame.
+    /// Returns the type as it is in a frame.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl EventType {
         }
     }
 
-    pub(super) fn named(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let types = [Self::Added, Self::Modified, Self::Deleted, Self::Bookmark, Self::Error];
         types.into_iter().find(|event| event.as_str() == text)
     }

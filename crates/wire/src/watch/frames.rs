@@ -1,4 +1,4 @@
-//! The frames of a watch, whatever they are encoded in, and what each of them says.
+//! The frames of a watch in either encoding.
 
 use super::{decode::DecodeError, event::WatchEvent, json, protobuf};
 use crate::{
@@ -31,31 +31,31 @@ enum Encoded {
 }
 
 impl Frames {
-    /// The frames of a watch in JSON.
+    /// Creates the frames of a watch in JSON.
     #[must_use]
     pub fn json() -> Self {
-        Self::json_within(JsonLines::DEFAULT_LIMIT)
+        Self::json_with_limit(JsonLines::DEFAULT_LIMIT)
     }
 
-    /// The frames of a watch in JSON, of up to `limit` bytes.
+    /// Creates the frames of a watch in JSON, of at most `limit` bytes.
     #[must_use]
-    pub fn json_within(limit: usize) -> Self {
+    pub fn json_with_limit(limit: usize) -> Self {
         Self(Split::Json(JsonLines::with_limit(limit)))
     }
 
-    /// The frames of a watch in protobuf.
+    /// Creates the frames of a watch in protobuf.
     #[must_use]
     pub fn protobuf() -> Self {
-        Self::protobuf_within(JsonLines::DEFAULT_LIMIT)
+        Self::protobuf_with_limit(JsonLines::DEFAULT_LIMIT)
     }
 
-    /// The frames of a watch in protobuf, of up to `limit` bytes.
+    /// Creates the frames of a watch in protobuf, of at most `limit` bytes.
     #[must_use]
-    pub fn protobuf_within(limit: usize) -> Self {
+    pub fn protobuf_with_limit(limit: usize) -> Self {
         Self(Split::Protobuf(ProtobufFrames::with_limit(limit)))
     }
 
-    /// Takes the next piece of the body.
+    /// Adds the next piece of the body.
     pub fn push(&mut self, piece: Bytes) {
         match &mut self.0 {
             Split::Json(lines) => lines.push(piece),
@@ -63,14 +63,11 @@ impl Frames {
         }
     }
 
-    /// The next frame, or nothing until more is pushed.
+    /// Returns the next frame; `None` until more is pushed.
     ///
     /// # Errors
-    /// [`FrameError`] if the stream cannot be read on, and every further call says so again.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "nothing now is not the end, as it would be for an iterator"
-    )]
+    /// [`FrameError`], which every further call returns again.
+    #[expect(clippy::should_implement_trait, reason = "unlike for an iterator, `None` is not the end")]
     pub fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         Ok(match &mut self.0 {
             Split::Json(lines) => lines.next()?.map(|frame| Frame(Encoded::Json(frame))),
@@ -80,10 +77,10 @@ impl Frames {
 }
 
 impl Frame {
-    /// Reads the event, and decodes its object.
+    /// Decodes the event and its object.
     ///
     /// # Errors
-    /// [`DecodeError`]; the watch can go on if it is [`DecodeError::Object`].
+    /// [`DecodeError`]; the watch can continue after [`DecodeError::Object`].
     pub fn decode<K: DeserializeOwned>(
         &self,
         managed_fields: ManagedFields,
@@ -96,10 +93,10 @@ impl Frame {
         }
     }
 
-    /// Reads the event, and leaves its object as it came.
+    /// Decodes the event without its object.
     ///
     /// # Errors
-    /// [`DecodeError`]; the watch can go on if it is [`DecodeError::Object`].
+    /// [`DecodeError`]; the watch can continue after [`DecodeError::Object`].
     pub fn split(&self) -> Result<WatchEvent<Raw>, DecodeError> {
         match &self.0 {
             Encoded::Json(frame) => json::split(frame),

@@ -1,4 +1,4 @@
-//! Reads one frame of a watch in JSON.
+//! Decodes one frame of a watch in JSON.
 
 use super::{
     bookmark::Bookmark,
@@ -6,7 +6,8 @@ use super::{
     event::{EventType, WatchEvent},
 };
 use crate::{
-    object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_json, decode_object},
+    json::Scanner,
+    object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_json_object, decode_object},
     status::status_from_body,
 };
 use bytes::Bytes;
@@ -14,29 +15,27 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 impl<K: DeserializeOwned> WatchEvent<K> {
-    /// Reads one frame.
-    ///
-    /// An error event always can be read: what is no status becomes the message of one.
+    /// Decodes one frame in JSON. An error event with an object that is not a status has it as the message.
     ///
     /// # Errors
-    /// [`DecodeError::Frame`] or [`DecodeError::Object`]; the watch can go on after the latter.
+    /// [`DecodeError`]; the watch can continue after [`DecodeError::Object`].
     pub fn decode(frame: &[u8]) -> Result<Self, DecodeError> {
         decode(frame, ManagedFields::Keep)
     }
 }
 
-/// Reads a frame, and decodes its object.
+/// Decodes a frame and its object.
 pub(super) fn decode<K: DeserializeOwned>(
     frame: &[u8],
     managed_fields: ManagedFields,
 ) -> Result<WatchEvent<K>, DecodeError> {
-    read(frame, |object| decode_json(object, managed_fields))
+    read(frame, |object| decode_json_object(object, managed_fields))
 }
 
-/// Takes a frame apart, and leaves its object as it came.
+/// Splits a frame without decoding its object.
 ///
-/// A frame that begins as the API server writes it is not looked at any further, so that an object may turn out to be
-/// malformed when it is decoded, or followed by what does not belong to it.
+/// The rest of a frame that begins as the API server writes it is taken for the object: it may turn out to be malformed when
+/// it is decoded, or to have trailing data.
 pub(super) fn split(frame: &Bytes) -> Result<WatchEvent<Raw>, DecodeError> {
     read(frame, |object| Ok(Raw::new(Format::Json, frame.slice_ref(object))))
 }
@@ -50,25 +49,31 @@ fn read<'a, T>(
     {
         return Ok(event);
     }
-    // The object may have been taken for more than it is. The way that finds out is slow, and is not gone often.
-    split_other(frame)?.try_map(object)
+    // The object may have trailing data. This is slow, and rarely needed.
+    split_any(frame)?.try_map(object)
 }
 
+/// Splits a frame of `type` and `object` in this order, without reading the object; `None` for any other.
 fn split_usual(frame: &[u8]) -> Option<WatchEvent<&[u8]>> {
-    let rest = frame.strip_prefix(b"{\"type\":\"")?;
-    let (name, rest) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
-    let object = rest.strip_prefix(b"\",\"object\":")?.strip_suffix(b"}")?;
-    let is_object = object.first() == Some(&b'{') && object.last() == Some(&b'}');
-    let event = EventType::named(std::str::from_utf8(name).ok()?)?;
+    let mut scanner = Scanner::new(frame);
+    scanner.enter(b'{').ok()?;
+    scanner.next_key().ok()?.filter(|key| key.is("type"))?;
+    let event = EventType::parse(&scanner.string().ok()??)?;
+    scanner.next_key().ok()?.filter(|key| key.is("object"))?;
+    let object = frame[scanner.position()..].strip_suffix(b"}")?;
+    if object.first() != Some(&b'{') || object.last() != Some(&b'}') {
+        return None;
+    }
     match event {
-        EventType::Added if is_object => Some(WatchEvent::Added(object)),
-        EventType::Modified if is_object => Some(WatchEvent::Modified(object)),
-        EventType::Deleted if is_object => Some(WatchEvent::Deleted(object)),
-        _ => None,
+        EventType::Added => Some(WatchEvent::Added(object)),
+        EventType::Modified => Some(WatchEvent::Modified(object)),
+        EventType::Deleted => Some(WatchEvent::Deleted(object)),
+        EventType::Bookmark | EventType::Error => None,
     }
 }
 
-fn split_other(frame: &[u8]) -> Result<WatchEvent<&[u8]>, DecodeError> {
+/// Splits any frame.
+fn split_any(frame: &[u8]) -> Result<WatchEvent<&[u8]>, DecodeError> {
     #[derive(Deserialize)]
     struct Parts<'a> {
         r#type: String,
@@ -77,7 +82,7 @@ fn split_other(frame: &[u8]) -> Result<WatchEvent<&[u8]>, DecodeError> {
     }
     let Parts { r#type, object } = serde_json::from_slice(frame).map_err(DecodeError::Frame)?;
     let object = object.get().as_bytes();
-    let Some(event) = EventType::named(&r#type) else {
+    let Some(event) = EventType::parse(&r#type) else {
         let version = Identity::of_json(object).and_then(|identity| identity.version());
         return Ok(WatchEvent::Unknown { kind: r#type, version });
     };

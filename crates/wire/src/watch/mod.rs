@@ -1,4 +1,4 @@
-//! The events of a watch: what one frame says, read and written.
+//! The events of a watch, decoded from frames and encoded to them.
 
 mod event;
 

@@ -1,4 +1,4 @@
-//! Reads one frame of a watch in protobuf.
+//! Decodes one frame of a watch in protobuf.
 
 use super::{
     bookmark::Bookmark,
@@ -12,10 +12,10 @@ use crate::{
 };
 use bytes::Bytes;
 
-/// Takes a frame apart, and leaves its object as it came.
+/// Splits a frame without decoding its object.
 pub(super) fn split(frame: &Bytes) -> Result<WatchEvent<Raw>, DecodeError> {
     let (kind, object) = read(frame).map_err(DecodeError::Protobuf)?;
-    let event = EventType::named(kind);
+    let event = EventType::parse(kind);
     if event == Some(EventType::Error) {
         return Ok(WatchEvent::Error(status_from_body(500, object.rest()).boxed()));
     }
@@ -37,9 +37,11 @@ pub(super) fn split(frame: &Bytes) -> Result<WatchEvent<Raw>, DecodeError> {
     })
 }
 
-/// The type of an event, and its object within an envelope.
+/// Returns the type of an event, and its object in an envelope.
 fn read(frame: &[u8]) -> Result<(&str, Reader<'_>), ProtobufError> {
-    let (mut kind, mut object, mut reader) = ("", Reader::new(&[]), Reader::new(frame));
+    let mut kind = "";
+    let mut object = Reader::new(&[]);
+    let mut reader = Reader::new(frame);
     while let Some(tag) = reader.tag()? {
         match tag {
             Tag { number: 1, wire: Wire::Length } => kind = reader.text()?,

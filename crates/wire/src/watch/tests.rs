@@ -1,4 +1,4 @@
-//! Events, whole and broken.
+//! Events, valid and malformed.
 
 use super::{
     DecodeError, EventType, WatchEvent, encode_bookmark, encode_error, encode_event,
@@ -31,7 +31,7 @@ fn bookmark(version: u64, initial_events_end: bool) -> WatchEvent<Pod> {
 }
 
 #[test]
-fn reads_the_object_wherever_the_type_stands() {
+fn reads_the_fields_in_any_order() {
     let object = json("a");
     type Wrap = fn(Pod) -> WatchEvent<Pod>;
     let table: [(&str, Wrap); 3] =
@@ -48,7 +48,7 @@ fn reads_the_object_wherever_the_type_stands() {
 }
 
 #[test]
-fn reads_a_type_that_is_written_with_escapes() {
+fn reads_a_type_with_escapes() {
     let frame = format!(r#"{{"type":"\u0041DDED","object":{}}}"#, json("a"));
     assert_eq!(decode(&frame).unwrap(), WatchEvent::Added(pod("a")));
 }
@@ -67,7 +67,7 @@ fn reads_a_bookmark() {
 
 // R44
 #[test]
-fn initial_events_end_only_where_the_annotation_is_true() {
+fn initial_events_end_requires_the_annotation_to_be_true() {
     for (annotations, end) in [
         (r#"{"k8s.io/initial-events-end":"true","a":"b"}"#, true),
         (r#"{"k8s.io/initial-events-end":"false"}"#, false),
@@ -86,7 +86,7 @@ fn initial_events_end_only_where_the_annotation_is_true() {
 
 // R26
 #[test]
-fn reads_an_error_whatever_it_holds() {
+fn reads_an_error_with_any_object() {
     let status = Status::failure("too old", "Expired").with_code(410);
     let read = |line: &[u8]| match WatchEvent::<Pod>::decode(line).unwrap() {
         WatchEvent::Error(status) => *status,
@@ -101,16 +101,16 @@ fn reads_an_error_whatever_it_holds() {
             format!(r#"{{"object":{object},"type":"ERROR"}}"#),
         ] {
             let status = read(frame.as_bytes());
-            assert!(status.says_internal_error() && status.message == object, "{status:?}");
+            assert!(status.is_internal_error_status() && status.message == object, "{status:?}");
         }
     }
     let odd = r#"{"kind":"Status","code":410,"reason":"Expired","details":{"causes":null}}"#;
-    assert!(read(format!(r#"{{"type":"ERROR","object":{odd}}}"#).as_bytes()).says_expired());
+    assert!(read(format!(r#"{{"type":"ERROR","object":{odd}}}"#).as_bytes()).is_expired_status());
 }
 
 // R39
 #[test]
-fn an_unknown_type_still_tells_its_version() {
+fn an_unknown_type_has_its_version() {
     let table = [
         (r#"{"metadata":{"resourceVersion":"9"},"x":[1]}"#, Some(ResourceVersion::number(9))),
         (r#"{"metadata":{"resourceVersion":""}}"#, None),
@@ -130,7 +130,7 @@ fn an_unknown_type_still_tells_its_version() {
 
 // R25
 #[test]
-fn an_object_that_cannot_be_decoded_says_which_and_where() {
+fn an_undecodable_object_is_reported_with_its_key_and_path() {
     let object = r#"{"metadata":{"name":"a","namespace":"web","resourceVersion":"7"},"spec":{"containers":[{"name":5}]}}"#;
     for frame in [
         format!(r#"{{"type":"MODIFIED","object":{object}}}"#),
@@ -151,7 +151,7 @@ fn an_object_that_cannot_be_decoded_says_which_and_where() {
 }
 
 #[test]
-fn a_bookmark_without_a_version_is_an_object_that_cannot_be_decoded() {
+fn a_bookmark_without_a_version_is_an_undecodable_object() {
     for metadata in ["{}", r#"{"resourceVersion":""}"#] {
         let error =
             decode(&format!(r#"{{"type":"BOOKMARK","object":{{"metadata":{metadata}}}}}"#)).unwrap_err();
@@ -160,7 +160,7 @@ fn a_bookmark_without_a_version_is_an_object_that_cannot_be_decoded() {
 }
 
 #[test]
-fn a_frame_that_is_no_event_is_told_from_an_object_that_cannot_be_decoded() {
+fn a_malformed_frame_is_not_an_undecodable_object() {
     let object = json("a");
     for frame in [
         String::new(),
@@ -178,12 +178,12 @@ fn a_frame_that_is_no_event_is_told_from_an_object_that_cannot_be_decoded() {
     ] {
         let error = decode(&frame).unwrap_err();
         assert!(error.object().is_none(), "{frame}");
-        assert_eq!(error.to_string(), "watch frame cannot be read");
+        assert_eq!(error.to_string(), "malformed watch frame");
     }
 }
 
 #[test]
-fn depth_beyond_128_is_refused_and_the_watch_goes_on() {
+fn an_object_that_is_nested_too_deep_does_not_end_the_watch() {
     let object = format!(r#"{{"metadata":{{"name":"deep"}},"spec":{}{}}}"#, "[".repeat(200), "]".repeat(200));
     let frame = format!(r#"{{"type":"ADDED","object":{object}}}"#);
     let error = WatchEvent::<serde_json::Value>::decode(frame.as_bytes()).unwrap_err();
@@ -191,13 +191,13 @@ fn depth_beyond_128_is_refused_and_the_watch_goes_on() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_no_frame() {
+fn invalid_utf8_is_a_malformed_frame() {
     let frame = b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"\xff\"}}}";
     assert!(WatchEvent::<Pod>::decode(frame).unwrap_err().object().is_none());
 }
 
 #[test]
-fn one_object_alone_decodes_with_the_same_care() {
+fn decodes_one_object() {
     assert_eq!(decode_object::<Pod>(json("a").as_bytes()).unwrap(), pod("a"));
     let error = decode_object::<Pod>(br#"{"metadata":{"name":"a"},"spec":[]}"#).unwrap_err();
     assert_eq!((error.key().unwrap().as_str(), error.path()), ("a", "spec"));
@@ -217,14 +217,14 @@ proptest! {
     }
 
     #[test]
-    fn never_panics_on_a_wrong_frame(place: prop::sample::Index, byte: u8, random: Vec<u8>) {
+    fn never_panics_on_a_malformed_frame(position: prop::sample::Index, byte: u8, random: Vec<u8>) {
         let line = encode_event(EventType::Modified, json("a").as_bytes());
-        let place = place.index(line.len());
+        let position = position.index(line.len());
         let mut changed = line.to_vec();
-        changed[place] = byte;
-        for frame in [&line[..place], &changed, &random] {
+        changed[position] = byte;
+        for frame in [&line[..position], &changed, &random] {
             let _ = WatchEvent::<Pod>::decode(frame);
         }
-        prop_assert!(WatchEvent::<Pod>::decode(&line[..place.min(line.len() - 2)]).unwrap_err().object().is_none());
+        prop_assert!(WatchEvent::<Pod>::decode(&line[..position.min(line.len() - 2)]).unwrap_err().object().is_none());
     }
 }

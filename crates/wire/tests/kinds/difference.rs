@@ -1,8 +1,8 @@
-//! Where two values differ.
+//! Compares two values.
 
 use serde_json::Value;
 
-/// The first place at which two values differ, and how.
+/// Returns the path of the first difference between two values, and the difference.
 pub(crate) fn difference(one: &Value, two: &Value) -> Option<String> {
     match (one, two) {
         (Value::Object(one), Value::Object(two)) => {

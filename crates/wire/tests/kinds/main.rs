@@ -1,4 +1,4 @@
-//! Objects of every kind, written by Go in both encodings: what they decode to is the same.
+//! Objects of every kind, written by Go in both encodings, decode to the same values.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
@@ -8,25 +8,25 @@ mod typed;
 
 use difference::difference;
 use kube_core::DynamicObject;
-use kube_informer_wire::{Format, Lazy, ManagedFields, Raw, Schema, open_protobuf};
+use kube_informer_wire::{Format, ManagedFields, Raw, Schema, open_protobuf};
 use objects::Times;
 use serde_json::Value;
 
 #[test]
 fn typed_objects_are_equal() {
     let compare = typed::all();
-    let mut met = std::collections::BTreeSet::new();
+    let mut found = std::collections::BTreeSet::new();
     for object in objects::random(1, Times::SomeUnset) {
         let Some(compare) = compare.get(&(&*object.api_version, &*object.kind)) else { continue };
         let protobuf = open_protobuf(&object.protobuf).unwrap();
-        if let Err(wrong) = compare(&Raw::new(Format::Json, object.json), &protobuf) {
-            panic!("{wrong}");
+        if let Err(error) = compare(&Raw::new(Format::Json, object.json), &protobuf) {
+            panic!("{error}");
         }
-        met.insert((object.api_version, object.kind));
+        found.insert((object.api_version, object.kind));
     }
     let missing: Vec<_> = compare
         .keys()
-        .filter(|(version, kind)| !met.contains(&(version.to_string(), kind.to_string())))
+        .filter(|(version, kind)| !found.contains(&(version.to_string(), kind.to_string())))
         .collect();
     assert_eq!(missing, Vec::<&(&str, &str)>::new());
 }
@@ -42,20 +42,20 @@ fn untyped_objects_are_equal() {
 }
 
 #[test]
-fn every_part_is_read_as_it_is_decoded() {
+fn every_part_reads_as_it_decodes() {
     let mut parts = 0;
     for object in objects::random(4, Times::SomeUnset) {
         let protobuf = open_protobuf(&object.protobuf).unwrap();
         for raw in [Raw::new(Format::Json, object.json), protobuf] {
-            // What is no object of a cluster, as options are, has metadata that are none.
-            let Ok(lazy) = raw.decode::<Lazy<DynamicObject>>(ManagedFields::Keep) else {
+            // Kinds such as options have no valid metadata.
+            let Ok(lazy) = raw.lazy::<DynamicObject>(ManagedFields::Keep) else {
                 assert!(raw.decode::<DynamicObject>(ManagedFields::Keep).is_err(), "{raw:?}");
                 continue;
             };
             let whole: Value = raw.decode(ManagedFields::Keep).unwrap();
             each_part(&whole, "", &mut |pointer, value| {
                 parts += 1;
-                // Each takes a walk through all that is before it, so that some have to do.
+                // Each read scans all that precedes it, so only some are tested.
                 if parts % 8 == 0 {
                     let read = lazy.read::<Value>(pointer).unwrap();
                     assert_eq!(read.as_ref(), Some(value).filter(|value| !value.is_null()), "{pointer}");
@@ -66,7 +66,7 @@ fn every_part_is_read_as_it_is_decoded() {
     assert!(parts > 100_000, "{parts}");
 }
 
-/// Shows each value that is within another, with the pointer to it.
+/// Calls a function with each nested value and its pointer.
 fn each_part(value: &Value, pointer: &str, show: &mut impl FnMut(&str, &Value)) {
     show(pointer, value);
     match value {
@@ -83,8 +83,9 @@ fn each_part(value: &Value, pointer: &str, show: &mut impl FnMut(&str, &Value)) 
 }
 
 #[test]
-fn what_is_encoded_is_what_go_writes() {
-    let (mut same, mut untold) = (0, 0);
+fn encodes_to_the_bytes_that_go_writes() {
+    let mut same = 0;
+    let mut ambiguous = 0;
     for object in objects::random(3, Times::Set) {
         let json: Value = serde_json::from_slice(&object.json).unwrap();
         let schema = Schema::of(&object.api_version, &object.kind).unwrap();
@@ -97,7 +98,7 @@ fn what_is_encoded_is_what_go_writes() {
         let difference = difference(&json, &read).unwrap_or_default();
         // A pointer to an empty choice of schemas is null in JSON, as is no pointer.
         assert!(difference.ends_with(": Some(Null) and None"), "{schema:?} at {difference}");
-        untold += 1;
+        ambiguous += 1;
     }
-    assert!(same > 50 * untold, "{same} are the same, of {untold} JSON does not tell all");
+    assert!(same > 50 * ambiguous, "{same} are the same, {ambiguous} are ambiguous in JSON");
 }

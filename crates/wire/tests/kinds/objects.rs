@@ -1,4 +1,4 @@
-//! The random objects that a program writes which knows the Go types.
+//! Random objects, written by a program that uses the Go types.
 
 use bytes::Bytes;
 use std::process::Command;
@@ -9,21 +9,21 @@ pub(crate) struct Object {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) json: Bytes,
-    /// A whole body, with its envelope.
+    /// A body with its envelope.
     pub(crate) protobuf: Bytes,
 }
 
-/// What the times of the objects are like.
+/// Whether times are set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Times {
     Set,
-    /// Some are null in JSON, also such as the API has no null for.
+    /// Some are null in JSON, even those that the API does not allow to be null.
     SomeUnset,
 }
 
 /// Runs the program that `KINDS_FILL` names, and reads what it writes.
 pub(crate) fn random(seed: u32, times: Times) -> Vec<Object> {
-    let program = std::env::var("KINDS_FILL").expect("`cargo xtask test tables` says where the program is");
+    let program = std::env::var("KINDS_FILL").expect("set by `cargo xtask test tables`");
     let output = Command::new(program)
         .args(["-seed", &seed.to_string(), "-count", "10"])
         .arg(match times {

@@ -6,10 +6,10 @@ use kube_informer_wire::{ManagedFields, ObjectError, Raw};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{any::type_name, collections::BTreeMap};
 
-/// Decodes an object from JSON and from protobuf, and says what is not equal.
+/// Decodes an object from JSON and from protobuf, and returns the difference.
 pub(crate) type Compare = fn(&Raw, &Raw) -> Result<(), String>;
 
-/// What compares the objects of each version and kind.
+/// Returns the function that compares the objects of each kind.
 pub(crate) fn all() -> BTreeMap<(&'static str, &'static str), Compare> {
     let mut all = BTreeMap::new();
     macro_rules! kinds {
@@ -97,17 +97,17 @@ fn compare<K: DeserializeOwned + Serialize + PartialEq>(json: &Raw, protobuf: &R
                 let difference = difference(&json, &protobuf).unwrap_or_default();
                 return Err(format!("{} with {managed_fields:?}: {difference}", type_name::<K>()));
             }
-            // Go writes null where the type of k8s-openapi has to have a value.
+            // Go writes null for values that k8s-openapi requires.
             (Err(json), Err(protobuf)) if json.path() == protobuf.path() => {}
             (json, protobuf) => {
-                return Err([json.err(), protobuf.err()].iter().flatten().map(said::<K>).collect());
+                return Err([json.err(), protobuf.err()].iter().flatten().map(describe::<K>).collect());
             }
         }
     }
     Ok(())
 }
 
-fn said<K>(error: &ObjectError) -> String {
+fn describe<K>(error: &ObjectError) -> String {
     let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     format!("{}: {error}: {cause}", type_name::<K>())
 }

@@ -1,6 +1,6 @@
-//! A few random objects that Go has written in both encodings.
+//! Random objects that Go wrote in both encodings.
 //!
-//! Each is four texts after their lengths: version, kind, JSON, protobuf. The program in `tables/fill` writes them.
+//! Each has four parts with their lengths: apiVersion, kind, JSON, protobuf. They are written by `tables/fill`.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub(crate) struct Object {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) json: Value,
-    /// A whole body, with its envelope.
+    /// A body with its envelope.
     pub(crate) body: Bytes,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<Object> {
     objects
 }
 
-/// The first one of a kind.
+/// Returns the first object of a kind.
 pub(crate) fn one(kind: &str) -> Object {
     all().into_iter().find(|object| object.kind == kind).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What protobuf decodes to is what JSON decodes to.
+//! Protobuf and JSON decode to the same values.
 
 use crate::corpus;
 use k8s_openapi::api::core::v1::{Pod, Secret};
@@ -31,7 +31,7 @@ fn untyped_objects_are_equal() {
 }
 
 #[test]
-fn encoding_gives_the_bytes_that_go_wrote() {
+fn encodes_to_the_bytes_that_go_writes() {
     for object in corpus::all() {
         let schema = Schema::of(&object.api_version, &object.kind).unwrap();
         let body = schema.body(&schema.encode(&object.json).unwrap());
@@ -42,7 +42,7 @@ fn encoding_gives_the_bytes_that_go_wrote() {
 }
 
 #[test]
-fn text_is_encoded_as_the_value_that_it_is_read_as() {
+fn json_text_encodes_as_its_value() {
     let schema = Schema::of("v1", "ConfigMap").unwrap();
     for text in [
         r#"{"data":{"a":"1","b":"2","a":"3"},"metadata":{"name":"x","name":"y"}}"#,
@@ -61,10 +61,10 @@ fn text_is_encoded_as_the_value_that_it_is_read_as() {
         );
     }
     for (text, wrong) in [
-        ("{", "no JSON"),
-        ("[]", "no object"),
-        (r#"{"data":{"a":1}}"#, "data.a: no text"),
-        (r#"{"immutable":"x"}"#, "immutable: no boolean"),
+        ("{", "invalid JSON"),
+        ("[]", "expected an object"),
+        (r#"{"data":{"a":1}}"#, "data.a: expected a string"),
+        (r#"{"immutable":"x"}"#, "immutable: expected a boolean"),
     ] {
         let error = schema.encode_json(text).unwrap_err().to_string();
         assert!(error.ends_with(wrong), "{error}");
@@ -72,14 +72,14 @@ fn text_is_encoded_as_the_value_that_it_is_read_as() {
 }
 
 #[test]
-fn types_of_every_sort_are_fed() {
+fn all_kinds_of_types_decode_alike() {
     same::<Pod>("Pod");
     same::<Secret>("Secret");
     let dynamic = same::<DynamicObject>("StatefulSet");
     assert_eq!(dynamic.types.unwrap().kind, "StatefulSet");
     same::<PartialObjectMeta<Pod>>("PartialObjectMetadata");
 
-    /// Five fields of a pod, some of them by reference to nothing but what is there.
+    /// Five fields of a pod.
     #[derive(Debug, Deserialize, PartialEq)]
     struct Slim {
         metadata: Metadata,
@@ -105,7 +105,7 @@ fn types_of_every_sort_are_fed() {
 }
 
 #[test]
-fn lists_and_texts_have_no_room_to_spare() {
+fn lists_and_texts_have_no_spare_capacity() {
     let pod: Pod = both("Pod").1.decode(ManagedFields::Keep).unwrap();
     let (name, spec) = (pod.metadata.name.unwrap(), pod.spec.unwrap());
     assert_eq!((name.capacity(), spec.containers.capacity()), (name.len(), spec.containers.len()));
@@ -118,7 +118,7 @@ fn identity_name(kind: &str) -> Option<String> {
 }
 
 #[test]
-fn managed_fields_are_passed_over_in_either_encoding() {
+fn managed_fields_are_dropped_in_both_encodings() {
     let (json, protobuf) = both("StatefulSet");
     let mut expected = corpus::one("StatefulSet").json;
     let fields = expected["metadata"].as_object_mut().unwrap().remove("managedFields");
@@ -133,7 +133,7 @@ fn managed_fields_are_passed_over_in_either_encoding() {
 }
 
 #[test]
-fn managed_fields_are_cut_out_of_json_wherever_they_stand() {
+fn managed_fields_are_cut_out_of_json_at_any_position() {
     for (json, expected) in [
         (r#"{"metadata":{"managedFields":[{"a":"]}"}],"name":"a"}}"#, r#"{"metadata":{"name":"a"}}"#),
         (r#"{"metadata":{"managedFields":[]}}"#, r#"{"metadata":{}}"#),
@@ -154,7 +154,7 @@ fn managed_fields_are_cut_out_of_json_wherever_they_stand() {
 }
 
 #[test]
-fn identity_is_read_without_decoding() {
+fn reads_the_identity_without_decoding() {
     for kind in ["Pod", "Secret", "CustomResourceDefinition"] {
         let metadata = &corpus::one(kind).json["metadata"];
         let (json, protobuf) = both(kind);
@@ -177,7 +177,7 @@ fn identity_is_read_without_decoding() {
 }
 
 #[test]
-fn items_of_lists_do_not_say_what_they_are() {
+fn items_of_lists_have_no_kind() {
     let schema = Schema::of("v1", "Pod").unwrap();
     let bytes = schema.encode(&json!({ "metadata": { "name": "a" }, "spec": { "containers": [] } })).unwrap();
     let decode =
@@ -188,7 +188,7 @@ fn items_of_lists_do_not_say_what_they_are() {
 }
 
 #[test]
-fn a_refusal_in_protobuf_is_a_status() {
+fn decodes_a_status_in_protobuf() {
     let schema = Schema::of("v1", "Status").unwrap();
     let status = json!({ "status": "Failure", "code": 410, "reason": "Expired", "message": "old",
         "details": { "retryAfterSeconds": 3, "causes": [{ "reason": "A" }] } });
@@ -198,9 +198,9 @@ fn a_refusal_in_protobuf_is_a_status() {
 }
 
 #[test]
-fn what_cannot_be_encoded_is_named() {
+fn encode_errors_have_a_path() {
     let schema = Schema::of("v1", "Pod").unwrap();
     let wrong = json!({ "spec": { "containers": [{ "name": "a" }, { "name": 7 }] } });
     let error = schema.encode(&wrong).unwrap_err();
-    assert_eq!(error.to_string(), "object cannot be encoded at spec.containers[1].name: no text");
+    assert_eq!(error.to_string(), "object cannot be encoded at spec.containers[1].name: expected a string");
 }

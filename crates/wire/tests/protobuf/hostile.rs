@@ -1,4 +1,4 @@
-//! Bytes that are no protobuf, or not the one that was expected, are errors.
+//! Malformed and unexpected protobuf is reported as an error.
 
 use crate::corpus;
 use k8s_openapi::{
@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;
 
-/// Everything that can be done with an object. What it comes to is no matter, as long as it comes to something.
-fn poke(raw: &Raw) {
+/// Calls every function on an object, which must not panic.
+fn try_everything(raw: &Raw) {
     for managed_fields in [ManagedFields::Keep, ManagedFields::Drop] {
         drop(raw.decode::<Value>(managed_fields));
         drop(raw.decode::<Pod>(managed_fields));
@@ -24,11 +24,11 @@ fn pod(bytes: Vec<u8>) -> Raw {
     Raw::new(Format::ProtobufItem(Schema::of("v1", "Pod").unwrap()), bytes.into())
 }
 
-fn said(error: &ObjectError) -> String {
+fn describe(error: &ObjectError) -> String {
     format!("{} at {}", error.source().unwrap(), error.path())
 }
 
-/// A field with a length, around others.
+/// Encodes a length-delimited field.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut length = content.len();
@@ -41,32 +41,32 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_object_that_ends_early_is_an_error_or_a_smaller_object() {
+fn truncated_objects_do_not_panic() {
     for object in corpus::all() {
         let raw = open_protobuf(&object.body).unwrap();
-        // Every place takes minutes, and a prime number of steps comes to all sorts of them.
+        // Every offset would take minutes; a prime step reaches all kinds of them.
         for end in (0..raw.bytes().len()).step_by(61) {
-            poke(&Raw::new(raw.format(), raw.bytes().slice(..end)));
+            try_everything(&Raw::new(raw.format(), raw.bytes().slice(..end)));
         }
     }
 }
 
 #[test]
-fn errors_say_where() {
-    let early = [0x0a, 0x05, 0x0a];
-    let error = pod(early.to_vec()).decode::<Pod>(ManagedFields::Keep).unwrap_err();
-    assert_eq!(said(&error), "protobuf ends early at byte 1 at metadata");
-    let twice = [field(1, &field(1, b"a")), field(2, &[]), field(1, &field(1, b"b"))].concat();
-    let error = pod(twice).decode::<Pod>(ManagedFields::Keep).unwrap_err();
-    assert!(said(&error).starts_with("metadata comes twice at byte "), "{}", said(&error));
+fn errors_have_an_offset_and_a_path() {
+    let truncated = [0x0a, 0x05, 0x0a];
+    let error = pod(truncated.to_vec()).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert_eq!(describe(&error), "unexpected end of protobuf at byte 1 at metadata");
+    let duplicate = [field(1, &field(1, b"a")), field(2, &[]), field(1, &field(1, b"b"))].concat();
+    let error = pod(duplicate).decode::<Pod>(ManagedFields::Keep).unwrap_err();
+    assert!(describe(&error).starts_with("duplicate field metadata at byte "), "{}", describe(&error));
     let other = [field(1, &[0x08, 0x01])].concat();
     let error = pod(other).decode::<Pod>(ManagedFields::Keep).unwrap_err();
-    assert!(said(&error).starts_with("name is written in another way"), "{}", said(&error));
+    assert!(describe(&error).starts_with("field name has the wrong wire type"), "{}", describe(&error));
 }
 
-/// Go takes and keeps texts that are none; as JSON it writes a sign for each byte that is wrong.
+/// Go accepts invalid UTF-8, and writes a replacement character for each invalid byte in JSON.
 #[test]
-fn a_text_that_is_no_utf8_reads_as_in_json() {
+fn invalid_utf8_decodes_as_in_json() {
     let entry = [field(1, b"note"), field(2, b"caf\xe9 \xed\xa0\x80\xf0\x9f\xa6!\xc3\xa9")].concat();
     let bytes = field(1, &[field(1, b"a"), field(12, &entry)].concat());
     let pod = pod(bytes).decode::<Pod>(ManagedFields::Keep).unwrap();
@@ -75,7 +75,7 @@ fn a_text_that_is_no_utf8_reads_as_in_json() {
 }
 
 #[test]
-fn an_error_names_its_object() {
+fn an_error_has_the_key_and_version_of_its_object() {
     let metadata = [field(1, b"web-0"), field(3, b"shop"), field(5, b"u"), field(6, b"7")].concat();
     let bytes = [field(1, &metadata), field(2, b"\x0a")].concat();
     let error = pod(bytes).decode::<Pod>(ManagedFields::Keep).unwrap_err();
@@ -84,7 +84,7 @@ fn an_error_names_its_object() {
 }
 
 #[test]
-fn entries_of_maps_may_be_written_in_any_way() {
+fn entries_of_maps_may_have_fields_in_any_order() {
     let (key, value, unknown) = (field(1, b"k"), field(2, b"v"), field(3, b"?"));
     let long = "v".repeat(300);
     for (entry, expected) in [
@@ -105,12 +105,12 @@ fn entries_of_maps_may_be_written_in_any_way() {
     }
     let wrong = field(1, &field(11, &[field(1, b"\xff"), value].concat()));
     let error = pod(wrong).decode::<Pod>(ManagedFields::Keep).unwrap_err();
-    assert!(said(&error).starts_with("text is no UTF-8 at byte "), "{}", said(&error));
+    assert!(describe(&error).starts_with("invalid UTF-8 at byte "), "{}", describe(&error));
 }
 
 #[test]
-fn what_is_not_known_is_passed_over() {
-    // Number 15 is vacant, and numbers of two bytes are larger than any.
+fn unknown_fields_are_skipped() {
+    // Number 15 is unused, and numbers of two bytes are larger than any in the tables.
     let unknown = [&field(15, b"?")[..], &[0x78, 0x01, 0x80, 0x7f, 0x07]].concat();
     let metadata = [field(1, b"a"), unknown, field(3, b"b")].concat();
     let bytes = [field(1, &metadata), field(15, b"?")].concat();
@@ -121,16 +121,16 @@ fn what_is_not_known_is_passed_over() {
         (decoded.metadata.name.as_deref(), decoded.metadata.namespace.as_deref()),
         (Some("a"), Some("b"))
     );
-    for (tag, said_of_it) in [(0x0b, "3 is no way to write a field"), (0x02, "0 is no number of a field")] {
+    for (tag, expected) in [(0x0b, "unsupported wire type 3"), (0x02, "invalid field number 0")] {
         let bytes = field(1, &[&field(1, b"a")[..], &[tag, 0x00]].concat());
         let error = pod(bytes).decode::<Pod>(ManagedFields::Keep).unwrap_err();
-        assert!(said(&error).starts_with(said_of_it), "{}", said(&error));
-        assert!(said(&error).ends_with(" at byte 5 at metadata"), "{}", said(&error));
+        assert!(describe(&error).starts_with(expected), "{}", describe(&error));
+        assert!(describe(&error).ends_with(" at byte 5 at metadata"), "{}", describe(&error));
     }
 }
 
 #[test]
-fn schemas_within_schemas_end() {
+fn deeply_nested_schemas_are_rejected() {
     let mut schema = Vec::new();
     for _ in 0..2000 {
         // The number of `not` has two bytes.
@@ -141,47 +141,47 @@ fn schemas_within_schemas_end() {
     let schema = Schema::of("apiextensions.k8s.io/v1", "CustomResourceDefinition").unwrap();
     let raw = Raw::new(Format::ProtobufItem(schema), bytes.into());
     let error = raw.decode::<Value>(ManagedFields::Keep).unwrap_err();
-    assert!(said(&error).contains("nested deeper than"), "{}", said(&error));
+    assert!(describe(&error).contains("nested deeper than"), "{}", describe(&error));
     assert!(raw.decode::<CustomResourceDefinition>(ManagedFields::Keep).is_err());
 }
 
 #[test]
-fn lists_without_end_are_refused_before_they_are_made() {
+fn lists_with_too_many_elements_are_rejected() {
     let containers = [0x12, 0x00].repeat(1 << 20);
     let error = pod(field(2, &containers)).decode::<Pod>(ManagedFields::Keep).unwrap_err();
-    assert!(said(&error).contains("a list has more than"), "{}", said(&error));
+    assert!(describe(&error).contains("a list has more than"), "{}", describe(&error));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_come_to_something(bytes: Vec<u8>) {
-        poke(&pod(bytes.clone()));
-        poke(&Raw::new(Format::Json, bytes.clone().into()));
+    fn any_bytes_do_not_panic(bytes: Vec<u8>) {
+        try_everything(&pod(bytes.clone()));
+        try_everything(&Raw::new(Format::Json, bytes.clone().into()));
         drop(open_protobuf(&bytes.into()));
     }
 
     #[test]
-    fn changed_objects_come_to_something(
+    fn changed_objects_do_not_panic(
         index: prop::sample::Index,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
         let objects = corpus::all();
         let object = index.get(&objects);
         let mut body = object.body.to_vec();
-        for (place, byte) in &changes {
-            let place = place.index(body.len());
-            body[place] = *byte;
+        for (position, byte) in &changes {
+            let position = position.index(body.len());
+            body[position] = *byte;
         }
         if let Ok(raw) = open_protobuf(&body.into()) {
-            poke(&raw);
+            try_everything(&raw);
         }
         let mut json = object.json.to_string().into_bytes();
-        for (place, byte) in changes {
-            let place = place.index(json.len());
-            json[place] = byte;
+        for (position, byte) in changes {
+            let position = position.index(json.len());
+            json[position] = byte;
         }
-        poke(&Raw::new(Format::Json, json.into()));
+        try_everything(&Raw::new(Format::Json, json.into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Protobuf as Go writes it, as others might, and as nobody should.
+//! Protobuf, as Go writes it and malformed.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 

@@ -1,4 +1,4 @@
-//! Lists and watches in protobuf, in whatever pieces they arrive.
+//! Lists and watches in protobuf that arrive in pieces.
 
 use crate::corpus;
 use bytes::Bytes;
@@ -29,7 +29,7 @@ fn pieces(body: &[u8], sizes: &[usize]) -> Vec<Bytes> {
     pieces
 }
 
-/// Reads a list that comes in pieces of these sizes, over and over.
+/// Reads a list that arrives in pieces of these sizes, repeatedly.
 fn read(body: &[u8], sizes: &[usize]) -> Result<(Vec<Value>, ListMeta), ListError> {
     let (mut items, mut values) = (Items::protobuf(), Vec::new());
     for piece in pieces(body, sizes) {
@@ -52,7 +52,7 @@ fn list(items: &[Value]) -> Bytes {
 }
 
 #[test]
-fn tells_what_a_list_says_of_itself() {
+fn reads_the_metadata_of_a_list() {
     let items = [config_map("a"), config_map("b")];
     let (values, meta) = read(&list(&items), &[1]).unwrap();
     assert_eq!(values, items);
@@ -63,14 +63,14 @@ fn tells_what_a_list_says_of_itself() {
 }
 
 #[test]
-fn lists_that_go_wrote_are_read_item_by_item() {
+fn reads_the_items_of_lists_that_go_wrote() {
     for kind in ["ConfigMapList", "PartialObjectMetadataList"] {
         let object = corpus::one(kind);
         let (values, meta) = read(&object.body, &[100]).unwrap();
         assert_eq!(meta.kind, kind);
         let mut expected = object.json["items"].as_array().unwrap().clone();
         if kind == "PartialObjectMetadataList" {
-            // A server says of these what they are, and the program that wrote them did not.
+            // A server sets these; the program that wrote the list did not.
             for item in &mut expected {
                 item["kind"] = "PartialObjectMetadata".into();
                 item["apiVersion"] = "meta.k8s.io/v1".into();
@@ -81,18 +81,18 @@ fn lists_that_go_wrote_are_read_item_by_item() {
 }
 
 #[test]
-fn what_is_no_list_is_said_to_be_none() {
-    let said = |body: &[u8]| read(body, &[7]).unwrap_err().to_string();
-    assert_eq!(said(&corpus::one("Pod").body), "body is a Pod of v1, which is no list");
-    assert_eq!(said(b"{\"kind\":\"PodList\"}"), "body is no list");
-    assert_eq!(said(b"k8s\0"), "body is a  of , which is no list");
+fn other_responses_are_not_lists() {
+    let error = |body: &[u8]| read(body, &[7]).unwrap_err().to_string();
+    assert_eq!(error(&corpus::one("Pod").body), "response is not a list but v1 Pod");
+    assert_eq!(error(b"{\"kind\":\"PodList\"}"), "response is not a list");
+    assert_eq!(error(b"k8s\0"), "response is not a list but of unknown kind");
     let whole = list(&[config_map("a")]);
     for end in 1..whole.len() {
         assert!(read(&whole[..end], &[11]).is_err() || whole.len() - end <= 4, "{end}");
     }
-    // A list whose item reaches out of it.
+    // An item that is longer than its list.
     let body = schema("ConfigMapList").body(&[0x12, 0x05, 0x0a]);
-    assert_eq!(said(&body), "body is no list");
+    assert_eq!(error(&body), "response is not a list");
 }
 
 fn events(frames: &[Bytes], sizes: &[usize]) -> Vec<WatchEvent<Value>> {
@@ -107,7 +107,7 @@ fn events(frames: &[Bytes], sizes: &[usize]) -> Vec<WatchEvent<Value>> {
 }
 
 #[test]
-fn events_of_every_type_are_read() {
+fn reads_events_of_every_type() {
     let map = schema("ConfigMap");
     let object = map.encode(&config_map("a")).unwrap();
     let end = json!({ "metadata": { "resourceVersion": "9", "annotations": { "k8s.io/initial-events-end": "true" } } });
@@ -141,7 +141,7 @@ fn events_of_every_type_are_read() {
 }
 
 #[test]
-fn an_event_whose_object_is_wrong_does_not_end_the_watch() {
+fn an_undecodable_object_does_not_end_the_watch() {
     let mut frames = Frames::protobuf();
     frames.push(schema("ConfigMap").frame("ADDED", &[0x0a, 0x01]));
     let error = frames.next().unwrap().unwrap().decode::<Value>(ManagedFields::Keep).unwrap_err();
@@ -153,7 +153,7 @@ fn an_event_whose_object_is_wrong_does_not_end_the_watch() {
 }
 
 #[test]
-fn frames_of_json_are_split_without_being_read() {
+fn splits_json_frames_without_decoding() {
     let mut frames = Frames::json();
     for (line, event) in [
         (r#"{"type":"ADDED","object":{"metadata":{"name":"a","managedFields":[]}}}"#, "Added"),
@@ -174,7 +174,7 @@ fn frames_of_json_are_split_without_being_read() {
 
 proptest! {
     #[test]
-    fn any_pieces_come_to_the_same(count in 0..6_usize, sizes in prop::collection::vec(1..300_usize, 1..6)) {
+    fn the_pieces_make_no_difference(count in 0..6_usize, sizes in prop::collection::vec(1..300_usize, 1..6)) {
         let items: Vec<_> = (0..count).map(|number| config_map(&"x".repeat(number * 40 + 1))).collect();
         let (values, _) = read(&list(&items), &sizes).unwrap();
         prop_assert_eq!(values, items.clone());
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_end_or_go_on(bytes: Vec<u8>, sizes in prop::collection::vec(1..9_usize, 1..4)) {
+    fn any_bytes_do_not_panic(bytes: Vec<u8>, sizes in prop::collection::vec(1..9_usize, 1..4)) {
         drop(read(&bytes, &sizes));
         drop(read(&[b"k8s\0".as_slice(), &bytes].concat(), &sizes));
     }

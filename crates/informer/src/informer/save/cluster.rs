@@ -1,14 +1,15 @@
-//! Which cluster it is.
+//! Identifies a cluster.
 
 use kube_client::Client;
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// The uid of the namespace `kube-system`, which stands for a cluster; nothing where it may not be read, or is not there.
+/// Returns the uid of the namespace `kube-system`, which identifies a cluster. `None` if the namespace does not exist or the
+/// client has no permission to read it.
 ///
 /// # Errors
-/// [`kube_client::Error`] if the server did not answer, or had trouble of its own.
+/// [`kube_client::Error`] if the request fails.
 pub async fn cluster_uid(client: &Client) -> Result<Option<String>, kube_client::Error> {
     #[derive(Deserialize)]
     struct Namespace {
@@ -29,39 +30,38 @@ pub async fn cluster_uid(client: &Client) -> Result<Option<String>, kube_client:
     }
 }
 
-/// A cluster that is asked for its uid once.
+/// A cluster whose uid is requested once.
 pub(in super::super) struct Cluster {
     client: Client,
     uid: OnceCell<Option<String>>,
 }
 
-/// How long to wait before asking again, and at most.
-const WAIT: Duration = Duration::from_millis(800);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The delay before the first retry. It doubles with each retry.
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(800);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
-/// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Cluster {
     pub(super) fn new(client: Client) -> Self {
         Self { client, uid: OnceCell::new() }
     }
 
-    /// Its uid, or nothing where it may not be read. A server that cannot be reached is asked until it can.
+    /// Returns the uid; `None` without permission to read it. A failed request is retried until it succeeds.
     pub(super) async fn uid(&self) -> Option<&str> {
-        let ask = async {
-            let mut wait = WAIT;
+        let request = async {
+            let mut delay = MIN_RETRY_DELAY;
             loop {
-                let error = match tokio::time::timeout(PATIENCE, cluster_uid(&self.client)).await {
+                let error = match tokio::time::timeout(RESPONSE_TIMEOUT, cluster_uid(&self.client)).await {
                     Ok(Ok(uid)) => return uid,
                     Ok(Err(error)) => error.to_string(),
-                    Err(_) => format!("the server did not answer within {PATIENCE:?}"),
+                    Err(_) => format!("no response within {RESPONSE_TIMEOUT:?}"),
                 };
-                tracing::warn!(error, ?wait, "cannot tell which cluster it is; asking again");
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(LONGEST_WAIT);
+                tracing::warn!(error, ?delay, "failed to read the uid of the cluster; retrying");
+                tokio::time::sleep(delay).await;
+                delay = (delay * 2).min(MAX_RETRY_DELAY);
             }
         };
-        self.uid.get_or_init(|| ask).await.as_deref()
+        self.uid.get_or_init(|| request).await.as_deref()
     }
 }

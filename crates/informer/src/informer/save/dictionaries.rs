@@ -1,17 +1,17 @@
-//! The dictionaries of a saved cache, by the numbers under which they are saved.
+//! The compression dictionaries of a saved cache.
 
 use crate::object::encoded::Dictionary;
 use std::sync::Arc;
 
-/// Those that are saved, or are about to be.
+/// The dictionaries of a file by their numbers, including those that are not written yet.
 #[derive(Debug)]
 pub(super) struct Dictionaries<D = Dictionary>(Vec<(u32, Arc<D>)>);
 
-/// The number of the first.
+/// The number of the first dictionary.
 pub(super) const FIRST: u32 = 16;
 
-/// Where there are more than this, it is looked whether all are in use: there is a new one whenever objects have come to pack badly.
-const MANY: usize = 8;
+/// The number of dictionaries beyond which unused ones are dropped. A new one is trained whenever the compression ratio degrades.
+const MAX_UNUSED: usize = 8;
 
 impl<D> Dictionaries<D> {
     pub(super) fn number_of(&self, dictionary: &Arc<D>) -> Option<u32> {
@@ -22,17 +22,17 @@ impl<D> Dictionaries<D> {
         self.0.iter().map(|(number, dictionary)| (*number, dictionary))
     }
 
-    /// Gives a number to one that has none.
+    /// Adds a dictionary, and returns its number.
     pub(super) fn add(&mut self, dictionary: &Arc<D>) -> u32 {
         let number = self.iter().map(|(number, _)| number + 1).max().unwrap_or(FIRST);
         self.0.push((number, Arc::clone(dictionary)));
         number
     }
 
-    /// Where there are many, forgets those that no object is packed with any longer, and says whether there were any.
+    /// Drops the dictionaries that no object uses, if there are many. Returns true if any was dropped.
     pub(super) fn drop_unused(&mut self) -> bool {
         let before = self.0.len();
-        if before > MANY {
+        if before > MAX_UNUSED {
             self.0.retain(|(_, dictionary)| Arc::strong_count(dictionary) > 1);
         }
         self.0.len() < before
@@ -56,19 +56,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_those_that_nobody_uses_go_and_the_others_keep_their_numbers() {
+    fn unused_dictionaries_are_dropped_and_the_others_keep_their_numbers() {
         let mut all = Dictionaries::from_iter([]);
-        let mut used: Vec<_> = (0..MANY).map(Arc::new).collect();
-        for (place, dictionary) in used.iter().enumerate() {
-            assert_eq!(all.add(dictionary), FIRST + place as u32);
+        let mut used: Vec<_> = (0..MAX_UNUSED).map(Arc::new).collect();
+        for (index, dictionary) in used.iter().enumerate() {
+            assert_eq!(all.add(dictionary), FIRST + index as u32);
         }
         used.drain(..3);
-        assert!(!all.drop_unused(), "there are few");
-        assert_eq!(all.add(&Arc::new(MANY)), FIRST + MANY as u32);
+        assert!(!all.drop_unused(), "there are not enough dictionaries");
+        assert_eq!(all.add(&Arc::new(MAX_UNUSED)), FIRST + MAX_UNUSED as u32);
         assert!(all.drop_unused());
         assert!(!all.drop_unused());
         let left: Vec<_> = all.iter().map(|(number, dictionary)| (number, **dictionary)).collect();
-        assert_eq!(left, (3..MANY).map(|place| (FIRST + place as u32, place)).collect::<Vec<_>>());
+        assert_eq!(left, (3..MAX_UNUSED).map(|index| (FIRST + index as u32, index)).collect::<Vec<_>>());
         assert_eq!(all.number_of(&used[0]), Some(FIRST + 3));
         assert_eq!(all.number_of(&Arc::new(3)), None);
     }

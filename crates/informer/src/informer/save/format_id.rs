@@ -1,30 +1,36 @@
-//! Identifies how saved objects are encoded, and the program that saved them.
+//! Identifies the type of saved objects, and the program that saved them.
 
-use kube_informer_wire::{ManagedFields, chance};
+use kube_informer_wire::{ManagedFields, rng};
 use std::{fmt, time::UNIX_EPOCH};
 
-/// What saved bytes decode to, and which program has validated them.
+/// The type of saved objects, and the program that has validated them.
 ///
-/// Reads of a cache cannot fail, so that objects are validated when they arrive. Those that another program saved are validated again
-/// when they are restored: its types may differ.
+/// Objects are validated when they are received, so that reads of a cache cannot fail. Objects that another program saved are
+/// validated again when they are restored, because its types may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct FormatId {
-    /// The type of the objects, and what was changed before they were saved.
+    /// The type of the objects, with flags for managed fields and transforms.
     objects: String,
     /// The executable; `None` if it cannot be identified.
     program: Option<String>,
 }
 
 impl FormatId {
-    /// The format of objects of type `K` in this program.
-    pub(in super::super) fn new<K>(managed_fields: ManagedFields, has_transform: bool) -> Self {
+    /// Returns the format of objects of type `K` in this program.
+    pub(in super::super) fn new<K>(managed_fields: ManagedFields) -> Self {
+        // The texts are those of version 0.1, whose folders are restored.
         let managed_fields = match managed_fields {
             ManagedFields::Keep => "whole",
             ManagedFields::Drop => "without managed fields",
         };
-        let transform = if has_transform { " transformed" } else { "" };
-        let program = if chance::is_fixed() { Some(simulated_program()) } else { program() };
-        Self { objects: format!("{} {managed_fields}{transform}", std::any::type_name::<K>()), program }
+        let program = if rng::is_seeded() { Some(simulated_program()) } else { program() };
+        Self { objects: format!("{} {managed_fields}", std::any::type_name::<K>()), program }
+    }
+
+    /// Marks the objects as transformed.
+    pub(in super::super) fn transformed(mut self) -> Self {
+        self.objects.push_str(" transformed");
+        self
     }
 
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
@@ -32,12 +38,12 @@ impl FormatId {
         Some(Self { objects: lines.next()?.to_owned(), program: lines.next().map(str::to_owned) })
     }
 
-    /// Whether objects of both formats have the same type.
+    /// Returns true if objects of both formats have the same type.
     pub(super) fn is_compatible(&self, other: &Self) -> bool {
         self.objects == other.objects
     }
 
-    /// Whether both were written by the same program.
+    /// Returns true if both were written by the same program.
     pub(super) fn is_same_program(&self, other: &Self) -> bool {
         self.program.is_some() && self.program == other.program
     }
@@ -50,13 +56,13 @@ impl fmt::Display for FormatId {
     }
 }
 
-/// Under simulation the program is random, so that a run depends on its seed alone.
+/// Returns a random program in a simulation, so that a run depends only on its seed.
 fn simulated_program() -> String {
-    if chance::strikes(4) { "another".to_owned() } else { "the same".to_owned() }
+    if rng::buggify(4) { "another".to_owned() } else { "the same".to_owned() }
 }
 
-/// Identifies the executable by its size and modification time. `None` if the time says nothing, as in images whose builder sets
-/// all times to the epoch.
+/// Identifies the executable by its size and modification time. `None` if the time is not meaningful: some image builders set all
+/// times to the epoch.
 fn program() -> Option<String> {
     let file = std::env::current_exe().and_then(std::fs::metadata).ok()?;
     let modified = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -70,8 +76,8 @@ mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 
     #[test]
-    fn a_format_is_read_back_as_it_was_written() {
-        let format = FormatId::new::<Pod>(ManagedFields::Drop, false);
+    fn a_format_is_parsed_from_its_text() {
+        let format = FormatId::new::<Pod>(ManagedFields::Drop);
         let read = FormatId::parse(format.to_string().as_bytes()).unwrap();
         assert_eq!(read, format);
         assert!(read.is_compatible(&format) && read.is_same_program(&format));
@@ -79,10 +85,10 @@ mod tests {
 
     #[test]
     fn another_type_transform_or_program_is_another_format() {
-        let format = FormatId::new::<Pod>(ManagedFields::Drop, false);
-        assert!(!format.is_compatible(&FormatId::new::<ConfigMap>(ManagedFields::Drop, false)));
-        assert!(!format.is_compatible(&FormatId::new::<Pod>(ManagedFields::Keep, false)));
-        assert!(!format.is_compatible(&FormatId::new::<Pod>(ManagedFields::Drop, true)));
+        let format = FormatId::new::<Pod>(ManagedFields::Drop);
+        assert!(!format.is_compatible(&FormatId::new::<ConfigMap>(ManagedFields::Drop)));
+        assert!(!format.is_compatible(&FormatId::new::<Pod>(ManagedFields::Keep)));
+        assert!(!format.is_compatible(&FormatId::new::<Pod>(ManagedFields::Drop).transformed()));
         let unknown = FormatId { program: None, ..format.clone() };
         assert!(!unknown.is_same_program(&unknown) && !format.is_same_program(&unknown));
     }

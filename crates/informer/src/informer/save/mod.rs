@@ -1,6 +1,6 @@
-//! Saves a cache, and restores it in the next process.
+//! Saves a cache to disk, and restores it in the next process.
 
-mod save;
+mod options;
 mod format_id;
 mod cluster;
 mod dictionaries;
@@ -14,6 +14,6 @@ mod tests;
 pub use cluster::cluster_uid;
 pub(super) use format_id::FormatId;
 pub(super) use open::{Opened, RestoredObjects, SaveConfig, SaveRequest, SaveTarget, open};
-pub use save::Save;
+pub use options::Save;
 pub(super) use saver::{AppliedState, Saver};
 pub(super) use savers::{ClusterCheck, Savers};

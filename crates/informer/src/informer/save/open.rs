@@ -1,10 +1,10 @@
-//! Opens the folder of a source, and reads back what is saved there.
+//! Opens the folder of a source, and reads its saved state.
 
 use super::{
     cluster::Cluster,
     dictionaries,
     format_id::FormatId,
-    save::Save,
+    options::Save,
     saver::{CLUSTER, FORMAT, GAPS, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{
@@ -24,7 +24,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The resource that is saved.
+/// The resource whose cache is saved.
 #[derive(Clone)]
 pub(in super::super) struct SaveTarget {
     client: Client,
@@ -42,7 +42,8 @@ impl SaveTarget {
         } else {
             Schema::of(&K::api_version(kind), &K::kind(kind))
         };
-        let (group, plural) = (K::group(kind), K::plural(kind));
+        let group = K::group(kind);
+        let plural = K::plural(kind);
         Self {
             client: client.clone(),
             header: Header::new(&*group, &*K::version(kind), &*plural),
@@ -52,7 +53,7 @@ impl SaveTarget {
     }
 }
 
-/// How the cache of an informer is saved; the same for all its sources.
+/// The configuration of saving, for all sources of an informer.
 pub(in super::super) struct SaveConfig {
     /// The name of the informer.
     name: String,
@@ -63,7 +64,7 @@ pub(in super::super) struct SaveConfig {
     cluster: Arc<Cluster>,
 }
 
-/// The objects that are saved.
+/// The selection and the format of the saved objects.
 pub(in super::super) struct SaveRequest {
     /// The header of the target, with the selectors of the informer.
     pub(in super::super) header: Header,
@@ -71,19 +72,19 @@ pub(in super::super) struct SaveRequest {
     pub(in super::super) has_transform: bool,
 }
 
-/// The folder of one source after it was opened.
+/// The opened folder of one source.
 pub(in super::super) struct Opened<K> {
     pub(in super::super) saver: Option<Arc<Saver<K>>>,
-    /// Why nothing is saved.
+    /// The reason why the cache is not saved.
     pub(in super::super) failure: Option<String>,
     pub(in super::super) state: Option<RestoredObjects<K>>,
 }
 
-/// A state that was read back.
+/// A restored state.
 pub(in super::super) struct RestoredObjects<K> {
     pub(in super::super) objects: Vec<(Key, EncodedObject<K>)>,
     pub(in super::super) version: ResourceVersion,
-    /// Whether objects of that version are missing or outdated.
+    /// True if objects of that version are missing or outdated.
     pub(in super::super) has_gaps: bool,
     pub(in super::super) age: Duration,
 }
@@ -114,22 +115,22 @@ impl SaveConfig {
         Ok(Self { name: name.to_owned(), save, header, schema: target.schema, format, cluster })
     }
 
-    /// Whether the saved state of another cluster is discarded.
+    /// Returns true if the saved state of another cluster is discarded.
     pub(in super::super) fn starts_over(&self) -> bool {
         self.save.starts_over
     }
 
-    /// Whether the configuration names the cluster, so that the server need not be asked.
+    /// Returns true if the configuration names the cluster, so that its uid is not requested.
     pub(in super::super) fn names_cluster(&self) -> bool {
         self.save.cluster.is_some()
     }
 }
 
-/// Opens the folder of the source of one namespace, or of all.
+/// Opens the folder of a source. `namespace` is `None` for all namespaces.
 ///
 /// # Errors
-/// [`StartError`] if the folder is in use, or holds the cache of another resource. A folder that cannot be written is not an error: the
-/// informer runs without saving.
+/// [`StartError`] if the folder is in use, or contains the cache of another resource. A folder that cannot be written is not an
+/// error: the informer runs without saving.
 pub(in super::super) fn open<K: Send + Sync + 'static>(
     config: &SaveConfig,
     namespace: Option<&str>,
@@ -149,7 +150,8 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     if config.save.starts_over {
         options = options.start_over();
     }
-    let (name, folder) = (config.name.clone(), path.clone());
+    let name = config.name.clone();
+    let folder = path.clone();
     options = options.on_event(move |event| log(&name, &folder, event));
     let opened = match SavedState::open(&path, &header, options.clone()) {
         Err(error @ OpenError::Corrupt { .. }) => {
@@ -162,30 +164,30 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
         Ok(opened) => opened,
         Err(OpenError::Io { path, action, source }) => {
             let failure = format!("{}: failed to {action}: {source}", path.display());
-            tracing::error!(informer, failure, "the cache is not saved");
+            tracing::error!(informer, failure, "cache is not saved");
             count_failure(informer);
             return Ok(Opened { saver: None, failure: Some(failure), state: None });
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some(dropped) = restored.truncated() {
+    if let Some(truncated) = restored.truncated() {
         tracing::warn!(
             informer,
-            bytes = dropped.bytes,
-            "the saved state ends in an incomplete write, which is dropped"
+            bytes = truncated.bytes,
+            "saved state ends with an incomplete write, which is ignored"
         );
     }
-    if let Some(refused) = restored.discarded() {
-        tracing::warn!(informer, error = %refused, "saved state is discarded");
+    if let Some(error) = restored.discarded() {
+        tracing::warn!(informer, %error, "saved state discarded");
     }
-    let (state, init) = read_back(config, restorer, saved, restored);
+    let (state, init) = restore_state(config, restorer, saved, restored);
     let folder = SourceFolder { namespace: namespace.map(str::to_owned), path };
     let saver = Saver::new(folder, config.format.clone(), Arc::clone(&config.cluster), init);
     Ok(Opened { saver: Some(Arc::new(saver)), failure: None, state })
 }
 
 /// Restores all saved objects, or none if one of them cannot be used.
-fn read_back<K: Send + Sync>(
+fn restore_state<K: Send + Sync>(
     config: &SaveConfig,
     mut restorer: Restorer<K>,
     saved: SavedState,
@@ -201,13 +203,13 @@ fn read_back<K: Send + Sync>(
         Some(format) if format.is_compatible(&config.format) => {
             restore_objects(config.schema, &mut restorer, restored)
         }
-        Some(_) | None => Err("it was saved for another type of objects, or with another transform"),
+        Some(_) | None => Err("saved with another type or transform"),
     };
     let objects = objects.and_then(|objects| {
         if is_same_program || are_valid(&objects) {
             Ok(objects)
         } else {
-            Err("it was saved by another program, and this one cannot decode all of it")
+            Err("saved by another program, and not all objects can be decoded")
         }
     });
     match objects {
@@ -218,8 +220,9 @@ fn read_back<K: Send + Sync>(
         }
         Ok(objects) => {
             let count = objects.len();
-            tracing::info!(informer = config.name, objects = count, ?age, %version, has_gaps, "restored");
-            let dictionaries = restorer.dictionaries().map(|(number, one)| (number, Arc::clone(one)));
+            tracing::info!(informer = config.name, objects = count, ?age, %version, has_gaps, "cache restored");
+            let dictionaries =
+                restorer.dictionaries().map(|(number, dictionary)| (number, Arc::clone(dictionary)));
             let init = SaverInit {
                 saved,
                 dictionaries: dictionaries.collect(),
@@ -238,15 +241,15 @@ fn restore_objects<K>(
     restorer: &mut Restorer<K>,
     restored: Restored,
 ) -> Result<Vec<(Key, EncodedObject<K>)>, &'static str> {
-    const DAMAGED: &str = "it contains data that this program does not write";
-    // The newest first: it is used for new objects.
+    const UNEXPECTED: &str = "unexpected data";
+    // The newest dictionary is added first, because it is used for new objects.
     for number in restored.attachments().filter(|number| *number >= dictionaries::FIRST).rev() {
-        let content = restored.attachment(number).ok_or(DAMAGED)?;
+        let content = restored.attachment(number).ok_or(UNEXPECTED)?;
         if !restorer.add_dictionary(number, content) {
-            return Err(DAMAGED);
+            return Err(UNEXPECTED);
         }
     }
-    let one = |object: kube_informer_saved::Object| {
+    let restore = |object: kube_informer_saved::Object| {
         let format = match (object.payload.layout(), schema) {
             (Layout::Json, _) => Format::Json,
             (Layout::Protobuf, Some(schema)) => Format::Protobuf(schema),
@@ -269,10 +272,10 @@ fn restore_objects<K>(
         let encoded = restorer.restore(&saved)?;
         Some((object.key, encoded))
     };
-    restored.into_objects().into_iter().map(one).collect::<Option<_>>().ok_or(DAMAGED)
+    restored.into_objects().into_iter().map(restore).collect::<Option<_>>().ok_or(UNEXPECTED)
 }
 
-/// Whether all objects can be decoded. Uses all cores.
+/// Returns true if all objects can be decoded. Uses all cores.
 fn are_valid<K: Send + Sync>(objects: &[(Key, EncodedObject<K>)]) -> bool {
     let is_valid =
         |part: &[(Key, EncodedObject<K>)]| part.iter().all(|(_, encoded)| encoded.can_be_decoded());
@@ -297,9 +300,9 @@ fn log(informer: &str, folder: &Path, event: &WriterEvent) {
         WriterEvent::Failed { error, failures, retry_in } => {
             count_failure(informer);
             let cause = error.source().map(tracing::field::display);
-            tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "saving failed");
+            tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "failed to save");
         }
-        WriterEvent::Recovered => tracing::info!(informer, %folder, "saving continues"),
+        WriterEvent::Recovered => tracing::info!(informer, %folder, "saving recovered"),
         WriterEvent::Compacted { before, after } => {
             tracing::debug!(informer, before, after, "saved state compacted")
         }

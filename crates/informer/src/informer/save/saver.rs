@@ -1,4 +1,4 @@
-//! Saves the changes of a cache, state by state.
+//! Saves the changes of a cache.
 
 use super::{cluster::Cluster, dictionaries::Dictionaries, format_id::FormatId};
 use crate::{
@@ -18,14 +18,13 @@ use std::{
 
 /// Saves the changes of one source.
 ///
-/// A batch of changes is written when every subscriber that asked for
-/// [`Replay::Differences`](crate::subscription::Replay::Differences) has handled it: the next process delivers to these only what was
-/// not saved.
+/// A batch of changes is written after all subscribers with [`Replay::Differences`](crate::subscription::Replay::Differences)
+/// have handled it, because the next process delivers only unsaved changes to them.
 pub(in super::super) struct Saver<K> {
     folder: SourceFolder,
     format: FormatId,
     cluster: Arc<Cluster>,
-    /// The uid of the cluster of the restored state, if it is known.
+    /// The uid of the cluster of the restored state, if it was saved.
     restored_cluster: Option<String>,
     state: Mutex<State<K>>,
 }
@@ -43,9 +42,9 @@ struct State<K> {
     /// The last status before `close`.
     last_status: WriterStatus,
     next: NextWrite,
-    /// Whether the cache has been complete.
+    /// True after the first full list or a restore.
     has_state: bool,
-    /// Whether objects are missing or outdated in the saved state.
+    /// True if objects are missing or outdated in the saved state.
     has_gaps: bool,
     /// The position of the log at the newest state with a version.
     settled_at: Option<u64>,
@@ -54,21 +53,22 @@ struct State<K> {
     version: Option<ResourceVersion>,
     /// States that not all subscribers have handled, with their positions in the log.
     waiting: VecDeque<(u64, Write<K>)>,
-    /// The bytes of these.
+    /// The total size of the waiting batches.
     waiting_bytes: usize,
     dictionaries: Dictionaries,
     cluster_uid: Option<String>,
 }
 
-/// What is written next.
+/// The next write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextWrite {
     /// The full state.
     Snapshot,
     /// The changes since the last write.
     Changes,
-    /// Nothing any more: an object arrived without bytes, or a subscriber left for which the rest is kept back.
-    Nothing,
+    /// Saving has ended: an object was received without bytes, or a subscriber with `Replay::Differences` was removed before it
+    /// had handled all changes.
+    Ended,
 }
 
 enum Write<K> {
@@ -95,12 +95,12 @@ pub(super) struct SaverInit {
     pub(super) version: Option<ResourceVersion>,
     pub(super) cluster: Option<String>,
     pub(super) has_gaps: bool,
-    /// Whether this program wrote the file.
+    /// True if this program wrote the file.
     pub(super) is_same_program: bool,
 }
 
 impl SaverInit {
-    /// Nothing was restored.
+    /// Returns the state without restored objects.
     pub(super) fn empty(saved: SavedState) -> Self {
         Self {
             saved,
@@ -117,9 +117,9 @@ impl SaverInit {
 pub(in super::super) struct AppliedState<K> {
     /// The version of the source.
     pub(in super::super) version: Option<ResourceVersion>,
-    /// Whether objects are missing or outdated.
+    /// True if objects are missing or outdated.
     pub(in super::super) has_gaps: bool,
-    /// Whether the batch was a full list.
+    /// True if the batch was a full list.
     pub(in super::super) is_list: bool,
     pub(in super::super) snapshot: Arc<Snapshot<K>>,
     /// The end of the log.
@@ -128,7 +128,7 @@ pub(in super::super) struct AppliedState<K> {
     pub(in super::super) handled: u64,
 }
 
-/// The restored state is of another cluster than the one that is watched.
+/// The uids of the restored cluster and the watched cluster, which differ.
 pub(super) struct OtherCluster {
     pub(super) saved: String,
     pub(super) found: String,
@@ -176,7 +176,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         &self.folder.path
     }
 
-    /// Asks for the uid of the cluster, and compares it with that of the restored state.
+    /// Requests the uid of the cluster, and compares it with that of the restored state.
     pub(super) async fn identify(&self) -> Result<(), OtherCluster> {
         let uid = self.cluster.uid().await.map(str::to_owned);
         match (&self.restored_cluster, uid) {
@@ -192,7 +192,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
             }
             (Some(_), None) => {
                 tracing::warn!(
-                    "the uid of the cluster cannot be read; assuming the cluster of the saved state"
+                    "no permission to read the uid of the cluster; assuming that it is the saved cluster"
                 );
             }
             (Some(_), Some(_)) | (None, None) => {}
@@ -213,9 +213,9 @@ impl<K: Send + Sync + 'static> Saver<K> {
         state.cluster_uid = Some(cluster);
     }
 
-    /// Writes what has been handled, and closes the folder. Blocks.
+    /// Writes the states that were handled, and closes the folder. Blocks.
     ///
-    /// If the full state is missing because it could not be written, that is tried once more with `snapshot`.
+    /// If the full state could not be written before, this tries again with `snapshot`.
     pub(in super::super) fn close(&self, snapshot: Arc<Snapshot<K>>, handled: u64) {
         let mut state = self.state();
         self.release(&mut state, handled);
@@ -227,7 +227,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         if let Some(saved) = state.saved.take() {
             state.last_status = saved.status();
             drop(state);
-            // A failure has been reported, and is in the status.
+            // Failures are reported by the writer, and are in the status.
             let _ = saved.flush();
             if let Some(full) = full.filter(|_| is_missing || saved.status().needs_snapshot) {
                 let _ = saved.replace(full);
@@ -244,7 +244,7 @@ impl<K: Send + Sync + 'static> Saver<K> {
         while state.waiting.front().is_some_and(|(position, _)| *position <= handled) {
             let Some((_, write)) = state.waiting.pop_front() else { return };
             let Some(saved) = &state.saved else { return };
-            let taken = match write {
+            let result = match write {
                 Write::Changes(batch) => {
                     state.waiting_bytes = state.waiting_bytes.saturating_sub(batch.size());
                     saved.append(batch)
@@ -253,15 +253,15 @@ impl<K: Send + Sync + 'static> Saver<K> {
                     saved.replace(self.full_state(state, snapshot, version, has_gaps))
                 }
             };
-            match taken {
+            match result {
                 Enqueue::Queued => {}
                 Enqueue::NeedsSnapshot => return state.discard_waiting(),
-                Enqueue::Stopped => state.next = NextWrite::Nothing,
+                Enqueue::Stopped => state.next = NextWrite::Ended,
             }
         }
     }
 
-    /// All objects of the source. They are read when they are written.
+    /// Returns all objects of the source, as an iterator that reads them when they are written.
     fn full_state(
         &self,
         state: &State<K>,
@@ -270,13 +270,13 @@ impl<K: Send + Sync + 'static> Saver<K> {
         has_gaps: bool,
     ) -> saved::Snapshot {
         let namespace = self.folder.namespace.clone();
-        let known = state.dictionaries.clone();
+        let dictionaries = state.dictionaries.clone();
         let entries = std::iter::once_with(move || snapshot.shared_entries()).flatten();
         let objects = entries.filter_map(move |entry| {
             if namespace.is_some() && entry.key().namespace() != namespace.as_deref() {
                 return None;
             }
-            Some(saved_object(entry.key().clone(), entry.shared().as_encoded()?, &known))
+            Some(saved_object(entry.key().clone(), entry.shared().as_encoded()?, &dictionaries))
         });
         let mut full = saved::Snapshot::new(objects).version(version);
         full = full.attach(FORMAT, self.format.to_string().into());
@@ -292,21 +292,21 @@ impl<K: Send + Sync + 'static> Saver<K> {
         full
     }
 
-    /// Records the events of a batch while it is applied, and passes them on to `events`.
+    /// Records the events of a batch while it is applied, and forwards them to `events`.
     pub(in super::super) fn record<'s, S: EventSink<K>>(&'s self, events: &'s mut S) -> Recorder<'s, K, S> {
         let mut state = self.state();
         state.settled_at = None;
         Recorder { state, events }
     }
 
-    /// The recorded events have been applied.
+    /// Records that the recorded events have been applied.
     pub(in super::super) fn applied(&self, applied: AppliedState<K>) {
         let mut state = self.state();
         state.has_state |= applied.is_list;
         state.settled_at = applied.version.is_some().then_some(applied.position);
         if let Some(version) = applied.version
             && state.has_state
-            && state.next != NextWrite::Nothing
+            && state.next != NextWrite::Ended
             && (state.version.as_ref() != Some(&version)
                 || state.has_gaps != applied.has_gaps
                 || !state.pending.is_empty()
@@ -337,19 +337,19 @@ impl<K: Send + Sync + 'static> Saver<K> {
 }
 
 impl<K> State<K> {
-    /// The version of the cache, if it may be saved and subscribers have handled everything up to it.
+    /// Returns the version of the cache, if it can be saved and subscribers have handled all changes up to it.
     fn settled_version(&self, handled: u64) -> Option<ResourceVersion> {
         let is_handled = self.settled_at.is_some_and(|position| position <= handled);
-        let can_save = is_handled && self.has_state && self.next != NextWrite::Nothing;
+        let can_save = is_handled && self.has_state && self.next != NextWrite::Ended;
         self.version.clone().filter(|_| can_save)
     }
 
     fn end(&mut self) {
         self.discard_waiting();
-        self.next = NextWrite::Nothing;
+        self.next = NextWrite::Ended;
     }
 
-    /// Discards what waits: the full state is written next.
+    /// Discards the waiting changes. The full state is written next.
     fn discard_waiting(&mut self) {
         self.next = NextWrite::Snapshot;
         self.pending = Batch::new();
@@ -362,7 +362,7 @@ impl<K> State<K> {
         K: Send + Sync + 'static,
     {
         let Some(encoded) = object.as_encoded() else {
-            tracing::error!(%key, "object arrived without bytes; the cache is no longer saved");
+            tracing::error!(%key, "object received without bytes; the cache is no longer saved");
             return self.end();
         };
         self.add_dictionary(encoded);
@@ -372,7 +372,7 @@ impl<K> State<K> {
         }
     }
 
-    /// Makes sure that the dictionary of an object is saved before the object.
+    /// Saves the dictionary of an object, if it is new. Call this before the object is saved.
     fn add_dictionary(&mut self, encoded: &EncodedObject<K>) {
         let Some(dictionary) = encoded.dictionary() else { return };
         if self.dictionaries.number_of(dictionary).is_some() {
@@ -381,7 +381,7 @@ impl<K> State<K> {
         let number = self.dictionaries.add(dictionary);
         if self.next == NextWrite::Changes {
             self.pending.attach(number, dictionary.content.clone());
-            // Older states in the file may need a dictionary that was dropped, so that the file is replaced.
+            // Objects in the file may use a dictionary that was dropped, so the file is replaced.
             if self.dictionaries.drop_unused() {
                 self.discard_waiting();
             }
@@ -389,7 +389,7 @@ impl<K> State<K> {
     }
 }
 
-/// Records events for a [`Saver`], and passes them on.
+/// Records events for a [`Saver`], and forwards them.
 pub(in super::super) struct Recorder<'s, K, S> {
     state: MutexGuard<'s, State<K>>,
     events: &'s mut S,
@@ -425,7 +425,7 @@ impl<K: Send + Sync + 'static, S: EventSink<K>> EventSink<K> for Recorder<'_, K,
     }
 }
 
-/// An object as it is saved: as it is compressed, if its dictionary is saved; otherwise compressed again without one.
+/// Returns the saved form of an object. If its dictionary is not saved, it is compressed again without a dictionary.
 fn saved_object<K: Send + Sync + 'static>(
     key: Key,
     encoded: &EncodedObject<K>,

@@ -8,15 +8,15 @@ use std::{error::Error, sync::Arc};
 pub(in super::super) struct Savers<K> {
     /// By the number of the source; `None` if its folder could not be opened.
     savers: Vec<Option<Arc<Saver<K>>>>,
-    /// Why folders could not be opened.
+    /// The errors of folders that could not be opened.
     failures: Vec<String>,
     cluster: ClusterPolicy,
 }
 
-/// How a restored state is compared with the cluster.
+/// The reaction to a restored state of another cluster.
 #[derive(Clone, Copy, Debug, Default)]
 enum ClusterPolicy {
-    /// The configuration names the cluster, and the saved state was compared with that.
+    /// The configuration names the cluster, which was compared when the folder was opened.
     #[default]
     Named,
     /// The state of another cluster is an error.
@@ -25,7 +25,7 @@ enum ClusterPolicy {
     StartOver,
 }
 
-/// Whether a source watches the cluster of its restored state.
+/// The result of comparing the cluster of a source with that of its restored state.
 pub(in super::super) enum ClusterCheck {
     Same,
     /// The restored state is discarded.
@@ -48,13 +48,13 @@ impl<K: Send + Sync + 'static> Savers<K> {
         Self { savers: Vec::new(), failures: Vec::new(), cluster }
     }
 
-    /// Adds the saver of the next source, or why there is none.
+    /// Adds the saver of the next source, or the reason why it has none.
     pub(in super::super) fn add(&mut self, saver: Option<Arc<Saver<K>>>, failure: Option<String>) {
         self.savers.push(saver);
         self.failures.extend(failure);
     }
 
-    /// The saver of a source.
+    /// Returns the saver of a source.
     pub(in super::super) fn get(&self, source: usize) -> Option<&Arc<Saver<K>>> {
         self.savers.get(source)?.as_ref()
     }
@@ -68,8 +68,11 @@ impl<K: Send + Sync + 'static> Savers<K> {
         match (saver.identify().await, self.cluster) {
             (Ok(()), _) => ClusterCheck::Same,
             (Err(other), ClusterPolicy::StartOver) => {
-                let (saved, found) = (&other.saved, &other.found);
-                tracing::warn!(saved, found, "saved state is of another cluster and is discarded");
+                tracing::warn!(
+                    saved = other.saved,
+                    found = other.found,
+                    "saved state of another cluster discarded"
+                );
                 saver.start_over(other.found);
                 ClusterCheck::StartOver
             }
@@ -77,7 +80,7 @@ impl<K: Send + Sync + 'static> Savers<K> {
         }
     }
 
-    /// The state of saving; `None` if nothing is saved.
+    /// Returns the status of saving; `None` if saving is not configured.
     pub(in super::super) fn status(&self) -> Option<SaveStatus> {
         if self.savers.is_empty() {
             return None;

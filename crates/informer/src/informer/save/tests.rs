@@ -1,10 +1,9 @@
-//! What is handed on to be saved, and what is taken in again.
+//! Tests of saving and restoring.
 
 use super::{
     cluster::Cluster,
-    moment::Moment,
-    program::Form,
-    saver::{Beginning, FORM, LOOSE, Part, Saver},
+    format_id::FormatId,
+    saver::{AppliedState, FORMAT, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{Informer, cache::Store, informer::InformerBuilder};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,7 +11,7 @@ use kube_devserver::{DevServer, Fault};
 use kube_informer_saved::{
     Batch, Encoding, Enqueue, Header, Layout, Object, Options, Payload, Restored, SavedState,
 };
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{ManagedFields, ResourceVersion};
 use std::{
     path::PathBuf,
     sync::{
@@ -22,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-/// A folder that is gone when the test is.
+/// A temporary folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -45,26 +44,19 @@ impl Drop for Folder {
 }
 
 fn saver(server: &DevServer, folder: &Folder) -> Saver<ConfigMap> {
-    let part = Part { namespace: None, folder: folder.0.clone() };
-    let begin = Beginning {
-        saved: folder.open().0,
-        dictionaries: [].into_iter().collect(),
-        version: None,
-        cluster: None,
-        has_gaps: false,
-        is_current: false,
-    };
-    Saver::new(part, Form::of::<ConfigMap>(false), Arc::new(Cluster::new(server.client())), begin)
+    let source = SourceFolder { namespace: None, path: folder.0.clone() };
+    let format = FormatId::new::<ConfigMap>(ManagedFields::Drop);
+    let cluster = Arc::new(Cluster::new(server.client()));
+    Saver::new(source, format, cluster, SaverInit::empty(folder.open().0))
 }
 
-/// A moment after a batch with a list in it, which leaves the cache at its version or not.
-fn moment(version: u64, is_complete: bool) -> Moment<ConfigMap> {
+/// Returns the state after a list; without a version, it cannot be saved.
+fn applied(version: Option<u64>) -> AppliedState<ConfigMap> {
     let (store, _) = Store::builder().build().unwrap();
-    Moment {
-        version: Some(ResourceVersion::number(version)),
-        is_complete,
+    AppliedState {
+        version: version.map(ResourceVersion::number),
         has_gaps: false,
-        is_whole: true,
+        is_list: true,
         snapshot: store.snapshot(),
         position: 0,
         handled: u64::MAX,
@@ -72,59 +64,62 @@ fn moment(version: u64, is_complete: bool) -> Moment<ConfigMap> {
 }
 
 #[tokio::test]
-async fn a_state_that_is_ahead_of_its_version_is_not_handed_on() {
-    let (server, folder) = (DevServer::start(), Folder::new());
+async fn a_state_without_a_version_is_not_saved() {
+    let server = DevServer::start();
+    let folder = Folder::new();
     let early = saver(&server, &folder);
-    early.applied(moment(5, false));
-    early.close(moment(5, false).snapshot, u64::MAX);
-    assert!(folder.open().1.is_none(), "not when it comes, and not at the end");
+    early.applied(applied(None));
+    early.close(applied(None).snapshot, u64::MAX);
+    assert!(folder.open().1.is_none(), "neither when it is applied nor at the end");
 
     let late = saver(&server, &folder);
-    late.applied(moment(5, false));
-    late.applied(moment(7, true));
-    late.applied(moment(9, false));
-    late.close(moment(9, false).snapshot, u64::MAX);
-    assert_eq!(folder.open().1.version(), Some(&ResourceVersion::number(7)), "one that is, is");
+    late.applied(applied(None));
+    late.applied(applied(Some(7)));
+    late.applied(applied(None));
+    late.close(applied(None).snapshot, u64::MAX);
+    assert_eq!(folder.open().1.version(), Some(&ResourceVersion::number(7)));
 }
 
 #[tokio::test]
-async fn what_could_not_be_saved_is_tried_again_at_the_end_if_it_is_a_state_and_was_handled() {
+async fn a_failed_save_is_retried_at_the_end_if_the_state_has_a_version_and_was_handled() {
     let server = DevServer::start();
-    for (is_complete, handled, expected) in [(true, 5, Some(9)), (false, 5, None), (true, 4, None)] {
+    for (version, handled, expected) in [(Some(9), 5, Some(9)), (None, 5, None), (Some(9), 4, None)] {
         let folder = Folder::new();
         let saver = saver(&server, &folder);
         std::fs::remove_dir_all(&folder.0).unwrap();
-        saver.applied(moment(7, true));
+        saver.applied(applied(Some(7)));
         while saver.status().last_error.is_none() {
             std::thread::yield_now();
         }
         std::fs::create_dir(&folder.0).unwrap();
-        saver.applied(Moment { position: 5, handled, ..moment(9, is_complete) });
-        saver.close(moment(9, is_complete).snapshot, handled);
+        saver.applied(AppliedState { position: 5, handled, ..applied(version) });
+        saver.close(applied(version).snapshot, handled);
         let found = folder.open().1.version().cloned();
-        assert_eq!(found, expected.map(ResourceVersion::number), "{is_complete} {handled}");
+        assert_eq!(found, expected.map(ResourceVersion::number), "{version:?} {handled}");
     }
 }
 
 #[tokio::test]
-async fn nothing_is_kept_to_be_saved_once_nothing_will_be() {
-    let (server, folder) = (DevServer::start(), Folder::new());
+async fn snapshots_are_released_after_saving_has_ended() {
+    let server = DevServer::start();
+    let folder = Folder::new();
     let saver = saver(&server, &folder);
-    let unhandled = |position| Moment { position, handled: 4, ..moment(9, true) };
-    let (first, second) = (unhandled(5), unhandled(6));
+    let unhandled = |position| AppliedState { position, handled: 4, ..applied(Some(9)) };
+    let first = unhandled(5);
+    let second = unhandled(6);
     let snapshots = [Arc::downgrade(&first.snapshot), Arc::downgrade(&second.snapshot)];
     saver.applied(first);
-    assert!(snapshots[0].upgrade().is_some(), "it waits to be handled");
-    saver.ends();
+    assert!(snapshots[0].upgrade().is_some(), "waits for subscribers");
+    saver.end();
     saver.applied(second);
     assert!(snapshots.iter().all(|snapshot| snapshot.upgrade().is_none()));
 }
 
-/// An object of these bytes, as it is saved.
+/// An object with these bytes, as it is saved.
 fn object(json: &str) -> Object {
     let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(json.len()));
     zstd_safe::compress(&mut compressed, json.as_bytes(), 1).unwrap();
-    let payload = Payload::new(Layout::Json, Encoding(LOOSE), compressed.into());
+    let payload = Payload::new(Layout::Json, Encoding(NO_DICTIONARY), compressed.into());
     Object {
         key: "default/odd".parse().unwrap(),
         uid: "u".into(),
@@ -133,22 +128,22 @@ fn object(json: &str) -> Object {
     }
 }
 
-const SOUND: &str = r#"{"metadata":{"name":"odd","namespace":"default","uid":"u","resourceVersion":"3"}}"#;
-const UNSOUND: &str = r#"{"metadata":7}"#;
+const VALID: &str = r#"{"metadata":{"name":"odd","namespace":"default","uid":"u","resourceVersion":"3"}}"#;
+const INVALID: &str = r#"{"metadata":7}"#;
 
 #[tokio::test]
-async fn what_another_program_saved_is_decoded_before_it_is_used() {
+async fn a_state_of_another_program_is_validated_before_it_is_used() {
     let server = DevServer::start();
-    let maps = |folder: &Folder| -> Builder<ConfigMap> {
+    let maps = |folder: &Folder| -> InformerBuilder<ConfigMap> {
         Informer::<ConfigMap>::builder(server.client()).save_to(&folder.0)
     };
-    let this = Form::of::<ConfigMap>(false).to_string();
+    let this = FormatId::new::<ConfigMap>(ManagedFields::Drop).to_string();
     let another = format!("{}\nanother\n", this.lines().next().unwrap());
     for (program, json, is_used) in [
-        (&another, SOUND, true),
-        (&another, UNSOUND, false),
-        // What this very program has let in is known to decode, and is not decoded again.
-        (&this, UNSOUND, true),
+        (&another, VALID, true),
+        (&another, INVALID, false),
+        // Objects that this program has saved are not validated again.
+        (&this, INVALID, true),
     ] {
         let folder = Folder::new();
         let first = maps(&folder).start().unwrap();
@@ -156,9 +151,9 @@ async fn what_another_program_saved_is_decoded_before_it_is_used() {
         first.stop();
         first.stopped().await;
         let (saved, restored) = folder.open();
-        assert_eq!(restored.attachment(FORM).map(|form| &**form), Some(this.as_bytes()));
+        assert_eq!(restored.attachment(FORMAT).map(|format| &**format), Some(this.as_bytes()));
         let mut batch = Batch::new();
-        batch.attach(FORM, program.clone().into()).put(object(json));
+        batch.attach(FORMAT, program.clone().into()).put(object(json));
         assert_eq!(saved.append(batch), Enqueue::Queued);
         saved.close().unwrap();
         let next = maps(&folder).build().unwrap();
@@ -168,10 +163,10 @@ async fn what_another_program_saved_is_decoded_before_it_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_takes_a_question_and_says_nothing_is_asked_again() {
+async fn retries_the_request_for_the_cluster_uid_after_a_timeout() {
     let server = DevServer::start();
     let stalled = server.faults().inject(Fault::stall_until_withdrawn().of("namespaces").times(1));
     let cluster = Cluster::new(server.client());
-    let answer = tokio::time::timeout(Duration::from_secs(300), cluster.uid()).await;
-    assert!(answer.is_ok_and(|uid| uid.is_some()) && stalled.hits() == 1);
+    let uid = tokio::time::timeout(Duration::from_secs(300), cluster.uid()).await;
+    assert!(uid.is_ok_and(|uid| uid.is_some()) && stalled.hits() == 1);
 }

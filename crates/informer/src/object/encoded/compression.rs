@@ -8,7 +8,7 @@ use super::{
 #[cfg(feature = "compressed")]
 use std::sync::Arc;
 
-/// How the blocks of one cache are compressed.
+/// The compression of the blocks of one cache.
 pub(super) enum Compressor {
     /// Blocks hold one object each, uncompressed.
     None,
@@ -16,8 +16,8 @@ pub(super) enum Compressor {
     Zstd(ZstdCompressor),
 }
 
-/// How one block was compressed.
-#[derive(Clone)]
+/// The compression of one block.
+#[derive(Clone, PartialEq)]
 pub(super) enum Compression {
     None,
     #[cfg(feature = "compressed")]
@@ -72,19 +72,6 @@ impl Compression {
             Self::None => Some(block.to_vec()).filter(|bytes| bytes.len() == length),
             #[cfg(feature = "compressed")]
             Self::Zstd { dictionary } => zstd::decompress(block, dictionary.as_deref(), length),
-        }
-    }
-
-    /// Returns whether both blocks are decompressed in the same way.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::None, Self::None) => true,
-            #[cfg(feature = "compressed")]
-            (Self::Zstd { dictionary: one }, Self::Zstd { dictionary: other }) => {
-                one.as_ref().map(Arc::as_ptr) == other.as_ref().map(Arc::as_ptr)
-            }
-            #[cfg(feature = "compressed")]
-            (Self::None, Self::Zstd { .. }) | (Self::Zstd { .. }, Self::None) => false,
         }
     }
 

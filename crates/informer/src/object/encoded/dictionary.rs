@@ -1,7 +1,7 @@
 //! zstd dictionaries: bytes that many objects have in common.
 
 use super::sample::Sample;
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 use zstd_safe::{CDict, DDict};
 
 /// A dictionary to decompress with. Each object that was compressed with it holds a reference.
@@ -27,6 +27,13 @@ impl Dictionary {
             #[cfg(feature = "saved")]
             content: bytes::Bytes::copy_from_slice(content),
         }))
+    }
+}
+
+/// A dictionary equals only itself.
+impl PartialEq for Dictionary {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self, other)
     }
 }
 

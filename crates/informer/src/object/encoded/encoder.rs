@@ -29,7 +29,7 @@ struct Shared<K> {
 }
 
 impl<K> Encoder<K> {
-    /// Creates an encoder that keeps the bytes of each object uncompressed, in an allocation of their own.
+    /// Creates an encoder that keeps the bytes of each object uncompressed, in a separate allocation.
     pub(crate) fn uncompressed() -> Self {
         Shared::new(Compressor::None).into()
     }
@@ -53,7 +53,7 @@ impl<K> Encoder<K> {
         }
     }
 
-    /// Returns whether the decoded objects are kept too, and the bytes only to be saved.
+    /// Returns whether the cache stores decoded objects, and the bytes only to be saved.
     pub(crate) fn keeps_decoded(&self) -> bool {
         self.shared.keeps_decoded
     }
@@ -98,7 +98,7 @@ impl<K> Encoder<K> {
         let EncodeInput { raw, decoder, .. } = input;
         let mut decodings = self.shared.decodings.lock().unwrap_or_else(PoisonError::into_inner);
         // Those with an older dictionary are held by the objects that need them.
-        decodings.retain(|decoding| decoding.compression.is_same(&compression));
+        decodings.retain(|decoding| decoding.compression == compression);
         let found = decodings.iter().find(|known| known.format == raw.format() && known.decoder.is(decoder));
         if let Some(decoding) = found {
             return Arc::clone(decoding);
@@ -141,7 +141,7 @@ fn to_u32(length: usize) -> u32 {
 }
 
 impl<K> Shared<K> {
-    /// Each object has its own block and is not kept decoded.
+    /// Creates an encoder with one object per block, which does not store decoded objects.
     fn new(compressor: Compressor) -> Self {
         Self {
             compressor,

@@ -1,9 +1,9 @@
-//! Objects that are to be encoded, and which of them share a block.
+//! The input of the encoder: objects, grouped into blocks.
 
 use super::{super::raw::Decoder, state_id::StateId};
 use kube_informer_wire::{Identity, Raw};
 
-/// The bytes and the decoder of an object that is to be encoded.
+/// The bytes of an object to encode, with their decoder.
 pub(crate) struct EncodeInput<K> {
     pub(super) raw: Raw,
     pub(super) decoder: Decoder<K>,
@@ -14,7 +14,7 @@ pub(crate) struct EncodeInput<K> {
 const MAX_GROUP_BYTES: usize = 40 << 10;
 
 impl<K> EncodeInput<K> {
-    /// Takes what `decoder` needs of the bytes of an object. `None` if it is longer than 4 GiB.
+    /// Creates an input of the bytes that `decoder` reads. `None` if they are longer than 4 GiB.
     pub(crate) fn new(raw: &Raw, decoder: &Decoder<K>, identity: &Identity<'_>) -> Option<Self> {
         let raw = decoder.needed(raw);
         u32::try_from(raw.bytes().len()).ok()?;

@@ -1,6 +1,6 @@
 //! Objects kept as bytes and decoded when they are read, uncompressed or compressed with zstd.
 //!
-//! A compressed object shares a dictionary, made of a sample of the first objects, with the other objects of its cache. A pod
+//! A compressed object shares a dictionary, created from a sample of the first objects, with the other objects of its cache. A pod
 //! shrinks to a quarter without a dictionary and to a twelfth with one. Each object holds a reference to the dictionary it was
 //! compressed with, so a new dictionary can be introduced at any time.
 
@@ -20,7 +20,7 @@ mod restorer;
 
 #[cfg(test)]
 mod tests;
-#[cfg(all(test, feature = "compressed"))]
+#[cfg(test)]
 mod zstd_tests;
 
 #[cfg(feature = "saved")]

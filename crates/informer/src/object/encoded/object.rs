@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use triomphe::ThinArc;
 
-/// An object as bytes, with what is needed to decode it. Cheap to clone.
+/// An object as bytes, with its decoder. Cheap to clone.
 pub(crate) struct EncodedObject<K>(triomphe::Arc<BlockSlice<K>>);
 
 /// The part of a decompressed block that is one object.
@@ -26,7 +26,7 @@ struct BlockSlice<K> {
 
 /// One or more encoded objects in one allocation, which is freed with the last of them.
 ///
-/// Neighbors in a list are similar: four pods compressed as one block take two fifths of what they take in four blocks.
+/// Neighbors in a list are similar: four pods in one block take two fifths of the memory of four blocks.
 pub(super) type Block<K> = ThinArc<BlockHeader<K>, u8>;
 
 pub(super) struct BlockHeader<K> {
@@ -35,7 +35,7 @@ pub(super) struct BlockHeader<K> {
     pub(super) length: u32,
 }
 
-/// How the objects of a block are decoded. Shared by many blocks.
+/// The decoder and the compression of the objects of a block. Shared by many blocks.
 pub(super) struct Decoding<K> {
     pub(super) format: Format,
     pub(super) compression: Compression,
@@ -95,7 +95,7 @@ impl<K> EncodedObject<K> {
         Arc::new(object.expect("the object was valid when it was encoded"))
     }
 
-    /// Decodes the object with the key of this hash, unless it is one of those decoded most recently.
+    /// Returns the object, from the cache of recently decoded objects if possible. `digest` is the hash of its key.
     pub(crate) fn decode_cached(&self, digest: u64) -> Arc<K> {
         match self.decoding().recently_decoded.upgrade() {
             Some(cache) => cache.get_or_decode(digest, self),
@@ -103,7 +103,7 @@ impl<K> EncodedObject<K> {
         }
     }
 
-    /// Returns whether the decoded object is kept too, and the bytes only to be saved.
+    /// Returns whether the cache stores the decoded object, and the bytes only to be saved.
     pub(crate) fn keeps_decoded(&self) -> bool {
         self.decoding().keeps_decoded
     }
@@ -190,7 +190,7 @@ impl<K> EncodedObject<K> {
         result.unwrap_or_else(|| read(self.decode().meta().labels.as_ref()))
     }
 
-    /// Decodes the object and returns whether that succeeds, for a restored object. A panic of the decoder counts as failure.
+    /// Decodes the object and returns whether that succeeds, for a restored object. A panic of the decoder is treated as failure.
     pub(crate) fn can_be_decoded(&self) -> bool {
         let decode = || self.decompress().is_some_and(|raw| self.decoding().decoder.decode(&raw).is_ok());
         catch_unwind(AssertUnwindSafe(decode)).unwrap_or(false)

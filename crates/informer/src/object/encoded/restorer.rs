@@ -29,7 +29,7 @@ pub(crate) struct SavedObject<'s> {
     pub(crate) version: &'s ResourceVersion,
 }
 
-/// How the bytes of a saved object are compressed.
+/// The compression of the bytes of a saved object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SavedCompression {
     None,
@@ -91,8 +91,7 @@ impl<K> Restorer<K> {
     }
 
     fn decoding(&mut self, format: Format, compression: Compression) -> Arc<Decoding<K>> {
-        let is_same =
-            |known: &&Arc<Decoding<K>>| known.format == format && known.compression.is_same(&compression);
+        let is_same = |known: &&Arc<Decoding<K>>| known.format == format && known.compression == compression;
         if let Some(decoding) = self.decodings.iter().find(is_same) {
             return Arc::clone(decoding);
         }

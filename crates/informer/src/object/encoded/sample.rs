@@ -2,7 +2,7 @@
 
 /// Objects to create a dictionary from: every `step`-th object, so that a bounded number represents all.
 ///
-/// A list is ordered by name and neighbors are similar, so the first objects alone do not represent it.
+/// A list is ordered by name and neighbors are similar, so the first objects do not represent it.
 pub(super) struct Sample {
     objects: Vec<Box<[u8]>>,
     bytes: usize,

@@ -90,7 +90,7 @@ fn parse_uid(uid: &str) -> Option<[u64; 2]> {
         words[digits / 16] = words[digits / 16] << 4 | u64::from(digit);
         digits += 1;
     }
-    // Zero stands for an empty uid.
+    // Zero is reserved for an empty uid.
     (words != [0, 0]).then_some(words)
 }
 
@@ -131,13 +131,10 @@ mod tests {
         for (position, one) in all.iter().enumerate() {
             assert!(one.is_some());
             assert_eq!(all.iter().filter(|other| *other == one).count(), 1, "{position}");
-            #[cfg(feature = "saved")]
-            {
-                let (uid, version) = one.as_ref().unwrap().uid_and_version();
-                assert_eq!((&*uid, &*version), (uids[position / 6], versions[position % 6]));
-                assert_eq!(state(&version, &uid), *one);
-                assert_eq!(StateId::from_saved(&uid, &version.parse().unwrap()), *one);
-            }
+            let (uid, version) = one.as_ref().unwrap().uid_and_version();
+            assert_eq!((&*uid, &*version), (uids[position / 6], versions[position % 6]));
+            assert_eq!(state(&version, &uid), *one);
+            assert_eq!(StateId::from_saved(&uid, &version.parse().unwrap()), *one);
         }
         assert_eq!(
             state("7", uid),
@@ -149,7 +146,6 @@ mod tests {
     fn an_object_without_a_version_has_no_id() {
         assert_eq!(state("", "u"), None);
         assert_eq!(state("0", "u"), None);
-        #[cfg(feature = "saved")]
         assert_eq!(StateId::from_saved("u", &ResourceVersion::ANY), None);
     }
 }

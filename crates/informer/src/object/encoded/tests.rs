@@ -1,15 +1,11 @@
 //! Tests of encoding, decoding, blocks, and restoring.
 
-#[cfg(feature = "saved")]
 use super::{
-    super::Storage,
-    restorer::{Restorer, SavedCompression, SavedObject},
-};
-use super::{
-    super::raw::Decoder,
+    super::{Storage, raw::Decoder},
     encoder::Encoder,
     input::{EncodeInput, groups},
     object::EncodedObject,
+    restorer::{Restorer, SavedCompression, SavedObject},
 };
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -50,19 +46,15 @@ fn encode(
     encoder.encode(&[&input(decoder, &map(number))]).pop().unwrap()
 }
 
-fn encoders() -> Vec<Encoder<ConfigMap>> {
-    vec![
-        Encoder::uncompressed(),
-        #[cfg(feature = "compressed")]
-        Encoder::compressed(),
-    ]
+fn encoders() -> [Encoder<ConfigMap>; 2] {
+    [Encoder::uncompressed(), Encoder::compressed()]
 }
 
 #[test]
 fn managed_fields_are_not_kept_if_the_decoder_drops_them() {
     for encoder in encoders() {
         let [kept, dropped] =
-            [ManagedFields::Storage, ManagedFields::Drop].map(|fields| encode(&encoder, &decoder(fields), 7));
+            [ManagedFields::Keep, ManagedFields::Drop].map(|fields| encode(&encoder, &decoder(fields), 7));
         assert!(String::from_utf8(kept.raw().bytes().to_vec()).unwrap().contains("manager"));
         assert!(!String::from_utf8(dropped.raw().bytes().to_vec()).unwrap().contains("manager"));
         assert_eq!(dropped.decode().metadata.name.as_deref(), Some("m7"));
@@ -97,7 +89,7 @@ fn an_uncompressed_object_does_not_share_the_allocation_of_its_list() {
     let allocation = Arc::new(map(1).bytes().repeat(2));
     let page = Bytes::from_owner(Page(Arc::clone(&allocation)));
     let raw = Raw::new(Format::Json, page.slice(..page.len() / 2));
-    let object = Encoder::uncompressed().encode(&[&input(&decoder(ManagedFields::Storage), &raw)]).remove(0);
+    let object = Encoder::uncompressed().encode(&[&input(&decoder(ManagedFields::Keep), &raw)]).remove(0);
     drop((page, raw));
     assert_eq!(Arc::strong_count(&allocation), 1);
     assert_eq!(object.decode().metadata.name.as_deref(), Some("m1"));
@@ -106,7 +98,7 @@ fn an_uncompressed_object_does_not_share_the_allocation_of_its_list() {
 #[test]
 fn uncompressed_objects_have_their_exact_size_and_cannot_shrink() {
     let encoder = Encoder::uncompressed();
-    let objects = encode_all(&encoder, &decoder(ManagedFields::Storage), 100);
+    let objects = encode_all(&encoder, &decoder(ManagedFields::Keep), 100);
     assert!(!encoder.list_completed());
     for (number, object) in objects.iter().enumerate() {
         let bytes = map(number).bytes().len();
@@ -120,14 +112,14 @@ fn uncompressed_objects_have_their_exact_size_and_cannot_shrink() {
 #[test]
 fn clones_are_the_same_object() {
     let encoder = Encoder::uncompressed();
-    let [one, other] = [1, 1].map(|number| encode(&encoder.clone(), &decoder(ManagedFields::Storage), number));
+    let [one, other] = [1, 1].map(|number| encode(&encoder.clone(), &decoder(ManagedFields::Keep), number));
     assert!(one.ptr_eq(&one.clone()) && !one.ptr_eq(&other));
     assert!(one.is_same_state(&other));
 }
 
 #[test]
 fn neighbors_are_grouped_up_to_a_number_and_a_length() {
-    let [one, other] = [0, 1].map(|_| decoder(ManagedFields::Storage));
+    let [one, other] = [0, 1].map(|_| decoder(ManagedFields::Keep));
     let some = |decoder, count, length: usize| {
         let json = format!(r#"{{"metadata":{{"name":"a"}},"data":{{"text":"{}"}}}}"#, "x".repeat(length));
         let raw = Raw::new(Format::Json, json.into());
@@ -144,11 +136,10 @@ fn neighbors_are_grouped_up_to_a_number_and_a_length() {
     assert_eq!(sizes(Vec::new(), 16), [0; 0]);
 }
 
-#[cfg(feature = "compressed")]
 #[test]
-fn each_object_of_a_block_is_decoded_alone_and_outlives_the_others() {
+fn each_object_of_a_block_is_decoded_and_freed_independently() {
     let encoder = Encoder::compressed();
-    let decoder = decoder(ManagedFields::Storage);
+    let decoder = decoder(ManagedFields::Keep);
     let together = encode_all(&encoder, &decoder, 100);
     let alone = encode(&encoder, &decoder, 0);
     assert!(together[0].size() * 2 < alone.size(), "{} and {}", together[0].size(), alone.size());
@@ -165,10 +156,9 @@ fn each_object_of_a_block_is_decoded_alone_and_outlives_the_others() {
     }
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn the_size_of_a_block_is_divided_among_the_remaining_objects() {
-    let mut together = encode_all(&Encoder::compressed(), &decoder(ManagedFields::Storage), 4);
+    let mut together = encode_all(&Encoder::compressed(), &decoder(ManagedFields::Keep), 4);
     let all = together[0].size() * 4;
     let block = AsRef::<[u8]>::as_ref(&together[0]).len();
     together.truncate(1);
@@ -178,7 +168,7 @@ fn the_size_of_a_block_is_divided_among_the_remaining_objects() {
 #[test]
 fn a_recently_decoded_object_is_returned_only_for_the_same_encoded_object() {
     for encoder in encoders() {
-        let decoder = decoder(ManagedFields::Storage);
+        let decoder = decoder(ManagedFields::Keep);
         let [one, other] = [1, 2].map(|number| encode(&encoder, &decoder, number));
         let object = one.decode_cached(5);
         assert!(Arc::ptr_eq(&object, &one.decode_cached(5)));
@@ -189,7 +179,6 @@ fn a_recently_decoded_object_is_returned_only_for_the_same_encoded_object() {
     }
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn an_object_that_makes_its_decoder_panic_cannot_be_decoded() {
     let raw = map(7);
@@ -197,31 +186,29 @@ fn an_object_that_makes_its_decoder_panic_cannot_be_decoded() {
         let input = EncodeInput::new(&raw, &decoder, &raw.identity().unwrap()).unwrap();
         Encoder::compressed().encode(&[&input]).remove(0)
     };
-    assert!(encode(decoder(ManagedFields::Storage)).can_be_decoded());
+    assert!(encode(decoder(ManagedFields::Keep)).can_be_decoded());
     assert!(!encode(Decoder::new(|_: &Raw| panic!("an unexpected object"))).can_be_decoded());
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn an_encoder_for_saving_gives_each_object_its_own_block() {
     for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
         let encoder = Encoder::for_saving(storage);
         assert_eq!(encoder.keeps_decoded(), storage == Storage::Decoded);
-        let objects = encode_all(&encoder, &decoder(ManagedFields::Storage), 20);
+        let objects = encode_all(&encoder, &decoder(ManagedFields::Keep), 20);
         for object in &objects {
             assert!(object.has_own_block());
             assert_eq!(object.is_compressed(), storage != Storage::Encoded);
             assert_eq!(object.keeps_decoded(), storage == Storage::Decoded);
         }
     }
-    assert!(!encode_all(&Encoder::compressed(), &decoder(ManagedFields::Storage), 2)[1].has_own_block());
+    assert!(!encode_all(&Encoder::compressed(), &decoder(ManagedFields::Keep), 2)[1].has_own_block());
 }
 
 /// Saves objects of one storage, and restores them with another.
-#[cfg(feature = "saved")]
 #[test]
 fn objects_are_restored_with_any_storage() {
-    let decoder = decoder(ManagedFields::Storage);
+    let decoder = decoder(ManagedFields::Keep);
     let storages = [Storage::Decoded, Storage::Encoded, Storage::Compressed];
     for [from, to] in storages.into_iter().flat_map(|from| storages.map(|to| [from, to])) {
         let encoder = Encoder::for_saving(from);
@@ -254,11 +241,10 @@ fn objects_are_restored_with_any_storage() {
     }
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn an_object_of_an_unknown_dictionary_is_not_restored() {
-    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Storage));
-    let saved = encode(&Encoder::compressed(), &decoder(ManagedFields::Storage), 7);
+    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Keep));
+    let saved = encode(&Encoder::compressed(), &decoder(ManagedFields::Keep), 7);
     let version = saved.version().unwrap();
     let mut object = SavedObject {
         bytes: saved.as_ref(),
@@ -272,16 +258,18 @@ fn an_object_of_an_unknown_dictionary_is_not_restored() {
     assert_eq!(restorer.restore(&object).unwrap().decode().metadata.name.as_deref(), Some("m7"));
 }
 
-#[cfg(feature = "saved")]
 #[test]
 fn labels_are_read_without_decoding_if_the_decoder_can_do_that() {
     let raw = Raw::new(Format::Json, r#"{"metadata":{"name":"a","labels":{"l":"1"}}}"#.into());
     let decoders = [
-        decoder(ManagedFields::Storage),
-        Decoder::new(|_: &Raw| panic!("decoded")).probe(|raw, see| {
-            see(raw.decode::<ConfigMap>(ManagedFields::Storage)?.metadata.labels.as_ref());
-            Ok(())
-        }),
+        decoder(ManagedFields::Keep),
+        Decoder::new(|_: &Raw| panic!("decoded")).validate_with(
+            crate::object::ValidationCost::Full,
+            |raw, on_labels| {
+                on_labels(raw.decode::<ConfigMap>(ManagedFields::Keep)?.metadata.labels.as_ref());
+                Ok(())
+            },
+        ),
     ];
     for decoder in decoders {
         let input = EncodeInput::new(&raw, &decoder, &raw.identity().unwrap()).unwrap();

@@ -21,7 +21,7 @@ struct State {
     dictionary: Option<EncoderDictionary>,
     /// Objects for the next dictionary, while one is to be created.
     sample: Option<Sample>,
-    /// Of blocks with one object, and of blocks with several.
+    /// The ratio for blocks with one object, and for blocks with several objects.
     ratios: [CompressionRatio; 2],
 }
 
@@ -53,10 +53,10 @@ const MAX_BUFFER_CAPACITY: usize = 1 << 20;
 /// The maximum number of objects in one block.
 pub(super) const MAX_OBJECTS_PER_BLOCK: usize = 16;
 
-/// The level for objects that are kept compressed. Level 6 makes pods a tenth smaller for four times the CPU time.
+/// The level for objects that are stored compressed. Level 6 makes pods a tenth smaller for four times the CPU time.
 pub(super) const DEFAULT_LEVEL: i32 = 3;
 
-/// The level for objects that are kept decoded and compressed only to be saved: a fifth larger for a quarter of the CPU time.
+/// The level for objects that are stored decoded, and compressed only to be saved: a fifth larger for a quarter of the CPU time.
 #[cfg(feature = "saved")]
 pub(super) const FAST_LEVEL: i32 = 1;
 

@@ -14,7 +14,7 @@ pub(in super::super) enum Failure {
     Throttled(Option<Duration>),
     /// The connection was refused.
     Refused,
-    /// No answer from the server, or an answer from a proxy in front of it, with `Retry-After` if it was set.
+    /// There was no response, or one from a proxy, with `Retry-After` if it was set.
     Unavailable(Option<Duration>),
     /// The server returned an internal error.
     Internal,

@@ -1,4 +1,4 @@
-//! Full lists in pages: which version, which page size, and what follows a failed page.
+//! Full lists in pages: the version, the page size, and the reaction to a failed page.
 
 use super::{AfterWait, Cursor, Failure, Phase};
 use crate::source::{Next, PAGE_SIZE, Paging};
@@ -12,7 +12,7 @@ pub(super) struct ListState {
     paging: Paging,
     /// The version of the first page.
     version: Option<ResourceVersion>,
-    /// Whether it was requested at any version (`"0"`).
+    /// True if it was requested at any version (`"0"`).
     is_any: bool,
 }
 
@@ -43,8 +43,8 @@ impl Cursor {
 
     /// Returns the page size for a list at `version`; `None` means a single response.
     ///
-    /// The server can serve a list at a given version from its cache only in a single response. Whether it has a cache is
-    /// known from an earlier list.
+    /// The server can serve a list at a given version from its cache only in a single response. An earlier
+    /// list shows if the server has a cache.
     fn page_size(&self, version: Option<&ResourceVersion>) -> Option<NonZeroU64> {
         match (self.config.page_size, version) {
             (Some(size), _) => Some(size),
@@ -53,7 +53,7 @@ impl Cursor {
         }
     }
 
-    /// A page was received: the version of its list, and the token of the next page.
+    /// Records that a page was received, with the version of its list and the token of the next page.
     pub(in super::super) fn page_received(
         &mut self,
         list_version: Option<ResourceVersion>,
@@ -70,7 +70,7 @@ impl Cursor {
         }
     }
 
-    /// A page could not be listed.
+    /// Records that a page could not be listed.
     pub(in super::super) fn list_failed(&mut self, failure: Failure, now: Instant) {
         let Phase::Listing(list) = &mut self.phase else { return };
         if failure == Failure::Expired && list.paging.page_expired() {

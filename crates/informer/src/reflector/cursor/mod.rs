@@ -1,4 +1,4 @@
-//! Decides what a reflector does next, without doing any I/O.
+//! The state machine of a reflector, without I/O.
 
 mod failure;
 mod list;
@@ -20,20 +20,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 use watch::OpenWatch;
 
-/// The next thing to do.
+/// The next step of a reflector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Get the server's current version with a list of one object, and discard the object.
     Probe(ListOptions),
-    /// List a page and collect its items. Without a continue token it is the first page: discard what was collected before.
+    /// List a page and collect its items. Without a continue token it is the first page: discard the items collected before.
     List(ListOptions),
-    /// Discard what was collected before and open a streaming list.
+    /// Discard the items collected before and open a streaming list.
     Stream { options: WatchOptions, deadline: Instant },
     /// Open a watch.
     Watch { options: WatchOptions, deadline: Instant },
     /// Read the next event of the open watch.
     Read { mode: WatchMode, deadline: Instant },
-    /// Replace the content of the sink with what was collected, at this version.
+    /// Replace the content of the sink with the collected items, at this version.
     Replace(Option<ResourceVersion>),
     /// Notify the sink that the watch has caught up with the restored state.
     Resumed,
@@ -41,14 +41,14 @@ pub(super) enum Step {
     Wait(Duration),
 }
 
-/// How a full list is requested.
+/// The way a full list is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListMethod {
     List,
     Stream,
 }
 
-/// What the events of an open watch are.
+/// The meaning of the events of an open watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WatchMode {
     /// The items of a streaming list, to be collected.
@@ -64,7 +64,7 @@ pub(super) struct Wait {
     pub(super) then: AfterWait,
 }
 
-/// What follows a wait.
+/// The step after a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterWait {
     /// A full list.
@@ -77,7 +77,7 @@ pub(super) enum AfterWait {
     Probe,
 }
 
-/// The state machine of a reflector: transitions are methods named for what happened, [`next`](Self::next) returns what to do.
+/// The state machine of a reflector: its transitions are methods, and [`next`](Self::next) returns the next step.
 ///
 /// ```text
 ///            +----------------------------------------------------------------+
@@ -93,8 +93,8 @@ pub(super) enum AfterWait {
 /// A cycle starts with a full list, as a stream or in pages, and ends when the watch cannot continue from its version.
 /// Every failure leads to a wait, a retry, or the end of the cycle.
 ///
-/// After a restore it starts by probing for the server's version. A server that is behind the restored version is not the one that
-/// the state came from, or was itself restored: a watch from that version would send nothing for a long time, and miss changes.
+/// After a restore it starts by probing for the server's version. A server with an older version is
+/// another server, or was itself restored from a backup: a watch from the restored version would miss changes.
 #[derive(Debug)]
 pub(super) struct Cursor {
     config: Config,
@@ -102,15 +102,15 @@ pub(super) struct Cursor {
     internal_errors: RetryWindow,
     jitter: Jitter,
     phase: Phase,
-    /// The version up to which the sink has everything.
+    /// The version of the sink.
     version: Option<ResourceVersion>,
-    /// Whether the server no longer has that version, or does not have it yet.
+    /// True if the server no longer has that version, or does not have it yet.
     is_version_unavailable: bool,
-    /// Whether a list at any version came in pages, so that the server has no cache to read it from.
+    /// True if a list at any version was paged, which shows that the server has no cache.
     is_list_paged: bool,
     /// Streaming lists of this cycle that ended before they were complete.
     interrupted_streams: u32,
-    /// Consecutive attempts to open a watch that got no answer from the server.
+    /// Consecutive attempts to open a watch without a response of the server.
     unanswered_watches: u32,
     /// Set until the watch has caught up with the restored state.
     resume: Option<ResumeState>,
@@ -146,7 +146,7 @@ impl Cursor {
         }
     }
 
-    /// Returns the version up to which the sink has everything.
+    /// Returns the version of the sink.
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         self.version.as_ref()
     }
@@ -164,7 +164,7 @@ impl Cursor {
         }
     }
 
-    /// Returns what to do now.
+    /// Returns the next step.
     pub(super) fn next(&mut self, now: Instant) -> Step {
         if matches!(self.phase, Phase::Relist) {
             self.interrupted_streams = 0;
@@ -194,7 +194,7 @@ impl Cursor {
         }
     }
 
-    /// The sink has the full list.
+    /// Records that the full list was delivered to the sink.
     pub(super) fn replaced(&mut self) {
         let Phase::Replacing { version, watch } = &mut self.phase else { return };
         self.version = version.take();
@@ -202,12 +202,12 @@ impl Cursor {
         self.phase = watch.take().map_or(Phase::Watching, Phase::Delivering);
     }
 
-    /// The sink returned an error, so the cache may be behind: relists.
+    /// Relists after an error of the sink, since it may have missed changes.
     pub(super) fn sink_failed(&mut self, now: Instant) {
         self.wait(Failure::Other(None), AfterWait::Relist, now);
     }
 
-    /// The current step was cancelled and its watch dropped.
+    /// Records that the current step was canceled and its watch dropped.
     pub(super) fn interrupted(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Relist) {
             Phase::Delivering(_) => Phase::Watching,
@@ -220,7 +220,7 @@ impl Cursor {
         };
     }
 
-    /// The wait is over.
+    /// Ends the wait.
     pub(super) fn waited(&mut self) {
         if let Phase::Waiting(wait) = self.phase {
             self.phase = match wait.then {

@@ -1,4 +1,4 @@
-//! Resuming from a restored version: whether a watch can continue from it, and when it has caught up.
+//! Resuming from a restored version.
 
 use super::{AfterWait, Cursor, Failure, Phase, Step};
 use kube_informer_wire::{ListOptions, ResourceVersion};
@@ -10,12 +10,12 @@ use tokio::time::Instant;
 pub(super) struct ResumeState {
     /// The server's version when it was probed.
     target: Option<ResourceVersion>,
-    /// Whether the watch has sent nothing for a while.
+    /// True if the watch has sent no events for a while.
     is_settled: bool,
 }
 
 impl Cursor {
-    /// Starts with a watch from this version, whose state the sink has.
+    /// Starts with a watch from this version, which is the version of the sink.
     pub(in super::super) fn resume_from(&mut self, version: ResourceVersion) {
         self.phase = Phase::Probing;
         self.version = Some(version);
@@ -34,7 +34,7 @@ impl Cursor {
         Step::Probe(ListOptions { limit: NonZeroU64::new(1), ..ListOptions::default() })
     }
 
-    /// The probe returned the server's version.
+    /// Records the server's version.
     pub(in super::super) fn probed(&mut self, server: Option<ResourceVersion>) {
         let Phase::Probing = self.phase else { return };
         let order = match (&server, &self.version) {
@@ -49,7 +49,7 @@ impl Cursor {
         self.resume = Some(ResumeState { target: server, is_settled: false });
     }
 
-    /// The probe failed.
+    /// Records that the probe failed.
     pub(in super::super) fn probe_failed(&mut self, failure: Failure, now: Instant) {
         if failure.is_version_unavailable() {
             self.phase = Phase::Relist;
@@ -66,7 +66,7 @@ impl Cursor {
         watch.is_accepted && (*is_settled || has_reached_target)
     }
 
-    /// The sink was notified that the watch has caught up.
+    /// Records that the sink was notified that the watch has caught up.
     pub(in super::super) fn resumed(&mut self) {
         self.resume = None;
     }
@@ -80,7 +80,7 @@ impl Cursor {
         self.resume.is_some()
     }
 
-    /// The server does not have the restored version. That is expected after a while, so it relists without a wait.
+    /// Relists without a wait, because the server does not have the restored version. That is expected after a while.
     pub(super) fn resume_failed(&mut self, failure: Failure) {
         self.is_version_unavailable = failure == Failure::VersionTooLarge;
         self.phase = Phase::Relist;

@@ -1,4 +1,4 @@
-//! Streaming lists: opening one, and what follows if it ends before it is complete.
+//! Streaming lists: opening them, and the reaction to an incomplete one.
 
 use super::{AfterWait, Cursor, Failure, OpenWatch, Phase, Step, watch::RESPONSE_TIMEOUT};
 use crate::reflector::config::Strategy;
@@ -17,14 +17,14 @@ impl Cursor {
         Step::Stream { options, deadline: now + RESPONSE_TIMEOUT }
     }
 
-    /// An event of the initial list was collected.
+    /// Records that an event of the initial list was collected.
     pub(in super::super) fn event_collected(&mut self, now: Instant) {
         if let Phase::Collecting(watch) = &mut self.phase {
             watch.events_received(1, now);
         }
     }
 
-    /// The bookmark that ends the initial list was received.
+    /// Records that the bookmark that ends the initial list was received.
     pub(in super::super) fn initial_list_complete(&mut self, version: ResourceVersion, now: Instant) {
         if let Phase::Collecting(watch) = &mut self.phase {
             watch.initial_list_complete(now);
@@ -36,7 +36,7 @@ impl Cursor {
         }
     }
 
-    /// A stream failed before it was complete.
+    /// Records that a stream failed before it was complete.
     pub(super) fn stream_failed(&mut self, failure: Failure, now: Instant) {
         match failure {
             Failure::Throttled(_) | Failure::Refused => self.wait(failure, AfterWait::Stream, now),
@@ -52,7 +52,7 @@ impl Cursor {
         }
     }
 
-    /// A stream ended, or timed out, before it was complete.
+    /// Records that a stream ended, or timed out, before it was complete.
     pub(super) fn stream_interrupted(&mut self, now: Instant) {
         self.interrupted_streams += 1;
         if self.interrupted_streams < MAX_INTERRUPTED_STREAMS {

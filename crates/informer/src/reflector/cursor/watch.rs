@@ -1,4 +1,4 @@
-//! Watches: opening one, which versions are recorded, and what follows when it ends.
+//! Watches: opening them, recording versions, and the reaction to their end.
 
 use super::{AfterWait, Cursor, Failure, Phase, Step};
 use kube_informer_wire::{ResourceVersion, WatchOptions};
@@ -8,13 +8,13 @@ use tokio::time::Instant;
 /// How long after the requested timeout a watch that sends nothing is considered dead.
 const END_GRACE_PERIOD: Duration = Duration::from_secs(30);
 
-/// How long the server may take to open a watch, and how long a streaming list may send nothing.
+/// The timeout for opening a watch, and for the next event of a streaming list.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A watch that is closed sooner than this without an event is a failure.
 const MIN_WATCH_DURATION: Duration = Duration::from_secs(1);
 
-/// How long a resumed watch sends nothing until it is considered caught up: a server sends what it has immediately.
+/// The time without events after which a resumed watch has caught up: a server sends pending events immediately.
 const RESUME_SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// Unanswered attempts to open a watch before a relist: a proxy may answer lists and not watches.
@@ -26,12 +26,12 @@ const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug)]
 pub(super) struct OpenWatch {
     requested_at: Instant,
-    /// When the server is to end it.
+    /// The time at which the server ends the watch.
     ends_at: Instant,
     last_activity: Instant,
     pub(super) is_accepted: bool,
     events: u64,
-    /// Whether ADDED events may be synthetic, so that their versions are not versions of the watch.
+    /// True if ADDED events may be synthetic, so that their versions are not versions of the watch.
     is_synthetic: bool,
 }
 
@@ -123,7 +123,7 @@ impl Cursor {
         Duration::from_secs((min + min.mul_f64(self.jitter.next())).as_secs())
     }
 
-    /// The server accepted the watch.
+    /// Records that the server accepted the watch.
     pub(in super::super) fn watch_opened(&mut self, now: Instant) {
         if let Phase::Collecting(watch) | Phase::Delivering(watch) = &mut self.phase {
             watch.is_accepted = true;
@@ -132,7 +132,7 @@ impl Cursor {
         }
     }
 
-    /// A watch or stream could not be opened.
+    /// Records that a watch or stream could not be opened.
     pub(in super::super) fn open_failed(&mut self, failure: Failure, now: Instant) {
         if let Phase::Collecting(_) = self.phase {
             return self.stream_failed(failure, now);
@@ -161,7 +161,7 @@ impl Cursor {
         self.wait(failure, then, now);
     }
 
-    /// The open watch sent an error.
+    /// Records that the open watch sent an error.
     pub(in super::super) fn watch_failed(&mut self, failure: Failure, now: Instant) {
         if let Phase::Collecting(_) = self.phase {
             return self.stream_failed(failure, now);
@@ -182,7 +182,7 @@ impl Cursor {
         }
     }
 
-    /// The open watch, or its connection, was closed.
+    /// Records that the open watch, or its connection, was closed.
     pub(in super::super) fn watch_closed(&mut self, now: Instant) {
         match &self.phase {
             Phase::Collecting(_) => self.stream_interrupted(now),
@@ -193,7 +193,7 @@ impl Cursor {
         }
     }
 
-    /// Nothing was received until the deadline.
+    /// Records that no event was received until the deadline.
     pub(in super::super) fn watch_timed_out(&mut self, now: Instant) {
         match &self.phase {
             Phase::Collecting(_) => self.stream_interrupted(now),
@@ -215,7 +215,7 @@ impl Cursor {
         VersionPreview { version: self.version.clone(), is_synthetic, events: 0 }
     }
 
-    /// The sink has the events of `preview`.
+    /// Records that the events of `preview` were delivered to the sink.
     pub(in super::super) fn events_applied(&mut self, preview: VersionPreview, now: Instant) {
         if let Phase::Delivering(watch) = &mut self.phase {
             watch.events_received(preview.events, now);
@@ -224,7 +224,7 @@ impl Cursor {
         }
     }
 
-    /// An event was skipped because its object cannot be decoded. The version does not change.
+    /// Records that an event was skipped because its object cannot be decoded. The version does not change.
     pub(in super::super) fn event_skipped(&mut self, now: Instant) {
         if let Phase::Collecting(watch) | Phase::Delivering(watch) = &mut self.phase {
             watch.last_activity = now;

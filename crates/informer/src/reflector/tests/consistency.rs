@@ -13,7 +13,7 @@ fn checked() -> Config {
     Config { consistency: Consistency::Checked, ..Config::default() }
 }
 
-/// A streaming list of one pod at version 2, then a change.
+/// Returns a streaming list of one pod at version 2, then a change.
 fn streamed() -> Script<Pod> {
     let scene = Scene::open([added(pod("a").version(1)), complete(2), modified(pod("a").version(3))]);
     Script::new().watch(scene)
@@ -21,7 +21,7 @@ fn streamed() -> Script<Pod> {
 
 // R54
 #[tokio::test(start_paused = true)]
-async fn reports_nothing_if_the_list_is_the_same() {
+async fn reports_no_differences_of_equal_lists() {
     let mut run = start(streamed().list([pod("a").version(1)], 2), checked());
     assert_eq!(run.calls(2).await, ["replace 2 [a@1]", "update a@3"]);
     assert_eq!(run.asked(), ["STREAM(-)", "LIST(2, 0)"]);
@@ -62,7 +62,6 @@ async fn checks_only_streaming_lists_and_only_if_configured() {
     let listed = Config { strategy: Strategy::List, ..checked() };
     let mut run = start(Script::new().list([], 2).watch(Scene::open([complete(4)])), listed);
     run.until(|run| run.status.borrow().version == Some(rv(4))).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.asked(), ["LIST(0, 500)", "WATCH(2)"]);
 }

@@ -71,8 +71,7 @@ async fn stopping_drops_the_watch_once() {
 async fn stopping_ends_a_wait() {
     let mut run = start(Script::new().list_fails(expired()).list_fails(expired()), list_config());
     run.until(|run| run.status.borrow().phase == ReflectorPhase::Waiting).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert!(run.seconds() < 0.1);
 }
 
@@ -98,8 +97,7 @@ async fn does_not_resync_without_a_period() {
     let mut run = start(Script::new().list([], 1).watch(idle()), resyncing(0));
     run.until(|run| run.status.borrow().phase == ReflectorPhase::Watching).await;
     tokio::time::advance(Duration::from_secs(290)).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.sink.calls(), ["replace 1 []"]);
 }
 
@@ -109,8 +107,7 @@ async fn resyncs_while_watching() {
     let scene = Scene::open([]).pause(Duration::from_secs(15)).event(added(pod("a").version(2)));
     let mut run = start(Script::new().list([], 1).watch(scene), resyncing(10));
     wait_for_resyncs(&mut run, 3).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.sink.calls(), ["replace 1 []", "resync", "add a@2", "resync", "resync"]);
     assert!((30.0..31.0).contains(&run.seconds()), "{}", run.seconds());
 }
@@ -148,7 +145,7 @@ async fn should_resync_can_skip_a_resync() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_counts_what_was_done() {
+async fn the_status_counts_lists_watches_and_events() {
     let script = Script::new()
         .list([], 1)
         .watch(Scene::closed([added(pod("a").version(2)), modified(pod("a").version(3)), bookmark(4)]))
@@ -159,7 +156,7 @@ async fn the_status_counts_what_was_done() {
     run.until(|run| run.status.borrow().phase == ReflectorPhase::Waiting).await;
     assert_eq!(
         run.status.borrow().last_error.as_deref(),
-        Some("server answered 410: too old resource version")
+        Some("server returned 410: too old resource version")
     );
     run.until(|run| run.status.borrow().version == Some(rv(5)) && run.status.borrow().last_error.is_none())
         .await;
@@ -169,8 +166,7 @@ async fn the_status_counts_what_was_done() {
         (counts.lists, counts.watches, counts.replaces, counts.events, counts.errors),
         (2, 3, 2, 3, 1)
     );
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.status.borrow().phase, ReflectorPhase::Stopped);
 }
 
@@ -243,8 +239,8 @@ async fn a_relist_shares_unchanged_objects_and_does_not_transform_them_again() {
     let before = store.get("a").unwrap();
     let batch = fifo.pop().await.unwrap();
     let crate::delta_fifo::Entry::Replaced { listing, .. } = &batch.entries[0] else { panic!("{batch:?}") };
-    let (key, shown) = &listing.objects[0];
-    assert!(Arc::ptr_eq(&shown.object(key).arc(), &before));
+    let (_, listed) = &listing.objects[0];
+    assert!(Arc::ptr_eq(&listed.object().arc(), &before));
     assert_eq!(transforms.load(Ordering::Relaxed), 3, "R52: once per new object");
     cancel.cancel();
     task.await.unwrap();
@@ -265,7 +261,7 @@ async fn list_and_watch_returns_without_a_wait_when_the_watch_cannot_continue() 
         status.wait_for(|status| status.version == Some(rv(2))).await.unwrap();
         cancel.cancel();
     });
-    assert_eq!(end, ListAndWatchEnd::Cancelled);
+    assert_eq!(end, ListAndWatchEnd::Canceled);
     assert_eq!(started_at.elapsed(), Duration::ZERO, "the caller waits between calls");
     let asked: Vec<_> = script.asked().iter().map(ToString::to_string).collect();
     assert_eq!(asked, ["LIST(0, 500)", "WATCH(1)", "LIST(1, 0)", "WATCH(2)"]);
@@ -284,7 +280,7 @@ async fn a_cancelled_list_and_watch_can_be_called_again_without_loss() {
             tokio::time::sleep(Duration::from_secs(1)).await;
             cancel.cancel();
         };
-        assert_eq!(tokio::join!(reflector.list_and_watch(&cancel), soon).0, ListAndWatchEnd::Cancelled);
+        assert_eq!(tokio::join!(reflector.list_and_watch(&cancel), soon).0, ListAndWatchEnd::Canceled);
     };
     cancelled(&mut reflector).await;
     assert_eq!((fifo.len(), reflector.last_sync_version()), (1, Some(&rv(1))));

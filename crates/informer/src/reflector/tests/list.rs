@@ -36,7 +36,7 @@ async fn relists_in_a_single_response_at_its_version_or_newer() {
     assert_eq!(run.requests(4).await, ["LIST(0, 500)", "WATCH(10)", "LIST(10, 0)", "WATCH(12)"]);
     let calls = run.sink.calls();
     assert_eq!(calls.iter().map(|call| call.split_whitespace().count() - 2).collect::<Vec<_>>(), [4, 8]);
-    assert_eq!(run.errors(), ["Watch: server answered 410: too old resource version"]);
+    assert_eq!(run.errors(), ["Watch: server returned 410: too old resource version"]);
 }
 
 // R3, R5
@@ -140,7 +140,7 @@ async fn a_failed_list_is_reported_and_retried_after_a_delay() {
     let script = Script::new().list_fails(failure(403, "Forbidden", "no")).list([], 5).watch(idle());
     let mut run = start(script, list_config());
     assert_eq!(run.requests(3).await, ["LIST(0, 500)", "LIST(0, 500)", "WATCH(5)"]);
-    assert_eq!(run.errors(), ["List: server answered 403: no"]);
+    assert_eq!(run.errors(), ["List: server returned 403: no"]);
     assert!((0.8..1.6).contains(&run.seconds()), "{}", run.seconds());
 }
 

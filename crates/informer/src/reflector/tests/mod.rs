@@ -20,7 +20,7 @@ use kube_core::{
     Status,
     response::{StatusCause, StatusDetails},
 };
-use kube_informer_wire::{Key, ResourceVersion, WatchEvent};
+use kube_informer_wire::WatchEvent;
 use std::{
     io,
     sync::{Arc, Mutex},
@@ -159,16 +159,14 @@ impl Run {
     /// Waits for `count` requests, stops, and returns them.
     async fn requests(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.script.asked().len() >= count).await;
-        self.stop();
-        self.stopped().await;
+        self.stop().await;
         self.asked()
     }
 
     /// Waits for `count` calls of the sink, stops, and returns them.
     async fn calls(&mut self, count: usize) -> Vec<String> {
         self.until(|run| run.sink.calls().len() >= count).await;
-        self.stop();
-        self.stopped().await;
+        self.stop().await;
         self.sink.calls()
     }
 
@@ -252,7 +250,7 @@ fn error(code: u16, reason: &str) -> WatchEvent<Pod> {
     WatchEvent::Error(Box::new(status(code, reason, "it failed")))
 }
 
-/// A watch that stays open and sends nothing.
+/// Returns a watch that stays open and sends no events.
 fn idle() -> Scene<Pod> {
     Scene::open([])
 }

@@ -24,7 +24,7 @@ use tracing::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn metrics_count_what_was_done() {
+async fn metrics_count_lists_watches_and_events() {
     let figures = Figures::default();
     let _guard = metrics::set_default_local_recorder(&figures);
     let first = Scene::open([added(pod("a").version(1)), added(pod("b").version(2))])
@@ -43,8 +43,7 @@ async fn metrics_count_what_was_done() {
     let script = script.list([pod("a").version(3)], 7).watch(Scene::open([bookmark(9)]));
     let mut run = start(script, Config::default());
     run.until(|run| run.status.borrow().version == Some(rv(9))).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     let expected = [
         (names::LISTS, "stream", 3.0),
         (names::LISTS, "list", 1.0),
@@ -86,8 +85,7 @@ async fn a_recorder_that_is_installed_later_gets_metrics_from_then_on() {
     assert_eq!(figures.of(names::EVENTS, "modified"), 1.0);
     assert_eq!(figures.of(names::VERSION, ""), 4.0);
     run.until(|run| run.status.borrow().version == Some(rv(7))).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     let relisted = [(names::LISTS, "list"), (names::RELISTS, "expired"), (names::ERRORS, "expired")];
     for (name, label) in relisted {
         assert_eq!(figures.of(name, label), 1.0, "{name} {label}: {:?}", figures.all);
@@ -106,8 +104,7 @@ async fn the_status_has_the_progress_of_lists_and_streams() {
     let mut run = start(page(), list_config());
     run.until(|run| run.script.asked().len() == 2).await;
     assert_eq!(run.status.borrow().progress.received, 100, "the second page was not received");
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     let mut run = start(page().list(pods(30), 3).watch(idle()), list_config());
     run.calls(1).await;
     let status = run.status.borrow().clone();
@@ -153,8 +150,7 @@ impl Traces {
     async fn of(run: impl AsyncFnOnce() -> Run) -> Self {
         let traces = Self::default();
         let _guard = tracing::subscriber::set_default(traces.clone());
-        run().await.stop();
-        .await.stopped().await;
+        run().await.stop().await;
         traces
     }
 }

@@ -42,13 +42,13 @@ async fn resyncs_start_once_it_has_caught_up() {
     assert_eq!(run.sink.calls(), ["resumed", "resync"]);
     let never = Config { resync: Duration::MAX, ..Config::default() };
     let mut run = resume(Script::new().list([], 7).watch(Scene::open([bookmark(8)])), never);
-    assert_eq!(run.calls(2).await, ["resumed", "bookmark 8"]);
+    assert_eq!(run.calls(2).await, ["resumed", "version 8"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn has_caught_up_once_a_bookmark_has_the_probed_version() {
     let mut run = resume(Script::new().list([], 9).watch(Scene::open([bookmark(9)])), Config::default());
-    assert_eq!(run.calls(2).await, ["bookmark 9", "resumed"]);
+    assert_eq!(run.calls(2).await, ["version 9", "resumed"]);
     assert!(run.seconds() < 0.1);
 }
 

@@ -32,8 +32,7 @@ async fn delivers_nothing_before_the_initial_list_is_complete() {
         .event(bookmark(3));
     let mut run = start(Script::new().watch(scene), Config::default());
     tokio::time::advance(Duration::from_secs(55)).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert!(run.sink.calls().is_empty());
 }
 
@@ -149,7 +148,7 @@ async fn an_expired_watch_leads_to_a_new_stream() {
     let mut run = start(script, Config::default());
     assert_eq!(run.calls(2).await, ["replace 3 []", "replace 5 []"]);
     assert_eq!(run.asked(), ["STREAM(-)", "WATCH(3)", "STREAM(3)"]);
-    assert_eq!(run.errors(), ["Watch: server answered 410: too old resource version"]);
+    assert_eq!(run.errors(), ["Watch: server returned 410: too old resource version"]);
 }
 
 // R51
@@ -158,8 +157,7 @@ async fn only_the_end_bookmark_sets_the_version() {
     let script = Script::new().watch(Scene::open([added(pod("a").version(9)), bookmark(8)]));
     let mut run = start(script, Config::default());
     tokio::time::advance(Duration::from_secs(5)).await;
-    run.stop();
-    run.stopped().await;
+    run.stop().await;
     assert_eq!(run.status.borrow().version, None);
     let script = Script::new().watch(Scene::open([added(pod("a").version(9)), complete(2)]));
     let mut run = start(script, Config::default());

@@ -1,4 +1,4 @@
-//! Field selectors: which objects are meant, by the value of a few fields.
+//! Field selectors.
 
 mod requirement;
 
@@ -9,5 +9,5 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
-pub use requirement::{FieldRequirement, Relation};
+pub use requirement::{FieldOperator, FieldRequirement};
 pub use selector::FieldSelector;

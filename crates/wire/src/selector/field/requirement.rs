@@ -1,19 +1,19 @@
-//! One requirement of a field selector: a field and what its value must be.
+//! A requirement of a field selector.
 
-use crate::selector::error::{Flaw, SelectorError, Subject};
+use crate::selector::error::{ParseError, SelectorError, Subject};
 use std::fmt;
 
-/// What a field selector requires of one field.
+/// A requirement of a field selector: a field, an operator and a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldRequirement {
     pub(super) field: String,
-    pub(super) relation: Relation,
+    pub(super) operator: FieldOperator,
     pub(super) value: String,
 }
 
-/// How a field's value must relate to the one that is named.
+/// The operator of a field requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Relation {
+pub enum FieldOperator {
     /// The field has the value.
     Equal,
     /// The field has another value.
@@ -21,63 +21,64 @@ pub enum Relation {
 }
 
 impl FieldRequirement {
-    /// Requires that `field` relates to `value` in this way.
+    /// Creates a requirement.
     ///
     /// # Errors
-    /// If `field` is empty or holds a character that no field's path has.
+    /// [`SelectorError`] if `field` is not a valid path.
     pub fn new(
         field: impl Into<String>,
-        relation: Relation,
+        operator: FieldOperator,
         value: impl Into<String>,
     ) -> Result<Self, SelectorError> {
-        let (field, value) = (field.into(), value.into());
-        check_path(&field).map_err(|flaw| flaw.of(Subject::FieldPath, &field))?;
-        Ok(Self { field, relation, value })
+        let field = field.into();
+        let value = value.into();
+        check_path(&field).map_err(|error| error.of(Subject::FieldPath, &field))?;
+        Ok(Self { field, operator, value })
     }
 
-    /// The path of the field, without a leading dot.
+    /// Returns the path of the field, without a leading dot.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// How its value must relate to [`FieldRequirement::value`].
+    /// Returns the operator.
     #[must_use]
-    pub fn relation(&self) -> Relation {
-        self.relation
+    pub fn operator(&self) -> FieldOperator {
+        self.operator
     }
 
-    /// The value that is named, without escapes.
+    /// Returns the value, without escapes.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Whether a field with this value is what is required.
+    /// Whether a field with this value matches.
     #[must_use]
     pub fn matches(&self, value: &str) -> bool {
-        match self.relation {
-            Relation::Equal => value == self.value,
-            Relation::NotEqual => value != self.value,
+        match self.operator {
+            FieldOperator::Equal => value == self.value,
+            FieldOperator::NotEqual => value != self.value,
         }
     }
 }
 
-pub(super) fn check_path(field: &str) -> Result<(), Flaw> {
-    let foreign =
+pub(super) fn check_path(field: &str) -> Result<(), ParseError> {
+    let is_invalid =
         |char: char| char.is_whitespace() || char.is_control() || matches!(char, '\\' | ',' | '=' | '!');
-    match field.find(foreign) {
+    match field.find(is_invalid) {
         None if !field.is_empty() => Ok(()),
-        offset => Err(Flaw::new(offset.unwrap_or(0), "a field path")),
+        offset => Err(ParseError::new(offset.unwrap_or(0), "a field path")),
     }
 }
 
 impl fmt::Display for FieldRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.field)?;
-        f.write_str(match self.relation {
-            Relation::Equal => "=",
-            Relation::NotEqual => "!=",
+        f.write_str(match self.operator {
+            FieldOperator::Equal => "=",
+            FieldOperator::NotEqual => "!=",
         })?;
         for piece in self.value.split_inclusive(['\\', ',', '=']) {
             match piece.char_indices().next_back() {

@@ -1,12 +1,12 @@
-//! A field selector: requirements that must all hold, in one canonical form.
+//! A field selector in canonical form.
 
-use super::requirement::{FieldRequirement, Relation};
+use super::requirement::{FieldOperator, FieldRequirement};
 use std::fmt;
 
-/// Selects objects by fields such as `metadata.name` or `spec.nodeName`; all requirements must hold.
+/// Selects objects by fields such as `metadata.name` or `spec.nodeName`. All requirements must match.
 ///
-/// Each kind supports a few fields only, and the server refuses the others. A field that an object lacks has the
-/// value `""`. In a value `,`, `=` and `\` are written with a backslash before them.
+/// Each kind supports a few fields, and the server rejects others. An absent field has the value `""`. In a value, `,`,
+/// `=` and `\` are escaped with a backslash.
 ///
 /// ```
 /// use kube_informer_wire::FieldSelector;
@@ -20,31 +20,31 @@ use std::fmt;
 pub struct FieldSelector(Vec<FieldRequirement>);
 
 impl FieldSelector {
-    /// Matches every object.
+    /// Creates a selector that matches every object.
     #[must_use]
     pub const fn everything() -> Self {
         Self(Vec::new())
     }
 
-    /// Whether no field needs to be read to know that an object matches.
+    /// Whether every object matches.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Matches what both selectors match.
+    /// Creates a selector for the objects that match both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.0.into_iter().chain(other.0).collect()
     }
 
-    /// What is required, in canonical order.
+    /// Returns the requirements in canonical order.
     #[must_use]
     pub fn requirements(&self) -> &[FieldRequirement] {
         &self.0
     }
 
-    /// Whether the object of which `value` tells the fields is meant.
+    /// Whether an object matches, of which `value` returns the fields.
     pub fn matches<V: AsRef<str>>(&self, value: impl Fn(&str) -> Option<V>) -> bool {
         self.0.iter().all(|requirement| {
             let value = value(&requirement.field);
@@ -55,7 +55,7 @@ impl FieldSelector {
     /// The value that `field` must have, if one is required.
     #[must_use]
     pub fn exact(&self, field: &str) -> Option<&str> {
-        let is_exact = |one: &&FieldRequirement| one.field == field && one.relation == Relation::Equal;
+        let is_exact = |one: &&FieldRequirement| one.field == field && one.operator == FieldOperator::Equal;
         self.0.iter().find(is_exact).map(FieldRequirement::value)
     }
 }

@@ -1,6 +1,6 @@
-//! Field selectors: text, meaning, and wrong text.
+//! Field selectors: parsing, matching and errors.
 
-use super::{FieldRequirement, FieldSelector, Relation};
+use super::{FieldOperator, FieldRequirement, FieldSelector};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ fn selector(text: &str) -> FieldSelector {
 }
 
 #[test]
-fn prints_one_canonical_form() {
+fn displays_the_canonical_form() {
     let table = [
         ("", ""),
         (",,", ""),
@@ -28,7 +28,7 @@ fn prints_one_canonical_form() {
 }
 
 #[test]
-fn refuses_what_is_no_selector_and_says_where() {
+fn rejects_invalid_selectors_with_an_offset() {
     let table = [
         ("a", 1, "'=', '==' or '!='"),
         ("a!b=c", 1, "'=', '==' or '!='"),
@@ -56,41 +56,41 @@ fn a_missing_field_is_empty() {
 }
 
 #[test]
-fn says_which_value_a_field_must_have() {
+fn returns_the_exact_value_of_a_field() {
     assert_eq!(selector(r"metadata.name=a\,b,x!=y").exact("metadata.name"), Some("a,b"));
     assert_eq!(selector("x!=y").exact("x"), None);
     assert_eq!(selector("").exact("x"), None);
 }
 
 fn any_requirement() -> impl Strategy<Value = FieldRequirement> {
-    let relation = prop_oneof![Just(Relation::Equal), Just(Relation::NotEqual)];
-    ("[a-c][.a-b]{0,2}", relation, "[a-b,=\\\\! ä]{0,5}")
-        .prop_map(|(field, relation, value)| FieldRequirement::new(field, relation, value).unwrap())
+    let operator = prop_oneof![Just(FieldOperator::Equal), Just(FieldOperator::NotEqual)];
+    ("[a-c][.a-b]{0,2}", operator, "[a-b,=\\\\! ä]{0,5}")
+        .prop_map(|(field, operator, value)| FieldRequirement::new(field, operator, value).unwrap())
 }
 
 proptest! {
     #[test]
-    fn parses_what_it_prints(requirements in prop::collection::vec(any_requirement(), 0..4)) {
+    fn parses_what_it_displays(requirements in prop::collection::vec(any_requirement(), 0..4)) {
         let made: FieldSelector = requirements.into_iter().collect();
         prop_assert_eq!(selector(&made.to_string()), made);
     }
 
     #[test]
-    fn matches_as_the_plain_meaning(
+    fn matches_like_a_simple_model(
         requirements in prop::collection::vec(any_requirement(), 0..3),
         fields in prop::collection::btree_map("[a-c]", "[a-b]?", 0..3),
     ) {
         let fields: BTreeMap<String, String> = fields;
         let plain = requirements.iter().all(|one| {
             let value = fields.get(one.field()).cloned().unwrap_or_default();
-            (value == one.value()) == (one.relation() == Relation::Equal)
+            (value == one.value()) == (one.operator() == FieldOperator::Equal)
         });
         let made: FieldSelector = requirements.into_iter().collect();
         prop_assert_eq!(made.matches(|field| fields.get(field)), plain);
     }
 
     #[test]
-    fn never_panics_and_points_into_the_text(text in "\\PC{0,30}|[a-b=!,\\\\ä]{0,16}") {
+    fn never_panics_and_has_a_valid_offset(text in "\\PC{0,30}|[a-b=!,\\\\ä]{0,16}") {
         match text.parse::<FieldSelector>() {
             Ok(made) => prop_assert_eq!(selector(&made.to_string()), made),
             Err(error) => prop_assert!(error.offset() <= text.len()),

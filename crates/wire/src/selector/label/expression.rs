@@ -1,13 +1,13 @@
-//! Label selectors as objects carry them: `matchLabels` and `matchExpressions`.
+//! Converts `matchLabels` and `matchExpressions` to label selectors.
 
 use super::{
-    requirement::{Condition, LabelRequirement},
+    requirement::{LabelOperator, LabelRequirement},
     selector::LabelSelector,
 };
-use crate::selector::error::{Flaw, SelectorError, Subject};
+use crate::selector::error::{ParseError, SelectorError, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 
-/// Reads the selector out of a Deployment, a Service's policy and the like; an empty one selects everything.
+/// Converts the selector of an object such as a Deployment; an empty one matches everything.
 impl TryFrom<&v1::LabelSelector> for LabelSelector {
     type Error = SelectorError;
 
@@ -18,7 +18,7 @@ impl TryFrom<&v1::LabelSelector> for LabelSelector {
     }
 }
 
-/// An absent selector selects nothing, as everywhere in Kubernetes; an empty one selects everything.
+/// As in Kubernetes, an absent selector matches nothing and an empty one everything.
 impl TryFrom<Option<&v1::LabelSelector>> for LabelSelector {
     type Error = SelectorError;
 
@@ -28,20 +28,20 @@ impl TryFrom<Option<&v1::LabelSelector>> for LabelSelector {
 }
 
 fn requirement(expression: &v1::LabelSelectorRequirement) -> Result<LabelRequirement, SelectorError> {
-    let v1::LabelSelectorRequirement { key, operator, values } = expression;
+    let v1::LabelSelectorRequirement { key, operator: name, values } = expression;
     let values = values.as_deref().unwrap_or_default();
     let set = || values.iter().cloned().collect();
-    let condition = match (operator.as_str(), values.is_empty()) {
-        ("In", _) => Condition::In(set()),
-        ("NotIn", _) => Condition::NotIn(set()),
-        ("Exists", true) => Condition::Exists,
-        ("DoesNotExist", true) => Condition::Missing,
-        ("Exists" | "DoesNotExist", false) => return Err(wrong(key, operator, "no values")),
-        _ => return Err(wrong(key, operator, "In, NotIn, Exists or DoesNotExist")),
+    let operator = match (name.as_str(), values.is_empty()) {
+        ("In", _) => LabelOperator::In(set()),
+        ("NotIn", _) => LabelOperator::NotIn(set()),
+        ("Exists", true) => LabelOperator::Exists,
+        ("DoesNotExist", true) => LabelOperator::DoesNotExist,
+        ("Exists" | "DoesNotExist", false) => return Err(invalid(key, name, "no values")),
+        _ => return Err(invalid(key, name, "In, NotIn, Exists or DoesNotExist")),
     };
-    LabelRequirement::new(key, condition)
+    LabelRequirement::new(key, operator)
 }
 
-fn wrong(key: &str, operator: &str, expected: &'static str) -> SelectorError {
-    Flaw::new(key.len() + 1, expected).of(Subject::MatchExpression, &format!("{key} {operator}"))
+fn invalid(key: &str, operator: &str, expected: &'static str) -> SelectorError {
+    ParseError::new(key.len() + 1, expected).of(Subject::MatchExpression, &format!("{key} {operator}"))
 }

@@ -1,4 +1,4 @@
-//! Label selectors: which objects are meant, by their labels.
+//! Label selectors.
 
 mod text;
 
@@ -13,5 +13,5 @@ mod expression;
 #[cfg(test)]
 mod tests;
 
-pub use requirement::{Condition, LabelRequirement};
+pub use requirement::{LabelOperator, LabelRequirement};
 pub use selector::LabelSelector;

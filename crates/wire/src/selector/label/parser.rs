@@ -1,39 +1,39 @@
-//! Reads the text of a label selector: `a=b, c!=d, e in (f,g), h notin (i), j, !k, l>1, m<2`.
+//! Parses label selectors: `a=b, c!=d, e in (f,g), h notin (i), j, !k, l>1, m<2`.
 
 use super::{
-    requirement::{Condition, LabelRequirement},
+    requirement::{LabelOperator, LabelRequirement},
     text::{check_key, check_value},
 };
-use crate::selector::error::{Flaw, SelectorError, Subject, bounded};
+use crate::selector::error::{ParseError, SelectorError, Subject, check_length};
 use std::collections::BTreeSet;
 
-/// Reads all requirements of a selector; none means everything.
+/// Parses the requirements of a selector.
 pub(super) fn parse(text: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
-    bounded(text)
+    check_length(text)
         .and_then(|()| Parser::new(text).selector())
-        .map_err(|flaw| flaw.of(Subject::LabelSelector, text))
+        .map_err(|error| error.of(Subject::LabelSelector, text))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
-    /// A key or a value, and also `in` and `notin`: only the place tells them apart.
+    /// A key, a value, `in` or `notin`, depending on the position.
     Word(&'a str),
     Not,
     Equal,
     NotEqual,
-    Above,
-    Below,
+    GreaterThan,
+    LessThan,
     Open,
     Close,
     Comma,
     End,
 }
 
-/// A recursive descent without recursion: one token is looked at before it is taken.
+/// A parser with one token of lookahead.
 struct Parser<'a> {
     text: &'a str,
     token: Token<'a>,
-    /// Where `token` begins, and where it ends.
+    /// The range of `token`.
     start: usize,
     end: usize,
 }
@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    fn selector(&mut self) -> Result<Vec<LabelRequirement>, Flaw> {
+    fn selector(&mut self) -> Result<Vec<LabelRequirement>, ParseError> {
         let mut requirements = Vec::new();
         if self.token == Token::End {
             return Ok(requirements);
@@ -56,47 +56,47 @@ impl<'a> Parser<'a> {
                 return Ok(requirements);
             }
             if !self.take(Token::Comma) {
-                return Err(self.flaw("',' or the end"));
+                return Err(self.error("',' or the end"));
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<LabelRequirement, Flaw> {
-        let denied = self.take(Token::Not);
-        let Token::Word(key) = self.token else { return Err(self.flaw("a label key")) };
-        check_key(key).map_err(|flaw| flaw.within(self.start))?;
+    fn requirement(&mut self) -> Result<LabelRequirement, ParseError> {
+        let is_negated = self.take(Token::Not);
+        let Token::Word(key) = self.token else { return Err(self.error("a label key")) };
+        check_key(key).map_err(|error| error.offset_by(self.start))?;
         let start = self.start;
         self.advance();
-        let condition = if denied { Condition::Missing } else { self.condition()? };
-        // The parts are sound already; a flaw here would be one of the whole.
-        LabelRequirement::new(key, condition).map_err(|error| Flaw::new(start, error.expected()))
+        let operator = if is_negated { LabelOperator::DoesNotExist } else { self.operator()? };
+        // The key and the values have been checked; an error here is one of the requirement.
+        LabelRequirement::new(key, operator).map_err(|error| ParseError::new(start, error.expected()))
     }
 
-    fn condition(&mut self) -> Result<Condition, Flaw> {
+    fn operator(&mut self) -> Result<LabelOperator, ParseError> {
         match self.token {
-            Token::End | Token::Comma => Ok(Condition::Exists),
-            Token::Word("in") => self.then(Self::values).map(Condition::In),
-            Token::Word("notin") => self.then(Self::values).map(Condition::NotIn),
-            Token::Equal => self.then(Self::value).map(|value| Condition::In([value].into())),
-            Token::NotEqual => self.then(Self::value).map(|value| Condition::NotIn([value].into())),
-            Token::Above => self.then(Self::integer).map(Condition::Above),
-            Token::Below => self.then(Self::integer).map(Condition::Below),
+            Token::End | Token::Comma => Ok(LabelOperator::Exists),
+            Token::Word("in") => self.then(Self::values).map(LabelOperator::In),
+            Token::Word("notin") => self.then(Self::values).map(LabelOperator::NotIn),
+            Token::Equal => self.then(Self::value).map(|value| LabelOperator::In([value].into())),
+            Token::NotEqual => self.then(Self::value).map(|value| LabelOperator::NotIn([value].into())),
+            Token::GreaterThan => self.then(Self::integer).map(LabelOperator::GreaterThan),
+            Token::LessThan => self.then(Self::integer).map(LabelOperator::LessThan),
             Token::Word(_) | Token::Not | Token::Open | Token::Close => {
-                Err(self.flaw("'=', '!=', '<', '>', 'in', 'notin', ',' or the end"))
+                Err(self.error("'=', '!=', '<', '>', 'in', 'notin', ',' or the end"))
             }
         }
     }
 
-    /// Takes the operator, and reads what follows it.
-    fn then<V>(&mut self, operand: fn(&mut Self) -> Result<V, Flaw>) -> Result<V, Flaw> {
+    /// Skips the operator and parses its operand.
+    fn then<V>(&mut self, operand: fn(&mut Self) -> Result<V, ParseError>) -> Result<V, ParseError> {
         self.advance();
         operand(self)
     }
 
-    /// Reads `(a,b)`; a value may be empty, so `()` is a set of one empty value.
-    fn values(&mut self) -> Result<BTreeSet<String>, Flaw> {
+    /// Parses `(a,b)`. A value may be empty, so `()` is a set of one empty value.
+    fn values(&mut self) -> Result<BTreeSet<String>, ParseError> {
         if !self.take(Token::Open) {
-            return Err(self.flaw("'('"));
+            return Err(self.error("'('"));
         }
         let mut values = BTreeSet::new();
         loop {
@@ -105,28 +105,31 @@ impl<'a> Parser<'a> {
                 return Ok(values);
             }
             if !self.take(Token::Comma) {
-                return Err(self.flaw("',' or ')'"));
+                return Err(self.error("',' or ')'"));
             }
         }
     }
 
-    fn value(&mut self) -> Result<String, Flaw> {
+    fn value(&mut self) -> Result<String, ParseError> {
         match self.token {
             Token::Word(value) => {
-                check_value(value).map_err(|flaw| flaw.within(self.start))?;
+                check_value(value).map_err(|error| error.offset_by(self.start))?;
                 self.advance();
                 Ok(value.to_owned())
             }
             Token::Comma | Token::Close | Token::End => Ok(String::new()),
-            Token::Not | Token::Equal | Token::NotEqual | Token::Above | Token::Below | Token::Open => {
-                Err(self.flaw("a label value"))
-            }
+            Token::Not
+            | Token::Equal
+            | Token::NotEqual
+            | Token::GreaterThan
+            | Token::LessThan
+            | Token::Open => Err(self.error("a label value")),
         }
     }
 
-    fn integer(&mut self) -> Result<i64, Flaw> {
-        let flaw = self.flaw("a 64-bit integer");
-        self.value()?.parse().map_err(|_| flaw)
+    fn integer(&mut self) -> Result<i64, ParseError> {
+        let error = self.error("a 64-bit integer");
+        self.value()?.parse().map_err(|_| error)
     }
 
     fn take(&mut self, token: Token<'_>) -> bool {
@@ -137,8 +140,8 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn flaw(&self, expected: &'static str) -> Flaw {
-        Flaw::new(self.start, expected)
+    fn error(&self, expected: &'static str) -> ParseError {
+        ParseError::new(self.start, expected)
     }
 
     fn advance(&mut self) {
@@ -162,8 +165,8 @@ fn next_token(rest: &str) -> (Token<'_>, usize) {
         [b'=', ..] => (Token::Equal, 1),
         [b'!', b'=', ..] => (Token::NotEqual, 2),
         [b'!', ..] => (Token::Not, 1),
-        [b'>', ..] => (Token::Above, 1),
-        [b'<', ..] => (Token::Below, 1),
+        [b'>', ..] => (Token::GreaterThan, 1),
+        [b'<', ..] => (Token::LessThan, 1),
         [b'(', ..] => (Token::Open, 1),
         [b')', ..] => (Token::Close, 1),
         [b',', ..] => (Token::Comma, 1),

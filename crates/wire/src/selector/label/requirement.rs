@@ -1,84 +1,86 @@
-//! One requirement of a label selector: a key and what its value must be.
+//! A requirement of a label selector.
 
 use super::text::{check_key, check_value};
-use crate::selector::error::{Flaw, SelectorError, Subject};
+use crate::selector::error::{ParseError, SelectorError, Subject};
 use std::{collections::BTreeSet, fmt};
 
-/// What a label selector requires of one key.
+/// A requirement of a label selector: a key and an operator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelRequirement {
     key: String,
-    condition: Condition,
+    operator: LabelOperator,
 }
 
-/// What is required of a label's value.
+/// The operator of a label requirement, with its values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Condition {
-    /// The label is there, with any value.
+pub enum LabelOperator {
+    /// The label exists, with any value.
     Exists,
-    /// The label is not there.
-    Missing,
-    /// The label is there and has one of these values; `a=b` is `a in (b)`.
+    /// The label does not exist.
+    DoesNotExist,
+    /// The label has one of these values; `a=b` is `a in (b)`.
     In(BTreeSet<String>),
-    /// The label has none of these values, or is not there; `a!=b` is `a notin (b)`.
+    /// The label has none of these values, or does not exist; `a!=b` is `a notin (b)`.
     NotIn(BTreeSet<String>),
-    /// The label is there and is a larger integer than this.
-    Above(i64),
-    /// The label is there and is a smaller integer than this.
-    Below(i64),
+    /// The label is an integer greater than this.
+    GreaterThan(i64),
+    /// The label is an integer less than this.
+    LessThan(i64),
 }
 
 impl LabelRequirement {
-    /// Requires `condition` of the label `key`.
+    /// Creates a requirement.
     ///
     /// # Errors
-    /// If the key or a value is not what Kubernetes takes for a label, or a set of values is empty. A bound is a value
-    /// too, and no value begins with a minus sign.
-    pub fn new(key: impl Into<String>, condition: Condition) -> Result<Self, SelectorError> {
+    /// [`SelectorError`] if the key or a value is not valid for a label, or a set of values is empty. Bounds must be valid
+    /// values as well, so that they cannot be negative.
+    pub fn new(key: impl Into<String>, operator: LabelOperator) -> Result<Self, SelectorError> {
         let key = key.into();
-        check_key(&key).map_err(|flaw| flaw.of(Subject::LabelKey, &key))?;
-        let check = |value: &str| check_value(value).map_err(|flaw| flaw.of(Subject::LabelValue, value));
-        match &condition {
-            Condition::Exists | Condition::Missing => {}
-            Condition::In(values) | Condition::NotIn(values) => {
+        check_key(&key).map_err(|error| error.of(Subject::LabelKey, &key))?;
+        let check = |value: &str| check_value(value).map_err(|error| error.of(Subject::LabelValue, value));
+        match &operator {
+            LabelOperator::Exists | LabelOperator::DoesNotExist => {}
+            LabelOperator::In(values) | LabelOperator::NotIn(values) => {
                 if values.is_empty() {
-                    return Err(Flaw::new(key.len(), "at least one value").of(Subject::MatchExpression, &key));
+                    return Err(
+                        ParseError::new(key.len(), "at least one value").of(Subject::MatchExpression, &key)
+                    );
                 }
                 values.iter().try_for_each(|value| check(value))?;
             }
-            Condition::Above(bound) | Condition::Below(bound) => check(&bound.to_string())?,
+            LabelOperator::GreaterThan(bound) | LabelOperator::LessThan(bound) => check(&bound.to_string())?,
         }
-        Ok(Self { key, condition })
+        Ok(Self { key, operator })
     }
 
-    /// The label of which something is required.
+    /// Returns the key of the label.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What is required of it.
+    /// Returns the operator.
     #[must_use]
-    pub fn condition(&self) -> &Condition {
-        &self.condition
+    pub fn operator(&self) -> &LabelOperator {
+        &self.operator
     }
 
-    /// Whether a label with this value, or no label at all, is what is required.
+    /// Whether a label with this value matches; `None` for a label that does not exist.
     #[must_use]
     pub fn matches(&self, value: Option<&str>) -> bool {
         let integer = || value.and_then(|value| value.parse::<i64>().ok());
-        match &self.condition {
-            Condition::Exists => value.is_some(),
-            Condition::Missing => value.is_none(),
-            Condition::In(values) => value.is_some_and(|value| values.contains(value)),
-            Condition::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-            Condition::Above(bound) => integer().is_some_and(|integer| integer > *bound),
-            Condition::Below(bound) => integer().is_some_and(|integer| integer < *bound),
+        match &self.operator {
+            LabelOperator::Exists => value.is_some(),
+            LabelOperator::DoesNotExist => value.is_none(),
+            LabelOperator::In(values) => value.is_some_and(|value| values.contains(value)),
+            LabelOperator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            LabelOperator::GreaterThan(bound) => integer().is_some_and(|integer| integer > *bound),
+            LabelOperator::LessThan(bound) => integer().is_some_and(|integer| integer < *bound),
         }
     }
 
-    /// Whether an object without the label can never be what is required.
-    pub(super) fn needs_the_key(&self) -> bool {
+    /// Whether the label must exist.
+    pub(super) fn requires_label(&self) -> bool {
         !self.matches(None)
     }
 }
@@ -86,13 +88,13 @@ impl LabelRequirement {
 impl fmt::Display for LabelRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
-        match &self.condition {
-            Condition::Exists => f.write_str(key),
-            Condition::Missing => write!(f, "!{key}"),
-            Condition::In(values) => write_set(f, key, ["=", "in"], values),
-            Condition::NotIn(values) => write_set(f, key, ["!=", "notin"], values),
-            Condition::Above(bound) => write!(f, "{key}>{bound}"),
-            Condition::Below(bound) => write!(f, "{key}<{bound}"),
+        match &self.operator {
+            LabelOperator::Exists => f.write_str(key),
+            LabelOperator::DoesNotExist => write!(f, "!{key}"),
+            LabelOperator::In(values) => write_set(f, key, ["=", "in"], values),
+            LabelOperator::NotIn(values) => write_set(f, key, ["!=", "notin"], values),
+            LabelOperator::GreaterThan(bound) => write!(f, "{key}>{bound}"),
+            LabelOperator::LessThan(bound) => write!(f, "{key}<{bound}"),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Label selectors: text, meaning, and wrong text.
+//! Label selectors: parsing, matching and errors.
 
-use super::{Condition, LabelRequirement, LabelSelector};
+use super::{LabelOperator, LabelRequirement, LabelSelector};
 use crate::selector::MAX_SELECTOR_LENGTH;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
 }
 
 #[test]
-fn prints_one_canonical_form() {
+fn displays_the_canonical_form() {
     let table = [
         ("", ""),
         (" \t\r\n", ""),
@@ -49,7 +49,7 @@ fn prints_one_canonical_form() {
 }
 
 #[test]
-fn refuses_what_is_no_selector_and_says_where() {
+fn rejects_invalid_selectors_with_an_offset() {
     let table = [
         ("a in x", 5, "'('"),
         ("a in", 4, "'('"),
@@ -81,18 +81,18 @@ fn refuses_what_is_no_selector_and_says_where() {
         assert_eq!((error.offset(), error.expected()), (offset, expected), "{text:?}");
     }
     let error = "a in x".parse::<LabelSelector>().unwrap_err();
-    assert_eq!(error.to_string(), r#"label selector "a in x" is wrong at byte 5: expected '('"#);
+    assert_eq!(error.to_string(), r#"invalid label selector "a in x" at byte 5: expected '('"#);
 }
 
 #[test]
-fn refuses_a_selector_without_end_and_repeats_little_of_it() {
+fn rejects_a_selector_that_is_too_long() {
     let error = "ä".repeat(MAX_SELECTOR_LENGTH).parse::<LabelSelector>().unwrap_err();
     assert_eq!(error.offset(), MAX_SELECTOR_LENGTH);
     assert!(error.to_string().len() < 500);
 }
 
 #[test]
-fn matches_as_the_operators_say() {
+fn matches_by_the_operator() {
     let object = labels(&[("a", "b"), ("n", "5"), ("e", "")]);
     for text in
         ["", "a", "a=b", "a in (b,c)", "a!=c", "x!=b", "x notin (b)", "!x", "n>4", "n<6", "e=", "e in ()"]
@@ -106,7 +106,7 @@ fn matches_as_the_operators_say() {
 }
 
 #[test]
-fn an_object_without_labels_is_one_with_none() {
+fn no_labels_are_the_same_as_empty_labels() {
     for text in ["", "a", "!a", "a=b", "a!=b", "a>1"] {
         assert_eq!(selector(text).matches(None), selector(text).matches(&Labels::new()), "{text:?}");
     }
@@ -114,7 +114,7 @@ fn an_object_without_labels_is_one_with_none() {
 
 // R149
 #[test]
-fn tells_everything_and_nothing_from_the_rest() {
+fn recognizes_everything_and_nothing() {
     let (all, none, some) = (LabelSelector::everything(), LabelSelector::nothing(), selector("a"));
     assert_eq!((all.is_everything(), all.is_nothing(), all.matches(None)), (true, false, true));
     assert_eq!((none.is_everything(), none.is_nothing(), none.matches(None)), (false, true, false));
@@ -123,7 +123,7 @@ fn tells_everything_and_nothing_from_the_rest() {
 }
 
 #[test]
-fn nothing_survives_being_printed() {
+fn nothing_survives_being_displayed() {
     assert!(selector(&LabelSelector::nothing().to_string()).is_nothing());
     for text in ["a,!a", "!a,a=b", "a>1,!a", "x,!a,a in (b,c)"] {
         assert!(selector(text).is_nothing(), "{text:?}");
@@ -134,7 +134,7 @@ fn nothing_survives_being_printed() {
 }
 
 #[test]
-fn says_which_one_value_a_label_must_have() {
+fn returns_the_exact_value_of_a_label() {
     assert_eq!(selector("a=b,c").exact("a"), Some("b"));
     assert_eq!(selector("a!=x,a=b").exact("a"), Some("b"));
     for text in ["a in (b,c)", "a!=b", "a", "!a", "b=a", "a>1"] {
@@ -152,7 +152,7 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> v1::LabelSelector {
 }
 
 #[test]
-fn comes_from_the_selector_of_an_object() {
+fn converts_from_the_selector_of_an_object() {
     let table = [
         (expression("a", "In", &["x", "b"]), "a in (b,x)"),
         (expression("a", "NotIn", &["x"]), "a!=x"),
@@ -168,24 +168,24 @@ fn comes_from_the_selector_of_an_object() {
 }
 
 #[test]
-fn refuses_a_wrong_selector_of_an_object() {
+fn rejects_an_invalid_selector_of_an_object() {
     let table = [
         (
             expression("a", "In", &[]),
-            r#"match expression "a" is wrong at byte 1: expected at least one value"#,
+            r#"invalid match expression "a" at byte 1: expected at least one value"#,
         ),
         (
             expression("a", "Exists", &["b"]),
-            r#"match expression "a Exists" is wrong at byte 2: expected no values"#,
+            r#"invalid match expression "a Exists" at byte 2: expected no values"#,
         ),
         (
             expression("a", "in", &["b"]),
-            r#"match expression "a in" is wrong at byte 2: expected In, NotIn, Exists or DoesNotExist"#,
+            r#"invalid match expression "a in" at byte 2: expected In, NotIn, Exists or DoesNotExist"#,
         ),
-        (expression("-", "Exists", &[]), r#"label key "-" is wrong at byte 0: expected a letter or a digit"#),
+        (expression("-", "Exists", &[]), r#"invalid label key "-" at byte 0: expected a letter or a digit"#),
         (
             expression("a", "In", &["b."]),
-            r#"label value "b." is wrong at byte 1: expected a letter or a digit"#,
+            r#"invalid label value "b." at byte 1: expected a letter or a digit"#,
         ),
     ];
     for (object, message) in table {
@@ -194,62 +194,66 @@ fn refuses_a_wrong_selector_of_an_object() {
 }
 
 #[test]
-fn refuses_a_bound_that_is_no_label_value() {
-    for condition in [Condition::Above(-1), Condition::Below(-1), Condition::Below(i64::MIN)] {
+fn rejects_a_bound_that_is_not_a_label_value() {
+    for condition in
+        [LabelOperator::GreaterThan(-1), LabelOperator::LessThan(-1), LabelOperator::LessThan(i64::MIN)]
+    {
         let error = LabelRequirement::new("a", condition).unwrap_err();
         assert_eq!((error.offset(), error.expected()), (0, "a letter or a digit"));
     }
-    assert!(LabelRequirement::new("a", Condition::Above(0)).is_ok());
+    assert!(LabelRequirement::new("a", LabelOperator::GreaterThan(0)).is_ok());
 }
 
 fn any_requirement() -> impl Strategy<Value = LabelRequirement> {
     let values = || prop::collection::btree_set("[a-c]?|[0-3]", 1..4);
     let bound = || prop_oneof![-2..4i64, any::<i64>()];
     let condition = prop_oneof![
-        Just(Condition::Exists),
-        Just(Condition::Missing),
-        values().prop_map(Condition::In),
-        values().prop_map(Condition::NotIn),
-        bound().prop_map(Condition::Above),
-        bound().prop_map(Condition::Below),
+        Just(LabelOperator::Exists),
+        Just(LabelOperator::DoesNotExist),
+        values().prop_map(LabelOperator::In),
+        values().prop_map(LabelOperator::NotIn),
+        bound().prop_map(LabelOperator::GreaterThan),
+        bound().prop_map(LabelOperator::LessThan),
     ];
     ("[a-d]|x/[a-b]|in|notin", condition)
         .prop_filter_map("a bound below zero", |(key, condition)| LabelRequirement::new(key, condition).ok())
 }
 
-/// The meaning of a requirement, written down without regard to speed.
-fn holds(requirement: &LabelRequirement, labels: &Labels) -> bool {
+/// A simple model of a requirement.
+fn model(requirement: &LabelRequirement, labels: &Labels) -> bool {
     let value = labels.get(requirement.key());
-    match (requirement.condition(), value) {
-        (Condition::Exists, value) => value.is_some(),
-        (Condition::Missing, value) => value.is_none(),
-        (Condition::In(_) | Condition::Above(_) | Condition::Below(_), None) => false,
-        (Condition::NotIn(_), None) => true,
-        (Condition::In(values), Some(value)) => values.iter().any(|one| one == value),
-        (Condition::NotIn(values), Some(value)) => values.iter().all(|one| one != value),
-        (Condition::Above(bound), Some(value)) => value.parse().is_ok_and(|value: i64| value > *bound),
-        (Condition::Below(bound), Some(value)) => value.parse().is_ok_and(|value: i64| value < *bound),
+    match (requirement.operator(), value) {
+        (LabelOperator::Exists, value) => value.is_some(),
+        (LabelOperator::DoesNotExist, value) => value.is_none(),
+        (LabelOperator::In(_) | LabelOperator::GreaterThan(_) | LabelOperator::LessThan(_), None) => false,
+        (LabelOperator::NotIn(_), None) => true,
+        (LabelOperator::In(values), Some(value)) => values.iter().any(|one| one == value),
+        (LabelOperator::NotIn(values), Some(value)) => values.iter().all(|one| one != value),
+        (LabelOperator::GreaterThan(bound), Some(value)) => {
+            value.parse().is_ok_and(|value: i64| value > *bound)
+        }
+        (LabelOperator::LessThan(bound), Some(value)) => value.parse().is_ok_and(|value: i64| value < *bound),
     }
 }
 
 proptest! {
     #[test]
-    fn parses_what_it_prints(requirements in prop::collection::vec(any_requirement(), 0..5)) {
+    fn parses_what_it_displays(requirements in prop::collection::vec(any_requirement(), 0..5)) {
         let made: LabelSelector = requirements.into_iter().collect();
         prop_assert_eq!(selector(&made.to_string()), made);
     }
 
     #[test]
-    fn matches_as_the_plain_meaning(
+    fn matches_like_a_simple_model(
         requirements in prop::collection::vec(any_requirement(), 0..4),
         labels in prop::collection::btree_map("[a-d]|x/[a-b]|in", "[a-c]?|[0-3]", 0..5),
     ) {
-        let plain = requirements.iter().all(|requirement| holds(requirement, &labels));
+        let plain = requirements.iter().all(|requirement| model(requirement, &labels));
         prop_assert_eq!(requirements.into_iter().collect::<LabelSelector>().matches(&labels), plain);
     }
 
     #[test]
-    fn never_panics_and_points_into_the_text(text in "\\PC{0,40}|[a-b=!(),<> \\\\in]{0,24}") {
+    fn never_panics_and_has_a_valid_offset(text in "\\PC{0,40}|[a-b=!(),<> \\\\in]{0,24}") {
         match text.parse::<LabelSelector>() {
             Ok(made) => prop_assert_eq!(selector(&made.to_string()), made),
             Err(error) => prop_assert!(error.offset() <= text.len()),
@@ -257,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn survives_truncation_and_a_wrong_byte(
+    fn never_panics_on_changed_text(
         requirements in prop::collection::vec(any_requirement(), 1..4), place: prop::sample::Index, byte in 0..128u8,
     ) {
         let text = requirements.into_iter().collect::<LabelSelector>().to_string();

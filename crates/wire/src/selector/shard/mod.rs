@@ -1,4 +1,4 @@
-//! Shard selectors: which part of all objects is meant, by the hash of one field (KEP-5866).
+//! Shard selectors, by the hash of one field (KEP-5866).
 
 mod selector;
 

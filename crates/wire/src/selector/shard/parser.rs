@@ -1,27 +1,27 @@
-//! Reads the text of a shard selector: `shardRange(field, 'start', 'end') || shardRange(..)`.
+//! Parses shard selectors: `shardRange(field, 'start', 'end') || shardRange(..)`.
 
 use super::selector::{END, ShardField, ShardRange, ShardSelector};
-use crate::selector::error::{Flaw, SelectorError, Subject, bounded};
+use crate::selector::error::{ParseError, SelectorError, Subject, check_length};
 use std::str::FromStr;
 
 impl FromStr for ShardSelector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, SelectorError> {
-        bounded(text)
+        check_length(text)
             .and_then(|()| Parser { text, at: 0 }.selector())
-            .map_err(|flaw| flaw.of(Subject::ShardSelector, text))
+            .map_err(|error| error.of(Subject::ShardSelector, text))
     }
 }
 
-/// The server reads the selector as CEL and admits calls of `shardRange` joined by `||`; this reads just those.
+/// The server parses the selector as CEL, and accepts only calls of `shardRange` joined by `||`.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl Parser<'_> {
-    fn selector(&mut self) -> Result<ShardSelector, Flaw> {
+    fn selector(&mut self) -> Result<ShardSelector, ParseError> {
         let (field, first) = self.range()?;
         let mut ranges = vec![first];
         while self.take("||") {
@@ -29,17 +29,17 @@ impl Parser<'_> {
             let start = self.at;
             let (other, range) = self.range()?;
             if other != field {
-                return Err(Flaw::new(start, "the same field in every shardRange"));
+                return Err(ParseError::new(start, "the same field in every shardRange"));
             }
             ranges.push(range);
         }
         if self.at < self.text.len() {
-            return Err(Flaw::new(self.at, "'||' or the end"));
+            return Err(ParseError::new(self.at, "'||' or the end"));
         }
         Ok(ShardSelector { field, ranges })
     }
 
-    fn range(&mut self) -> Result<(ShardField, ShardRange), Flaw> {
+    fn range(&mut self) -> Result<(ShardField, ShardRange), ParseError> {
         self.expect("shardRange", "shardRange")?;
         self.expect("(", "'('")?;
         let field = self.field()?;
@@ -50,48 +50,50 @@ impl Parser<'_> {
         self.expect(",", "','")?;
         let end = self.bound()?;
         self.expect(")", "')'")?;
-        let empty = Flaw::new(at, "a start before the end");
+        let empty = ParseError::new(at, "a start before the end");
         let range = ShardRange { start: u64::try_from(start).map_err(|_| empty)?, end };
-        if range.is_sound() { Ok((field, range)) } else { Err(empty) }
+        if range.is_valid() { Ok((field, range)) } else { Err(empty) }
     }
 
-    fn field(&mut self) -> Result<ShardField, Flaw> {
+    fn field(&mut self) -> Result<ShardField, ParseError> {
         self.skip_space();
         let rest = &self.text[self.at..];
         let length =
             rest.find(|char: char| !char.is_ascii_alphanumeric() && char != '.').unwrap_or(rest.len());
         let named = |field: &ShardField| field.path() == &rest[..length];
         let field = [ShardField::Uid, ShardField::Namespace].into_iter().find(named);
-        let field = field.ok_or(Flaw::new(self.at, "object.metadata.uid or object.metadata.namespace"))?;
+        let field =
+            field.ok_or(ParseError::new(self.at, "object.metadata.uid or object.metadata.namespace"))?;
         self.at += length;
         Ok(field)
     }
 
-    /// Reads `'0x…'` in either kind of quotes: sixteen lower case digits, or 2^64.
-    fn bound(&mut self) -> Result<u128, Flaw> {
+    /// Parses `'0x…'` in either kind of quotes: sixteen lower case digits, or 2^64.
+    fn bound(&mut self) -> Result<u128, ParseError> {
         self.skip_space();
-        let flaw = Flaw::new(self.at, "a quoted 0x and 16 lower case hex digits, or '0x10000000000000000'");
+        let error =
+            ParseError::new(self.at, "a quoted 0x and 16 lower case hex digits, or '0x10000000000000000'");
         let rest = &self.text[self.at..];
-        let quote = rest.chars().next().filter(|char| matches!(char, '\'' | '"')).ok_or(flaw)?;
-        let (literal, _) = rest[1..].split_once(quote).ok_or(flaw)?;
-        let digits = literal.strip_prefix("0x").ok_or(flaw)?;
+        let quote = rest.chars().next().filter(|char| matches!(char, '\'' | '"')).ok_or(error)?;
+        let (literal, _) = rest[1..].split_once(quote).ok_or(error)?;
+        let digits = literal.strip_prefix("0x").ok_or(error)?;
         let is_digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
         if !digits.bytes().all(is_digit) || !matches!(digits.len(), 16 | 17) {
-            return Err(flaw);
+            return Err(error);
         }
-        let bound = u128::from_str_radix(digits, 16).map_err(|_| flaw)?;
+        let bound = u128::from_str_radix(digits, 16).map_err(|_| error)?;
         if digits.len() == 17 && bound != END {
-            return Err(flaw);
+            return Err(error);
         }
         self.at += literal.len() + 2;
         Ok(bound)
     }
 
-    fn expect(&mut self, text: &str, expected: &'static str) -> Result<(), Flaw> {
-        if self.take(text) { Ok(()) } else { Err(Flaw::new(self.at, expected)) }
+    fn expect(&mut self, text: &str, expected: &'static str) -> Result<(), ParseError> {
+        if self.take(text) { Ok(()) } else { Err(ParseError::new(self.at, expected)) }
     }
 
-    /// Steps over space, and over `text` and the space after it if it stands here.
+    /// Skips space, and `text` with the space after it if it is next.
     fn take(&mut self, text: &str) -> bool {
         self.skip_space();
         let found = self.text[self.at..].starts_with(text);

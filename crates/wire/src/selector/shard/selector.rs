@@ -1,12 +1,12 @@
-//! A shard selector: ranges of hashes of one field.
+//! A shard selector: ranges of the hash of one field.
 
-use crate::selector::error::{Flaw, SelectorError, Subject};
+use crate::selector::error::{ParseError, SelectorError, Subject};
 use std::fmt;
 
-/// Selects the objects whose field hashes into one of a few ranges, so that several clients share the work.
+/// Selects objects by ranges of the hash of a field, so that several clients can divide the objects.
 ///
-/// The server has it behind the alpha gate `ShardedListAndWatch`, and one that lacks it ignores the parameter; a list
-/// that was sharded says so in its `shardInfo`. The hash is FNV-1a with 64 bits.
+/// The server supports it behind the alpha gate `ShardedListAndWatch`, and ignores the parameter otherwise; a sharded list
+/// has a `shardInfo`. The hash is 64-bit FNV-1a.
 ///
 /// ```
 /// use kube_informer_wire::{ShardField, ShardSelector};
@@ -24,21 +24,21 @@ pub struct ShardSelector {
     pub(super) ranges: Vec<ShardRange>,
 }
 
-/// The field whose hash decides.
+/// The field that is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShardField {
-    /// `object.metadata.uid`: spreads evenly.
+    /// `object.metadata.uid`: distributes evenly.
     Uid,
     /// `object.metadata.namespace`: keeps a namespace together.
     Namespace,
 }
 
-/// A range of hashes, from `start` up to and without `end`.
+/// A range of hashes, including `start` and excluding `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ShardRange {
     /// The first hash.
     pub start: u64,
-    /// The hash after the last; 2^64 at most, which is why it is wider than a hash.
+    /// The end of the range, at most 2^64.
     pub end: u128,
 }
 
@@ -46,45 +46,45 @@ pub struct ShardRange {
 pub(super) const END: u128 = 1 << 64;
 
 impl ShardSelector {
-    /// Selects the objects of which `field` hashes into one of `ranges`.
+    /// Creates a selector for objects whose hash of `field` is in one of `ranges`.
     ///
     /// # Errors
-    /// If there is no range, or one is empty or ends past 2^64.
+    /// [`SelectorError`] if there is no range, or one is empty or ends after 2^64.
     pub fn new(field: ShardField, ranges: impl Into<Vec<ShardRange>>) -> Result<Self, SelectorError> {
-        let made = Self { field, ranges: ranges.into() };
-        match made.ranges.iter().all(ShardRange::is_sound) && !made.ranges.is_empty() {
-            true => Ok(made),
-            false => Err(Flaw::new(0, "ranges that begin before they end")
-                .of(Subject::ShardSelector, &made.to_string())),
+        let selector = Self { field, ranges: ranges.into() };
+        if selector.ranges.is_empty() || !selector.ranges.iter().all(ShardRange::is_valid) {
+            let error = ParseError::new(0, "ranges that begin before they end");
+            return Err(error.of(Subject::ShardSelector, &selector.to_string()));
         }
+        Ok(selector)
     }
 
-    /// The part number `index`, counted from 0, of `count` parts of about equal size.
+    /// Creates a selector for shard `index`, from 0, of `count` shards of about equal size.
     ///
     /// # Errors
-    /// If there is no such part.
+    /// [`SelectorError`] unless `index` is less than `count`.
     pub fn part(field: ShardField, index: u32, count: u32) -> Result<Self, SelectorError> {
         let bound = |index: u128| END * index / u128::from(count.max(1));
-        let (start, end) = (bound(index.into()), bound(u128::from(index) + 1));
-        match u64::try_from(start) {
+        let end = bound(u128::from(index) + 1);
+        match u64::try_from(bound(index.into())) {
             Ok(start) if index < count => Self::new(field, [ShardRange { start, end }]),
             _ => Self::new(field, []),
         }
     }
 
-    /// The field whose hash decides.
+    /// Returns the field that is hashed.
     #[must_use]
     pub fn field(&self) -> ShardField {
         self.field
     }
 
-    /// The ranges, in the order in which they were written.
+    /// Returns the ranges.
     #[must_use]
     pub fn ranges(&self) -> &[ShardRange] {
         &self.ranges
     }
 
-    /// Whether the object with this uid and namespace is meant; what it lacks is `""`.
+    /// Whether an object with this uid and namespace matches; an absent one is `""`.
     #[must_use]
     pub fn matches(&self, uid: &str, namespace: &str) -> bool {
         let hash = fnv1a(match self.field {
@@ -105,13 +105,13 @@ impl ShardField {
 }
 
 impl ShardRange {
-    /// Whether `hash` lies within.
+    /// Whether the range contains `hash`.
     #[must_use]
     pub fn contains(&self, hash: u64) -> bool {
         self.start <= hash && u128::from(hash) < self.end
     }
 
-    pub(super) fn is_sound(&self) -> bool {
+    pub(super) fn is_valid(&self) -> bool {
         u128::from(self.start) < self.end && self.end <= END
     }
 }
@@ -123,8 +123,8 @@ fn fnv1a(text: &str) -> u64 {
 
 impl fmt::Display for ShardSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, ShardRange { start, end }) in self.ranges.iter().enumerate() {
-            let or = if place == 0 { "" } else { " || " };
+        for (index, ShardRange { start, end }) in self.ranges.iter().enumerate() {
+            let or = if index == 0 { "" } else { " || " };
             write!(f, "{or}shardRange({}, '0x{start:016x}', '0x{end:016x}')", self.field.path())?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Shard selectors: text, meaning, and wrong text.
+//! Shard selectors: parsing, matching and errors.
 
 use super::{ShardField, ShardRange, ShardSelector, selector::END};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn selector(text: &str) -> ShardSelector {
 }
 
 #[test]
-fn prints_as_the_server_does() {
+fn displays_like_the_server() {
     let both = format!("{LOW} || {HIGH}");
     let tight = LOW.replace(' ', "");
     let loose = format!("  {}\n", LOW.replace('(', " ( ").replace(',', " , ").replace(')', " )"));
@@ -24,7 +24,7 @@ fn prints_as_the_server_does() {
 }
 
 #[test]
-fn refuses_what_is_no_selector_and_says_where() {
+fn rejects_invalid_selectors_with_an_offset() {
     let mixed = format!("{LOW} || {}", HIGH.replace("uid", "namespace"));
     let table = [
         ("", 0, "shardRange"),
@@ -68,7 +68,7 @@ fn refuses_what_is_no_selector_and_says_where() {
 
 #[test]
 fn hashes_as_fnv_1a() {
-    // The published test vectors of FNV-1a with 64 bits.
+    // The published test vectors of 64-bit FNV-1a.
     for (text, hash) in
         [("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
     {
@@ -81,7 +81,7 @@ fn hashes_as_fnv_1a() {
 }
 
 #[test]
-fn asks_for_the_field_it_names() {
+fn hashes_the_field_it_names() {
     let by_namespace = ShardSelector::part(ShardField::Namespace, 0, 1).unwrap();
     assert!(by_namespace.to_string().contains("object.metadata.namespace"));
     let half = |index| ShardSelector::part(ShardField::Namespace, index, 2).unwrap().matches("any", "web");
@@ -89,7 +89,7 @@ fn asks_for_the_field_it_names() {
 }
 
 #[test]
-fn refuses_ranges_that_hold_nothing() {
+fn rejects_empty_ranges() {
     let range = |start, end| ShardSelector::new(ShardField::Uid, [ShardRange { start, end }]);
     assert!(range(1, 1).is_err() && range(0, END + 1).is_err() && range(u64::MAX, END).is_ok());
     assert!(ShardSelector::new(ShardField::Uid, []).is_err());
@@ -99,20 +99,20 @@ fn refuses_ranges_that_hold_nothing() {
 
 proptest! {
     #[test]
-    fn an_object_is_in_exactly_one_part(uid in "[0-9a-f-]{36}", count in 1..9u32) {
+    fn an_object_is_in_exactly_one_shard(uid in "[0-9a-f-]{36}", count in 1..9u32) {
         let part = |index| ShardSelector::part(ShardField::Uid, index, count).unwrap();
         prop_assert_eq!((0..count).filter(|&index| part(index).matches(&uid, "")).count(), 1);
     }
 
     #[test]
-    fn parses_what_it_prints(bounds in prop::collection::vec((any::<u64>(), 1..u64::MAX), 1..4)) {
+    fn parses_what_it_displays(bounds in prop::collection::vec((any::<u64>(), 1..u64::MAX), 1..4)) {
         let range = |(start, length): (u64, u64)| ShardRange { start, end: (u128::from(start) + u128::from(length)).min(END) };
         let made = ShardSelector::new(ShardField::Uid, bounds.into_iter().map(range).collect::<Vec<_>>()).unwrap();
         prop_assert_eq!(selector(&made.to_string()), made);
     }
 
     #[test]
-    fn never_panics_on_a_wrong_text(place: prop::sample::Index, char: char, random in "\\PC{0,20}") {
+    fn never_panics_on_invalid_text(place: prop::sample::Index, char: char, random in "\\PC{0,20}") {
         let place = place.index(LOW.len());
         let changed = format!("{}{char}{}", &LOW[..place], &LOW[place + 1..]);
         for text in [&LOW[..place], &changed, &random] {

@@ -1,4 +1,4 @@
-//! Where a value stands in protobuf, and what it is.
+//! A reference to a value in protobuf.
 
 use super::{
     error::{Cause, ProtobufError},
@@ -8,31 +8,31 @@ use super::{
     table::{Field, Message, Shape, Value},
 };
 
-/// No Kubernetes object is nested this deep but for schemas, and the JSON decoder takes no more either.
+/// The maximum nesting of messages. Only schemas come close to it.
 const MAX_DEPTH: u8 = 100;
 
-/// A value that is to be read, and what follows it in its message.
+/// A value that has not been read, followed by the rest of its message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'de> {
+pub(crate) struct ValueRef<'de> {
     pub(crate) reader: Reader<'de>,
     pub(crate) next: Next<'de>,
-    /// What is passed over inside of the value.
+    /// What is skipped inside of the value.
     pub(crate) skip: Skip,
-    /// How many messages it is in.
+    /// The number of messages that the value is in.
     pub(crate) depth: u8,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next<'de> {
     Null,
-    /// A text that is not in the message itself.
+    /// Text that is not in the message itself.
     Text(&'de str),
-    /// An object of this kind that is in no message, and whether it says so.
+    /// A top-level object of this kind, and whether it has `apiVersion` and `kind`.
     Object(Schema, bool),
-    /// A field, whose tag has been read.
+    /// A field whose tag has been read.
     Field(&'static Field, Tag),
-    /// An element of a list, or what stands under a key of a map.
+    /// An element of a list or a value of a map.
     Element(Value),
 }
 
@@ -41,49 +41,49 @@ pub(crate) enum Next<'de> {
 pub(crate) struct Object<'de> {
     pub(super) reader: Reader<'de>,
     pub(super) message: &'static Message,
-    /// Whose version and kind it tells, which are not in the message itself.
+    /// The schema for `apiVersion` and `kind`, if the object has them in JSON.
     pub(super) types: Option<Schema>,
     pub(super) skip: Skip,
     pub(super) depth: u8,
 }
 
 impl<'de> Object<'de> {
-    /// One that is the value at this place.
+    /// Creates the object that is the value `parent`.
     #[inline]
     pub(crate) fn inside(
-        place: &Place<'de>,
+        parent: &ValueRef<'de>,
         reader: Reader<'de>,
         message: &'static Message,
     ) -> Result<Self, ProtobufError> {
-        match place.depth {
-            MAX_DEPTH.. => Err(reader.error(Cause::Deep(MAX_DEPTH))),
-            depth => Ok(Self { reader, message, types: None, skip: place.skip, depth: depth + 1 }),
+        match parent.depth {
+            MAX_DEPTH.. => Err(reader.error(Cause::TooDeep(MAX_DEPTH))),
+            depth => Ok(Self { reader, message, types: None, skip: parent.skip, depth: depth + 1 }),
         }
     }
 }
 
-/// Where the managed fields are that are passed over as if they were not there.
+/// Which managed fields are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
     Nothing,
-    /// In the metadata of what is read.
+    /// Those in the metadata of the value.
     InObject,
-    /// In what is read.
+    /// Those in the value.
     InMetadata,
 }
 
-impl<'de> Place<'de> {
-    /// A value that is in no message.
+impl<'de> ValueRef<'de> {
+    /// Creates a value outside of any message.
     pub(crate) fn of(next: Next<'de>) -> Self {
         Self { reader: Reader::new(&[]), next, skip: Skip::Nothing, depth: 0 }
     }
 
-    /// An object of this kind that does not say so.
+    /// Creates a top-level object of this kind without `apiVersion` and `kind`.
     pub(crate) fn of_object(schema: Schema, reader: Reader<'de>) -> Self {
         Self { reader, next: Next::Object(schema, false), skip: Skip::Nothing, depth: 0 }
     }
 
-    /// The object with its version and kind.
+    /// Adds `apiVersion` and `kind` to the object.
     pub(crate) fn with_types(mut self) -> Self {
         if let Next::Object(_, has_types) = &mut self.next {
             *has_types = true;
@@ -91,25 +91,25 @@ impl<'de> Place<'de> {
         self
     }
 
-    /// The object as if it had no managed fields.
+    /// Skips the managed fields of the object.
     pub(crate) fn without_managed_fields(mut self) -> Self {
         self.skip = Skip::InObject;
         self
     }
 
-    /// The object of this kind that is here, and in no message.
+    /// Returns the top-level object of this kind that the value is.
     pub(crate) fn object(&self, schema: Schema, has_types: bool) -> Object<'de> {
         let (message, types) = (schema.message(), has_types.then_some(schema));
         Object { reader: self.reader, message, types, skip: self.skip, depth: self.depth }
     }
 
-    /// Whether the value may be null, as few can.
+    /// Whether the value may be null in JSON.
     #[inline]
     pub(crate) fn may_be_null(&self) -> bool {
         !matches!(self.next, Next::Field(Field { is_nullable: false, .. }, _))
     }
 
-    /// Takes a value that may be null, if it is.
+    /// Skips the value if it is null in JSON.
     pub(crate) fn take_null(&mut self) -> Result<bool, ProtobufError> {
         match self.next {
             Next::Field(Field { is_nullable: false, .. }, _) => Ok(false),
@@ -129,7 +129,7 @@ impl<'de> Place<'de> {
         Ok(is_null)
     }
 
-    /// Takes a value that is a text. One that is wrong is left where it is.
+    /// Reads the value if it is valid text.
     #[inline]
     pub(crate) fn take_text(&mut self) -> Option<&'de str> {
         match self.next {
@@ -142,7 +142,7 @@ impl<'de> Place<'de> {
         }
     }
 
-    /// The sort of message that the value is, if it is an object.
+    /// Returns the type of the message that the value is; `None` if it is not an object in JSON.
     #[inline]
     pub(crate) fn message(&self) -> Option<&'static Message> {
         match self.next {
@@ -165,7 +165,7 @@ impl<'de> Place<'de> {
         )
     }
 
-    /// Takes a value that is JSON itself, if it is and is not null.
+    /// Reads the value if it holds JSON text other than null.
     pub(crate) fn take_json(&mut self) -> Result<Option<&'de [u8]>, ProtobufError> {
         let (Next::Field(Field { value: Value::Json, shape: Shape::One | Shape::Maybe, .. }, _)
         | Next::Element(Value::Json)) = self.next
@@ -178,12 +178,12 @@ impl<'de> Place<'de> {
         Ok(Some(json))
     }
 
-    /// Passes over the value.
-    pub(crate) fn pass(&mut self) -> Result<(), ProtobufError> {
+    /// Skips the value.
+    pub(crate) fn skip_value(&mut self) -> Result<(), ProtobufError> {
         match self.next {
             Next::Null | Next::Text(_) | Next::Object(..) => Ok(()),
             Next::Field(Field { shape: Shape::Many | Shape::Map, .. }, tag) => {
-                self.reader.skip_run(tag).map(drop)
+                self.reader.skip_repeated(tag).map(drop)
             }
             Next::Field(_, tag) => self.reader.skip(tag.wire),
             Next::Element(value) => self.reader.skip(value.wire()),
