@@ -68,15 +68,16 @@ async fn a_compressed_cache_returns_the_same_objects_as_a_decoded_one() {
             let drops = managed_fields == ManagedFields::Drop;
             let encoding =
                 if drops == (strategy == Strategy::List) { Encoding::Protobuf } else { Encoding::Json };
-            let [decoded_cache, compressed] = [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(
-                |(storage, encoding)| {
-                    let builder = Informer::<Pod>::builder(server.client())
-                        .storage(storage)
-                        .encoding(encoding)
-                        .strategy(strategy);
-                    builder.managed_fields(managed_fields).index("node", node).start().unwrap()
-                },
-            );
+            let [decoded_cache, compressed] =
+                [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(
+                    |(storage, encoding)| {
+                        let builder = Informer::<Pod>::builder(server.client())
+                            .storage(storage)
+                            .encoding(encoding)
+                            .strategy(strategy);
+                        builder.managed_fields(managed_fields).index("node", node).start().unwrap()
+                    },
+                );
             for pods in [&decoded_cache, &compressed] {
                 pods.synced().await.unwrap();
             }
@@ -113,7 +114,8 @@ fn check_equal(decoded_cache: &Informer<Pod>, compressed: &Informer<Pod>) {
         assert_eq!(compressed.get(key).as_ref(), Some(pod), "second read");
     }
     for node in decoded_cache.store().index_values("node").unwrap() {
-        let [expected, found] = [decoded_cache, compressed].map(|pods| by_key(pods.by_index("node", &node).unwrap()));
+        let [expected, found] =
+            [decoded_cache, compressed].map(|pods| by_key(pods.by_index("node", &node).unwrap()));
         assert_eq!(found, expected);
     }
 }
@@ -189,7 +191,9 @@ async fn counted(cluster: &Cluster, storage: Storage, strategy: Strategy) -> Inf
 async fn a_relist_decodes_only_changed_objects() {
     let _turn = TURN.lock().await;
     let cluster = seeded(40).await;
-    for (storage, strategy) in STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy))) {
+    for (storage, strategy) in
+        STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy)))
+    {
         decoded();
         let maps = counted(&cluster, storage, strategy).await;
         assert_eq!(decoded(), 40, "{storage:?} {strategy:?}");
@@ -212,7 +216,9 @@ async fn a_relist_decodes_only_changed_objects() {
 async fn restored_objects_are_decoded_on_read_and_changed_ones_by_a_relist() {
     let _turn = TURN.lock().await;
     let cluster = seeded(40).await;
-    for (storage, strategy) in STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy))) {
+    for (storage, strategy) in
+        STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy)))
+    {
         let folder = Folder::new();
         let build = || {
             let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
@@ -232,7 +238,9 @@ async fn restored_objects_are_decoded_on_read_and_changed_ones_by_a_relist() {
         maps.start();
         maps.synced().await.unwrap();
         assert_eq!((maps.status().counts.replaces, decoded()), (1, 1), "{storage:?} {strategy:?}");
-        let Some(Event::Updated { old, new, .. }) = changes.next().await else { panic!("one object has changed") };
+        let Some(Event::Updated { old, new, .. }) = changes.next().await else {
+            panic!("one object has changed")
+        };
         assert!(old.get().data["value"] != new.get().data["value"] && changes.registration().depth() == 0);
         decoded();
         for expected in [1, 0] {
@@ -345,7 +353,8 @@ async fn undecodable_objects_are_reported_when_they_are_received() {
     for storage in STORAGES {
         let reports = Arc::<Mutex<Vec<String>>>::default();
         let recorded = Arc::clone(&reports);
-        let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default").storage(storage);
+        let maps =
+            Informer::<Counted>::builder(cluster.server.client()).namespace("default").storage(storage);
         let maps = maps.on_error(move |report| recorded.lock().unwrap().push(report.cause.to_string()));
         let maps = maps.start().unwrap();
         // The cache never syncs without the skipped object, but has the others.

@@ -189,7 +189,10 @@ async fn saving_fails_when_the_disk_is_full_and_recovers() {
     );
     assert!(saving(&maps).failures > 0);
     let received = log.lines("saving failed");
-    assert!(received[0].contains(path.to_str().unwrap()) && received[0].contains("File too large"), "{received:?}");
+    assert!(
+        received[0].contains(path.to_str().unwrap()) && received[0].contains("File too large"),
+        "{received:?}"
+    );
     remove_limit();
     change(&cluster, &maps, "no limit").await;
     maps.stop();

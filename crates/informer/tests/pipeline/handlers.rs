@@ -119,11 +119,7 @@ async fn remove_acts_immediately_and_removed_waits_for_the_handler() {
     cluster.create("b").await;
     registration.remove();
     registration.removed().await;
-    assert_eq!(
-        (left.load(Ordering::SeqCst), maps.tasks()),
-        (1, 2),
-        "no more events, and its task has ended"
-    );
+    assert_eq!((left.load(Ordering::SeqCst), maps.tasks()), (1, 2), "no more events, and its task has ended");
 }
 
 // R132, R135, R136

@@ -96,7 +96,11 @@ impl Harness {
         let waited = timeout(Duration::from_secs(3600), self.store.wait_for(&version)).await;
         waited.unwrap_or_else(|_| panic!("stuck: {:?}\n{:?}", self.status.borrow(), self.reports())).unwrap();
         let server = self.versions().await;
-        assert_eq!(versions(self.store.list().iter().map(|map| &**map)), server, "the cache equals the server");
+        assert_eq!(
+            versions(self.store.list().iter().map(|map| &**map)),
+            server,
+            "the cache equals the server"
+        );
         while self.received.lock().unwrap().known != server {
             tokio::task::yield_now().await;
         }

@@ -10,7 +10,8 @@ async fn a_closed_watch_reconnects_without_a_list() {
         for closed in [Fault::cut_after_events(2), Fault::cut_after_events(2).abruptly()] {
             let harness = Harness::new(config.clone());
             harness.check_converged().await;
-            let fault = harness.server.faults().inject(closed.clone().on(Verb::Watch).of("configmaps").times(5));
+            let fault =
+                harness.server.faults().inject(closed.clone().on(Verb::Watch).of("configmaps").times(5));
             harness.server.cut_watches();
             for number in 0..12 {
                 harness.create(&format!("m{number}")).await;

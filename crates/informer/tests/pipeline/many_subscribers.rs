@@ -75,7 +75,8 @@ async fn live(strategy: reflector::Strategy, storage: Storage, acts: Vec<Act>) {
     config.backoff.cap = Duration::from_secs(1);
     let maps = Informer::<ConfigMap>::builder(cluster.server.client()).config(config).storage(storage);
     let maps = maps.on_error(|_| {}).start().unwrap();
-    let mut subscribers = vec![TestSubscriber { events: maps.subscribe(), received: ReceivedState::default() }];
+    let mut subscribers =
+        vec![TestSubscriber { events: maps.subscribe(), received: ReceivedState::default() }];
     let fault = |fault: Fault| drop(cluster.server.faults().inject(fault.of("configmaps").times(1)));
     for (turn, act) in acts.into_iter().enumerate() {
         match act {

@@ -63,7 +63,12 @@ async fn check_recovery(harness: Harness, mut random: Random, ticks: u32) {
     harness.server.faults().clear();
     let faults_ended = tokio::time::Instant::now();
     harness.check_converged().await;
-    assert!(faults_ended.elapsed() < Duration::from_secs(5), "{:?} {:?}", faults_ended.elapsed(), harness.reports());
+    assert!(
+        faults_ended.elapsed() < Duration::from_secs(5),
+        "{:?} {:?}",
+        faults_ended.elapsed(),
+        harness.reports()
+    );
     let counts = harness.status.borrow().counts;
     assert!(
         counts.errors >= u64::from(ticks) / 1200 && counts.replaces > 1,
@@ -82,7 +87,12 @@ async fn the_cache_converges_after_a_minute_of_random_faults() {
 #[tokio::test(start_paused = true)]
 async fn a_compressed_cache_converges_after_random_faults() {
     for (seed, config) in strategies().into_iter().enumerate() {
-        check_recovery(Harness::with_storage(Storage::Compressed, with_short_backoff(config)), Random(seed as u64 + 1), 3000).await;
+        check_recovery(
+            Harness::with_storage(Storage::Compressed, with_short_backoff(config)),
+            Random(seed as u64 + 1),
+            3000,
+        )
+        .await;
     }
 }
 

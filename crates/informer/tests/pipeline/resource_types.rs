@@ -108,7 +108,8 @@ async fn watches_dynamic_objects_metadata_and_cluster_scoped_kinds() {
     let server = seeded().await;
     let kind = ApiResource::erase::<ConfigMap>(&());
     let dynamic =
-        ReflectedStore::of(ListWatch::<DynamicObject>::dynamic(server.client(), Some("default"), &kind)).await;
+        ReflectedStore::of(ListWatch::<DynamicObject>::dynamic(server.client(), Some("default"), &kind))
+            .await;
     assert_eq!(dynamic.store.get("default/a").unwrap().data["data"]["k"], "v");
     let source = ListWatch::<PartialObjectMeta<ConfigMap>>::namespaced(server.client(), "kube-system");
     let metadata = ReflectedStore::of(source.labels("tier=front".parse().unwrap())).await;

@@ -144,7 +144,11 @@ async fn only_changes_are_delivered_after_a_restart() {
         maps.synced().await.unwrap();
         assert!(maps.status().restored.unwrap().is_confirmed);
         check_equal(&maps, &cluster.versions().await);
-        assert_eq!(received(&mut changes).await, ["added d", "deleted b", "updated a"], "{storage:?} {strategy:?}");
+        assert_eq!(
+            received(&mut changes).await,
+            ["added d", "deleted b", "updated a"],
+            "{storage:?} {strategy:?}"
+        );
         let all_events = ["added d", "deleted b", "updated a", "was a", "was b", "was c"];
         assert_eq!(received(&mut all).await, all_events);
         let counts = maps.status().counts;
@@ -361,7 +365,10 @@ async fn a_folder_of_another_cluster_is_refused_at_the_start() {
     check_equal(&maps, &other.versions().await);
     maps.stop();
     maps.stopped().await;
-    assert_eq!(run_once(&other, &folder).await.status().restored.unwrap().objects, other.versions().await.len());
+    assert_eq!(
+        run_once(&other, &folder).await.status().restored.unwrap().objects,
+        other.versions().await.len()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -516,7 +523,9 @@ async fn each_namespace_is_saved_separately() {
     maps.synced().await.unwrap();
     let received = received(&mut changes).await;
     assert!(
-        ["deleted b", "updated a", "added d"].iter().all(|told_of| received.iter().any(|received| received == told_of))
+        ["deleted b", "updated a", "added d"]
+            .iter()
+            .all(|told_of| received.iter().any(|received| received == told_of))
     );
     assert!(!received.iter().any(|received| received.ends_with(" c")), "{received:?}");
     assert_eq!(maps.status().counts.replaces, 1, "one namespace is new");

@@ -95,7 +95,8 @@ async fn live(ops: Vec<Op>, storage: Storage) {
                 process.handle(&cluster).await;
                 process.maps.stop();
                 process.maps.stopped().await;
-                process = Process::start(&cluster, storage, process.folder, Some(process.received.known)).await;
+                process =
+                    Process::start(&cluster, storage, process.folder, Some(process.received.known)).await;
             }
             Op::Kill => {
                 // The subscriber loses its state as well.

@@ -41,7 +41,8 @@ async fn shards_cover_all_objects_without_overlap() {
             cluster.create(&format!("m{number}")).await;
         }
         for of in [1, 3, 4] {
-            let shard = |index| begin(&cluster, is_supported).strategy(strategy).shard(index, of).start().unwrap();
+            let shard =
+                |index| begin(&cluster, is_supported).strategy(strategy).shard(index, of).start().unwrap();
             let shards: Vec<_> = (0..of).map(shard).collect();
             for shard in &shards {
                 shard.synced().await.unwrap();

@@ -200,7 +200,10 @@ async fn a_blocking_subscriber_makes_the_reflector_wait_without_a_relist() {
         version = cluster.create(&format!("m{number}")).await.metadata.resource_version.unwrap();
     }
     let version = version.parse().unwrap();
-    assert!(timeout(Duration::from_secs(300), maps.wait_for(&version)).await.is_err(), "the cache waits as well");
+    assert!(
+        timeout(Duration::from_secs(300), maps.wait_for(&version)).await.is_err(),
+        "the cache waits as well"
+    );
     assert!(maps.len() < 6_000, "{}", maps.len());
     let received = next(&mut blocking, last).await;
     assert!(received.iter().enumerate().all(|(number, received)| *received == format!("+m{number}")));

@@ -92,9 +92,10 @@ where
     let (store, writer) = Store::builder().build().unwrap();
     let reports = Arc::new(Mutex::new(Vec::new()));
     let recorded = Arc::clone(&reports);
-    let reflector = Reflector::with_config(source, writer, crate::harness::listing()).on_error(move |report| {
-        recorded.lock().unwrap().push(format!("{}: {}", report.resource, report.cause));
-    });
+    let reflector =
+        Reflector::with_config(source, writer, crate::harness::listing()).on_error(move |report| {
+            recorded.lock().unwrap().push(format!("{}: {}", report.resource, report.cause));
+        });
     let (mut status, cancel) = (reflector.status(), CancellationToken::new());
     let task = tokio::spawn(reflector.run(cancel.clone()));
     status
