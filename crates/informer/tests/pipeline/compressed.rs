@@ -129,7 +129,7 @@ struct Counted {
 
 static DECODED: AtomicU64 = AtomicU64::new(0);
 /// Serializes the tests of this file that use the counter.
-static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+static LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn decoded() -> u64 {
     DECODED.swap(0, Ordering::Relaxed)
@@ -189,7 +189,7 @@ async fn counted(cluster: &Cluster, storage: Storage, strategy: Strategy) -> Inf
 
 #[tokio::test(start_paused = true)]
 async fn a_relist_decodes_only_changed_objects() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     let cluster = seeded(40).await;
     for (storage, strategy) in
         STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy)))
@@ -214,7 +214,7 @@ async fn a_relist_decodes_only_changed_objects() {
 
 #[tokio::test(start_paused = true)]
 async fn restored_objects_are_decoded_on_read_and_changed_ones_by_a_relist() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     let cluster = seeded(40).await;
     for (storage, strategy) in
         STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy)))
@@ -254,7 +254,7 @@ async fn restored_objects_are_decoded_on_read_and_changed_ones_by_a_relist() {
 
 #[tokio::test(start_paused = true)]
 async fn a_live_event_is_decoded_once_and_its_old_object_only_on_read() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     let cluster = seeded(3).await;
     let maps = counted(&cluster, Storage::Compressed, Strategy::Stream).await;
     let mut two = [maps.subscribe(), maps.subscribe()];
@@ -293,7 +293,7 @@ async fn a_live_event_is_decoded_once_and_its_old_object_only_on_read() {
 
 #[tokio::test(start_paused = true)]
 async fn indexes_use_the_object_that_was_decoded_for_validation() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     let cluster = seeded(150).await;
     for strategy in STRATEGIES {
         let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
@@ -322,7 +322,7 @@ async fn indexes_use_the_object_that_was_decoded_for_validation() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_decodes_only_the_objects_that_it_reads() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     let cluster = seeded(150).await;
     let maps = counted(&cluster, Storage::Compressed, Strategy::List).await;
     for looks in [false, true] {
@@ -347,7 +347,7 @@ async fn a_handler_decodes_only_the_objects_that_it_reads() {
 
 #[tokio::test(start_paused = true)]
 async fn undecodable_objects_are_reported_when_they_are_received() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     let cluster = seeded(2).await;
     cluster.create("no-data").await;
     for storage in STORAGES {
@@ -428,7 +428,7 @@ async fn mark(cluster: &Cluster, name: &str, app: &str) -> ResourceVersion {
 
 #[tokio::test(start_paused = true)]
 async fn with_cached_labels_only_matching_objects_are_decoded() {
-    let _turn = TURN.lock().await;
+    let _guard = LOCK.lock().await;
     for strategy in STRATEGIES {
         let (cluster, folder) = (seeded(150).await, Folder::new());
         for number in 0..3 {

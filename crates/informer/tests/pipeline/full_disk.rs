@@ -188,7 +188,7 @@ async fn saving_fails_when_the_disk_is_full_and_recovers() {
         format!("{}: failed to write to the file: File too large (os error 27)", path.display())
     );
     assert!(saving(&maps).failures > 0);
-    let received = log.lines("saving failed");
+    let received = log.lines("failed to save");
     assert!(
         received[0].contains(path.to_str().unwrap()) && received[0].contains("File too large"),
         "{received:?}"
@@ -198,7 +198,7 @@ async fn saving_fails_when_the_disk_is_full_and_recovers() {
     maps.stop();
     maps.stopped().await;
     assert_eq!(saving(&maps).error, None);
-    assert_eq!(log.lines("saving continues").len(), 1);
+    assert_eq!(log.lines("saving recovered").len(), 1);
     check_saved(&cluster, &folder).await;
 }
 
@@ -280,7 +280,7 @@ async fn without_any_space_the_cache_is_not_saved_until_the_next_start() {
     }
     let (log, cluster, folder) = (LogRecorder::take(), abc().await, Folder::new());
     let off = check_not_saved(&cluster, &folder, "File too large").await;
-    assert_eq!(log.lines("the cache is not saved").len(), 1);
+    assert_eq!(log.lines("cache is not saved").len(), 1);
     remove_limit();
     change(&cluster, &off, "no limit").await;
     off.stop();

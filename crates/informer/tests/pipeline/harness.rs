@@ -51,16 +51,16 @@ impl Harness {
     /// Starts with this storage.
     pub(crate) fn with_storage(storage: Storage, config: Config) -> Self {
         let server = DevServer::start();
-        Self::through(server.client(), server, (storage, config))
+        Self::through(server.client(), server, storage, config)
     }
 
     pub(crate) fn on(server: DevServer, config: Config) -> Self {
         let client = server.client();
-        Self::through(client, server, (Storage::Decoded, config))
+        Self::through(client, server, Storage::Decoded, config)
     }
 
     /// Connects to the server with this client.
-    pub(crate) fn through(client: Client, server: DevServer, (storage, config): (Storage, Config)) -> Self {
+    pub(crate) fn through(client: Client, server: DevServer, storage: Storage, config: Config) -> Self {
         let maps = Api::default_namespaced(client.clone());
         let cluster = Cluster { server, maps };
         let (store, mut writer) = Store::builder().build().unwrap();
@@ -89,8 +89,8 @@ impl Harness {
 
     /// Waits until all writes are in the cache, and compares the cache and the handler with the server.
     pub(crate) async fn check_converged(&self) {
-        static TURN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let name = format!("marker-{}", TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let name = format!("marker-{}", NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let marker = self.create(&name).await.metadata.resource_version.unwrap();
         let version: ResourceVersion = marker.parse().unwrap();
         let waited = timeout(Duration::from_secs(3600), self.store.wait_for(&version)).await;

@@ -34,7 +34,7 @@ async fn a_failed_list_is_retried() {
         harness.check_converged().await;
         assert_eq!(harness.reports().len(), 3, "{code}: {:?}", harness.reports());
         assert!(
-            harness.reports()[0].starts_with(&format!("List: server answered {code}")),
+            harness.reports()[0].starts_with(&format!("List: server returned {code}")),
             "{:?}",
             harness.reports()
         );

@@ -1,4 +1,4 @@
-//! Random writes and faults, with subscribers that come and go: the events of each add up to the cache.
+//! Random writes and faults, with subscribers that are added and removed: the events of each add up to the cache.
 
 use crate::cluster::{Cluster, ReceivedState, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -68,7 +68,7 @@ impl TestSubscriber {
     }
 }
 
-async fn live(strategy: reflector::Strategy, storage: Storage, acts: Vec<Act>) {
+async fn run_history(strategy: reflector::Strategy, storage: Storage, acts: Vec<Act>) {
     let cluster = Cluster::new();
     let mut config = Config::default();
     config.strategy = strategy;
@@ -148,6 +148,6 @@ proptest! {
         let strategy = if streams { reflector::Strategy::Stream } else { reflector::Strategy::List };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let storage = if compressed { Storage::Compressed } else { Storage::Decoded };
-        runtime.block_on(live(strategy, storage, acts));
+        runtime.block_on(run_history(strategy, storage, acts));
     }
 }

@@ -105,7 +105,8 @@ async fn the_cache_converges_after_random_faults_over_a_socket() {
         let harness = Harness::through(
             kube::Client::try_from(address).unwrap(),
             server,
-            (Storage::Decoded, with_short_backoff(config)),
+            Storage::Decoded,
+            with_short_backoff(config),
         );
         check_recovery(harness, Random(seed as u64 + 7), 400).await;
     }

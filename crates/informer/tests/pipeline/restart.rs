@@ -87,7 +87,7 @@ async fn received(events: &mut Subscription<ConfigMap>) -> Vec<String> {
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
-            Event::Deleted { .. } => "gone",
+            Event::Deleted { .. } => "deleted-inferred",
             other => panic!("{other:?}"),
         };
         received.push(format!("{what} {}", event.key().name()));
@@ -193,7 +193,7 @@ async fn an_expired_saved_version_causes_a_list_and_only_differences_are_deliver
         maps.start();
         maps.synced().await.unwrap();
         assert!(began.elapsed() < Duration::from_millis(100), "the relist is immediate");
-        assert_eq!(received(&mut changes).await, ["added d", "gone b", "updated a"]);
+        assert_eq!(received(&mut changes).await, ["added d", "deleted-inferred b", "updated a"]);
         assert_eq!(maps.status().counts.replaces, 1);
         check_equal(&maps, &cluster.versions().await);
         maps.stop();
@@ -240,7 +240,7 @@ async fn the_saved_state_is_readable_while_the_server_is_unavailable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_process_leaves_a_state_that_the_server_had() {
+async fn a_killed_process_leaves_an_earlier_state_of_the_server() {
     for storage in STORAGES {
         let (cluster, folder) = (abc().await, Folder::new());
         let first = maps(&cluster).storage(storage).save_to(&folder).start().unwrap();
@@ -313,7 +313,10 @@ async fn subscribers_between_start_and_sync_receive_the_differences() {
         tokio::task::yield_now().await;
     }
     assert!(!maps.has_synced());
-    assert_eq!(received(&mut maps.subscribe_with(differences())).await, ["added d", "gone b", "updated a"]);
+    assert_eq!(
+        received(&mut maps.subscribe_with(differences())).await,
+        ["added d", "deleted-inferred b", "updated a"]
+    );
     maps.synced().await.unwrap();
     maps.stop();
     maps.stopped().await;
@@ -525,7 +528,7 @@ async fn each_namespace_is_saved_separately() {
     assert!(
         ["deleted b", "updated a", "added d"]
             .iter()
-            .all(|told_of| received.iter().any(|received| received == told_of))
+            .all(|expected| received.iter().any(|received| received == expected))
     );
     assert!(!received.iter().any(|received| received.ends_with(" c")), "{received:?}");
     assert_eq!(maps.status().counts.replaces, 1, "one namespace is new");

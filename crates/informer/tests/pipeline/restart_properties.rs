@@ -70,22 +70,22 @@ impl Process {
     }
 }
 
-async fn live(ops: Vec<Op>, storage: Storage) {
+async fn run_history(ops: Vec<Op>, storage: Storage) {
     let cluster = Cluster::new();
-    let mut there = [false; 6];
+    let mut exists = [false; 6];
     let mut process = Process::start(&cluster, storage, Folder::new(), None).await;
     for (turn, op) in ops.into_iter().enumerate() {
         match op {
-            Op::Touch(number) if there[usize::from(number)] => {
+            Op::Touch(number) if exists[usize::from(number)] => {
                 cluster.change(&format!("m{number}"), &turn.to_string()).await;
             }
             Op::Touch(number) => {
                 cluster.create(&format!("m{number}")).await;
-                there[usize::from(number)] = true;
+                exists[usize::from(number)] = true;
             }
-            Op::Delete(number) if there[usize::from(number)] => {
+            Op::Delete(number) if exists[usize::from(number)] => {
                 cluster.delete(&format!("m{number}")).await;
-                there[usize::from(number)] = false;
+                exists[usize::from(number)] = false;
             }
             Op::Delete(_) => {}
             Op::Handle => process.handle(&cluster).await,
@@ -122,6 +122,6 @@ proptest! {
         storage in prop_oneof![Just(Storage::Decoded), Just(Storage::Compressed)],
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(live(ops, storage));
+        runtime.block_on(run_history(ops, storage));
     }
 }

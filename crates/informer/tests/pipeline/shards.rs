@@ -8,7 +8,7 @@ use kube_informer::{
 };
 
 /// Returns a builder for a server with or without support for shards.
-fn begin(cluster: &Cluster, is_supported: bool) -> InformerBuilder<ConfigMap> {
+fn builder(cluster: &Cluster, is_supported: bool) -> InformerBuilder<ConfigMap> {
     let source = ListWatch::<ConfigMap>::all(cluster.server.client());
     Informer::from_source(match is_supported {
         true => source,
@@ -42,7 +42,7 @@ async fn shards_cover_all_objects_without_overlap() {
         }
         for of in [1, 3, 4] {
             let shard =
-                |index| begin(&cluster, is_supported).strategy(strategy).shard(index, of).start().unwrap();
+                |index| builder(&cluster, is_supported).strategy(strategy).shard(index, of).start().unwrap();
             let shards: Vec<_> = (0..of).map(shard).collect();
             for shard in &shards {
                 shard.synced().await.unwrap();

@@ -19,12 +19,12 @@ fn storage() -> Storage {
     if module_path!().ends_with("compressed") { Storage::Compressed } else { Storage::Decoded }
 }
 
-fn begin(cluster: &Cluster) -> InformerBuilder<ConfigMap> {
+fn builder(cluster: &Cluster) -> InformerBuilder<ConfigMap> {
     Informer::builder(cluster.server.client()).storage(storage())
 }
 
 fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
-    begin(cluster).start().unwrap()
+    builder(cluster).start().unwrap()
 }
 
 fn name(event: &Event<ConfigMap>) -> String {
@@ -59,7 +59,7 @@ async fn is_quiet(events: &mut Subscription<ConfigMap>, time: Duration) -> bool 
 async fn subscribers_before_and_after_the_start_receive_everything_once() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = begin(&cluster).build().unwrap();
+    let maps = builder(&cluster).build().unwrap();
     let mut early = maps.subscribe();
     maps.start();
     maps.synced().await.unwrap();
@@ -94,7 +94,7 @@ async fn resyncs(mut events: Subscription<ConfigMap>, until: Duration) -> Vec<u6
 async fn each_subscriber_has_its_own_resync_period() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = begin(&cluster).resync(Duration::from_secs(5)).start().unwrap();
+    let maps = builder(&cluster).resync(Duration::from_secs(5)).start().unwrap();
     maps.synced().await.unwrap();
     let every = |time: Duration| maps.subscribe_with(SubscribeOptions::new().resync(time));
     let until = Duration::from_millis(6_500);
@@ -128,7 +128,7 @@ async fn the_minimum_resync_period_is_one_second() {
 async fn the_resync_period_starts_after_the_sync() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = begin(&cluster).build().unwrap();
+    let maps = builder(&cluster).build().unwrap();
     let mut events = maps.subscribe_with(SubscribeOptions::new().resync(Duration::from_secs(2)));
     assert!(is_quiet(&mut events, Duration::from_secs(60)).await);
     maps.start();
@@ -224,7 +224,7 @@ async fn subscribers_and_readers_receive_transformed_objects() {
         map.data = Some(BTreeMap::from([("saw".to_owned(), map.metadata.name.clone().unwrap())]));
         Ok(map)
     };
-    let maps = begin(&cluster).transform(rename).transform(note).start().unwrap();
+    let maps = builder(&cluster).transform(rename).transform(note).start().unwrap();
     maps.synced().await.unwrap();
     let mut events = maps.subscribe();
     assert_eq!(next(&mut events, 1).await, ["+A initial"]);
@@ -238,7 +238,7 @@ async fn subscribers_and_readers_receive_transformed_objects() {
 #[tokio::test(start_paused = true)]
 async fn wait_for_returns_when_the_cache_has_a_write() {
     let cluster = Cluster::new();
-    let maps = begin(&cluster).managed_fields(ManagedFields::Keep).start().unwrap();
+    let maps = builder(&cluster).managed_fields(ManagedFields::Keep).start().unwrap();
     maps.synced().await.unwrap();
     let written = cluster.create("mine").await;
     maps.wait_for(&written.metadata.resource_version.as_deref().unwrap().parse().unwrap()).await.unwrap();
@@ -253,8 +253,8 @@ async fn selectors_restrict_the_cache() {
         map.metadata.labels = Some(BTreeMap::from([("tier".to_owned(), tier.to_owned())]));
         cluster.maps.create(&PostParams::default(), &map).await.unwrap();
     }
-    let fronts = begin(&cluster).labels("tier=front").start().unwrap();
-    let named_b = begin(&cluster).fields("metadata.name=b").start().unwrap();
+    let fronts = builder(&cluster).labels("tier=front").start().unwrap();
+    let named_b = builder(&cluster).fields("metadata.name=b").start().unwrap();
     for (informer, expected) in [(fronts, "a"), (named_b, "b")] {
         informer.synced().await.unwrap();
         assert_eq!(informer.store().keys().iter().map(|key| key.name()).collect::<Vec<_>>(), [expected]);

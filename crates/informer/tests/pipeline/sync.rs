@@ -153,16 +153,14 @@ async fn wait_for_sync_names_those_that_have_not_synced_with_the_reasons() {
     assert_eq!(names, ["idle", "lazy", "v1 Node", "v1 Pod"]);
     let text = error.to_string();
     assert!(
-        text.starts_with(
-            "failed to sync all caches: idle: not synced within 5s, last error: it was not started; "
-        ),
+        text.starts_with("failed to sync all caches: idle: not synced within 5s, last error: not started; "),
         "{text}"
     );
     assert!(
         text.contains("lazy: not synced within 5s, last error: 1 events have not been handled; "),
         "{text}"
     );
-    assert!(text.contains("v1 Node: not synced within 5s, last error: server answered 503"), "{text}");
+    assert!(text.contains("v1 Node: not synced within 5s, last error: server returned 503"), "{text}");
     assert!(text.contains("v1 Pod: cannot list v1 Pod: server returned 403"), "{text}");
     assert!(error.source().is_some());
 }

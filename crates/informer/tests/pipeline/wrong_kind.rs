@@ -163,8 +163,8 @@ async fn undecodable_deletions_delete_the_object() {
         events(&[map("c", 9)]),
     ]
     .concat();
-    let answers = || [list(&[map("a", 1), map("b", 2)]), watch.clone()];
-    let source = || ListWatch::<ConfigMap>::namespaced(client(answers()), "default");
+    let responses = || [list(&[map("a", 1), map("b", 2)]), watch.clone()];
+    let source = || ListWatch::<ConfigMap>::namespaced(client(responses()), "default");
     let (names, version, reports) = reflect(source()).await;
     assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/c".into()], "9"));
     assert_eq!(reports.len(), 3, "{reports:?}");
@@ -179,12 +179,12 @@ async fn undecodable_deletions_delete_the_object() {
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
-            Event::Deleted { .. } => "gone",
+            Event::Deleted { .. } => "deleted-inferred",
             other => panic!("{other:?}"),
         };
         received.push(format!("{what} {}", event.key().name()));
     }
-    assert_eq!(received, ["added a", "added b", "gone a", "added c"]);
+    assert_eq!(received, ["added a", "added b", "deleted-inferred a", "added c"]);
 }
 
 // R45
@@ -212,8 +212,8 @@ async fn objects_deleted_within_a_streaming_list_are_not_part_of_it() {
             .concat();
     // Also right after the end of the list.
     let after = events(&[object("v1", "ConfigMap", "a", 4)]);
-    for answer in [decodable, [undecodable("ADDED", "a", 1), end_of_stream(3), after].concat()] {
-        let source = ListWatch::<ConfigMap>::namespaced(client([answer]), "default");
+    for response in [decodable, [undecodable("ADDED", "a", 1), end_of_stream(3), after].concat()] {
+        let source = ListWatch::<ConfigMap>::namespaced(client([response]), "default");
         Informer::from_source(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
     }
     // The last decodable state of the other object is kept.
@@ -230,10 +230,10 @@ async fn typed_objects_of_another_kind_are_skipped() {
     assert_eq!(reports[0], "v1 ConfigMap: object default/s is a v1 Service, not a v1 ConfigMap");
 
     // A deletion of another kind does not delete the object with the same name.
-    let gone = json!({ "type": "DELETED", "object": object("v1", "Service", "a", 8) });
+    let deleted = json!({ "type": "DELETED", "object": object("v1", "Service", "a", 8) });
     let [listed, watched] = mixed();
-    let answers = [listed, format!("{watched}{gone}\n")];
-    let (names, version, _) = reflect(ListWatch::<ConfigMap>::namespaced(client(answers), "default")).await;
+    let responses = [listed, format!("{watched}{deleted}\n")];
+    let (names, version, _) = reflect(ListWatch::<ConfigMap>::namespaced(client(responses), "default")).await;
     assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
 }
 
@@ -241,8 +241,8 @@ async fn typed_objects_of_another_kind_are_skipped() {
 async fn objects_without_a_kind_are_accepted() {
     let mut untyped = object("", "", "a", 1);
     untyped.as_object_mut().unwrap().retain(|name, _| name == "metadata");
-    let answers = [list(&[untyped]), events(&[object("v1", "ConfigMap", "b", 6)])];
-    let (names, _, reports) = reflect(config_maps(client(answers))).await;
+    let responses = [list(&[untyped]), events(&[object("v1", "ConfigMap", "b", 6)])];
+    let (names, _, reports) = reflect(config_maps(client(responses))).await;
     assert_eq!((names.len(), reports.len()), (2, 0), "{names:?} {reports:?}");
 }
 
@@ -291,9 +291,9 @@ async fn objects_do_not_retain_their_page() {
 
 #[tokio::test(start_paused = true)]
 async fn the_bytes_of_lists_and_watches_are_counted() {
-    let answers = mixed();
-    let expected: usize = answers.iter().map(String::len).sum();
-    let source = config_maps(client(answers));
+    let responses = mixed();
+    let expected: usize = responses.iter().map(String::len).sum();
+    let source = config_maps(client(responses));
     let (store, writer) = Store::<DynamicObject>::builder().build().unwrap();
     let source = Arc::new(source);
     let cancel = CancellationToken::new();
@@ -315,11 +315,11 @@ async fn the_retry_delay_is_read_from_the_header_or_the_status() {
         (None, 0, None),
     ] {
         let status = json!({ "kind": "Status", "code": 429, "details": { "retryAfterSeconds": seconds } });
-        let mut answer = http::Response::new(Full::new(status.to_string().into()).boxed());
-        *answer.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+        let mut response = http::Response::new(Full::new(status.to_string().into()).boxed());
+        *response.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
         let header = header.map(|header| (http::header::RETRY_AFTER, http::HeaderValue::from_static(header)));
-        answer.headers_mut().extend(header);
-        let source = config_maps(client_with([answer]));
+        response.headers_mut().extend(header);
+        let source = config_maps(client_with([response]));
         let refused = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap_err();
         assert_eq!(refused.retry_after(), expected.map(Duration::from_secs), "{status}");
     }
@@ -332,9 +332,9 @@ async fn a_list_without_progress_times_out() {
         let body = Full::new(Bytes::from_static(body.as_bytes()));
         http::Response::new(body.with_trailers(std::future::pending()).boxed())
     };
-    let answers = [vec![begun("")], vec![begun("{\"items\":[{\"metadata\":")], vec![]];
-    for answers in answers {
-        let (source, began) = (config_maps(client_with(answers)), tokio::time::Instant::now());
+    let responses = [vec![begun("")], vec![begun("{\"items\":[{\"metadata\":")], vec![]];
+    for responses in responses {
+        let (source, began) = (config_maps(client_with(responses)), tokio::time::Instant::now());
         let (pager, options) = (Pager::new(&source), ListOptions::default());
         let failed = pager.list::<DynamicObject>(&options);
         let failed = tokio::time::timeout(Duration::from_secs(600), failed)
@@ -342,7 +342,7 @@ async fn a_list_without_progress_times_out() {
             .expect("the list times out")
             .unwrap_err();
         assert!(
-            matches!(&failed, Error::Transport(cause) if cause.to_string() == "nothing received for 90s"),
+            matches!(&failed, Error::Transport(cause) if cause.to_string() == "no data received for 90s"),
             "{failed:?}"
         );
         assert_eq!(began.elapsed().as_secs(), 90);
@@ -359,9 +359,9 @@ async fn deeply_nested_objects_are_skipped_in_lists_and_watches() {
         deep["data"] = (0..200).fold(json!(1), |inside, _| json!({ "a": inside }));
         deep
     };
-    let answers = || [list(&[deep("a", 1), map("b", 2)]), events(&[deep("c", 6), map("d", 7)])];
-    let untyped = reflect(config_maps(client(answers()))).await;
-    let typed = reflect(ListWatch::<ConfigMap>::namespaced(client(answers()), "default")).await;
+    let responses = || [list(&[deep("a", 1), map("b", 2)]), events(&[deep("c", 6), map("d", 7)])];
+    let untyped = reflect(config_maps(client(responses()))).await;
+    let typed = reflect(ListWatch::<ConfigMap>::namespaced(client(responses()), "default")).await;
     for (names, version, reports) in [untyped, typed] {
         assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/d".into()], "7"));
         assert_eq!(reports.len(), 2, "{reports:?}");
