@@ -1,8 +1,8 @@
 //! The memory of a cache of pods, decoded and compressed, and the time to read it.
 //!
 //! `cargo bench -p kube-informer --bench compressed` prints the resident memory of a process with 20,000 pods of the corpus: per pod
-//! (compared with a process with 2,000 pods), after the first list, and the peak during that list and during a relist in which one
-//! pod in a thousand has changed. The server and each measurement run in separate processes. The goals: 1 KB per compressed pod,
+//! (compared with a process with 2,000 pods), after the first list, and the peak during that list and during a relist
+//! with one changed pod in a thousand. The server and each measurement run in separate processes. The goals: 1 KB per compressed pod,
 //! 0.8 KB without managed fields, and a peak of 1.15 times the steady state.
 
 mod server_process;

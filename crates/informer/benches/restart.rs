@@ -3,7 +3,7 @@
 //! `cargo bench -p kube-informer --bench restart` starts an informer of 100,000 pods of the corpus in a separate process, stops it, and
 //! restarts it several times from its saved cache. It prints the time until the objects are readable and until the informer has
 //! synced, and the memory. A thousand pods change per second; it also prints the CPU usage with and without saving. The server runs
-//! in a separate process. The goals: 300 ms to restore, and 5 % of a core to save.
+//! in a separate process. The goals: restore in 300 ms, save with 5 % of a core.
 
 mod server_process;
 

@@ -1,4 +1,4 @@
-//! Looks up pods by node with an index, and adds another index while the informer runs.
+//! Finds the pods of a node with an index, and adds another index while the informer runs.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;

@@ -26,7 +26,7 @@ impl Audit {
     }
 }
 
-// In a test: #[tokio::test(start_paused = true)]. Backoff then takes no time.
+// In a test: #[tokio::test(start_paused = true)]. Retries are then immediate.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = DevServer::start();

@@ -68,7 +68,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Runs the server if this process was started for that. Returns whether it was.
+/// Runs the server if the arguments of this process request it. Returns `false` otherwise.
 pub(crate) fn serve_if_requested() -> bool {
     let arguments: Vec<_> = env::args().collect();
     let Some(position) = arguments.iter().position(|argument| argument == "serve") else { return false };

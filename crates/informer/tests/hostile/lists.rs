@@ -22,7 +22,7 @@ fn check_broken(name: &str, response: HostileResponse) {
     check_recovers(Verb::Stream, name, response, "streaming list ended before it was complete");
 }
 
-/// Returns a list of the objects of the server, and of this item.
+/// Returns a list of the objects of the server plus this item.
 fn list(item: &str) -> String {
     let [a, b] = ["a", "b"].map(|name| format!(r#"{{"metadata":{{"name":"{name}","namespace":"d"}}}}"#));
     format!(r#"{{"kind":"ConfigMapList","metadata":{{"resourceVersion":"5"}},"items":[{a},{b},{item}]}}"#)
@@ -59,9 +59,9 @@ fn endless_http_responses_are_aborted() {
     check_both("headers", headers, "connection to the server failed");
     let error = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: application/json\r\n\r\n";
     let message = HostileResponse::raw(error, "{\"kind\":\"Status\",\"message\":\"").then_forever("no ");
-    check_both("an error status", message, "server answered 500");
+    check_both("an error status", message, "server returned 500");
     let status = format!("{{\"kind\":\"Status\",\"message\":\"{}\"}}", "no ".repeat(300_000));
-    check_both("a long error status", HostileResponse::raw(error, status), "server answered 500");
+    check_both("a long error status", HostileResponse::raw(error, status), "server returned 500");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn malformed_events_are_reported() {
 #[test]
 fn versions_are_opaque() {
     let _guard = one_at_a_time();
-    // The next watch starts at this version, whatever it is.
+    // The next watch starts at this version.
     let line = event("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"no number\"}}");
     check_event("opaque", line, "");
     let line =

@@ -1,4 +1,4 @@
-//! A server to write to, and a follower that checks every event against what it knew.
+//! A server to write to, and a subscriber that checks every event against the previous state.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Key to version.
 pub(crate) type Versions = BTreeMap<String, String>;
 
-/// A server, and its config maps.
+/// A server with an API handle for config maps.
 pub(crate) struct Cluster {
     pub(crate) server: DevServer,
     pub(crate) maps: Api<ConfigMap>,
@@ -24,11 +24,11 @@ impl Cluster {
         Self { server, maps }
     }
 
-    /// The same server, in another namespace, which is made if it is not there.
+    /// Returns the config maps of another namespace, which is created if it does not exist.
     pub(crate) async fn namespace(&self, namespace: &str) -> Api<ConfigMap> {
         let mut new = Namespace::default();
         new.metadata.name = Some(namespace.into());
-        // It may be there.
+        // It may exist already.
         let _ = Api::<Namespace>::all(self.server.client()).create(&PostParams::default(), &new).await;
         Api::namespaced(self.server.client(), namespace)
     }
@@ -65,7 +65,7 @@ impl Cluster {
         definitions.create(&PostParams::default(), &definition).await.unwrap();
     }
 
-    /// What the server has.
+    /// Returns the versions of the config maps of the server.
     pub(crate) async fn versions(&self) -> Versions {
         versions(self.maps.list(&ListParams::default()).await.unwrap().items.iter())
     }
@@ -77,8 +77,8 @@ pub(crate) fn named(name: &str) -> ConfigMap {
     map
 }
 
-/// A transform that cannot do with the map `bad`.
-pub(crate) fn all_but_bad(map: ConfigMap) -> Result<ConfigMap, BoxError> {
+/// A transform that fails for the map `bad`.
+pub(crate) fn fail_for_bad(map: ConfigMap) -> Result<ConfigMap, BoxError> {
     if map.metadata.name.as_deref() == Some("bad") { Err("no".into()) } else { Ok(map) }
 }
 
@@ -87,31 +87,31 @@ pub(crate) fn versions<'a>(maps: impl Iterator<Item = &'a ConfigMap>) -> Version
         .collect()
 }
 
-/// What a follower was told, added up.
+/// The state that results from the received events.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct ReceivedState {
     pub(crate) known: Versions,
-    pub(crate) unseen_deletions: Vec<String>,
+    pub(crate) inferred_deletions: Vec<String>,
 }
 
-impl Told {
-    /// Folds an event into what is known, which it has to fit.
-    pub(crate) fn hear(&mut self, event: &Event<ConfigMap>) {
+impl ReceivedState {
+    /// Applies an event, and checks that it fits the previous state.
+    pub(crate) fn apply(&mut self, event: &Event<ConfigMap>) {
         let key = event.key().to_string();
         let version = |map: &Object<ConfigMap>| map.get().metadata.resource_version.clone().unwrap();
         match event {
             Event::Added { object, .. } => {
-                assert_eq!(self.known.insert(key, version(object)), None, "added what was there");
+                assert_eq!(self.known.insert(key, version(object)), None, "added twice");
             }
             Event::Updated { old, new, .. } => {
                 let (old, new) = (version(old), version(new));
-                assert!(old.parse::<u64>().unwrap() <= new.parse().unwrap(), "{key} went back in time");
-                assert_eq!(self.known.insert(key, new), Some(old), "changed from something else");
+                assert!(old.parse::<u64>().unwrap() <= new.parse().unwrap(), "an older version of {key}");
+                assert_eq!(self.known.insert(key, new), Some(old), "`old` is not the previous version");
             }
             Event::Deleted { old, deletion, .. } => {
-                assert_eq!(self.known.remove(&key), Some(version(old)), "deleted something else");
+                assert_eq!(self.known.remove(&key), Some(version(old)), "`old` is not the previous version");
                 if *deletion == Deletion::Inferred {
-                    self.unseen_deletions.push(key);
+                    self.inferred_deletions.push(key);
                 }
             }
             other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
-//! Controllers on an informer: our loop, and that of kube's runtime.
+//! Controllers on an informer: this crate's and kube's.
 
-use crate::cluster::{Cluster, all_but_bad, named};
+use crate::cluster::{Cluster, fail_for_bad, named};
 use futures_util::StreamExt;
 use k8s_openapi::api::{
     apps::v1::ReplicaSet,
@@ -26,19 +26,19 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What was reconciled, and when.
+/// The reconciled keys with their times.
 #[derive(Clone)]
-struct Diary {
+struct ReconcileLog {
     entries: Arc<Mutex<Vec<(String, Duration)>>>,
     began: Instant,
 }
 
-impl Diary {
+impl ReconcileLog {
     fn new() -> Self {
         Self { entries: Arc::default(), began: Instant::now() }
     }
 
-    /// Writes down a key, and says how often it had been there.
+    /// Records a key. Returns how often it was recorded before.
     fn write(&self, key: &Key) -> usize {
         let mut entries = self.entries.lock().unwrap();
         let before = entries.iter().filter(|(name, _)| name == key.name()).count();
@@ -53,7 +53,7 @@ impl Diary {
     async fn has(&self, count: usize) -> Vec<(String, Duration)> {
         let wait = async {
             while self.read().len() < count {
-                // Time is paused: it goes on when all else waits.
+                // Time is paused: it advances when all tasks are idle.
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             self.read()
@@ -68,103 +68,103 @@ async fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
     maps
 }
 
-/// An error of which one sort cannot even be told.
-enum Verdict {
-    NotYet,
-    Unspeakable,
+/// An error. One variant panics when it is formatted.
+enum ReconcileError {
+    NotReady,
+    PanicsOnDisplay,
 }
 
-impl std::fmt::Display for Verdict {
+impl std::fmt::Display for ReconcileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NotYet => f.write_str("not yet"),
-            Self::Unspeakable => panic!("no words"),
+            Self::NotReady => f.write_str("not ready"),
+            Self::PanicsOnDisplay => panic!("in Display"),
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_comes_back_later_each_time_and_a_success_when_it_asked_to() {
+async fn failures_are_retried_with_backoff_and_successes_as_requested() {
     let cluster = Cluster::new();
     cluster.create("broken").await;
-    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
-    let writes = diary.clone();
+    let (maps, log, cancel) = (informer(&cluster).await, ReconcileLog::new(), CancellationToken::new());
+    let writes = log.clone();
     let reconcile = move |key: Key| {
         let before = writes.write(&key);
         async move {
             match before {
-                0..4 => Err(Verdict::NotYet),
+                0..4 => Err(ReconcileError::NotReady),
                 4 => Ok(Action::requeue(Duration::from_secs(60))),
                 5 => panic!("once"),
-                6 => Err(Verdict::Unspeakable),
+                6 => Err(ReconcileError::PanicsOnDisplay),
                 _ => Ok(Action::await_change()),
             }
         }
     };
     let running = tokio::spawn(Controller::new(&maps).run(reconcile, cancel.clone()));
-    let times: Vec<_> = diary.has(8).await.iter().map(|(_, at)| at.as_millis()).collect();
+    let times: Vec<_> = log.has(8).await.iter().map(|(_, at)| at.as_millis()).collect();
     let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     for (wait, expected) in waits.iter().zip([5, 10, 20, 40, 60_000, 5, 10]) {
         assert!((expected..expected + 3).contains(wait), "{waits:?}");
     }
     cluster.change("broken", "1").await;
-    diary.has(9).await;
+    log.has(9).await;
     cancel.cancel();
     running.await.unwrap().unwrap();
     cluster.change("broken", "2").await;
-    assert_eq!((diary.read().len(), maps.tasks()), (9, 2), "it is over, and its handler is gone");
+    assert_eq!((log.read().len(), maps.tasks()), (9, 2), "the controller has ended and removed its handler");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_in_one_hand_at_a_time_and_what_happens_now_goes_first() {
+async fn a_key_is_reconciled_by_one_worker_at_a_time_and_live_events_go_first() {
     let cluster = Cluster::new();
     for name in ["a", "b", "c", "d", "e", "f"] {
         cluster.create(name).await;
     }
-    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
-    let (writes, gate) = (diary.clone(), Arc::new(Semaphore::new(0)));
-    let (hands, open) = (Arc::new(Mutex::new(BTreeMap::<String, u32>::new())), Arc::clone(&gate));
+    let (maps, log, cancel) = (informer(&cluster).await, ReconcileLog::new(), CancellationToken::new());
+    let (writes, gate) = (log.clone(), Arc::new(Semaphore::new(0)));
+    let (running_keys, open) = (Arc::new(Mutex::new(BTreeMap::<String, u32>::new())), Arc::clone(&gate));
     let reconcile = move |key: Key| {
         writes.write(&key);
-        let (hands, open) = (Arc::clone(&hands), Arc::clone(&open));
+        let (running_keys, open) = (Arc::clone(&running_keys), Arc::clone(&open));
         async move {
-            let in_hand = |change: i32| {
-                let mut hands = hands.lock().unwrap();
-                let count = hands.entry(key.name().to_owned()).or_default();
+            let set_running = |change: i32| {
+                let mut running_keys = running_keys.lock().unwrap();
+                let count = running_keys.entry(key.name().to_owned()).or_default();
                 *count = count.checked_add_signed(change).unwrap();
-                assert!(*count <= 1, "{key} is in two hands");
-                assert!(hands.values().sum::<u32>() <= 2, "two at a time");
+                assert!(*count <= 1, "{key} is reconciled twice at the same time");
+                assert!(running_keys.values().sum::<u32>() <= 2, "more than two at a time");
             };
-            in_hand(1);
+            set_running(1);
             open.acquire().await.unwrap().forget();
-            in_hand(-1);
+            set_running(-1);
             Ok::<_, String>(Action::await_change())
         }
     };
     let running = tokio::spawn(Controller::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
-    let first = diary.has(2).await;
-    // While both hands are full: what one of them holds changes, and something new comes.
+    let first = log.has(2).await;
+    // While both workers are busy, one of their objects changes, and a new object is created.
     cluster.change(&first[0].0, "1").await;
     let new = cluster.create("new").await.metadata.resource_version.unwrap();
     maps.wait_for(&new.parse().unwrap()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     gate.add_permits(1);
-    assert_eq!(diary.has(3).await[2].0, "new", "before the rest of what was there");
+    assert_eq!(log.has(3).await[2].0, "new", "before the remaining initial objects");
     gate.add_permits(100);
-    let all = diary.has(8).await;
-    assert_eq!(all.iter().filter(|(name, _)| *name == first[0].0).count(), 2, "the change brought it back");
+    let all = log.has(8).await;
+    assert_eq!(all.iter().filter(|(name, _)| *name == first[0].0).count(), 2, "the change requeued it");
     cancel.cancel();
     running.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_informer_may_bring_keys_too() {
+async fn a_second_informer_can_trigger_reconciles() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
+    let (maps, log, cancel) = (informer(&cluster).await, ReconcileLog::new(), CancellationToken::new());
     let others =
         Informer::<ConfigMap>::builder(cluster.server.client()).namespace("kube-system").start().unwrap();
-    let writes = diary.clone();
+    let writes = log.clone();
     let reconcile = move |key: Key| {
         writes.write(&key);
         async { Ok::<_, String>(Action::await_change()) }
@@ -172,17 +172,17 @@ async fn another_informer_may_bring_keys_too() {
     let owner = |_: &ConfigMap| ["default/a".parse::<Key>().unwrap()];
     let reconciler = Controller::new(&maps).watches(&others, owner);
     let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
-    diary.has(1).await;
+    log.has(1).await;
     let other = cluster.namespace("kube-system").await;
     other.create(&<_>::default(), &named("owned")).await.unwrap();
-    let names: Vec<_> = diary.has(3).await.into_iter().map(|(name, _)| name).collect();
+    let names: Vec<_> = log.has(3).await.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names.iter().filter(|name| *name == "a").count(), 2);
     cancel.cancel();
     running.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_does_not_act_on_a_cache_that_cannot_be_complete() {
+async fn a_controller_fails_if_a_cache_cannot_sync_or_is_stopped() {
     let cluster = Cluster::new();
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let pods = Informer::<Pod>::builder(cluster.server.client()).start().unwrap();
@@ -223,7 +223,7 @@ fn short(event: &watcher::Event<ConfigMap>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kube_is_told_in_its_own_words() {
+async fn events_are_converted_to_kube_watcher_events() {
     let cluster = Cluster::new();
     let maps = informer(&cluster).await;
     let mut empty = Box::pin(watcher_events(maps.subscribe()));
@@ -242,7 +242,7 @@ async fn kube_is_told_in_its_own_words() {
     for expected in ["+a", "+b", "-a"] {
         assert_eq!(short(&full.next().await.unwrap().unwrap()), expected);
     }
-    // What changes before the initial state has been read is part of it, but for what goes.
+    // Changes that happen before the initial list was read are part of it, except deletions.
     let mut late = Box::pin(watcher_events(maps.subscribe()));
     let last = cluster.create("c").await.metadata.resource_version.unwrap();
     maps.wait_for(&last.parse().unwrap()).await.unwrap();
@@ -255,53 +255,53 @@ async fn kube_is_told_in_its_own_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_is_wanted_is_reconciled() {
+async fn only_events_that_pass_the_predicate_are_reconciled() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let (maps, diary, cancel) = (informer(&cluster).await, Diary::new(), CancellationToken::new());
-    let writes = diary.clone();
+    let (maps, log, cancel) = (informer(&cluster).await, ReconcileLog::new(), CancellationToken::new());
+    let writes = log.clone();
     let reconcile = move |key: Key| {
         writes.write(&key);
         async { Ok::<_, &str>(Action::await_change()) }
     };
-    let is_loud = |event: &Event<ConfigMap>| {
-        event.object().get().data.as_ref().is_none_or(|data| data["value"] == "loud")
+    let is_selected = |event: &Event<ConfigMap>| {
+        event.object().get().data.as_ref().is_none_or(|data| data["value"] == "selected")
     };
-    let reconciler = Controller::filtered(&maps, is_loud);
+    let reconciler = Controller::filtered(&maps, is_selected);
     let running = tokio::spawn(reconciler.run(reconcile, cancel.clone()));
-    diary.has(1).await;
-    cluster.change("a", "quiet").await;
-    cluster.change("a", "quieter").await;
+    log.has(1).await;
+    cluster.change("a", "ignored").await;
+    cluster.change("a", "ignored too").await;
     cluster.create("b").await;
-    let names: Vec<_> = diary.has(2).await.into_iter().map(|(name, _)| name).collect();
+    let names: Vec<_> = log.has(2).await.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["a", "b"]);
-    cluster.change("a", "loud").await;
-    diary.has(3).await;
+    cluster.change("a", "selected").await;
+    log.has(3).await;
     cancel.cancel();
     running.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_does_not_keep_the_rest_from_being_reconciled() {
+async fn skipped_objects_do_not_block_the_reconciling_of_others() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
     let maps =
-        Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
-    let (diary, cancel) = (Diary::new(), CancellationToken::new());
-    let writes = diary.clone();
+        Informer::<ConfigMap>::builder(cluster.server.client()).transform(fail_for_bad).start().unwrap();
+    let (log, cancel) = (ReconcileLog::new(), CancellationToken::new());
+    let writes = log.clone();
     let reconcile = move |key: Key| {
         writes.write(&key);
         async { Ok::<_, &str>(Action::await_change()) }
     };
     let running = tokio::spawn(Controller::new(&maps).run(reconcile, cancel.clone()));
-    assert_eq!(diary.has(1).await[0].0, "good");
+    assert_eq!(log.has(1).await[0].0, "good");
     cancel.cancel();
     running.await.unwrap().unwrap();
 }
 
 #[test]
-fn news_of_a_spec_is_told_from_news_of_a_status() {
+fn generation_changed_ignores_status_updates() {
     let pod = |version: &str, generation: Option<i64>| {
         let mut pod = Pod::default();
         pod.metadata.name = Some("p".into());
@@ -309,19 +309,19 @@ fn news_of_a_spec_is_told_from_news_of_a_status() {
         pod.metadata.generation = generation;
         pod
     };
-    let is_news = |old: Pod, new: Pod| generation_changed(&Event::<Pod>::update(old, new).unwrap());
-    assert!(!is_news(pod("1", Some(1)), pod("2", Some(1))));
-    assert!(is_news(pod("1", Some(1)), pod("2", Some(2))));
+    let passes = |old: Pod, new: Pod| generation_changed(&Event::<Pod>::update(old, new).unwrap());
+    assert!(!passes(pod("1", Some(1)), pod("2", Some(1))));
+    assert!(passes(pod("1", Some(1)), pod("2", Some(2))));
     assert!(generation_changed(&Event::resync(pod("1", Some(1))).unwrap()));
-    assert!(is_news(pod("1", None), pod("2", None)), "what is not counted");
+    assert!(passes(pod("1", None), pod("2", None)), "kinds without a generation");
     assert!(generation_changed(&Event::create(pod("1", Some(1))).unwrap()));
     let mut recreated = pod("2", Some(1));
     recreated.metadata.uid = Some("another".into());
-    assert!(is_news(pod("1", Some(1)), recreated), "what was made anew unseen");
+    assert!(passes(pod("1", Some(1)), recreated), "re-created between two events");
 }
 
 #[test]
-fn an_owner_is_who_controls_it() {
+fn controller_owner_returns_the_key_of_the_controller() {
     let owned = |references: serde_json::Value| -> Pod {
         let metadata = json!({ "name": "p", "namespace": "shop", "ownerReferences": references });
         serde_json::from_value(json!({ "metadata": metadata })).unwrap()

@@ -1,10 +1,10 @@
-//! A disk without room, or a folder that may not be written to, harms no informer, and is told of.
+//! A full disk or a read-only folder is reported and does not affect the informer.
 //!
-//! Limits hold for a whole process, so that each test runs itself again as one that has them.
+//! Limits apply to a process, so each test runs itself again in a process with a limit.
 
 use crate::{
     cluster::{Cluster, Versions, versions},
-    restarts::{Folder, abc, check_equal, maps},
+    restart::{Folder, abc, check_equal, maps},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
@@ -26,14 +26,14 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// Where the process that has the limits is told that it is that one.
+/// Set in the environment of the process with the limit.
 const LIMITED: &str = "FULL_DISK_TEST";
-/// About a hundred kilobytes for a file, and an error rather than a signal for who writes more.
-const LITTLE_ROOM: &str = "trap '' XFSZ; ulimit -S -f 200;";
-/// Not a byte.
-const NO_ROOM: &str = "trap '' XFSZ; ulimit -S -f 0;";
+/// Limits files to about a hundred kilobytes, with an error instead of a signal.
+const SMALL_LIMIT: &str = "trap '' XFSZ; ulimit -S -f 200;";
+/// Limits files to zero bytes.
+const ZERO_LIMIT: &str = "trap '' XFSZ; ulimit -S -f 0;";
 
-/// Runs this test in a process of its own, by way of a shell that says `before` first; says whether this is that process.
+/// Runs this test in a new process, from a shell that runs `before` first. Returns whether this is that process.
 fn is_in(before: &str, with: &str, name: &str) -> bool {
     if std::env::var_os(LIMITED).is_some() {
         return true;
@@ -42,14 +42,14 @@ fn is_in(before: &str, with: &str, name: &str) -> bool {
     let run = format!("{before} exec {with} \"$0\" --exact full_disk::{name} --nocapture --test-threads=1");
     child.arg("-c").arg(run).arg(std::env::current_exe().unwrap()).env(LIMITED, "1").stdin(Stdio::null());
     let output = child.output().unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let printed =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
     false
 }
 
-/// What takes the right from root to write where it is not allowed to; nothing for others, who never have it.
-fn like_anybody() -> &'static str {
+/// Returns a command that runs a program without root's permission to write to any folder. Empty if this user does not have it.
+fn without_root_permissions() -> &'static str {
     let folder = Folder::new();
     fs::create_dir(&folder.0).unwrap();
     fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o500)).unwrap();
@@ -59,38 +59,38 @@ fn like_anybody() -> &'static str {
     }
 }
 
-/// Lets this process write as much as it likes again.
-fn make_room() {
+/// Removes the limit of this process.
+fn remove_limit() {
     let process = format!("--pid={}", std::process::id());
     let done = Command::new("prlimit").arg(process).arg("--fsize=unlimited").status().unwrap();
     assert!(done.success());
 }
 
-/// Writes down what is logged by any thread of this process.
+/// Records the log of this process.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<String>>);
+struct LogRecorder(Arc<Mutex<String>>);
 
-impl Notes {
+impl LogRecorder {
     fn take() -> Self {
-        let notes = Self::default();
-        tracing::subscriber::set_global_default(notes.clone()).unwrap();
-        notes
+        let log = Self::default();
+        tracing::subscriber::set_global_default(log.clone()).unwrap();
+        log
     }
 
-    /// The lines that say this.
-    fn lines(&self, said: &str) -> Vec<String> {
-        let notes = self.0.lock().unwrap();
-        notes.lines().filter(|line| line.contains(said)).map(str::to_owned).collect()
+    /// Returns the lines that contain `text`.
+    fn lines(&self, text: &str) -> Vec<String> {
+        let log = self.0.lock().unwrap();
+        log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
     }
 }
 
-impl Visit for Notes {
+impl Visit for LogRecorder {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let _ = write!(self.0.lock().unwrap(), "{field}={value:?} ");
     }
 }
 
-impl Subscriber for Notes {
+impl Subscriber for LogRecorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("kube_informer") && *metadata.level() <= tracing::Level::INFO
     }
@@ -114,7 +114,7 @@ impl Subscriber for Notes {
     fn exit(&self, _: &Id) {}
 }
 
-/// Some kilobytes that do not shrink by much.
+/// Returns a few kilobytes that do not compress well.
 fn noise(number: u64) -> String {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = |_| {
@@ -130,7 +130,7 @@ fn saving(maps: &Informer<ConfigMap>) -> SaveStatus {
     maps.status().saving.unwrap()
 }
 
-/// Changes an object, and waits until the cache has it.
+/// Changes an object and waits until the cache has the change.
 async fn change(cluster: &Cluster, maps: &Informer<ConfigMap>, value: &str) -> Versions {
     let version = cluster.change("a", value).await.metadata.resource_version.unwrap();
     maps.wait_for(&version.parse().unwrap()).await.unwrap();
@@ -139,21 +139,21 @@ async fn change(cluster: &Cluster, maps: &Informer<ConfigMap>, value: &str) -> V
     state
 }
 
-/// What the next process would begin with if this one were killed now.
+/// Returns the state that would be restored if this process were killed now.
 fn left(cluster: &Cluster, folder: &Folder) -> Versions {
     let copy = folder.killed();
     let next = maps(cluster).save_to(&copy).build().unwrap();
     versions(next.list().iter().map(|map| &**map))
 }
 
-/// The next process has all that the server had when the last one ended.
+/// Checks that the next process restores the state of the server.
 async fn check_saved(cluster: &Cluster, folder: &Folder) {
     let next = maps(cluster).save_to(folder).build().unwrap();
     check_equal(&next, &cluster.versions().await);
     assert_eq!(next.status().restored.unwrap().objects, cluster.versions().await.len());
     next.start();
     next.synced().await.unwrap();
-    assert_eq!(next.status().counts.replaces, 0, "the watch went on");
+    assert_eq!(next.status().counts.replaces, 0, "the watch was resumed");
     next.stop();
     next.stopped().await;
 }
@@ -163,43 +163,46 @@ fn saved_to(cluster: &Cluster, folder: &Folder) -> InformerBuilder<ConfigMap> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_fills_up_is_told_of_and_made_up_for() {
-    if !is_in(LITTLE_ROOM, "", "a_disk_that_fills_up_is_told_of_and_made_up_for") {
+async fn saving_fails_when_the_disk_is_full_and_recovers() {
+    if !is_in(SMALL_LIMIT, "", "saving_fails_when_the_disk_is_full_and_recovers") {
         return;
     }
-    let (notes, cluster, folder) = (Notes::take(), abc().await, Folder::new());
+    let (log, cluster, folder) = (LogRecorder::take(), abc().await, Folder::new());
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
     let mut states = vec![Versions::new(), cluster.versions().await];
     while saving(&maps).error.is_none() {
-        assert!(states.len() < 5_000, "there is no end to the room");
+        assert!(states.len() < 5_000, "the limit has no effect");
         states.push(change(&cluster, &maps, &noise(states.len() as u64)).await);
     }
-    // It goes on, and is right, and what is on the disk is what once was.
+    // The informer continues, and the files hold an earlier state.
     for number in 0..20 {
         states.push(change(&cluster, &maps, &noise(number)).await);
         let found = left(&cluster, &folder);
         assert!(states.contains(&found) && found.len() == states[1].len(), "{found:?}");
     }
     let failing = saving(&maps).error.unwrap();
-    let place = folder.0.join("default");
+    let path = folder.0.join("default");
     assert_eq!(
         failing,
-        format!("{}: failed to write to the file: File too large (os error 27)", place.display())
+        format!("{}: failed to write to the file: File too large (os error 27)", path.display())
     );
     assert!(saving(&maps).failures > 0);
-    let told = notes.lines("saving failed");
-    assert!(told[0].contains(place.to_str().unwrap()) && told[0].contains("File too large"), "{told:?}");
-    make_room();
-    change(&cluster, &maps, "there is room").await;
+    let received = log.lines("failed to save");
+    assert!(
+        received[0].contains(path.to_str().unwrap()) && received[0].contains("File too large"),
+        "{received:?}"
+    );
+    remove_limit();
+    change(&cluster, &maps, "no limit").await;
     maps.stop();
     maps.stopped().await;
     assert_eq!(saving(&maps).error, None);
-    assert_eq!(notes.lines("saving continues").len(), 1);
+    assert_eq!(log.lines("saving recovered").len(), 1);
     check_saved(&cluster, &folder).await;
 }
 
-/// A cache that there is no room for, and which has failed to be saved.
+/// Starts an informer whose cache is larger than the limit, and waits until saving has failed.
 async fn too_large(folder: &Folder) -> (Cluster, Informer<ConfigMap>) {
     let cluster = abc().await;
     for number in 0..60 {
@@ -217,8 +220,8 @@ async fn too_large(folder: &Folder) -> (Cluster, Informer<ConfigMap>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_state_without_room_is_tried_once_more_at_the_end() {
-    if !is_in(LITTLE_ROOM, "", "a_first_state_without_room_is_tried_once_more_at_the_end") {
+async fn a_failed_first_save_is_retried_at_the_stop() {
+    if !is_in(SMALL_LIMIT, "", "a_failed_first_save_is_retried_at_the_stop") {
         return;
     }
     let folder = Folder::new();
@@ -226,11 +229,11 @@ async fn a_first_state_without_room_is_tried_once_more_at_the_end() {
     let failures = saving(&maps).failures;
     maps.stop();
     maps.stopped().await;
-    assert_eq!(saving(&maps).failures, failures + 1, "once, and there is still no room");
-    assert_eq!(left(&cluster, &folder), Versions::new(), "nothing, rather than a part");
+    assert_eq!(saving(&maps).failures, failures + 1, "one retry, which fails");
+    assert_eq!(left(&cluster, &folder), Versions::new(), "no partial state");
     let (cluster, maps) = too_large(&folder).await;
-    make_room();
-    // Nothing happens that would be cause to save.
+    remove_limit();
+    // There is no change that would cause a save.
     maps.stop();
     maps.stopped().await;
     assert_eq!(saving(&maps).error, None);
@@ -238,19 +241,19 @@ async fn a_first_state_without_room_is_tried_once_more_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_state_without_room_is_saved_when_there_is_some() {
-    if !is_in(LITTLE_ROOM, "", "a_first_state_without_room_is_saved_when_there_is_some") {
+async fn a_failed_first_save_is_retried_when_there_is_space() {
+    if !is_in(SMALL_LIMIT, "", "a_failed_first_save_is_retried_when_there_is_space") {
         return;
     }
     let folder = Folder::new();
     let (cluster, maps) = too_large(&folder).await;
     for number in 0..10 {
         change(&cluster, &maps, &noise(number)).await;
-        assert_eq!(left(&cluster, &folder), Versions::new(), "nothing, rather than a part");
+        assert_eq!(left(&cluster, &folder), Versions::new(), "no partial state");
     }
-    make_room();
-    // The first change finds out that the whole is missing, the second that it is there to be saved.
-    for value in ["there is room", "and more"] {
+    remove_limit();
+    // The first change requests a full state, and the second one saves it.
+    for value in ["no limit", "and more"] {
         change(&cluster, &maps, value).await;
     }
     maps.stop();
@@ -259,8 +262,8 @@ async fn a_first_state_without_room_is_saved_when_there_is_some() {
     check_saved(&cluster, &folder).await;
 }
 
-/// Nothing is saved in this process, and the next one begins anew.
-async fn check_off(cluster: &Cluster, folder: &Folder, why: &str) -> Informer<ConfigMap> {
+/// Checks that the cache is not saved, and that nothing was restored.
+async fn check_not_saved(cluster: &Cluster, folder: &Folder, why: &str) -> Informer<ConfigMap> {
     let maps = saved_to(cluster, folder).start().unwrap();
     maps.synced().await.unwrap();
     change(cluster, &maps, "unsaved").await;
@@ -271,15 +274,15 @@ async fn check_off(cluster: &Cluster, folder: &Folder, why: &str) -> Informer<Co
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_there_is_no_room_at_all_nothing_is_saved_until_the_next_start() {
-    if !is_in(NO_ROOM, "", "where_there_is_no_room_at_all_nothing_is_saved_until_the_next_start") {
+async fn without_any_space_the_cache_is_not_saved_until_the_next_start() {
+    if !is_in(ZERO_LIMIT, "", "without_any_space_the_cache_is_not_saved_until_the_next_start") {
         return;
     }
-    let (notes, cluster, folder) = (Notes::take(), abc().await, Folder::new());
-    let off = check_off(&cluster, &folder, "File too large").await;
-    assert_eq!(notes.lines("the cache is not saved").len(), 1);
-    make_room();
-    change(&cluster, &off, "there is room").await;
+    let (log, cluster, folder) = (LogRecorder::take(), abc().await, Folder::new());
+    let off = check_not_saved(&cluster, &folder, "File too large").await;
+    assert_eq!(log.lines("cache is not saved").len(), 1);
+    remove_limit();
+    change(&cluster, &off, "no limit").await;
     off.stop();
     off.stopped().await;
     assert!(saving(&off).error.is_some());
@@ -297,20 +300,20 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_may_not_be_written_to_is_told_of() {
-    if !is_in("", like_anybody(), "a_folder_that_may_not_be_written_to_is_told_of") {
+async fn a_read_only_folder_is_reported() {
+    if !is_in("", without_root_permissions(), "a_read_only_folder_is_reported") {
         return;
     }
     let (cluster, folder) = (abc().await, Folder::new());
     fs::create_dir(&folder.0).unwrap();
     set_mode(&folder.0, 0o500);
-    let off = check_off(&cluster, &folder, "failed to create the folder: Permission denied").await;
+    let off = check_not_saved(&cluster, &folder, "failed to create the folder: Permission denied").await;
     off.stop();
     off.stopped().await;
     set_mode(&folder.0, 0o700);
     fs::create_dir(folder.0.join("default")).unwrap();
     set_mode(&folder.0.join("default"), 0o500);
-    let off = check_off(&cluster, &folder, "failed to open the lock file: Permission denied").await;
+    let off = check_not_saved(&cluster, &folder, "failed to open the lock file: Permission denied").await;
     off.stop();
     off.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
@@ -319,7 +322,7 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     maps.stop();
     maps.stopped().await;
     check_saved(&cluster, &folder).await;
-    // A state that is there may be read and added to, which takes no new file.
+    // An existing state can be read and appended to without a new file.
     set_mode(&folder.0.join("default"), 0o500);
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
@@ -328,18 +331,18 @@ async fn a_folder_that_may_not_be_written_to_is_told_of() {
     maps.stopped().await;
     assert_eq!(saving(&maps).error, None);
     check_saved(&cluster, &folder).await;
-    // One that may only be read is not: nobody could tell whether another process has it.
+    // A read-only state is not used, because it cannot be locked.
     for name in ["state", "lock"] {
         set_mode(&folder.0.join("default").join(name), 0o400);
     }
-    let off = check_off(&cluster, &folder, "failed to open the lock file: Permission denied").await;
+    let off = check_not_saved(&cluster, &folder, "failed to open the lock file: Permission denied").await;
     off.stop();
     off.stopped().await;
     set_mode(&folder.0.join("default"), 0o700);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_is_taken_away_is_told_of_and_made_up_for() {
+async fn a_removed_folder_is_reported_and_saved_to_again() {
     let (cluster, folder) = (abc().await, Folder::new());
     let maps = saved_to(&cluster, &folder).start().unwrap();
     maps.synced().await.unwrap();
@@ -348,12 +351,12 @@ async fn a_folder_that_is_taken_away_is_told_of_and_made_up_for() {
     }
     fs::remove_dir_all(&folder.0).unwrap();
     while saving(&maps).error.is_none() {
-        change(&cluster, &maps, "where to?").await;
+        change(&cluster, &maps, "no folder").await;
     }
     let failing = saving(&maps).error.unwrap();
     assert!(failing.contains("failed to write a new file: No such file or directory"), "{failing}");
     fs::create_dir_all(folder.0.join("default")).unwrap();
-    change(&cluster, &maps, "here").await;
+    change(&cluster, &maps, "new folder").await;
     maps.stop();
     maps.stopped().await;
     assert_eq!(saving(&maps).error, None);

@@ -1,4 +1,4 @@
-//! Callbacks: in order, one at a time, and none at the cost of another.
+//! Handlers are called in order, one event at a time, and independently of each other.
 
 use crate::cluster::Cluster;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -24,11 +24,11 @@ async fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
     maps
 }
 
-/// Writes down the names it hears.
+/// A handler that records the names of its events.
 #[derive(Clone, Default)]
-struct Notebook(Arc<Mutex<Vec<String>>>);
+struct RecordingHandler(Arc<Mutex<Vec<String>>>);
 
-impl Notebook {
+impl RecordingHandler {
     fn write(&self, event: &Event<ConfigMap>) {
         self.0.lock().unwrap().push(event.object().get().metadata.name.clone().unwrap());
     }
@@ -40,7 +40,7 @@ impl Notebook {
     async fn has(&self, count: usize) -> Vec<String> {
         let wait = async {
             while self.read().len() < count {
-                // Time is paused: it goes on when all else waits.
+                // Time is paused: it advances when all tasks are idle.
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             self.read()
@@ -49,7 +49,7 @@ impl Notebook {
     }
 }
 
-impl EventHandler<ConfigMap> for Notebook {
+impl EventHandler<ConfigMap> for RecordingHandler {
     async fn handle(&mut self, event: &Event<ConfigMap>) {
         tokio::task::yield_now().await;
         self.write(event);
@@ -58,12 +58,12 @@ impl EventHandler<ConfigMap> for Notebook {
 
 // R133, R143
 #[tokio::test(start_paused = true)]
-async fn closures_futures_and_types_hear_the_same_and_one_may_come_twice() {
+async fn closures_futures_and_types_can_be_handlers_and_be_added_twice() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster).await;
-    let notebooks: [Notebook; 4] = Default::default();
-    let [closure, future, twice, named] = notebooks.clone();
+    let handlers: [RecordingHandler; 4] = Default::default();
+    let [closure, future, twice, named] = handlers.clone();
     maps.add_handler(move |event: &Event<ConfigMap>| closure.write(event)).unwrap();
     maps.add_handler(Async(move |event: Event<ConfigMap>| {
         let future = future.clone();
@@ -74,14 +74,14 @@ async fn closures_futures_and_types_hear_the_same_and_one_may_come_twice() {
     maps.add_handler(twice).unwrap();
     let last = maps.add_handler_with(named, SubscribeOptions::new().named("last")).unwrap();
     cluster.create("b").await;
-    for (notebook, expected) in notebooks.iter().zip([2, 2, 4, 2]) {
-        let mut heard = notebook.has(expected).await;
-        heard.dedup();
-        heard.sort();
-        heard.dedup();
-        assert_eq!(heard, ["a", "b"]);
+    for (handler, expected) in handlers.iter().zip([2, 2, 4, 2]) {
+        let mut received = handler.has(expected).await;
+        received.dedup();
+        received.sort();
+        received.dedup();
+        assert_eq!(received, ["a", "b"]);
     }
-    assert!(first.name().ends_with("Notebook"), "{}", first.name());
+    assert!(first.name().ends_with("RecordingHandler"), "{}", first.name());
     assert_eq!(last.name(), "last");
     maps.stop();
     maps.stopped().await;
@@ -89,7 +89,7 @@ async fn closures_futures_and_types_hear_the_same_and_one_may_come_twice() {
 
 // R134, R135
 #[tokio::test(start_paused = true)]
-async fn removing_acts_at_once_and_removed_waits_for_the_handler() {
+async fn remove_acts_immediately_and_removed_waits_for_the_handler() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster).await;
@@ -112,47 +112,43 @@ async fn removing_acts_at_once_and_removed_waits_for_the_handler() {
     assert!(registration.is_closed());
     assert_eq!(left.load(Ordering::SeqCst), 0, "the handler is still running");
     let mut removed = Box::pin(registration.removed());
-    assert!(timeout(Duration::from_secs(60), &mut removed).await.is_err(), "it waits for the handler");
+    assert!(timeout(Duration::from_secs(60), &mut removed).await.is_err(), "waits for the handler");
     leave.add_permits(10);
     removed.await;
     assert_eq!(left.load(Ordering::SeqCst), 1);
     cluster.create("b").await;
     registration.remove();
     registration.removed().await;
-    assert_eq!(
-        (left.load(Ordering::SeqCst), maps.tasks()),
-        (1, 2),
-        "nothing more is told, and its task is gone"
-    );
+    assert_eq!((left.load(Ordering::SeqCst), maps.tasks()), (1, 2), "no more events, and its task has ended");
 }
 
 // R132, R135, R136
 #[tokio::test(start_paused = true)]
-async fn after_the_end_removing_is_fine_and_adding_is_an_error() {
+async fn after_a_stop_handlers_can_be_removed_but_not_added() {
     let cluster = Cluster::new();
     let maps = informer(&cluster).await;
-    let notebook = Notebook::default();
-    let registration = maps.add_handler(notebook.clone()).unwrap();
+    let handler = RecordingHandler::default();
+    let registration = maps.add_handler(handler.clone()).unwrap();
     maps.stop();
     maps.stopped().await;
     registration.remove();
     registration.remove();
     registration.removed().await;
-    let error = maps.add_handler(notebook).unwrap_err();
+    let error = maps.add_handler(handler).unwrap_err();
     assert_eq!(error, AddHandlerError::Stopped);
     assert_eq!(error.to_string(), "cannot add a handler: the informer was stopped");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_may_remove_itself() {
+async fn a_handler_can_remove_itself() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster).await;
-    let (own, heard) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
+    let (own, received) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
     let handler = {
-        let (own, heard) = (Arc::clone(&own), Arc::clone(&heard));
+        let (own, received) = (Arc::clone(&own), Arc::clone(&received));
         Async(move |_| {
-            heard.fetch_add(1, Ordering::SeqCst);
+            received.fetch_add(1, Ordering::SeqCst);
             let own: Option<kube_informer::subscription::Registration<ConfigMap>> =
                 own.lock().unwrap().clone();
             async move {
@@ -169,32 +165,32 @@ async fn a_handler_may_remove_itself() {
         tokio::task::yield_now().await;
     }
     assert!(registration.is_closed());
-    assert_eq!(heard.load(Ordering::SeqCst), 1);
+    assert_eq!(received.load(Ordering::SeqCst), 1);
 }
 
 // R131, R141
 #[tokio::test(start_paused = true)]
-async fn one_that_panics_is_told_everything_and_hurts_nobody() {
+async fn a_panicking_handler_receives_all_events_and_does_not_affect_others() {
     let cluster = Cluster::new();
     for name in ["a", "b", "c", "d"] {
         cluster.create(name).await;
     }
     let maps = informer(&cluster).await;
-    let (panicking, calm) = (Notebook::default(), Notebook::default());
-    let (heard, began) = (panicking.clone(), Instant::now());
+    let (panicking, other) = (RecordingHandler::default(), RecordingHandler::default());
+    let (received, began) = (panicking.clone(), Instant::now());
     let registration = maps
         .add_handler(move |event: &Event<ConfigMap>| {
-            heard.write(event);
-            panic!("at every event");
+            received.write(event);
+            panic!("for every event");
         })
         .unwrap();
-    maps.add_handler(calm.clone()).unwrap();
-    calm.has(4).await;
+    maps.add_handler(other.clone()).unwrap();
+    other.has(4).await;
     assert!(began.elapsed() < Duration::from_secs(1));
     let mut names = panicking.has(4).await;
     names.sort();
     assert_eq!(names, ["a", "b", "c", "d"]);
-    assert!(began.elapsed() >= Duration::from_secs(3), "a pause after each");
+    assert!(began.elapsed() >= Duration::from_secs(3), "a pause after each panic");
     let synced = kube_informer::informer::Synced::synced(&registration);
     timeout(Duration::from_secs(60), synced).await.unwrap().unwrap();
     assert_eq!(registration.panics(), 4);
@@ -203,43 +199,43 @@ async fn one_that_panics_is_told_everything_and_hurts_nobody() {
     assert_eq!(maps.tasks(), 0);
 }
 
-/// Panics before there is a future.
-struct Hasty(Notebook);
+/// A handler that panics before it returns a future.
+struct PanicsEarly(RecordingHandler);
 
-impl EventHandler<ConfigMap> for Hasty {
+impl EventHandler<ConfigMap> for PanicsEarly {
     fn handle(&mut self, event: &Event<ConfigMap>) -> impl Future<Output = ()> + Send {
         self.0.write(event);
-        assert!(self.0.read().len() > 1, "at the first");
+        assert!(self.0.read().len() > 1, "for the first event");
         async {}
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_does_one_that_panics_before_it_begins_and_one_whose_filter_does() {
+async fn panics_before_the_future_and_in_filters_are_caught() {
     let cluster = Cluster::new();
     for name in ["a", "b"] {
         cluster.create(name).await;
     }
     let maps = informer(&cluster).await;
-    let (hasty, filtered) = (Notebook::default(), Notebook::default());
-    let hasty_place = maps.add_handler(Hasty(hasty.clone())).unwrap();
+    let (early, filtered) = (RecordingHandler::default(), RecordingHandler::default());
+    let early_registration = maps.add_handler(PanicsEarly(early.clone())).unwrap();
     let panics = SubscribeOptions::new().filter(|map: &ConfigMap| {
-        assert_ne!(map.metadata.name.as_deref(), Some("a"), "of all names");
+        assert_ne!(map.metadata.name.as_deref(), Some("a"), "in the filter");
         true
     });
-    let filtered_place = maps.add_handler_with(filtered.clone(), panics).unwrap();
-    assert_eq!(hasty.has(2).await.len(), 2);
+    let filtered_registration = maps.add_handler_with(filtered.clone(), panics).unwrap();
+    assert_eq!(early.has(2).await.len(), 2);
     assert_eq!(filtered.has(1).await, ["b"]);
-    hasty_place.caught_up().await;
-    filtered_place.caught_up().await;
-    assert_eq!((hasty_place.panics(), filtered_place.panics()), (1, 1));
+    early_registration.caught_up().await;
+    filtered_registration.caught_up().await;
+    assert_eq!((early_registration.panics(), filtered_registration.panics()), (1, 1));
     maps.stop();
     maps.stopped().await;
-    timeout(Duration::from_secs(60), hasty_place.removed()).await.unwrap();
+    timeout(Duration::from_secs(60), early_registration.removed()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_after_a_panic_does_not_hold_up_the_stop() {
+async fn the_pause_after_a_panic_does_not_delay_a_stop() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster).await;

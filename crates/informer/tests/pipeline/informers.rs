@@ -1,4 +1,4 @@
-//! The registry: one informer for each thing that is followed.
+//! The registry of shared informers.
 
 use crate::cluster::Cluster;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -12,7 +12,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 // R147
 #[tokio::test(start_paused = true)]
-async fn the_same_question_has_one_informer() {
+async fn equal_requests_share_one_informer() {
     let cluster = Cluster::new();
     let informers = Informers::new(cluster.server.client());
     let maps = informers.get::<ConfigMap>().unwrap();
@@ -32,10 +32,10 @@ async fn the_same_question_has_one_informer() {
     informers.start();
     informers.synced(SOON).await.unwrap();
     assert!(dynamic.has_synced());
-    assert_eq!(maps.status().counts.streams, 1, "it was started once");
+    assert_eq!(maps.status().counts.streams, 1, "started once");
     let late = informers.get::<Pod>().unwrap();
     informers.synced(SOON).await.unwrap();
-    assert!(!late.has_started(), "what is new needs a start of its own");
+    assert!(!late.has_started(), "new informers need another start");
     informers.start();
     informers.synced(SOON).await.unwrap();
     assert!(late.has_synced());
@@ -51,7 +51,7 @@ async fn the_same_question_has_one_informer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_can_be_stopped_and_forgotten() {
+async fn an_informer_can_be_removed() {
     let cluster = Cluster::new();
     let informers = Informers::new(cluster.server.client());
     let (maps, pods) = (informers.get::<ConfigMap>().unwrap(), informers.get::<Pod>().unwrap());
@@ -68,7 +68,7 @@ async fn one_can_be_stopped_and_forgotten() {
 
 // R144, R145, R147
 #[tokio::test(start_paused = true)]
-async fn waiting_for_all_reports_what_is_missing() {
+async fn waiting_for_all_reports_those_that_cannot_sync() {
     let cluster = Cluster::new();
     cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let informers = Informers::new(cluster.server.client());
@@ -80,7 +80,7 @@ async fn waiting_for_all_reports_what_is_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_type_may_have_a_resync_period_of_its_own() {
+async fn a_type_can_have_its_own_resync_period() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let informers = Informers::with_resync(cluster.server.client(), Duration::from_secs(10));

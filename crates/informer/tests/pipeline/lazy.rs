@@ -1,8 +1,8 @@
-//! Objects that are kept as they were sent are the ones that others decode.
+//! Lazy objects equal decoded ones.
 
 use crate::{
-    compact::{label, relist},
-    restarts::Folder,
+    compressed::{label, relist},
+    restart::Folder,
 };
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Resource, core::PartialObjectMeta};
@@ -24,20 +24,20 @@ fn lazy(server: &DevServer) -> InformerBuilder<Lazy<Pod>> {
     Informer::<Pod>::builder(server.client()).lazy().index("node", node)
 }
 
-async fn followed(builder: InformerBuilder<Lazy<Pod>>) -> Informer<Lazy<Pod>> {
+async fn started(builder: InformerBuilder<Lazy<Pod>>) -> Informer<Lazy<Pod>> {
     let pods = builder.start().unwrap();
     pods.synced().await.unwrap();
     pods
 }
 
-/// What there is, decoded.
+/// Returns the decoded objects.
 fn decoded(pods: &Informer<Lazy<Pod>>) -> BTreeMap<Key, Pod> {
     pods.list().iter().map(|pod| (Key::of(&**pod).unwrap(), pod.decode().unwrap())).collect()
 }
 
-fn check_equal(lazy: &Informer<Lazy<Pod>>, whole: &Informer<Pod>) {
+fn check_equal(lazy: &Informer<Lazy<Pod>>, decoded_pods: &Informer<Pod>) {
     let expected: BTreeMap<_, _> =
-        whole.list().iter().map(|pod| (Key::of(&**pod).unwrap(), (**pod).clone())).collect();
+        decoded_pods.list().iter().map(|pod| (Key::of(&**pod).unwrap(), (**pod).clone())).collect();
     assert_eq!(expected.len(), 60);
     assert_eq!(decoded(lazy), expected);
     for (key, pod) in &expected {
@@ -58,42 +58,42 @@ fn check_equal(lazy: &Informer<Lazy<Pod>>, whole: &Informer<Pod>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_whichever_way_they_come_and_are_kept_they_are_the_same() {
+async fn lazy_objects_equal_decoded_ones_with_every_encoding_and_storage() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    let ways = [Encoding::Protobuf, Encoding::Json].map(|encoding| {
-        [Storage::Decoded, Storage::Compressed].map(|keep| {
+    let configurations = [Encoding::Protobuf, Encoding::Json].map(|encoding| {
+        [Storage::Decoded, Storage::Compressed].map(|storage| {
             [Strategy::Stream, Strategy::List].map(|strategy| {
-                [ManagedFields::Keep, ManagedFields::Drop].map(|fields| (encoding, keep, strategy, fields))
+                [ManagedFields::Keep, ManagedFields::Drop].map(|fields| (encoding, storage, strategy, fields))
             })
         })
     });
-    for (encoding, keep, strategy, fields) in ways.into_iter().flatten().flatten().flatten() {
-        let builder = lazy(&server).encoding(encoding).storage(keep).strategy(strategy);
-        let pods = followed(builder.managed_fields(fields)).await;
+    for (encoding, storage, strategy, fields) in configurations.into_iter().flatten().flatten().flatten() {
+        let builder = lazy(&server).encoding(encoding).storage(storage).strategy(strategy);
+        let pods = started(builder.managed_fields(fields)).await;
         let builder = Informer::<Pod>::builder(server.client()).encoding(encoding);
-        let whole = builder.managed_fields(fields).start().unwrap();
-        whole.synced().await.unwrap();
-        check_equal(&pods, &whole);
-        let (keys, mark) = (pods.store().keys(), format!("{encoding:?}-{keep:?}-{strategy:?}-{fields:?}"));
+        let decoded_pods = builder.managed_fields(fields).start().unwrap();
+        decoded_pods.synced().await.unwrap();
+        check_equal(&pods, &decoded_pods);
+        let (keys, mark) = (pods.store().keys(), format!("{encoding:?}-{storage:?}-{strategy:?}-{fields:?}"));
         let version = label(&server, &keys[..5], &mark).await;
         pods.wait_for(&version).await.unwrap();
-        whole.wait_for(&version).await.unwrap();
-        check_equal(&pods, &whole);
-        whole.stop();
-        whole.stopped().await;
+        decoded_pods.wait_for(&version).await.unwrap();
+        check_equal(&pods, &decoded_pods);
+        decoded_pods.stop();
+        decoded_pods.stopped().await;
         relist(&server, &pods).await;
-        check_equal(&pods, &whole);
+        check_equal(&pods, &decoded_pods);
         pods.stop();
         pods.stopped().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_finds_one_unchanged_leaves_it() {
+async fn a_relist_keeps_unchanged_objects() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    let pods = followed(lazy(&server)).await;
+    let pods = started(lazy(&server)).await;
     let before = pods.list();
     relist(&server, &pods).await;
     let same =
@@ -104,25 +104,25 @@ async fn a_list_that_finds_one_unchanged_leaves_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_has_both_states_to_be_read() {
+async fn an_update_has_the_old_and_the_new_state() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    for keep in [Storage::Decoded, Storage::Compressed] {
-        let pods = followed(lazy(&server).storage(keep)).await;
+    for storage in [Storage::Decoded, Storage::Compressed] {
+        let pods = started(lazy(&server).storage(storage)).await;
         let mut changes = pods.subscribe();
         let key = pods.store().keys()[0].clone();
-        label(&server, std::slice::from_ref(&key), &format!("one-{keep:?}")).await;
-        label(&server, std::slice::from_ref(&key), &format!("two-{keep:?}")).await;
+        label(&server, std::slice::from_ref(&key), &format!("one-{storage:?}")).await;
+        label(&server, std::slice::from_ref(&key), &format!("two-{storage:?}")).await;
         let value = |pod: &Lazy<Pod>| pod.read::<String>("/metadata/labels/round").unwrap();
         let seen = loop {
             match changes.next().await.unwrap() {
-                Event::Updated { old, new, .. } if value(new.get()) == Some(format!("two-{keep:?}")) => {
+                Event::Updated { old, new, .. } if value(new.get()) == Some(format!("two-{storage:?}")) => {
                     break (value(old.get()), new.get().raw().bytes().len());
                 }
                 _ => {}
             }
         };
-        assert_eq!(seen.0, Some(format!("one-{keep:?}")));
+        assert_eq!(seen.0, Some(format!("one-{storage:?}")));
         assert!(seen.1 > 1000);
         pods.stop();
         pods.stopped().await;
@@ -130,17 +130,17 @@ async fn an_event_has_both_states_to_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_outlive_the_process() {
+async fn lazy_objects_can_be_saved_and_restored() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
-    for keep in [Storage::Decoded, Storage::Compressed] {
+    for storage in [Storage::Decoded, Storage::Compressed] {
         let folder = Folder::new();
-        let pods = followed(lazy(&server).storage(keep).save_to(&folder)).await;
+        let pods = started(lazy(&server).storage(storage).save_to(&folder)).await;
         let before = decoded(&pods);
         pods.stop();
         pods.stopped().await;
         drop(pods);
-        let restored = lazy(&server).storage(keep).save_to(&folder).build().unwrap();
+        let restored = lazy(&server).storage(storage).save_to(&folder).build().unwrap();
         assert_eq!(restored.status().restored.map(|restored| restored.objects), Some(60));
         assert_eq!(decoded(&restored), before);
         restored.stop();
@@ -149,7 +149,7 @@ async fn they_outlive_the_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_alone_can_be_lazy_too_and_is_all_that_comes() {
+async fn metadata_only_objects_can_be_lazy() {
     let server = DevServer::start();
     server.churn(Churn::pods(60));
     let pods = Informer::<PartialObjectMeta<Pod>>::builder(server.client()).lazy().start().unwrap();

@@ -1,33 +1,33 @@
-//! A reflector, a queue and a store against a real API: after whatever goes wrong, the cache is the server.
+//! Reflectors, caches and informers against a development server with faults.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
-#![expect(clippy::duplicate_mod, reason = "what follows a cache is held against both ways to keep objects")]
+#![expect(clippy::duplicate_mod, reason = "the tests of subscribers run with two storages")]
 
-mod chaos;
 mod cluster;
-mod compact;
+mod compressed;
 mod controllers;
-mod crowd;
-mod cuts;
-mod followers;
-#[path = "followers.rs"]
-mod followers_compact;
-// Limits are set as Linux has them.
+// Uses Linux resource limits.
 #[cfg(target_os = "linux")]
 mod full_disk;
-mod gaps;
 mod handlers;
+mod harness;
 mod informers;
-mod kinds;
+mod interrupted_watches;
 mod lazy;
 mod lists;
-mod lives;
+mod many_subscribers;
 mod namespaces;
 mod order;
-mod production;
-mod restarts;
+mod production_incidents;
+mod random_faults;
+mod resource_types;
+mod restart;
+mod restart_properties;
 mod shards;
-mod strangers;
-mod streams;
-mod syncing;
-mod world;
+mod skipped_objects;
+mod streaming_lists;
+mod subscribers;
+#[path = "subscribers.rs"]
+mod subscribers_compressed;
+mod sync;
+mod wrong_kind;

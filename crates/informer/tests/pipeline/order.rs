@@ -1,7 +1,8 @@
 //! The order of events, and the default content of cached objects.
 
-use crate::cluster::Cluster;
-use k8s_openapi::api::core::v1::ConfigMap;
+use crate::cluster::{Cluster, named};
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
+use kube::api::PostParams;
 use kube_devserver::{Fault, Verb};
 use kube_informer::{
     Event, Informer, Storage,
@@ -87,7 +88,13 @@ async fn events_of_different_objects_are_delivered_in_the_order_of_the_watch() {
 #[tokio::test(start_paused = true)]
 async fn managed_fields_are_dropped_by_default_and_kept_on_request() {
     let cluster = Cluster::new();
-    let created = cluster.create("a").await;
+    let mut map = named("a");
+    map.metadata.managed_fields = Some(vec![ManagedFieldsEntry {
+        manager: Some("test".into()),
+        operation: Some("Update".into()),
+        ..ManagedFieldsEntry::default()
+    }]);
+    let created = cluster.maps.create(&PostParams::default(), &map).await.unwrap();
     assert!(created.metadata.managed_fields.is_some(), "the server sends them");
     for storage in STORAGES {
         for encoding in [Encoding::Json, Encoding::Protobuf] {

@@ -1,4 +1,4 @@
-//! A resource shared by several replicas: all of it, and nothing twice, whether the server helps or not.
+//! Shards cover all objects without overlap, with and without support by the server.
 
 use crate::cluster::{Cluster, Versions, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -7,10 +7,10 @@ use kube_informer::{
     Informer, informer::InformerBuilder, reflector::Strategy, source::ListWatch, wire::ResourceVersion,
 };
 
-/// One that asks for a part, of a server that sends it alone or of one that does not know how.
-fn begin(cluster: &Cluster, is_known: bool) -> InformerBuilder<ConfigMap> {
+/// Returns a builder for a server with or without support for shards.
+fn builder(cluster: &Cluster, is_supported: bool) -> InformerBuilder<ConfigMap> {
     let source = ListWatch::<ConfigMap>::all(cluster.server.client());
-    Informer::from_source(match is_known {
+    Informer::from_source(match is_supported {
         true => source,
         false => source
             .modify_list(|options| options.shard_selector = None)
@@ -18,22 +18,22 @@ fn begin(cluster: &Cluster, is_known: bool) -> InformerBuilder<ConfigMap> {
     })
 }
 
-/// Waits until all parts have come as far, and puts them together.
-async fn union(parts: &[Informer<ConfigMap>], version: &ResourceVersion) -> Versions {
+/// Waits until all shards have this version, and returns their union.
+async fn union(shards: &[Informer<ConfigMap>], version: &ResourceVersion) -> Versions {
     let mut all = Versions::new();
-    for part in parts {
-        part.wait_for(version).await.unwrap();
-        let part = versions(part.list().iter().map(|map| &**map));
-        let total = all.len() + part.len();
-        all.extend(part);
-        assert_eq!(all.len(), total, "nothing is in two parts");
+    for shard in shards {
+        shard.wait_for(version).await.unwrap();
+        let shard = versions(shard.list().iter().map(|map| &**map));
+        let total = all.len() + shard.len();
+        all.extend(shard);
+        assert_eq!(all.len(), total, "no object is in two shards");
     }
     all
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_parts_are_the_whole_and_do_not_overlap() {
-    for (is_known, strategy) in
+async fn shards_cover_all_objects_without_overlap() {
+    for (is_supported, strategy) in
         [(true, Strategy::Stream), (true, Strategy::List), (false, Strategy::Stream), (false, Strategy::List)]
     {
         let cluster = Cluster::new();
@@ -41,11 +41,12 @@ async fn the_parts_are_the_whole_and_do_not_overlap() {
             cluster.create(&format!("m{number}")).await;
         }
         for of in [1, 3, 4] {
-            let part = |index| begin(&cluster, is_known).strategy(strategy).shard(index, of).start().unwrap();
-            let parts: Vec<_> = (0..of).map(part).collect();
-            for part in &parts {
-                part.synced().await.unwrap();
-                assert!(!part.is_empty(), "a fair share");
+            let shard =
+                |index| builder(&cluster, is_supported).strategy(strategy).shard(index, of).start().unwrap();
+            let shards: Vec<_> = (0..of).map(shard).collect();
+            for shard in &shards {
+                shard.synced().await.unwrap();
+                assert!(!shard.is_empty(), "no shard is empty");
             }
             for round in 0..20 {
                 cluster.change(&format!("m{round}"), &format!("{of} {round}")).await;
@@ -57,11 +58,11 @@ async fn the_parts_are_the_whole_and_do_not_overlap() {
                 }
             }
             let last = cluster.change("m0", &format!("{of} last")).await.metadata.resource_version.unwrap();
-            let whole = cluster.versions().await;
-            // The version that a part claims says that everything up to it was looked at, its own or not.
-            assert_eq!(union(&parts, &last.parse().unwrap()).await, whole);
-            let bytes = parts.iter().map(|part| part.status().counts.events).sum::<u64>();
-            assert!(bytes >= 1, "something was watched");
+            let all = cluster.versions().await;
+            // The version of a shard covers the changes of all shards.
+            assert_eq!(union(&shards, &last.parse().unwrap()).await, all);
+            let events = shards.iter().map(|shard| shard.status().counts.events).sum::<u64>();
+            assert!(events >= 1, "the watches delivered events");
         }
     }
 }

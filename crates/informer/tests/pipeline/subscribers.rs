@@ -1,6 +1,6 @@
-//! Followers of an informer: order, replay, resync, and what a slow one does to others.
+//! Subscribers of an informer: order, initial events, resync, and slow subscribers.
 
-use crate::cluster::{Cluster, Told, named};
+use crate::cluster::{Cluster, ReceivedState, named};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use kube_devserver::{Fault, Verb};
@@ -14,30 +14,30 @@ use kube_informer::{
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::{Instant, timeout};
 
-/// This file is compiled twice, and is about a cache of either kind.
-fn keep() -> Storage {
-    if module_path!().ends_with("compact") { Storage::Compressed } else { Storage::Decoded }
+/// This file is compiled twice, once for each storage.
+fn storage() -> Storage {
+    if module_path!().ends_with("compressed") { Storage::Compressed } else { Storage::Decoded }
 }
 
-fn begin(cluster: &Cluster) -> InformerBuilder<ConfigMap> {
-    Informer::builder(cluster.server.client()).storage(keep())
+fn builder(cluster: &Cluster) -> InformerBuilder<ConfigMap> {
+    Informer::builder(cluster.server.client()).storage(storage())
 }
 
 fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
-    begin(cluster).start().unwrap()
+    builder(cluster).start().unwrap()
 }
 
 fn name(event: &Event<ConfigMap>) -> String {
     event.key().name().to_owned()
 }
 
-/// The names of the next events, each with a sign of what it is.
+/// Receives events, and returns their names with a prefix for the type.
 async fn next(events: &mut Subscription<ConfigMap>, count: usize) -> Vec<String> {
-    let mut told = Vec::new();
-    while told.len() < count {
+    let mut received = Vec::new();
+    while received.len() < count {
         let event =
-            timeout(Duration::from_secs(600), events.next()).await.expect("something is told").unwrap();
-        told.push(match &event {
+            timeout(Duration::from_secs(600), events.next()).await.expect("an event is delivered").unwrap();
+        received.push(match &event {
             Event::Added { phase: Phase::Initial, .. } => format!("+{} initial", name(&event)),
             Event::Added { .. } => format!("+{}", name(&event)),
             Event::Updated { .. } if event.is_resync() => format!("={}", name(&event)),
@@ -46,20 +46,20 @@ async fn next(events: &mut Subscription<ConfigMap>, count: usize) -> Vec<String>
             other => panic!("{other:?}"),
         });
     }
-    told
+    received
 }
 
-/// Whether nothing is told for so long.
+/// Returns whether no event is delivered within this time.
 async fn is_quiet(events: &mut Subscription<ConfigMap>, time: Duration) -> bool {
     timeout(time, events.next()).await.is_err()
 }
 
 // R124, R125
 #[tokio::test(start_paused = true)]
-async fn who_follows_before_the_start_and_after_is_told_everything_once() {
+async fn subscribers_before_and_after_the_start_receive_everything_once() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = begin(&cluster).build().unwrap();
+    let maps = builder(&cluster).build().unwrap();
     let mut early = maps.subscribe();
     maps.start();
     maps.synced().await.unwrap();
@@ -78,7 +78,7 @@ async fn who_follows_before_the_start_and_after_is_told_everything_once() {
     }
 }
 
-/// Resync times of a follower, in seconds since the beginning.
+/// Returns the times of resyncs, in seconds since the call.
 async fn resyncs(mut events: Subscription<ConfigMap>, until: Duration) -> Vec<u64> {
     let (began, mut times) = (Instant::now(), Vec::new());
     while let Ok(Some(event)) = timeout(until.saturating_sub(began.elapsed()), events.next()).await {
@@ -91,10 +91,10 @@ async fn resyncs(mut events: Subscription<ConfigMap>, until: Duration) -> Vec<u6
 
 // R127, R128, R129
 #[tokio::test(start_paused = true)]
-async fn each_follower_resyncs_in_its_own_time() {
+async fn each_subscriber_has_its_own_resync_period() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = begin(&cluster).resync(Duration::from_secs(5)).start().unwrap();
+    let maps = builder(&cluster).resync(Duration::from_secs(5)).start().unwrap();
     maps.synced().await.unwrap();
     let every = |time: Duration| maps.subscribe_with(SubscribeOptions::new().resync(time));
     let until = Duration::from_millis(6_500);
@@ -106,15 +106,15 @@ async fn each_follower_resyncs_in_its_own_time() {
         resyncs(maps.subscribe(), until),
     );
     assert_eq!(never, [0_u64; 0]);
-    assert_eq!(second, [1, 2, 3, 4, 5, 6], "less than a second counts as one");
+    assert_eq!(second, [1, 2, 3, 4, 5, 6], "the minimum is one second");
     assert_eq!(two, [2, 4, 6]);
     assert_eq!(three, [3, 6]);
-    assert_eq!(default, [5], "what the informer was told");
+    assert_eq!(default, [5], "the default of the informer");
 }
 
 // R129
 #[tokio::test(start_paused = true)]
-async fn an_informer_resyncs_no_more_than_once_a_second() {
+async fn the_minimum_resync_period_is_one_second() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = Informer::<ConfigMap>::builder(cluster.server.client()).resync(Duration::from_nanos(1));
@@ -125,10 +125,10 @@ async fn an_informer_resyncs_no_more_than_once_a_second() {
 
 // R127
 #[tokio::test(start_paused = true)]
-async fn resyncs_are_counted_from_the_sync_and_wait_for_it() {
+async fn the_resync_period_starts_after_the_sync() {
     let cluster = Cluster::new();
     cluster.create("a").await;
-    let maps = begin(&cluster).build().unwrap();
+    let maps = builder(&cluster).build().unwrap();
     let mut events = maps.subscribe_with(SubscribeOptions::new().resync(Duration::from_secs(2)));
     assert!(is_quiet(&mut events, Duration::from_secs(60)).await);
     maps.start();
@@ -140,7 +140,7 @@ async fn resyncs_are_counted_from_the_sync_and_wait_for_it() {
 
 // R130
 #[tokio::test(start_paused = true)]
-async fn a_relist_tells_what_changed_and_the_rest_to_those_who_resync() {
+async fn a_relist_delivers_changes_and_unchanged_objects_only_to_resyncing_subscribers() {
     let cluster = Cluster::new();
     for name in ["a", "b"] {
         cluster.create(name).await;
@@ -151,13 +151,13 @@ async fn a_relist_tells_what_changed_and_the_rest_to_those_who_resync() {
     let mut resyncing = maps.subscribe_with(SubscribeOptions::new().resync(Duration::from_secs(3600)));
     next(&mut plain, 2).await;
     next(&mut resyncing, 2).await;
-    let away = [Verb::List, Verb::Watch]
+    let fault = [Verb::List, Verb::Watch]
         .map(|verb| cluster.server.faults().inject(Fault::answer(503).on(verb).of("configmaps")));
     cluster.server.cut_watches();
     cluster.change("b", "1").await;
     cluster.create("c").await;
     cluster.server.compact();
-    away.iter().for_each(|fault| fault.withdraw());
+    fault.iter().for_each(|fault| fault.withdraw());
     assert_eq!(next(&mut plain, 2).await, ["~b", "+c"]);
     let mut all = next(&mut resyncing, 3).await;
     all.sort();
@@ -167,7 +167,7 @@ async fn a_relist_tells_what_changed_and_the_rest_to_those_who_resync() {
 
 // R131
 #[tokio::test(start_paused = true)]
-async fn a_stuck_follower_holds_up_nobody() {
+async fn a_stuck_subscriber_does_not_delay_others() {
     let cluster = Cluster::new();
     let maps = informer(&cluster);
     maps.synced().await.unwrap();
@@ -178,18 +178,18 @@ async fn a_stuck_follower_holds_up_nobody() {
         cluster.change("a", &round.to_string()).await;
     }
     for events in &mut others {
-        let told = next(events, 101).await;
-        assert!(told[0] == "+a" && told[1..].iter().all(|told| told == "~a"));
+        let received = next(events, 101).await;
+        assert!(received[0] == "+a" && received[1..].iter().all(|received| received == "~a"));
     }
     let status = maps.status();
-    let stuck_status = status.subscribers.iter().find(|follower| follower.name == "stuck").unwrap();
+    let stuck_status = status.subscribers.iter().find(|subscriber| subscriber.name == "stuck").unwrap();
     assert_eq!(stuck_status.depth, stuck.registration().depth());
-    assert!(stuck_status.depth <= 11, "one key folded, and so many that are not");
+    assert!(stuck_status.depth <= 11, "the events of one key are merged above the limit");
 }
 
 // R85
 #[tokio::test(start_paused = true)]
-async fn one_that_blocks_makes_the_reflector_wait_and_the_watch_survives() {
+async fn a_blocking_subscriber_makes_the_reflector_wait_without_a_relist() {
     let cluster = Cluster::new();
     let maps = informer(&cluster);
     maps.synced().await.unwrap();
@@ -200,17 +200,20 @@ async fn one_that_blocks_makes_the_reflector_wait_and_the_watch_survives() {
         version = cluster.create(&format!("m{number}")).await.metadata.resource_version.unwrap();
     }
     let version = version.parse().unwrap();
-    assert!(timeout(Duration::from_secs(300), maps.wait_for(&version)).await.is_err(), "the cache waits too");
+    assert!(
+        timeout(Duration::from_secs(300), maps.wait_for(&version)).await.is_err(),
+        "the cache waits as well"
+    );
     assert!(maps.len() < 6_000, "{}", maps.len());
-    let told = next(&mut blocking, last).await;
-    assert!(told.iter().enumerate().all(|(number, told)| *told == format!("+m{number}")));
+    let received = next(&mut blocking, last).await;
+    assert!(received.iter().enumerate().all(|(number, received)| *received == format!("+m{number}")));
     maps.wait_for(&version).await.unwrap();
-    assert_eq!(maps.status().counts.lists + maps.status().counts.streams, 1, "no second list was needed");
+    assert_eq!(maps.status().counts.lists + maps.status().counts.streams, 1, "no second list");
 }
 
 // R140
 #[tokio::test(start_paused = true)]
-async fn a_transform_is_what_followers_and_readers_see() {
+async fn subscribers_and_readers_receive_transformed_objects() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let rename = |mut map: ConfigMap| {
@@ -221,7 +224,7 @@ async fn a_transform_is_what_followers_and_readers_see() {
         map.data = Some(BTreeMap::from([("saw".to_owned(), map.metadata.name.clone().unwrap())]));
         Ok(map)
     };
-    let maps = begin(&cluster).transform(rename).transform(note).start().unwrap();
+    let maps = builder(&cluster).transform(rename).transform(note).start().unwrap();
     maps.synced().await.unwrap();
     let mut events = maps.subscribe();
     assert_eq!(next(&mut events, 1).await, ["+A initial"]);
@@ -233,9 +236,9 @@ async fn a_transform_is_what_followers_and_readers_see() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_written_can_be_waited_for() {
+async fn wait_for_returns_when_the_cache_has_a_write() {
     let cluster = Cluster::new();
-    let maps = begin(&cluster).managed_fields(ManagedFields::Keep).start().unwrap();
+    let maps = builder(&cluster).managed_fields(ManagedFields::Keep).start().unwrap();
     maps.synced().await.unwrap();
     let written = cluster.create("mine").await;
     maps.wait_for(&written.metadata.resource_version.as_deref().unwrap().parse().unwrap()).await.unwrap();
@@ -243,15 +246,15 @@ async fn what_was_written_can_be_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selectors_narrow_what_is_followed() {
+async fn selectors_restrict_the_cache() {
     let cluster = Cluster::new();
     for (name, tier) in [("a", "front"), ("b", "back")] {
         let mut map = named(name);
         map.metadata.labels = Some(BTreeMap::from([("tier".to_owned(), tier.to_owned())]));
         cluster.maps.create(&PostParams::default(), &map).await.unwrap();
     }
-    let fronts = begin(&cluster).labels("tier=front").start().unwrap();
-    let named_b = begin(&cluster).fields("metadata.name=b").start().unwrap();
+    let fronts = builder(&cluster).labels("tier=front").start().unwrap();
+    let named_b = builder(&cluster).fields("metadata.name=b").start().unwrap();
     for (informer, expected) in [(fronts, "a"), (named_b, "b")] {
         informer.synced().await.unwrap();
         assert_eq!(informer.store().keys().iter().map(|key| key.name()).collect::<Vec<_>>(), [expected]);
@@ -259,21 +262,21 @@ async fn selectors_narrow_what_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_that_waits_for_its_sync_is_told_when_it_has() {
+async fn a_subscriber_can_wait_for_its_own_sync() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster);
     let mut events = maps.subscribe();
     let synced = Synced::synced(events.registration());
-    let mut told = Told::default();
+    let mut received = ReceivedState::default();
     let reading = async {
         while let Some(event) = events.next().await {
-            told.hear(&event);
+            received.apply(&event);
         }
     };
     tokio::select! {
         outcome = synced => outcome.unwrap(),
-        () = reading => unreachable!("it is not stopped"),
+        () = reading => unreachable!("the informer is running"),
     }
-    assert_eq!(told.known.len(), 1);
+    assert_eq!(received.known.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Answers that hold something else than what was asked for, from a server of two sentences.
+//! Responses with unexpected or malformed objects, from a scripted server.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
@@ -28,14 +28,14 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-type Sentence = http::Response<BoxBody<Bytes, Infallible>>;
+type Response = http::Response<BoxBody<Bytes, Infallible>>;
 
-/// Answers each request with the next sentence, and the one after the last never.
+/// Sends one response per request. Requests after the last one never complete.
 #[derive(Clone)]
-struct Sentences(Arc<Mutex<VecDeque<Sentence>>>);
+struct ScriptedServer(Arc<Mutex<VecDeque<Response>>>);
 
-impl Service<http::Request<Body>> for Sentences {
-    type Response = Sentence;
+impl Service<http::Request<Body>> for ScriptedServer {
+    type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -44,22 +44,22 @@ impl Service<http::Request<Body>> for Sentences {
     }
 
     fn call(&mut self, _: http::Request<Body>) -> Self::Future {
-        let sentence = self.0.lock().unwrap().pop_front();
+        let response = self.0.lock().unwrap().pop_front();
         Box::pin(async {
-            match sentence {
-                Some(sentence) => Ok(sentence),
+            match response {
+                Some(response) => Ok(response),
                 None => std::future::pending().await,
             }
         })
     }
 }
 
-fn client(sentences: impl IntoIterator<Item: Into<Bytes>>) -> Client {
-    answering(sentences.into_iter().map(|body| http::Response::new(Full::new(body.into()).boxed())))
+fn client(responses: impl IntoIterator<Item: Into<Bytes>>) -> Client {
+    client_with(responses.into_iter().map(|body| http::Response::new(Full::new(body.into()).boxed())))
 }
 
-fn answering(sentences: impl IntoIterator<Item = Sentence>) -> Client {
-    Client::new(Sentences(Arc::new(Mutex::new(sentences.into_iter().collect()))), "default")
+fn client_with(responses: impl IntoIterator<Item = Response>) -> Client {
+    Client::new(ScriptedServer(Arc::new(Mutex::new(responses.into_iter().collect()))), "default")
 }
 
 fn object(api_version: &str, kind: &str, name: &str, version: u64) -> Value {
@@ -84,17 +84,18 @@ fn config_maps(client: Client) -> ListWatch<DynamicObject> {
     ListWatch::dynamic(client, Some("default"), &ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// The cache after all has been read, where it stands, and what was reported.
-async fn follow<K>(source: ListWatch<K>) -> (Vec<String>, String, Vec<String>)
+/// Returns the keys of the cache after all responses were read, its version, and the reports.
+async fn reflect<K>(source: ListWatch<K>) -> (Vec<String>, String, Vec<String>)
 where
     K: Resource + DeserializeOwned + Send + Sync + 'static,
 {
     let (store, writer) = Store::builder().build().unwrap();
     let reports = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&reports);
-    let reflector = Reflector::with_config(source, writer, crate::world::listing()).on_error(move |report| {
-        hears.lock().unwrap().push(format!("{}: {}", report.resource, report.cause));
-    });
+    let recorded = Arc::clone(&reports);
+    let reflector =
+        Reflector::with_config(source, writer, crate::harness::listing()).on_error(move |report| {
+            recorded.lock().unwrap().push(format!("{}: {}", report.resource, report.cause));
+        });
     let (mut status, cancel) = (reflector.status(), CancellationToken::new());
     let task = tokio::spawn(reflector.run(cancel.clone()));
     status
@@ -110,7 +111,7 @@ where
     (names, version, reports)
 }
 
-/// A list and a watch with one object of the kind and one of another each, and a table.
+/// A list and a watch with one object of the kind and one of another kind each. The watch also has a table.
 fn mixed() -> [String; 2] {
     let map = |name, version| object("v1", "ConfigMap", name, version);
     let service = |name, version| object("v1", "Service", name, version);
@@ -119,13 +120,13 @@ fn mixed() -> [String; 2] {
 
 // R16, R17, R24, R25
 #[tokio::test(start_paused = true)]
-async fn a_dynamic_object_of_another_kind_is_left_out() {
+async fn dynamic_objects_of_another_kind_are_skipped() {
     let lazy = ListWatch::<Lazy<DynamicObject>>::lazy_dynamic(
         client(mixed()),
         Some("default"),
         &ApiResource::erase::<ConfigMap>(&()),
     );
-    for (names, version, reports) in [follow(config_maps(client(mixed()))).await, follow(lazy).await] {
+    for (names, version, reports) in [reflect(config_maps(client(mixed()))).await, reflect(lazy).await] {
         assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
         assert_eq!(
             reports,
@@ -138,8 +139,8 @@ async fn a_dynamic_object_of_another_kind_is_left_out() {
     }
 }
 
-/// An event of a config map that no client of ours can decode.
-fn unreadable(what: &str, name: &str, version: u64) -> String {
+/// Returns an event of a config map that cannot be decoded.
+fn undecodable(what: &str, name: &str, version: u64) -> String {
     let mut map = object("v1", "ConfigMap", name, version);
     map["data"] = json!(5);
     format!("{}\n", json!({ "type": what, "object": map }))
@@ -153,48 +154,48 @@ fn end_of_stream(version: u64) -> String {
 
 // R45, R114
 #[tokio::test(start_paused = true)]
-async fn what_goes_away_does_so_though_it_cannot_be_read() {
+async fn undecodable_deletions_delete_the_object() {
     let map = |name, version| object("v1", "ConfigMap", name, version);
     let watch = [
-        unreadable("MODIFIED", "a", 6),
-        unreadable("DELETED", "a", 7),
-        unreadable("DELETED", "never", 8),
+        undecodable("MODIFIED", "a", 6),
+        undecodable("DELETED", "a", 7),
+        undecodable("DELETED", "never", 8),
         events(&[map("c", 9)]),
     ]
     .concat();
-    let answers = || [list(&[map("a", 1), map("b", 2)]), watch.clone()];
-    let source = || ListWatch::<ConfigMap>::namespaced(client(answers()), "default");
-    let (names, version, reports) = follow(source()).await;
+    let responses = || [list(&[map("a", 1), map("b", 2)]), watch.clone()];
+    let source = || ListWatch::<ConfigMap>::namespaced(client(responses()), "default");
+    let (names, version, reports) = reflect(source()).await;
     assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/c".into()], "9"));
     assert_eq!(reports.len(), 3, "{reports:?}");
 
     let maps = Informer::from_source(source()).strategy(Strategy::List).on_error(|_| {}).build().unwrap();
     let mut events = maps.subscribe();
     maps.start();
-    let mut told = Vec::new();
-    while told.len() < 4 {
+    let mut received = Vec::new();
+    while received.len() < 4 {
         let event = events.next().await.unwrap();
         let what = match &event {
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
-            Event::Deleted { .. } => "gone",
+            Event::Deleted { .. } => "deleted-inferred",
             other => panic!("{other:?}"),
         };
-        told.push(format!("{what} {}", event.key().name()));
+        received.push(format!("{what} {}", event.key().name()));
     }
-    assert_eq!(told, ["added a", "added b", "gone a", "added c"]);
+    assert_eq!(received, ["added a", "added b", "deleted-inferred a", "added c"]);
 }
 
 // R45
 #[tokio::test(start_paused = true)]
-async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
+async fn objects_deleted_within_a_streaming_list_are_not_part_of_it() {
     let map = |name, version| object("v1", "ConfigMap", name, version);
     let stream = [
         events(&[map("a", 1), map("b", 2)]),
-        unreadable("MODIFIED", "a", 3),
-        unreadable("DELETED", "a", 4),
-        unreadable("MODIFIED", "b", 5),
+        undecodable("MODIFIED", "a", 3),
+        undecodable("DELETED", "a", 4),
+        undecodable("MODIFIED", "b", 5),
         end_of_stream(6),
     ]
     .concat();
@@ -205,49 +206,49 @@ async fn what_goes_away_before_a_stream_is_complete_is_not_in_it() {
         error.is_skipped() && error.to_string().contains("without default/b, which was skipped"),
         "{error}"
     );
-    // One that can be read after all is.
-    let mended =
-        [unreadable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]
+    // A later decodable version replaces the skipped one.
+    let decodable =
+        [undecodable("ADDED", "a", 1), events(&[object("v1", "ConfigMap", "a", 2)]), end_of_stream(3)]
             .concat();
-    // Also right behind the end of that state.
-    let behind = events(&[object("v1", "ConfigMap", "a", 4)]);
-    for answer in [mended, [unreadable("ADDED", "a", 1), end_of_stream(3), behind].concat()] {
-        let source = ListWatch::<ConfigMap>::namespaced(client([answer]), "default");
+    // Also right after the end of the list.
+    let after = events(&[object("v1", "ConfigMap", "a", 4)]);
+    for response in [decodable, [undecodable("ADDED", "a", 1), end_of_stream(3), after].concat()] {
+        let source = ListWatch::<ConfigMap>::namespaced(client([response]), "default");
         Informer::from_source(source).on_error(|_| {}).start().unwrap().synced().await.unwrap();
     }
-    // What was known of the other stays.
+    // The last decodable state of the other object is kept.
     assert_eq!(maps.store().keys().iter().map(ToString::to_string).collect::<Vec<_>>(), ["default/b"]);
 }
 
 // R16, R24, R25
 #[tokio::test(start_paused = true)]
-async fn a_typed_object_of_another_kind_is_left_out() {
+async fn typed_objects_of_another_kind_are_skipped() {
     let (names, version, reports) =
-        follow(ListWatch::<ConfigMap>::namespaced(client(mixed()), "default")).await;
+        reflect(ListWatch::<ConfigMap>::namespaced(client(mixed()), "default")).await;
     assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
     assert_eq!(reports.len(), 3, "{reports:?}");
     assert_eq!(reports[0], "v1 ConfigMap: object default/s is a v1 Service, not a v1 ConfigMap");
 
-    // One that goes away takes nothing of ours with it.
-    let gone = json!({ "type": "DELETED", "object": object("v1", "Service", "a", 8) });
+    // A deletion of another kind does not delete the object with the same name.
+    let deleted = json!({ "type": "DELETED", "object": object("v1", "Service", "a", 8) });
     let [listed, watched] = mixed();
-    let answers = [listed, format!("{watched}{gone}\n")];
-    let (names, version, _) = follow(ListWatch::<ConfigMap>::namespaced(client(answers), "default")).await;
+    let responses = [listed, format!("{watched}{deleted}\n")];
+    let (names, version, _) = reflect(ListWatch::<ConfigMap>::namespaced(client(responses), "default")).await;
     assert_eq!((names, version.as_str()), (vec!["default/a".into(), "default/b".into()], "6"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_does_not_say_what_it_is_passes() {
-    let mut silent = object("", "", "a", 1);
-    silent.as_object_mut().unwrap().retain(|name, _| name == "metadata");
-    let answers = [list(&[silent]), events(&[object("v1", "ConfigMap", "b", 6)])];
-    let (names, _, reports) = follow(config_maps(client(answers))).await;
+async fn objects_without_a_kind_are_accepted() {
+    let mut untyped = object("", "", "a", 1);
+    untyped.as_object_mut().unwrap().retain(|name, _| name == "metadata");
+    let responses = [list(&[untyped]), events(&[object("v1", "ConfigMap", "b", 6)])];
+    let (names, _, reports) = reflect(config_maps(client(responses))).await;
     assert_eq!((names.len(), reports.len()), (2, 0), "{names:?} {reports:?}");
 }
 
 // R16
 #[tokio::test(start_paused = true)]
-async fn a_table_in_the_place_of_a_list_is_refused() {
+async fn a_table_instead_of_a_list_is_an_error() {
     for api_version in ["meta.k8s.io/v1", "meta.k8s.io/v1beta1"] {
         let source = config_maps(client([table(api_version).to_string()]));
         let refused = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap_err();
@@ -263,7 +264,7 @@ async fn a_table_in_the_place_of_a_list_is_refused() {
 
 // R16
 #[tokio::test(start_paused = true)]
-async fn a_table_of_another_group_is_an_object_as_any() {
+async fn a_custom_kind_named_table_is_accepted() {
     let kind = ApiResource {
         group: "custom.group".into(),
         version: "v1".into(),
@@ -280,23 +281,23 @@ async fn a_table_of_another_group_is_an_object_as_any() {
 
 // R15
 #[tokio::test(start_paused = true)]
-async fn an_object_holds_nothing_of_the_page_it_came_in() {
+async fn objects_do_not_retain_their_page() {
     let page = Bytes::from(list(&[object("v1", "ConfigMap", "a", 1), object("v1", "ConfigMap", "b", 2)]));
     let source = config_maps(client([page.clone()]));
     let listed = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap();
     assert_eq!(listed.items.len(), 2);
-    assert!(page.is_unique(), "nothing but this test holds the page");
+    assert!(page.is_unique(), "only this test has the page");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_bytes_of_lists_and_watches_are_counted() {
-    let answers = mixed();
-    let expected: usize = answers.iter().map(String::len).sum();
-    let source = config_maps(client(answers));
+    let responses = mixed();
+    let expected: usize = responses.iter().map(String::len).sum();
+    let source = config_maps(client(responses));
     let (store, writer) = Store::<DynamicObject>::builder().build().unwrap();
     let source = Arc::new(source);
     let cancel = CancellationToken::new();
-    let reflector = Reflector::with_config(Arc::clone(&source), writer, crate::world::listing());
+    let reflector = Reflector::with_config(Arc::clone(&source), writer, crate::harness::listing());
     let task = tokio::spawn(reflector.run(cancel.clone()));
     store.wait_for(&"6".parse().unwrap()).await.unwrap();
     cancel.cancel();
@@ -305,7 +306,7 @@ async fn the_bytes_of_lists_and_watches_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_long_to_wait_is_told_by_a_header_or_by_the_status() {
+async fn the_retry_delay_is_read_from_the_header_or_the_status() {
     for (header, seconds, expected) in [
         (Some("7"), 0, Some(7)),
         (None, 5, Some(5)),
@@ -314,53 +315,53 @@ async fn how_long_to_wait_is_told_by_a_header_or_by_the_status() {
         (None, 0, None),
     ] {
         let status = json!({ "kind": "Status", "code": 429, "details": { "retryAfterSeconds": seconds } });
-        let mut answer = http::Response::new(Full::new(status.to_string().into()).boxed());
-        *answer.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+        let mut response = http::Response::new(Full::new(status.to_string().into()).boxed());
+        *response.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
         let header = header.map(|header| (http::header::RETRY_AFTER, http::HeaderValue::from_static(header)));
-        answer.headers_mut().extend(header);
-        let source = config_maps(answering([answer]));
+        response.headers_mut().extend(header);
+        let source = config_maps(client_with([response]));
         let refused = Pager::new(&source).list::<DynamicObject>(&ListOptions::default()).await.unwrap_err();
         assert_eq!(refused.retry_after(), expected.map(Duration::from_secs), "{status}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_on_which_nothing_comes_is_given_up() {
-    // Trailers that never come keep the body from ending.
+async fn a_list_without_progress_times_out() {
+    // Pending trailers storage the body open.
     let begun = |body: &'static str| {
         let body = Full::new(Bytes::from_static(body.as_bytes()));
         http::Response::new(body.with_trailers(std::future::pending()).boxed())
     };
-    let answers = [vec![begun("")], vec![begun("{\"items\":[{\"metadata\":")], vec![]];
-    for answers in answers {
-        let (source, began) = (config_maps(answering(answers)), tokio::time::Instant::now());
+    let responses = [vec![begun("")], vec![begun("{\"items\":[{\"metadata\":")], vec![]];
+    for responses in responses {
+        let (source, began) = (config_maps(client_with(responses)), tokio::time::Instant::now());
         let (pager, options) = (Pager::new(&source), ListOptions::default());
         let failed = pager.list::<DynamicObject>(&options);
         let failed = tokio::time::timeout(Duration::from_secs(600), failed)
             .await
-            .expect("it is given up")
+            .expect("the list times out")
             .unwrap_err();
         assert!(
-            matches!(&failed, Error::Transport(cause) if cause.to_string() == "nothing received for 90s"),
+            matches!(&failed, Error::Transport(cause) if cause.to_string() == "no data received for 90s"),
             "{failed:?}"
         );
         assert_eq!(began.elapsed().as_secs(), 90);
     }
 }
 
-/// The server takes what is deeper than anybody decodes.
+/// Servers accept deeper objects than decoders do.
 // R16, R25
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_too_deep_is_left_out_of_a_list_as_of_a_watch() {
+async fn deeply_nested_objects_are_skipped_in_lists_and_watches() {
     let map = |name, version| object("v1", "ConfigMap", name, version);
     let deep = |name, version| {
         let mut deep = map(name, version);
         deep["data"] = (0..200).fold(json!(1), |inside, _| json!({ "a": inside }));
         deep
     };
-    let answers = || [list(&[deep("a", 1), map("b", 2)]), events(&[deep("c", 6), map("d", 7)])];
-    let untyped = follow(config_maps(client(answers()))).await;
-    let typed = follow(ListWatch::<ConfigMap>::namespaced(client(answers()), "default")).await;
+    let responses = || [list(&[deep("a", 1), map("b", 2)]), events(&[deep("c", 6), map("d", 7)])];
+    let untyped = reflect(config_maps(client(responses()))).await;
+    let typed = reflect(ListWatch::<ConfigMap>::namespaced(client(responses()), "default")).await;
     for (names, version, reports) in [untyped, typed] {
         assert_eq!((names, version.as_str()), (vec!["default/b".into(), "default/d".into()], "7"));
         assert_eq!(reports.len(), 2, "{reports:?}");

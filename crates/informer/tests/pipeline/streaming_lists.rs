@@ -1,51 +1,51 @@
-//! Servers and proxies that do not stream the initial state as they should.
+//! Servers and proxies with incomplete support for streaming lists.
 
-use crate::world::World;
+use crate::harness::Harness;
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::reflector::{Config, Consistency};
 use std::time::Duration;
 
-async fn world_with(fault: Fault) -> World {
+async fn harness_with(fault: Fault) -> Harness {
     let server = DevServer::start();
     server.faults().inject(fault);
-    let world = World::on(server, Config::default());
-    world.create("a").await;
-    world.settled().await;
-    world
+    let harness = Harness::on(server, Config::default());
+    harness.create("a").await;
+    harness.check_converged().await;
+    harness
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_stream_is_listed() {
-    let world = world_with(Fault::refuse_streaming_lists()).await;
-    assert_eq!(world.asked(), (1, 1));
-    world.stop().await;
+async fn falls_back_to_list_without_streaming_lists() {
+    let harness = harness_with(Fault::refuse_streaming_lists()).await;
+    assert_eq!(harness.list_counts(), (1, 1));
+    harness.stop().await;
 }
 
-/// k9s, GKE Autopilot, Teleport: the bookmark that ends the initial state is dropped on the way.
+/// Some proxies drop the bookmark that ends the initial list.
 #[tokio::test(start_paused = true)]
-async fn a_proxy_that_drops_the_end_bookmark_is_got_around() {
+async fn falls_back_to_list_if_the_end_bookmark_is_dropped() {
     let began = tokio::time::Instant::now();
-    let world = world_with(Fault::drop_initial_events_end()).await;
-    assert_eq!(world.asked(), (1, 3), "three streams, then a list");
+    let harness = harness_with(Fault::drop_initial_events_end()).await;
+    assert_eq!(harness.list_counts(), (1, 3), "three streams, then a list");
     assert!(began.elapsed() < Duration::from_secs(240), "{:?}", began.elapsed());
-    world.stop().await;
+    harness.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_bookmark_that_is_late_is_waited_for() {
-    let world = world_with(Fault::delay_initial_events_end(Duration::from_secs(50))).await;
-    assert_eq!(world.asked(), (0, 1));
-    world.stop().await;
+async fn waits_for_a_late_end_bookmark() {
+    let harness = harness_with(Fault::delay_initial_events_end(Duration::from_secs(50))).await;
+    assert_eq!(harness.list_counts(), (0, 1));
+    harness.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_cut_before_its_end_begins_anew() {
+async fn an_interrupted_streaming_list_is_restarted() {
     let server = DevServer::start();
-    let seed = World::on(server, crate::world::listing());
+    let seed = Harness::on(server, crate::harness::listing());
     for number in 0..10 {
         seed.create(&format!("m{number}")).await;
     }
-    seed.settled().await;
+    seed.check_converged().await;
     let cut =
         seed.server.faults().inject(Fault::cut_after_events(3).on(Verb::Watch).of("configmaps").times(2));
     let source = kube_informer::source::ListWatch::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(
@@ -67,21 +67,21 @@ async fn a_stream_that_is_cut_before_its_end_begins_anew() {
 
 // R54
 #[tokio::test(start_paused = true)]
-async fn what_is_streamed_is_what_a_list_finds() {
+async fn the_consistency_check_compares_streamed_objects_with_a_list() {
     let mut config = Config::default();
     config.consistency = Consistency::Checked;
     let server = DevServer::start();
     let refused = server.faults().inject(Fault::answer(503).on(Verb::List).of("configmaps").times(1));
-    let world = World::on(server, config);
+    let harness = Harness::on(server, config);
     refused.hit(1).await;
     for number in 0..20 {
-        world.create(&format!("m{number}")).await;
+        harness.create(&format!("m{number}")).await;
     }
-    world.server.cut_watches();
-    world.server.compact();
-    world.settled().await;
-    let reports = world.reports();
-    assert!(reports.iter().any(|report| report.starts_with("Check: server answered 503")), "{reports:?}");
-    assert!(!reports.iter().any(|report| report.contains("not what a list finds")), "{reports:?}");
-    world.stop().await;
+    harness.server.cut_watches();
+    harness.server.compact();
+    harness.check_converged().await;
+    let reports = harness.reports();
+    assert!(reports.iter().any(|report| report.starts_with("Check: server returned 503")), "{reports:?}");
+    assert!(!reports.iter().any(|report| report.contains("differs from a list")), "{reports:?}");
+    harness.stop().await;
 }

@@ -1,6 +1,6 @@
-//! Random histories with random faults, and a crowd that comes and goes: what each is told adds up to the cache.
+//! Random writes and faults, with subscribers that are added and removed: the events of each add up to the cache.
 
-use crate::cluster::{Cluster, Told, versions};
+use crate::cluster::{Cluster, ReceivedState, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_devserver::{Fault, Verb, Versions};
 use kube_informer::{
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What is done to the server, or by a follower.
+/// A step of a random history.
 #[derive(Clone, Debug)]
 enum Act {
     Write(u8),
@@ -32,7 +32,7 @@ fn act() -> impl Strategy<Value = Act> {
     let policy = prop_oneof![
         Just(Policy::Unbounded),
         (1_usize..20).prop_map(Policy::coalesce),
-        // More than ever happens: who blocks and is not read stops the world, which is another test.
+        // Larger than the number of events, because a full subscriber blocks the informer. Another test covers that.
         Just(Policy::block(10_000)),
     ];
     prop_oneof![
@@ -50,32 +50,33 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A follower, and what it was told.
-struct One {
+/// A subscription, and the state that results from its events.
+struct TestSubscriber {
     events: Subscription<ConfigMap>,
-    told: Told,
+    received: ReceivedState,
 }
 
-impl One {
-    /// Takes what is there, up to so many events.
+impl TestSubscriber {
+    /// Receives the pending events, at most this number.
     async fn read(&mut self, events: usize) {
         for _ in 0..events {
             match timeout(Duration::ZERO, self.events.next()).await {
-                Ok(Some(event)) => self.told.hear(&event),
+                Ok(Some(event)) => self.received.apply(&event),
                 Ok(None) | Err(_) => return,
             }
         }
     }
 }
 
-async fn live(strategy: reflector::Strategy, keep: Storage, acts: Vec<Act>) {
+async fn run_history(strategy: reflector::Strategy, storage: Storage, acts: Vec<Act>) {
     let cluster = Cluster::new();
     let mut config = Config::default();
     config.strategy = strategy;
     config.backoff.cap = Duration::from_secs(1);
-    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).config(config).storage(keep);
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).config(config).storage(storage);
     let maps = maps.on_error(|_| {}).start().unwrap();
-    let mut crowd = vec![One { events: maps.subscribe(), told: Told::default() }];
+    let mut subscribers =
+        vec![TestSubscriber { events: maps.subscribe(), received: ReceivedState::default() }];
     let fault = |fault: Fault| drop(cluster.server.faults().inject(fault.of("configmaps").times(1)));
     for (turn, act) in acts.into_iter().enumerate() {
         match act {
@@ -92,7 +93,7 @@ async fn live(strategy: reflector::Strategy, keep: Storage, acts: Vec<Act>) {
                     Err(_) => {}
                 }
             }
-            // A fault may hit the writer, whom it does not concern.
+            // A fault may also hit this request.
             Act::Delete(number) => drop(cluster.maps.delete(&format!("m{number}"), &<_>::default()).await),
             Act::Cut => cluster.server.cut_watches(),
             Act::Compact => cluster.server.compact(),
@@ -101,15 +102,15 @@ async fn live(strategy: reflector::Strategy, keep: Storage, acts: Vec<Act>) {
             Act::CutAfter(events) => fault(Fault::cut_after_events(events).on(Verb::Watch)),
             Act::Join(policy) => {
                 let events = maps.subscribe_with(SubscribeOptions::new().policy(policy));
-                crowd.push(One { events, told: Told::default() });
+                subscribers.push(TestSubscriber { events, received: ReceivedState::default() });
             }
             Act::Leave(who) => {
-                if who < crowd.len() {
-                    crowd.swap_remove(who);
+                if who < subscribers.len() {
+                    subscribers.swap_remove(who);
                 }
             }
             Act::Read(who, events) => {
-                if let Some(one) = crowd.get_mut(who) {
+                if let Some(one) = subscribers.get_mut(who) {
                     one.read(events).await;
                 }
             }
@@ -120,13 +121,13 @@ async fn live(strategy: reflector::Strategy, keep: Storage, acts: Vec<Act>) {
     let last = cluster.create("last").await.metadata.resource_version.unwrap();
     timeout(Duration::from_secs(3600), maps.wait_for(&last.parse().unwrap()))
         .await
-        .expect("it comes")
+        .expect("received in time")
         .unwrap();
     let server = cluster.versions().await;
-    assert_eq!(versions(maps.list().iter().map(|map| &**map)), server, "the cache is the server");
-    for one in &mut crowd {
+    assert_eq!(versions(maps.list().iter().map(|map| &**map)), server, "the cache equals the server");
+    for one in &mut subscribers {
         one.read(usize::MAX).await;
-        assert_eq!(one.told.known, server, "what it was told adds up to the cache");
+        assert_eq!(one.received.known, server, "the events add up to the cache");
         assert!(one.events.registration().has_synced());
     }
     maps.stop();
@@ -139,14 +140,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_each_is_told_adds_up_to_the_cache(
+    fn the_events_of_every_subscriber_add_up_to_the_cache(
         acts in prop::collection::vec(act(), 1..150),
         streams: bool,
-        compact: bool,
+        compressed: bool,
     ) {
         let strategy = if streams { reflector::Strategy::Stream } else { reflector::Strategy::List };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        let keep = if compact { Storage::Compressed } else { Storage::Decoded };
-        runtime.block_on(live(strategy, keep, acts));
+        let storage = if compressed { Storage::Compressed } else { Storage::Decoded };
+        runtime.block_on(run_history(strategy, storage, acts));
     }
 }

@@ -1,6 +1,6 @@
-//! A cache that keeps objects in the small gives the same objects, and decodes no more than it must.
+//! A compressed cache returns the same objects as a decoded one, and decodes only when needed.
 
-use crate::{cluster::Cluster, restarts::Folder};
+use crate::{cluster::Cluster, restart::Folder};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::core::v1::{ConfigMap, Pod},
@@ -31,14 +31,14 @@ use std::{
 };
 
 const STRATEGIES: [Strategy; 2] = [Strategy::Stream, Strategy::List];
-const KEEPS: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
+const STORAGES: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
 
-/// What is there, by key.
+/// Returns the objects by key.
 fn by_key(pods: Vec<Arc<Pod>>) -> BTreeMap<Key, Arc<Pod>> {
     pods.into_iter().map(|pod| (Key::of(&*pod).unwrap(), pod)).collect()
 }
 
-/// Cuts the watch, and makes it begin again with a list.
+/// Closes the watch, and makes the informer relist.
 pub(crate) async fn relist<K: Resource + Send + Sync + 'static>(server: &DevServer, informer: &Informer<K>) {
     let mut status = informer.watch_status();
     let before = status.now().counts.replaces;
@@ -59,7 +59,7 @@ pub(crate) async fn label(server: &DevServer, pods: &[Key], value: &str) -> Reso
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_are_what_a_cache_of_whole_objects_gives() {
+async fn a_compressed_cache_returns_the_same_objects_as_a_decoded_one() {
     let server = DevServer::start();
     server.churn(Churn::pods(320));
     let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
@@ -68,57 +68,59 @@ async fn reads_are_what_a_cache_of_whole_objects_gives() {
             let drops = managed_fields == ManagedFields::Drop;
             let encoding =
                 if drops == (strategy == Strategy::List) { Encoding::Protobuf } else { Encoding::Json };
-            let [whole, compact] = [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(
-                |(keep, encoding)| {
-                    let builder = Informer::<Pod>::builder(server.client())
-                        .storage(keep)
-                        .encoding(encoding)
-                        .strategy(strategy);
-                    builder.managed_fields(managed_fields).index("node", node).start().unwrap()
-                },
-            );
-            for pods in [&whole, &compact] {
+            let [decoded_cache, compressed] =
+                [(Storage::Decoded, Encoding::Json), (Storage::Compressed, encoding)].map(
+                    |(storage, encoding)| {
+                        let builder = Informer::<Pod>::builder(server.client())
+                            .storage(storage)
+                            .encoding(encoding)
+                            .strategy(strategy);
+                        builder.managed_fields(managed_fields).index("node", node).start().unwrap()
+                    },
+                );
+            for pods in [&decoded_cache, &compressed] {
                 pods.synced().await.unwrap();
             }
-            check_equal(&whole, &compact);
-            let keys = compact.store().keys();
-            let each = compact.snapshot().compact_bytes() / keys.len();
-            // Alone they would take 530 and 690; how many come before there is a dictionary is up to the threads.
-            assert!(each < if drops { 450 } else { 560 }, "{each} bytes a pod");
-            assert_eq!(whole.snapshot().compact_bytes(), 0);
+            check_equal(&decoded_cache, &compressed);
+            let keys = compressed.store().keys();
+            let each = compressed.snapshot().compact_bytes() / keys.len();
+            // Without a dictionary it is 530 and 690. The number of objects received before there is a dictionary varies.
+            assert!(each < if drops { 450 } else { 560 }, "{each} bytes per pod");
+            assert_eq!(decoded_cache.snapshot().compact_bytes(), 0);
             let version = label(&server, &keys[..20], &format!("{strategy:?}-{managed_fields:?}")).await;
-            for pods in [&whole, &compact] {
+            for pods in [&decoded_cache, &compressed] {
                 pods.wait_for(&version).await.unwrap();
             }
-            check_equal(&whole, &compact);
-            // A cache stays as it was when its informer is stopped; the next watch is then that of the other.
-            whole.stop();
-            whole.stopped().await;
-            relist(&server, &compact).await;
-            check_equal(&whole, &compact);
-            compact.stop();
-            compact.stopped().await;
+            check_equal(&decoded_cache, &compressed);
+            // A stopped informer keeps its cache. From here on, the only watch is that of the other informer.
+            decoded_cache.stop();
+            decoded_cache.stopped().await;
+            relist(&server, &compressed).await;
+            check_equal(&decoded_cache, &compressed);
+            compressed.stop();
+            compressed.stopped().await;
         }
     }
 }
 
-fn check_equal(whole: &Informer<Pod>, compact: &Informer<Pod>) {
-    let expected = by_key(whole.list());
+fn check_equal(decoded_cache: &Informer<Pod>, compressed: &Informer<Pod>) {
+    let expected = by_key(decoded_cache.list());
     assert_eq!(expected.len(), 320);
-    assert_eq!(by_key(compact.list()), expected);
+    assert_eq!(by_key(compressed.list()), expected);
     for (key, pod) in &expected {
-        let version = compact.snapshot().entry(key).and_then(|entry| entry.version());
+        let version = compressed.snapshot().entry(key).and_then(|entry| entry.version());
         assert_eq!(version.map(|version| version.to_string()), pod.metadata.resource_version);
-        assert_eq!(compact.get(key).as_ref(), Some(pod));
-        assert_eq!(compact.get(key).as_ref(), Some(pod), "and again");
+        assert_eq!(compressed.get(key).as_ref(), Some(pod));
+        assert_eq!(compressed.get(key).as_ref(), Some(pod), "second read");
     }
-    for node in whole.store().index_values("node").unwrap() {
-        let [expected, found] = [whole, compact].map(|pods| by_key(pods.by_index("node", &node).unwrap()));
+    for node in decoded_cache.store().index_values("node").unwrap() {
+        let [expected, found] =
+            [decoded_cache, compressed].map(|pods| by_key(pods.by_index("node", &node).unwrap()));
         assert_eq!(found, expected);
     }
 }
 
-/// A config map that counts how often one is decoded.
+/// A config map type that counts how often it is decoded.
 #[derive(Clone, Debug, PartialEq)]
 struct Counted {
     metadata: ObjectMeta,
@@ -126,8 +128,8 @@ struct Counted {
 }
 
 static DECODED: AtomicU64 = AtomicU64::new(0);
-/// The count is one for all tests of this file that use it.
-static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// Serializes the tests of this file that use the counter.
+static LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn decoded() -> u64 {
     DECODED.swap(0, Ordering::Relaxed)
@@ -178,66 +180,72 @@ async fn seeded(count: u64) -> Cluster {
     cluster
 }
 
-async fn counted(cluster: &Cluster, keep: Storage, strategy: Strategy) -> Informer<Counted> {
+async fn counted(cluster: &Cluster, storage: Storage, strategy: Strategy) -> Informer<Counted> {
     let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
-    let maps = maps.storage(keep).strategy(strategy).on_error(|_| {}).start().unwrap();
+    let maps = maps.storage(storage).strategy(strategy).on_error(|_| {}).start().unwrap();
     maps.synced().await.unwrap();
     maps
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_relist_decodes_only_what_has_changed() {
-    let _turn = TURN.lock().await;
+async fn a_relist_decodes_only_changed_objects() {
+    let _guard = LOCK.lock().await;
     let cluster = seeded(40).await;
-    for (keep, strategy) in KEEPS.into_iter().flat_map(|keep| STRATEGIES.map(|strategy| (keep, strategy))) {
+    for (storage, strategy) in
+        STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy)))
+    {
         decoded();
-        let maps = counted(&cluster, keep, strategy).await;
-        assert_eq!(decoded(), 40, "{keep:?} {strategy:?}");
+        let maps = counted(&cluster, storage, strategy).await;
+        assert_eq!(decoded(), 40, "{storage:?} {strategy:?}");
         relist(&cluster.server, &maps).await;
-        assert_eq!(decoded(), 0, "{keep:?} {strategy:?}");
-        let away = cluster.server.faults().inject(Fault::answer(503).on(Verb::Watch));
+        assert_eq!(decoded(), 0, "{storage:?} {strategy:?}");
+        let fault = cluster.server.faults().inject(Fault::answer(503).on(Verb::Watch));
         cluster.server.cut_watches();
-        let changed = cluster.change("m7", &format!("{keep:?} {strategy:?}")).await;
+        let changed = cluster.change("m7", &format!("{storage:?} {strategy:?}")).await;
         cluster.server.compact();
-        away.withdraw();
+        fault.withdraw();
         maps.wait_for(&changed.metadata.resource_version.unwrap().parse().unwrap()).await.unwrap();
-        assert_eq!(decoded(), 1, "{keep:?} {strategy:?}");
-        assert_eq!(maps.get("default/m7").unwrap().data["value"], format!("{keep:?} {strategy:?}"));
+        assert_eq!(decoded(), 1, "{storage:?} {strategy:?}");
+        assert_eq!(maps.get("default/m7").unwrap().data["value"], format!("{storage:?} {strategy:?}"));
         maps.stop();
         maps.stopped().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_by_a_relist() {
-    let _turn = TURN.lock().await;
+async fn restored_objects_are_decoded_on_read_and_changed_ones_by_a_relist() {
+    let _guard = LOCK.lock().await;
     let cluster = seeded(40).await;
-    for (keep, strategy) in KEEPS.into_iter().flat_map(|keep| STRATEGIES.map(|strategy| (keep, strategy))) {
+    for (storage, strategy) in
+        STORAGES.into_iter().flat_map(|storage| STRATEGIES.map(|strategy| (storage, strategy)))
+    {
         let folder = Folder::new();
         let build = || {
             let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
-            maps.storage(keep).strategy(strategy).on_error(|_| {}).save_to(&folder).build().unwrap()
+            maps.storage(storage).strategy(strategy).on_error(|_| {}).save_to(&folder).build().unwrap()
         };
         let first = build();
         first.start();
         first.synced().await.unwrap();
         first.stop();
         first.stopped().await;
-        cluster.change("m7", &format!("{keep:?} {strategy:?}")).await;
+        cluster.change("m7", &format!("{storage:?} {strategy:?}")).await;
         cluster.server.compact();
         decoded();
         let maps = build();
-        assert_eq!((maps.len(), decoded()), (40, 0), "{keep:?} {strategy:?}");
+        assert_eq!((maps.len(), decoded()), (40, 0), "{storage:?} {strategy:?}");
         let mut changes = maps.subscribe_with(SubscribeOptions::new().replay(Replay::Differences));
         maps.start();
         maps.synced().await.unwrap();
-        assert_eq!((maps.status().counts.replaces, decoded()), (1, 1), "{keep:?} {strategy:?}");
-        let Some(Event::Updated { old, new, .. }) = changes.next().await else { panic!("one has changed") };
+        assert_eq!((maps.status().counts.replaces, decoded()), (1, 1), "{storage:?} {strategy:?}");
+        let Some(Event::Updated { old, new, .. }) = changes.next().await else {
+            panic!("one object has changed")
+        };
         assert!(old.get().data["value"] != new.get().data["value"] && changes.registration().depth() == 0);
         decoded();
         for expected in [1, 0] {
             assert_eq!(maps.get("default/m3").unwrap().data["value"], "first");
-            assert_eq!(decoded(), expected, "{keep:?} {strategy:?}");
+            assert_eq!(decoded(), expected, "{storage:?} {strategy:?}");
         }
         maps.stop();
         maps.stopped().await;
@@ -245,8 +253,8 @@ async fn what_is_restored_is_decoded_when_it_is_looked_at_and_only_what_changed_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
-    let _turn = TURN.lock().await;
+async fn a_live_event_is_decoded_once_and_its_old_object_only_on_read() {
+    let _guard = LOCK.lock().await;
     let cluster = seeded(3).await;
     let maps = counted(&cluster, Storage::Compressed, Strategy::Stream).await;
     let mut two = [maps.subscribe(), maps.subscribe()];
@@ -259,13 +267,13 @@ async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
             assert_eq!(object.get().data["value"], "first");
         }
     }
-    assert_eq!(decoded(), 6, "what was there is decoded for each who comes");
+    assert_eq!(decoded(), 6, "existing objects are decoded for each subscriber");
     cluster.change("m1", "second").await;
     for events in &mut two {
         let Some(event @ Event::Updated { .. }) = events.next().await else { panic!() };
         assert_eq!(event.object().get().data["value"], "second");
     }
-    assert_eq!(decoded(), 1, "what happens is decoded when it comes");
+    assert_eq!(decoded(), 1, "changes are decoded when they are received");
     cluster.change("m1", "third").await;
     let mut olds = Vec::new();
     for events in &mut two {
@@ -274,18 +282,18 @@ async fn an_event_is_decoded_once_and_what_was_only_if_it_is_looked_at() {
     }
     assert_eq!(decoded(), 1);
     assert!(olds.iter().all(|old| old.get().data["value"] == "second"));
-    assert_eq!(decoded(), 1, "both share it");
+    assert_eq!(decoded(), 1, "both subscribers share it");
     for expected in [1, 0, 0] {
         assert_eq!(maps.get("default/m1").unwrap().data["value"], "third");
-        assert_eq!(decoded(), expected, "what is read again is at hand");
+        assert_eq!(decoded(), expected, "a repeated read does not decode");
     }
     maps.stop();
     maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
-    let _turn = TURN.lock().await;
+async fn indexes_use_the_object_that_was_decoded_for_validation() {
+    let _guard = LOCK.lock().await;
     let cluster = seeded(150).await;
     for strategy in STRATEGIES {
         let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default");
@@ -299,7 +307,7 @@ async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
         assert_eq!(decoded(), 150, "{strategy:?}");
         assert_eq!(maps.snapshot().index_keys("value", "first").unwrap().len(), 150);
         maps.store().add_index("again", |map: &Counted| map.data.get("value").cloned()).unwrap();
-        assert_eq!(decoded(), 150, "a new index looks at everything once");
+        assert_eq!(decoded(), 150, "a new index decodes every object once");
         let changed = cluster.change("m3", "second").await;
         maps.wait_for(&changed.metadata.resource_version.unwrap().parse().unwrap()).await.unwrap();
         assert_eq!(decoded(), 1);
@@ -313,23 +321,23 @@ async fn an_index_looks_at_what_is_decoded_to_see_that_it_can_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
-    let _turn = TURN.lock().await;
+async fn a_handler_decodes_only_the_objects_that_it_reads() {
+    let _guard = LOCK.lock().await;
     let cluster = seeded(150).await;
     let maps = counted(&cluster, Storage::Compressed, Strategy::List).await;
     for looks in [false, true] {
         decoded();
         let seen = Arc::new(Mutex::new(BTreeMap::new()));
-        let told = Arc::clone(&seen);
+        let received = Arc::clone(&seen);
         let handler = move |event: &Event<Counted>| {
             let value = looks.then(|| event.object().get().data["value"].clone());
-            *told.lock().unwrap().entry((event.key().clone(), value)).or_insert(0) += 1;
+            *received.lock().unwrap().entry((event.key().clone(), value)).or_insert(0) += 1;
         };
         let handled = maps.add_handler(handler).unwrap();
         handled.caught_up().await;
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         assert!(seen.len() == 150 && seen.values().all(|times| *times == 1));
-        assert_eq!(decoded(), if looks { 150 } else { 0 }, "also by whoever decodes ahead");
+        assert_eq!(decoded(), if looks { 150 } else { 0 }, "including decoding ahead");
         handled.remove();
         handled.removed().await;
     }
@@ -338,20 +346,21 @@ async fn a_handler_costs_the_decoding_of_what_it_looks_at_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_decoded_is_reported_when_it_comes() {
-    let _turn = TURN.lock().await;
+async fn undecodable_objects_are_reported_when_they_are_received() {
+    let _guard = LOCK.lock().await;
     let cluster = seeded(2).await;
     cluster.create("no-data").await;
-    for keep in KEEPS {
+    for storage in STORAGES {
         let reports = Arc::<Mutex<Vec<String>>>::default();
-        let hears = Arc::clone(&reports);
-        let maps = Informer::<Counted>::builder(cluster.server.client()).namespace("default").storage(keep);
-        let maps = maps.on_error(move |report| hears.lock().unwrap().push(report.cause.to_string()));
+        let recorded = Arc::clone(&reports);
+        let maps =
+            Informer::<Counted>::builder(cluster.server.client()).namespace("default").storage(storage);
+        let maps = maps.on_error(move |report| recorded.lock().unwrap().push(report.cause.to_string()));
         let maps = maps.start().unwrap();
-        // What cannot be read is there, so the cache is not complete; but the rest is in it.
+        // The cache never syncs without the skipped object, but has the others.
         maps.watch_status().wait_for(|status| status.counts.replaces > 0).await;
         assert!(reports.lock().unwrap().iter().any(|report| report.contains("default/no-data")));
-        let name = format!("later-{}", keep == Storage::Compressed);
+        let name = format!("later-{}", storage == Storage::Compressed);
         cluster.create(&name).await;
         let last = cluster.change("m0", &name).await.metadata.resource_version.unwrap();
         maps.wait_for(&last.parse().unwrap()).await.unwrap();
@@ -364,7 +373,7 @@ async fn what_cannot_be_decoded_is_reported_when_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_of_objects_has_them_kept_whole() {
+async fn objects_of_a_custom_source_are_stored_decoded() {
     let mut map = ConfigMap::default();
     map.metadata.name = Some("a".into());
     map.metadata.resource_version = Some("1".into());
@@ -382,7 +391,7 @@ async fn a_source_of_objects_has_them_kept_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_came_before_there_was_a_dictionary_is_packed_again() {
+async fn a_relist_recompresses_objects_that_were_stored_without_a_dictionary() {
     let cluster = Cluster::new();
     let maps = Informer::<ConfigMap>::builder(cluster.server.client())
         .namespace("default")
@@ -402,7 +411,7 @@ async fn what_came_before_there_was_a_dictionary_is_packed_again() {
     let each = || maps.snapshot().compact_bytes() / 300;
     let before = each();
     relist(&cluster.server, &maps).await;
-    assert!(each() < before / 2, "{before} bytes each, then {}", each());
+    assert!(each() < before / 2, "{before} bytes per object, then {}", each());
     for map in cluster.maps.list(&ListParams::default()).await.unwrap() {
         assert_eq!(maps.get(&Key::of(&map).unwrap()).as_deref(), Some(&map));
     }
@@ -410,7 +419,7 @@ async fn what_came_before_there_was_a_dictionary_is_packed_again() {
     maps.stopped().await;
 }
 
-/// Gives a map the label `app`.
+/// Sets the label `app` of a map.
 async fn mark(cluster: &Cluster, name: &str, app: &str) -> ResourceVersion {
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "app": app } } }));
     let map = cluster.maps.patch(name, &PatchParams::default(), &patch).await.unwrap();
@@ -418,8 +427,8 @@ async fn mark(cluster: &Cluster, name: &str, app: &str) -> ResourceVersion {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_labels_are_kept_only_what_matches_is_decoded() {
-    let _turn = TURN.lock().await;
+async fn with_cached_labels_only_matching_objects_are_decoded() {
+    let _guard = LOCK.lock().await;
     for strategy in STRATEGIES {
         let (cluster, folder) = (seeded(150).await, Folder::new());
         for number in 0..3 {
@@ -447,7 +456,7 @@ async fn where_labels_are_kept_only_what_matches_is_decoded() {
             decoded();
             let maps = if saved { build().save_to(&folder) } else { build() }.start().unwrap();
             maps.synced().await.unwrap();
-            assert_eq!(decoded(), 150, "labels are seen when it is seen that it can be decoded");
+            assert_eq!(decoded(), 150, "labels are cached during validation");
             check(&maps, &["m0", "m1", "m2"]);
             mark(&cluster, "m1", "other").await;
             maps.wait_for(&mark(&cluster, "m7", "shop").await).await.unwrap();

@@ -1,6 +1,6 @@
-//! A cache that is saved outlives its process: what changed in between is told, and nothing else.
+//! A saved cache is restored after a restart, and only the changes since are delivered.
 
-use crate::cluster::{Cluster, Told, versions};
+use crate::cluster::{Cluster, ReceivedState, versions};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::PartialObjectMeta;
 use kube_devserver::{DevServer, Fault, Verb};
@@ -19,9 +19,9 @@ use std::{
     time::Duration,
 };
 
-const KEEPS: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
+const STORAGES: [Storage; 2] = [Storage::Decoded, Storage::Compressed];
 
-/// A folder that is gone when the test is.
+/// A temporary folder that is removed on drop.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -31,7 +31,7 @@ impl Folder {
         Self(std::env::temp_dir().join(format!("informer-restarts-{}-{number}", std::process::id())))
     }
 
-    /// The folder as a process leaves it that is killed now.
+    /// Copies the folder as a process would leave it that is killed now.
     pub(crate) fn killed(&self) -> Self {
         let copy = Self::new();
         copy_below(&self.0, &copy.0);
@@ -46,7 +46,7 @@ fn copy_below(from: &Path, to: &Path) {
         if from.is_dir() {
             copy_below(&from, &to);
         } else {
-            // What is not in its place yet may be gone by now.
+            // Temporary files may have been removed in the meantime.
             let _ = std::fs::copy(from, to);
         }
     }
@@ -68,8 +68,8 @@ pub(crate) fn maps(cluster: &Cluster) -> InformerBuilder<ConfigMap> {
     Informer::<ConfigMap>::builder(cluster.server.client()).namespace("default").on_error(|_| {})
 }
 
-/// Follows a server with a folder, until it has synced, and stops.
-async fn live(cluster: &Cluster, save: impl Into<Save>) -> Informer<ConfigMap> {
+/// Runs an informer with a folder until it has synced, and stops it.
+async fn run_once(cluster: &Cluster, save: impl Into<Save>) -> Informer<ConfigMap> {
     let maps = maps(cluster).save_to(save).start().unwrap();
     maps.synced().await.unwrap();
     maps.stop();
@@ -77,9 +77,9 @@ async fn live(cluster: &Cluster, save: impl Into<Save>) -> Informer<ConfigMap> {
     maps
 }
 
-/// What has been told, in short.
-async fn told(events: &mut Subscription<ConfigMap>) -> Vec<String> {
-    let mut told = Vec::new();
+/// Receives the pending events as short strings.
+async fn received(events: &mut Subscription<ConfigMap>) -> Vec<String> {
+    let mut received = Vec::new();
     while events.registration().depth() > 0 {
         let Some(event) = events.next().await else { break };
         let what = match &event {
@@ -87,13 +87,13 @@ async fn told(events: &mut Subscription<ConfigMap>) -> Vec<String> {
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Deleted { deletion: Deletion::Observed, .. } => "deleted",
-            Event::Deleted { .. } => "gone",
+            Event::Deleted { .. } => "deleted-inferred",
             other => panic!("{other:?}"),
         };
-        told.push(format!("{what} {}", event.key().name()));
+        received.push(format!("{what} {}", event.key().name()));
     }
-    told.sort();
-    told
+    received.sort();
+    received
 }
 
 fn differences<K>() -> SubscribeOptions<K> {
@@ -108,9 +108,9 @@ pub(crate) async fn abc() -> Cluster {
     cluster
 }
 
-/// What happens while nobody looks.
-async fn meanwhile(cluster: &Cluster) {
-    cluster.change("a", "meanwhile").await;
+/// Makes changes while no informer runs.
+async fn make_changes(cluster: &Cluster) {
+    cluster.change("a", "changed").await;
     cluster.delete("b").await;
     cluster.create("d").await;
 }
@@ -120,20 +120,20 @@ pub(crate) fn check_equal(maps: &Informer<ConfigMap>, server: &crate::cluster::V
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_tells_only_what_changed() {
-    for (keep, strategy) in
-        KEEPS.into_iter().flat_map(|keep| [Strategy::Stream, Strategy::List].map(|s| (keep, s)))
+async fn only_changes_are_delivered_after_a_restart() {
+    for (storage, strategy) in
+        STORAGES.into_iter().flat_map(|storage| [Strategy::Stream, Strategy::List].map(|s| (storage, s)))
     {
         let (cluster, folder) = (abc().await, Folder::new());
-        let first = maps(&cluster).storage(keep).strategy(strategy).save_to(&folder).start().unwrap();
+        let first = maps(&cluster).storage(storage).strategy(strategy).save_to(&folder).start().unwrap();
         first.synced().await.unwrap();
         assert!(first.status().restored.is_none());
         first.stop();
         first.stopped().await;
         let before = versions(first.list().iter().map(|map| &**map));
-        meanwhile(&cluster).await;
+        make_changes(&cluster).await;
 
-        let maps = maps(&cluster).storage(keep).strategy(strategy).save_to(&folder).build().unwrap();
+        let maps = maps(&cluster).storage(storage).strategy(strategy).save_to(&folder).build().unwrap();
         check_equal(&maps, &before);
         let restored = maps.status().restored.unwrap();
         assert!(restored.objects == 3 && restored.age < Duration::from_secs(60) && !restored.is_confirmed);
@@ -144,16 +144,20 @@ async fn a_restart_tells_only_what_changed() {
         maps.synced().await.unwrap();
         assert!(maps.status().restored.unwrap().is_confirmed);
         check_equal(&maps, &cluster.versions().await);
-        assert_eq!(told(&mut changes).await, ["added d", "deleted b", "updated a"], "{keep:?} {strategy:?}");
-        let everything = ["added d", "deleted b", "updated a", "was a", "was b", "was c"];
-        assert_eq!(told(&mut all).await, everything);
-        let counts = maps.status().counts;
-        assert_eq!((counts.lists, counts.streams, counts.watches), (0, 0, 1), "the watch went on");
-        assert_eq!(maps.get("default/a").unwrap().data.as_ref().unwrap()["value"], "meanwhile");
         assert_eq!(
-            told(&mut maps.subscribe_with(differences())).await,
+            received(&mut changes).await,
+            ["added d", "deleted b", "updated a"],
+            "{storage:?} {strategy:?}"
+        );
+        let all_events = ["added d", "deleted b", "updated a", "was a", "was b", "was c"];
+        assert_eq!(received(&mut all).await, all_events);
+        let counts = maps.status().counts;
+        assert_eq!((counts.lists, counts.streams, counts.watches), (0, 0, 1), "the watch was resumed");
+        assert_eq!(maps.get("default/a").unwrap().data.as_ref().unwrap()["value"], "changed");
+        assert_eq!(
+            received(&mut maps.subscribe_with(differences())).await,
             ["was a", "was c", "was d"],
-            "too late"
+            "after the sync"
         );
         maps.stop();
         maps.stopped().await;
@@ -161,35 +165,35 @@ async fn a_restart_tells_only_what_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nothing_happened_nothing_is_told_and_it_has_synced_at_once() {
+async fn without_changes_a_restored_cache_syncs_immediately() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
     let began = tokio::time::Instant::now();
     let maps = maps(&cluster).save_to(&folder).build().unwrap();
     let mut changes = maps.subscribe_with(differences());
     maps.start();
     maps.synced().await.unwrap();
     assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
-    assert_eq!(told(&mut changes).await, [""; 0]);
+    assert_eq!(received(&mut changes).await, [""; 0]);
     assert!(changes.registration().has_synced());
     maps.stop();
     maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_is_forgotten_leads_to_a_list_and_again_only_differences_are_told() {
-    for keep in KEEPS {
+async fn an_expired_saved_version_causes_a_list_and_only_differences_are_delivered() {
+    for storage in STORAGES {
         let (cluster, folder) = (abc().await, Folder::new());
-        live(&cluster, &folder).await;
-        meanwhile(&cluster).await;
+        run_once(&cluster, &folder).await;
+        make_changes(&cluster).await;
         cluster.server.compact();
         let began = tokio::time::Instant::now();
-        let maps = maps(&cluster).storage(keep).save_to(&folder).build().unwrap();
+        let maps = maps(&cluster).storage(storage).save_to(&folder).build().unwrap();
         let mut changes = maps.subscribe_with(differences());
         maps.start();
         maps.synced().await.unwrap();
-        assert!(began.elapsed() < Duration::from_millis(100), "it is expected, and not waited for");
-        assert_eq!(told(&mut changes).await, ["added d", "gone b", "updated a"]);
+        assert!(began.elapsed() < Duration::from_millis(100), "the relist is immediate");
+        assert_eq!(received(&mut changes).await, ["added d", "deleted-inferred b", "updated a"]);
         assert_eq!(maps.status().counts.replaces, 1);
         check_equal(&maps, &cluster.versions().await);
         maps.stop();
@@ -198,37 +202,37 @@ async fn a_version_that_is_forgotten_leads_to_a_list_and_again_only_differences_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_from_the_future_is_noticed() {
+async fn a_saved_version_newer_than_the_server_causes_a_list() {
     let (old, folder) = (abc().await, Folder::new());
     for number in 0..50 {
         old.change("a", &number.to_string()).await;
     }
-    live(&old, Save::from(&folder).cluster("mine")).await;
-    // The same cluster, put back to an earlier state.
+    run_once(&old, Save::from(&folder).cluster("mine")).await;
+    // The same cluster, restored from an older backup.
     let cluster = abc().await;
     let maps = maps(&cluster).save_to(Save::from(&folder).cluster("mine")).build().unwrap();
     let mut changes = maps.subscribe_with(differences());
     maps.start();
     maps.synced().await.unwrap();
     check_equal(&maps, &cluster.versions().await);
-    assert_eq!(told(&mut changes).await.len(), 3);
+    assert_eq!(received(&mut changes).await.len(), 3);
     assert_eq!(maps.status().counts.replaces, 1);
-    cluster.change("b", "heard of").await;
+    cluster.change("b", "changed again").await;
     assert!(matches!(changes.next().await, Some(Event::Updated { .. })));
     maps.stop();
     maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_saved_state_can_be_read_while_the_server_cannot_be_reached() {
+async fn the_saved_state_is_readable_while_the_server_is_unavailable() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
-    meanwhile(&cluster).await;
-    let away = cluster.server.faults().inject(Fault::answer(503));
+    run_once(&cluster, &folder).await;
+    make_changes(&cluster).await;
+    let fault = cluster.server.faults().inject(Fault::answer(503));
     let maps = maps(&cluster).save_to(&folder).start().unwrap();
     let waited = tokio::time::timeout(Duration::from_secs(300), maps.synced()).await;
     assert!(waited.is_err() && maps.len() == 3 && !maps.status().restored.unwrap().is_confirmed);
-    away.withdraw();
+    fault.withdraw();
     maps.synced().await.unwrap();
     check_equal(&maps, &cluster.versions().await);
     maps.stop();
@@ -236,10 +240,10 @@ async fn the_saved_state_can_be_read_while_the_server_cannot_be_reached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
-    for keep in KEEPS {
+async fn a_killed_process_leaves_an_earlier_state_of_the_server() {
+    for storage in STORAGES {
         let (cluster, folder) = (abc().await, Folder::new());
-        let first = maps(&cluster).storage(keep).save_to(&folder).start().unwrap();
+        let first = maps(&cluster).storage(storage).save_to(&folder).start().unwrap();
         first.synced().await.unwrap();
         let mut states = vec![crate::cluster::Versions::new(), cluster.versions().await];
         let mut found_some = 0;
@@ -251,16 +255,16 @@ async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
             }
             states.push(cluster.versions().await);
             let left = folder.killed();
-            let maps = maps(&cluster).storage(keep).save_to(&left).build().unwrap();
+            let maps = maps(&cluster).storage(storage).save_to(&left).build().unwrap();
             let found = versions(maps.list().iter().map(|map| &**map));
             assert!(states.contains(&found), "{found:?}");
             found_some += usize::from(!found.is_empty());
-            let mut heard = Told { known: found, ..Told::default() };
+            let mut received = ReceivedState { known: found, ..ReceivedState::default() };
             let mut changes = maps.subscribe_with(differences());
             maps.start();
             maps.synced().await.unwrap();
-            while heard.known != *states.last().unwrap() {
-                heard.hear(&changes.next().await.unwrap());
+            while received.known != *states.last().unwrap() {
+                received.apply(&changes.next().await.unwrap());
             }
             maps.stop();
             maps.stopped().await;
@@ -272,9 +276,9 @@ async fn what_a_killed_process_leaves_is_a_state_that_the_server_had() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_handled_is_told_again_by_the_next() {
+async fn unhandled_events_are_delivered_again_after_a_restart() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
     let maps_of = || maps(&cluster).save_to(&folder).build().unwrap();
     let maps = maps_of();
     let mut changes = maps.subscribe_with(differences().policy(Policy::Unbounded));
@@ -283,7 +287,7 @@ async fn what_was_not_handled_is_told_again_by_the_next() {
     cluster.change("a", "handled").await;
     assert!(changes.next().await.is_some());
     let mut next = std::pin::pin!(changes.next());
-    assert!(futures_util::poll!(next.as_mut()).is_pending(), "who asks for the next has handled the last");
+    assert!(futures_util::poll!(next.as_mut()).is_pending(), "no further event");
     let version = cluster.change("b", "not handled").await.metadata.resource_version.unwrap();
     maps.wait_for(&version.parse().unwrap()).await.unwrap();
     maps.stop();
@@ -292,24 +296,27 @@ async fn what_was_not_handled_is_told_again_by_the_next() {
     let mut changes = maps.subscribe_with(differences());
     maps.start();
     maps.synced().await.unwrap();
-    assert_eq!(told(&mut changes).await, ["updated b"]);
+    assert_eq!(received(&mut changes).await, ["updated b"]);
     maps.stop();
     maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_between_start_and_sync_is_told_the_differences() {
+async fn subscribers_between_start_and_sync_receive_the_differences() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
-    meanwhile(&cluster).await;
-    // The server is further than anything that the watch has to tell, so that it is waited for more.
+    run_once(&cluster, &folder).await;
+    make_changes(&cluster).await;
+    // The server has a newer version than any object of the watch, so the sync takes longer.
     cluster.namespace("another").await;
     let maps = maps(&cluster).save_to(&folder).start().unwrap();
     while maps.get("default/d").is_none() {
         tokio::task::yield_now().await;
     }
     assert!(!maps.has_synced());
-    assert_eq!(told(&mut maps.subscribe_with(differences())).await, ["added d", "gone b", "updated a"]);
+    assert_eq!(
+        received(&mut maps.subscribe_with(differences())).await,
+        ["added d", "deleted-inferred b", "updated a"]
+    );
     maps.synced().await.unwrap();
     maps.stop();
     maps.stopped().await;
@@ -323,9 +330,9 @@ fn refusal(builder: InformerBuilder<ConfigMap>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_of_something_else_is_refused_with_the_reason() {
+async fn a_folder_of_another_request_is_refused() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, Save::from(&folder).cluster("one")).await;
+    run_once(&cluster, Save::from(&folder).cluster("one")).await;
     let save = || Save::from(&folder).cluster("one");
     let labels = refusal(maps(&cluster).labels("a=b").save_to(save()));
     assert!(
@@ -345,9 +352,9 @@ async fn what_is_of_something_else_is_refused_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_cluster_is_noticed_at_the_start_and_refused() {
+async fn a_folder_of_another_cluster_is_refused_at_the_start() {
     let (one, other, folder) = (abc().await, Cluster::new(), Folder::new());
-    live(&one, &folder).await;
+    run_once(&one, &folder).await;
     let maps_of = |save: Save| maps(&other).save_to(save).start().unwrap();
     let maps = maps_of((&folder).into());
     let error = maps.synced().await.unwrap_err();
@@ -361,20 +368,23 @@ async fn another_cluster_is_noticed_at_the_start_and_refused() {
     check_equal(&maps, &other.versions().await);
     maps.stop();
     maps.stopped().await;
-    assert_eq!(live(&other, &folder).await.status().restored.unwrap().objects, other.versions().await.len());
+    assert_eq!(
+        run_once(&other, &folder).await.status().restored.unwrap().objects,
+        other.versions().await.len()
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_that_cannot_be_told_is_taken_for_the_same() {
+async fn a_cluster_that_cannot_be_identified_is_assumed_to_be_the_same() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
     cluster.server.faults().inject(Fault::answer(403).on(Verb::Get));
-    let maps = live(&cluster, &folder).await;
+    let maps = run_once(&cluster, &folder).await;
     assert_eq!(maps.status().counts.replaces, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_belongs_to_one_at_a_time() {
+async fn a_folder_can_be_used_by_one_informer_at_a_time() {
     let (cluster, folder) = (abc().await, Folder::new());
     let first = maps(&cluster).save_to(&folder).start().unwrap();
     first.synced().await.unwrap();
@@ -382,11 +392,11 @@ async fn a_folder_belongs_to_one_at_a_time() {
     assert!(matches!(&second, StartError::Saved(error) if error.is_locked()), "{second}");
     first.stop();
     first.stopped().await;
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn secrets_are_saved_only_if_that_is_asked_for() {
+async fn secrets_are_saved_only_on_request() {
     let (server, folder) = (DevServer::start(), Folder::new());
     let secrets = || Informer::<Secret>::builder(server.client());
     let error = secrets().save_to(&folder).start().unwrap_err();
@@ -404,33 +414,33 @@ async fn secrets_are_saved_only_if_that_is_asked_for() {
 
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn nobody_else_may_look() {
+async fn saved_files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let below = folder.0.join("default");
     assert_eq!([mode(&folder.0), mode(&below), mode(&below.join("state"))], [0o700, 0o700, 0o600]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_index_that_is_added_is_no_difference() {
-    for keep in KEEPS {
+async fn adding_an_index_delivers_no_events() {
+    for storage in STORAGES {
         let (cluster, folder) = (abc().await, Folder::new());
-        live(&cluster, &folder).await;
-        let maps = maps(&cluster).storage(keep).save_to(&folder).build().unwrap();
+        run_once(&cluster, &folder).await;
+        let maps = maps(&cluster).storage(storage).save_to(&folder).build().unwrap();
         maps.store().add_index("names", |map: &ConfigMap| map.metadata.name.clone()).unwrap();
         let mut changes = maps.subscribe_with(differences());
-        cluster.change("a", "meanwhile").await;
+        cluster.change("a", "changed").await;
         maps.start();
         maps.synced().await.unwrap();
-        assert_eq!(told(&mut changes).await, ["updated a"]);
+        assert_eq!(received(&mut changes).await, ["updated a"]);
         assert_eq!(maps.store().by_index("names", "b").unwrap().len(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
+async fn a_saved_transform_has_a_name_and_restored_objects_are_transformed() {
     let (cluster, folder) = (abc().await, Folder::new());
     let transformed = |save: Save| {
         maps(&cluster).save_to(save).transform(|mut map| {
@@ -440,9 +450,9 @@ async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
     };
     let error = transformed((&folder).into()).build().unwrap_err();
     assert!(matches!(error, StartError::UnnamedTransform) && error.to_string().contains("`Save::transform`"));
-    for (life, keep) in KEEPS.into_iter().chain(KEEPS).enumerate() {
-        let maps = transformed(Save::from(&folder).transform("v1")).storage(keep).build().unwrap();
-        assert_eq!(maps.status().restored.is_some(), life > 0);
+    for (run, storage) in STORAGES.into_iter().chain(STORAGES).enumerate() {
+        let maps = transformed(Save::from(&folder).transform("v1")).storage(storage).build().unwrap();
+        assert_eq!(maps.status().restored.is_some(), run > 0);
         assert!(maps.list().iter().all(|map| map.data.as_ref().unwrap()["transformed"] == "yes"));
         maps.start();
         maps.synced().await.unwrap();
@@ -454,7 +464,7 @@ async fn a_transform_has_a_name_and_runs_on_what_is_restored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_cannot_be_written_to_stops_nobody() {
+async fn an_informer_runs_without_a_writable_folder() {
     let (cluster, folder) = (abc().await, Folder::new());
     std::fs::write(&folder.0, "a file").unwrap();
     let maps = maps(&cluster).save_to(folder.0.join("below")).start().unwrap();
@@ -467,9 +477,9 @@ async fn a_folder_that_cannot_be_written_to_stops_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_damaged_file_leads_to_a_cold_start() {
+async fn a_corrupt_file_causes_a_cold_start() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
     let state = folder.0.join("default/state");
     let mut bytes = std::fs::read(&state).unwrap();
     bytes[20] ^= 1;
@@ -481,13 +491,13 @@ async fn a_damaged_file_leads_to_a_cold_start() {
     maps.stop();
     maps.stopped().await;
     assert_eq!(
-        live(&cluster, &folder).await.status().restored.unwrap().objects,
+        run_once(&cluster, &folder).await.status().restored.unwrap().objects,
         cluster.versions().await.len()
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_namespace_is_saved_by_itself() {
+async fn each_namespace_is_saved_separately() {
     let (cluster, folder) = (abc().await, Folder::new());
     for namespace in ["web", "db"] {
         let maps = cluster.namespace(namespace).await;
@@ -503,31 +513,33 @@ async fn each_namespace_is_saved_by_itself() {
     first.synced().await.unwrap();
     first.stop();
     first.stopped().await;
-    meanwhile(&cluster).await;
+    make_changes(&cluster).await;
     let maps = of(&["db", "default", "web"]);
     assert_eq!(maps.status().restored.unwrap().objects, first.len());
     let status = maps.status();
     let restored = status.sources.iter().filter(|source| source.is_restored);
     let restored: Vec<_> = restored.filter_map(|source| source.namespace.as_deref()).collect();
-    assert_eq!(restored, ["default", "web"], "and says which");
+    assert_eq!(restored, ["default", "web"], "the status lists them");
     assert!(maps.get("web/x").is_some() && maps.get("db/x").is_none() && maps.version().is_none());
     let mut changes = maps.subscribe_with(differences());
     maps.start();
     maps.synced().await.unwrap();
-    let told = told(&mut changes).await;
+    let received = received(&mut changes).await;
     assert!(
-        ["deleted b", "updated a", "added d"].iter().all(|told_of| told.iter().any(|told| told == told_of))
+        ["deleted b", "updated a", "added d"]
+            .iter()
+            .all(|expected| received.iter().any(|received| received == expected))
     );
-    assert!(!told.iter().any(|told| told.ends_with(" c")), "{told:?}");
+    assert!(!received.iter().any(|received| received.ends_with(" c")), "{received:?}");
     assert_eq!(maps.status().counts.replaces, 1, "one namespace is new");
     maps.stop();
     maps.stopped().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_another_type_saved_is_not_used() {
+async fn a_state_of_another_type_is_not_used() {
     let (cluster, folder) = (abc().await, Folder::new());
-    live(&cluster, &folder).await;
+    run_once(&cluster, &folder).await;
     let names =
         Informer::<PartialObjectMeta<ConfigMap>>::builder(cluster.server.client()).namespace("default");
     let names = names.save_to(&folder).start().unwrap();
@@ -535,7 +547,7 @@ async fn what_another_type_saved_is_not_used() {
     names.synced().await.unwrap();
     names.stop();
     names.stopped().await;
-    // Metadata alone has an encoding of its own, in which it is read back.
+    // Metadata is restored from its own encoding.
     let names =
         Informer::<PartialObjectMeta<ConfigMap>>::builder(cluster.server.client()).namespace("default");
     let names = names.save_to(&folder).build().unwrap();
@@ -544,15 +556,15 @@ async fn what_another_type_saved_is_not_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn either_encoding_is_read_back() {
+async fn json_and_protobuf_states_are_restored() {
     let (cluster, folder) = (abc().await, Folder::new());
     let kept = |cluster| maps(cluster).managed_fields(ManagedFields::Keep);
-    for (life, encoding) in [Encoding::Json, Encoding::Protobuf, Encoding::Json].into_iter().enumerate() {
+    for (run, encoding) in [Encoding::Json, Encoding::Protobuf, Encoding::Json].into_iter().enumerate() {
         let maps = kept(&cluster).encoding(encoding).save_to(&folder).build().unwrap();
-        assert_eq!(maps.status().restored.is_some(), life > 0);
+        assert_eq!(maps.status().restored.is_some(), run > 0);
         maps.start();
         maps.synced().await.unwrap();
-        let changed = cluster.change("a", &life.to_string()).await.metadata.resource_version.unwrap();
+        let changed = cluster.change("a", &run.to_string()).await.metadata.resource_version.unwrap();
         maps.wait_for(&changed.parse().unwrap()).await.unwrap();
         maps.stop();
         maps.stopped().await;
@@ -566,7 +578,7 @@ async fn either_encoding_is_read_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_of_ones_own_is_not_saved() {
+async fn a_custom_source_cannot_be_saved() {
     let folder = Folder::new();
     let source = FromFns::new(|_| std::future::pending(), |_| std::future::pending());
     let error = Informer::<ConfigMap>::from_source(source).save_to(&folder).build().unwrap_err();

@@ -1,6 +1,6 @@
-//! What took others down in production.
+//! Regression tests for known production incidents of other clients.
 
-use crate::world::World;
+use crate::harness::Harness;
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     reflector::Config,
@@ -15,53 +15,53 @@ use std::{
 };
 use tower_service::Service;
 
-/// A large cluster whose agents hammer a server that answers 429 or 500 until it falls over.
+/// Agents of a large cluster that overload a failing server with requests.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_for_an_hour_is_not_hammered() {
+async fn a_server_that_fails_for_an_hour_receives_few_requests() {
     for code in [429, 500] {
         let server = DevServer::start();
         let failing = server.faults().inject(Fault::answer(code).of("configmaps"));
-        let world = World::on(server, Config::default());
+        let harness = Harness::on(server, Config::default());
         tokio::time::sleep(Duration::from_secs(3600)).await;
-        // Waits of 30 to 60 s, and a stream and a list each time.
+        // Delays of 30 to 60 s, with a streaming list and a list each time.
         assert!((60..260).contains(&failing.hits()), "{code}: {} requests in an hour", failing.hits());
         failing.withdraw();
-        world.create("a").await;
-        world.settled().await;
-        world.stop().await;
+        harness.create("a").await;
+        harness.check_converged().await;
+        harness.stop().await;
     }
 }
 
-/// Streaming lists that replayed everything each time the watch ended, every few minutes.
+/// Streaming lists that deliver all objects again whenever the watch ends.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_in_time_replays_nothing() {
-    let world = World::new(Config::default());
-    world.create("a").await;
-    world.settled().await;
+async fn a_watch_that_ends_by_timeout_is_resumed() {
+    let harness = Harness::new(Config::default());
+    harness.create("a").await;
+    harness.check_converged().await;
     tokio::time::sleep(Duration::from_secs(7200)).await;
-    world.change("a", "1").await;
-    world.settled().await;
-    assert_eq!(world.asked(), (0, 1));
-    assert!(world.status.borrow().counts.watches >= 12, "{:?}", world.status.borrow().counts);
-    world.stop().await;
+    harness.change("a", "1").await;
+    harness.check_converged().await;
+    assert_eq!(harness.list_counts(), (0, 1));
+    assert!(harness.status.borrow().counts.watches >= 12, "{:?}", harness.status.borrow().counts);
+    harness.stop().await;
 }
 
-/// A kind that seldom changes, a server without bookmarks and a history that is forgotten meanwhile.
+/// A kind that rarely changes, without bookmarks, and with a compacted history.
 #[tokio::test(start_paused = true)]
-async fn a_slow_kind_without_bookmarks_keeps_in_step() {
+async fn a_rarely_changing_kind_without_bookmarks_stays_current() {
     let server = DevServer::start();
     server.faults().inject(Fault::drop_bookmarks().on(Verb::Watch));
-    let world = World::on(server, crate::world::listing());
-    world.create("a").await;
-    world.settled().await;
-    world.server.compact();
+    let harness = Harness::on(server, crate::harness::listing());
+    harness.create("a").await;
+    harness.check_converged().await;
+    harness.server.compact();
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    world.change("a", "1").await;
-    world.settled().await;
-    world.stop().await;
+    harness.change("a", "1").await;
+    harness.check_converged().await;
+    harness.stop().await;
 }
 
-/// Remembers the headers of every request, and answers none.
+/// Records the headers of every request, and fails it.
 #[derive(Clone, Default)]
 struct Headers(Arc<Mutex<Vec<http::HeaderMap>>>);
 
@@ -81,9 +81,9 @@ impl Service<http::Request<kube::client::Body>> for Headers {
     }
 }
 
-/// Watches that are compressed in several members end after the first of them, or hold events back.
+/// Compressed watches that end early or delay events.
 #[tokio::test(start_paused = true)]
-async fn no_compressed_answer_is_asked_for() {
+async fn compressed_responses_are_not_requested() {
     let headers = Headers::default();
     let client = kube::Client::new(headers.clone(), "default");
     let source = ListWatch::<k8s_openapi::api::core::v1::ConfigMap>::all(client);

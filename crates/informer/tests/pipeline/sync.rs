@@ -1,6 +1,6 @@
-//! When an informer has synced, and what it says when it has not.
+//! The lifecycle of an informer, its sync, and sync errors.
 
-use crate::cluster::{Cluster, all_but_bad};
+use crate::cluster::{Cluster, fail_for_bad};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::Fault;
@@ -18,14 +18,14 @@ fn informer(cluster: &Cluster) -> Informer<ConfigMap> {
 
 // R126, R137, R139, R142
 #[tokio::test(start_paused = true)]
-async fn an_informer_begins_syncs_and_ends() {
+async fn an_informer_starts_syncs_and_stops() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = Informer::<ConfigMap>::builder(cluster.server.client()).named("maps").build().unwrap();
-    let follower = maps.subscribe();
+    let subscriber = maps.subscribe();
     assert_eq!((maps.status().phase, maps.tasks()), (Phase::Idle, 0));
     assert!(!maps.has_synced() && !maps.has_started() && !maps.is_stopped());
-    assert!(!follower.registration().has_synced());
+    assert!(!subscriber.registration().has_synced());
 
     maps.start();
     maps.start();
@@ -34,7 +34,7 @@ async fn an_informer_begins_syncs_and_ends() {
     assert_eq!((status.phase, status.objects, maps.len(), maps.tasks()), (Phase::Synced, 1, 1, 2));
     assert_eq!((status.version, status.last_error), (maps.version(), None));
     assert!(status.times.started <= status.times.synced && status.times.synced.is_some());
-    assert_eq!(status.counts.streams + status.counts.lists, 1, "it began once");
+    assert_eq!(status.counts.streams + status.counts.lists, 1, "started once");
     assert!(maps.has_synced() && maps.has_started() && !maps.is_stopped());
 
     maps.stop();
@@ -42,14 +42,14 @@ async fn an_informer_begins_syncs_and_ends() {
     maps.stopped().await;
     assert_eq!((maps.status().phase, maps.tasks()), (Phase::Stopped, 0));
     assert!(maps.has_started() && maps.is_stopped());
-    assert_eq!(maps.len(), 1, "what is known stays readable");
+    assert_eq!(maps.len(), 1, "the cache stays readable");
     maps.start();
     assert_eq!(maps.tasks(), 0);
 }
 
 // R142
 #[tokio::test(start_paused = true)]
-async fn dropping_the_last_handle_stops_it() {
+async fn dropping_the_last_handle_stops_the_informer() {
     let cluster = Cluster::new();
     let maps = informer(&cluster);
     let other = maps.clone();
@@ -60,12 +60,12 @@ async fn dropping_the_last_handle_stops_it() {
     drop(other);
     assert!(events.next().await.is_none());
     let never = "999".parse().unwrap();
-    assert!(store.wait_for(&never).await.is_err(), "nobody writes to it any longer");
+    assert!(store.wait_for(&never).await.is_err(), "the store is closed");
 }
 
 // R142
 #[tokio::test(start_paused = true)]
-async fn one_that_never_ran_leaves_nothing_behind() {
+async fn an_informer_that_was_never_started_can_be_stopped() {
     let cluster = Cluster::new();
     let maps = Informer::<ConfigMap>::builder(cluster.server.client()).build().unwrap();
     let waits = maps.synced();
@@ -79,7 +79,7 @@ async fn one_that_never_ran_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_an_error_and_ends_when_the_right_is_granted() {
+async fn synced_reports_a_refusal_and_succeeds_after_it_is_lifted() {
     for code in [401, 403, 404] {
         let cluster = Cluster::new();
         let fault = cluster.server.faults().inject(Fault::answer(code).of("configmaps"));
@@ -104,7 +104,7 @@ async fn a_refusal_is_an_error_and_ends_when_the_right_is_granted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_that_passes_is_waited_for() {
+async fn synced_waits_during_temporary_errors() {
     let cluster = Cluster::new();
     cluster.server.faults().inject(Fault::answer(500).of("configmaps").times(3));
     let maps = informer(&cluster);
@@ -113,12 +113,12 @@ async fn trouble_that_passes_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
+async fn synced_names_skipped_objects() {
     let cluster = Cluster::new();
     cluster.create("good").await;
     cluster.create("bad").await;
     let maps =
-        Informer::<ConfigMap>::builder(cluster.server.client()).transform(all_but_bad).start().unwrap();
+        Informer::<ConfigMap>::builder(cluster.server.client()).transform(fail_for_bad).start().unwrap();
     let error = maps.synced().await.unwrap_err();
     assert!(error.is_skipped());
     assert_eq!(
@@ -130,13 +130,13 @@ async fn what_cannot_be_read_is_named_and_the_rest_is_there() {
 
 // R144, R145
 #[tokio::test(start_paused = true)]
-async fn waiting_for_many_tells_which_are_not_done_and_why() {
+async fn wait_for_sync_names_those_that_have_not_synced_with_the_reasons() {
     let cluster = Cluster::new();
     wait_for_sync([], Duration::ZERO).await.unwrap();
     let maps = informer(&cluster);
-    let follower = maps.subscribe();
-    wait_for_sync([&maps as &dyn Synced, follower.registration()], Duration::from_secs(10)).await.unwrap();
-    // Done wins, also when there is no time at all.
+    let subscriber = maps.subscribe();
+    wait_for_sync([&maps as &dyn Synced, subscriber.registration()], Duration::from_secs(10)).await.unwrap();
+    // A synced informer passes even with a zero timeout.
     wait_for_sync([&maps as &dyn Synced], Duration::ZERO).await.unwrap();
 
     let there = cluster.create("a").await.metadata.resource_version.unwrap();
@@ -153,53 +153,51 @@ async fn waiting_for_many_tells_which_are_not_done_and_why() {
     assert_eq!(names, ["idle", "lazy", "v1 Node", "v1 Pod"]);
     let text = error.to_string();
     assert!(
-        text.starts_with(
-            "failed to sync all caches: idle: not synced within 5s, last error: it was not started; "
-        ),
+        text.starts_with("failed to sync all caches: idle: not synced within 5s, last error: not started; "),
         "{text}"
     );
     assert!(
         text.contains("lazy: not synced within 5s, last error: 1 events have not been handled; "),
         "{text}"
     );
-    assert!(text.contains("v1 Node: not synced within 5s, last error: server answered 503"), "{text}");
+    assert!(text.contains("v1 Node: not synced within 5s, last error: server returned 503"), "{text}");
     assert!(text.contains("v1 Pod: cannot list v1 Pod: server returned 403"), "{text}");
     assert!(error.source().is_some());
 }
 
 // R138
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_is_said_before_anything_is_asked() {
+async fn invalid_configuration_is_reported_before_any_request() {
     let cluster = Cluster::new();
     let maps = || Informer::<ConfigMap>::builder(cluster.server.client());
-    let say = |wrong: Result<Informer<ConfigMap>, StartError>| {
-        let error = wrong.unwrap_err();
+    let message = |result: Result<Informer<ConfigMap>, StartError>| {
+        let error = result.unwrap_err();
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     };
-    assert!(say(maps().labels("a in (b").start()).starts_with("invalid label selector \"a in (b\": "));
-    assert!(say(maps().fields("a>b").start()).starts_with("invalid field selector \"a>b\": "));
+    assert!(message(maps().labels("a in (b").start()).starts_with("invalid label selector \"a in (b\": "));
+    assert!(message(maps().fields("a>b").start()).starts_with("invalid field selector \"a>b\": "));
     let by_name = |map: &ConfigMap| map.metadata.name.clone();
     let twice = maps().index("name", by_name).index("name", by_name).start();
-    assert_eq!(say(twice), "indexer conflict: there is an index named \"name\" already");
+    assert_eq!(message(twice), "indexer conflict: there is an index named \"name\" already");
     assert_eq!(
-        say(maps().namespaces([""; 0]).start()),
+        message(maps().namespaces([""; 0]).start()),
         "no namespace was given; omit `namespaces` to watch all of them"
     );
-    assert_eq!(say(maps().namespace("Web").start()), "invalid namespace name \"Web\"");
-    assert_eq!(say(maps().shard(3, 3).start()), "invalid shard 3 of 3: shards are counted from 0");
+    assert_eq!(message(maps().namespace("Web").start()), "invalid namespace name \"Web\"");
+    assert_eq!(message(maps().shard(3, 3).start()), "invalid shard 3 of 3: shards are counted from 0");
     let nodes = Informer::<Node>::builder(cluster.server.client()).namespace("web").start();
     assert_eq!(nodes.unwrap_err().to_string(), "v1 Node is cluster-scoped; omit `namespaces`");
     let own = ListWatch::<ConfigMap>::all(cluster.server.client()).labels(LabelSelector::everything());
     assert_eq!(
-        say(Informer::from_source(own).labels("a=b").start()),
+        message(Informer::from_source(own).labels("a=b").start()),
         "`labels` does not apply to a custom source; configure the source instead"
     );
-    assert_eq!(cluster.server.version(), Cluster::new().server.version(), "nothing was asked");
+    assert_eq!(cluster.server.version(), Cluster::new().server.version(), "no request was sent");
 }
 
 #[test]
-fn outside_of_a_runtime_it_says_so() {
+fn start_fails_outside_of_a_runtime() {
     let never = |_| std::future::pending::<Result<Page<ConfigMap>, _>>();
     let source = FromFns::new(never, |_| std::future::pending());
     let error = Informer::from_source(source).start().unwrap_err();
@@ -207,7 +205,7 @@ fn outside_of_a_runtime_it_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_defined_later_is_found_then() {
+async fn an_informer_syncs_after_its_kind_is_defined() {
     let cluster = Cluster::new();
     let kind =
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Widget"), "widgets");

@@ -1,5 +1,4 @@
-//! Whatever can be deserialised can be followed: typed, dynamic, metadata alone, a struct of one's own, one namespace
-//! or all, with selectors.
+//! Reflectors for typed and dynamic objects, metadata only, custom structs, namespaces and selectors.
 
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -26,8 +25,8 @@ use std::{
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// A store that follows a source.
-struct Follower<K> {
+/// A store with its reflector.
+struct ReflectedStore<K> {
     store: Store<K>,
     status: watch::Receiver<ReflectorStatus>,
     reports: Arc<Mutex<Vec<String>>>,
@@ -35,13 +34,13 @@ struct Follower<K> {
     task: JoinHandle<()>,
 }
 
-impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Follower<K> {
+impl<K: Resource + DeserializeOwned + Send + Sync + 'static> ReflectedStore<K> {
     async fn of(source: ListWatch<K>) -> Self {
         let (store, writer) = Store::builder().build().unwrap();
         let reports = Arc::new(Mutex::new(Vec::new()));
-        let hears = Arc::clone(&reports);
+        let recorded = Arc::clone(&reports);
         let reflector = Reflector::new(source, writer)
-            .on_error(move |report| hears.lock().unwrap().push(report.cause.to_string()));
+            .on_error(move |report| recorded.lock().unwrap().push(report.cause.to_string()));
         let (mut status, cancel) = (reflector.status(), CancellationToken::new());
         let task = tokio::spawn(reflector.run(cancel.clone()));
         status.wait_for(|status| status.counts.replaces >= 1).await.unwrap();
@@ -79,9 +78,9 @@ async fn seeded() -> DevServer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn follows_all_namespaces_or_one_and_what_a_selector_takes() {
+async fn watches_all_namespaces_or_one_with_selectors() {
     let server = seeded().await;
-    let all = Follower::of(ListWatch::<ConfigMap>::all(server.client())).await;
+    let all = ReflectedStore::of(ListWatch::<ConfigMap>::all(server.client())).await;
     let ours = |name: &String| !name.ends_with("kube-root-ca.crt");
     assert_eq!(
         all.names().into_iter().filter(ours).collect::<Vec<_>>(),
@@ -89,36 +88,37 @@ async fn follows_all_namespaces_or_one_and_what_a_selector_takes() {
     );
     let front =
         ListWatch::<ConfigMap>::namespaced(server.client(), "default").labels("tier=front".parse().unwrap());
-    let front = Follower::of(front).await;
+    let front = ReflectedStore::of(front).await;
     assert_eq!(front.names(), ["default/a"]);
     let named = ListWatch::<ConfigMap>::all(server.client()).fields("metadata.name=c".parse().unwrap());
-    let named = Follower::of(named).await;
+    let named = ReflectedStore::of(named).await;
     assert_eq!(named.names(), ["kube-system/c"]);
     let modified = ListWatch::<ConfigMap>::all(server.client())
         .modify_list(|options| options.label_selector = "tier=back".parse().unwrap())
         .modify_watch(|options| options.label_selector = "tier=back".parse().unwrap());
-    let modified = Follower::of(modified).await;
+    let modified = ReflectedStore::of(modified).await;
     assert_eq!(modified.names(), ["default/b"]);
-    for follower in [all, front, named, modified] {
-        follower.stop().await;
+    for subscriber in [all, front, named, modified] {
+        subscriber.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn follows_dynamic_objects_metadata_and_cluster_scoped_kinds() {
+async fn watches_dynamic_objects_metadata_and_cluster_scoped_kinds() {
     let server = seeded().await;
     let kind = ApiResource::erase::<ConfigMap>(&());
     let dynamic =
-        Follower::of(ListWatch::<DynamicObject>::dynamic(server.client(), Some("default"), &kind)).await;
+        ReflectedStore::of(ListWatch::<DynamicObject>::dynamic(server.client(), Some("default"), &kind))
+            .await;
     assert_eq!(dynamic.store.get("default/a").unwrap().data["data"]["k"], "v");
     let source = ListWatch::<PartialObjectMeta<ConfigMap>>::namespaced(server.client(), "kube-system");
-    let metadata = Follower::of(source.labels("tier=front".parse().unwrap())).await;
+    let metadata = ReflectedStore::of(source.labels("tier=front".parse().unwrap())).await;
     let found = metadata.store.get("kube-system/c").unwrap();
     assert_eq!(found.metadata.labels.as_ref().unwrap()["tier"], "front");
     let mut node = Node::default();
     node.metadata.name = Some("n1".into());
     Api::<Node>::all(server.client()).create(&PostParams::default(), &node).await.unwrap();
-    let nodes = Follower::of(ListWatch::<Node>::all(server.client())).await;
+    let nodes = ReflectedStore::of(ListWatch::<Node>::all(server.client())).await;
     assert_eq!(nodes.names(), ["n1"]);
     dynamic.stop().await;
     metadata.stop().await;
@@ -129,7 +129,7 @@ async fn follows_dynamic_objects_metadata_and_cluster_scoped_kinds() {
 #[derive(Debug, Deserialize)]
 struct Settings {
     metadata: ObjectMeta,
-    #[expect(dead_code, reason = "it is there to be missing")]
+    #[expect(dead_code, reason = "only decoded")]
     data: BTreeMap<String, String>,
 }
 
@@ -158,10 +158,10 @@ impl Resource for Settings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_decoded_is_named_and_the_rest_goes_on() {
+async fn an_undecodable_object_is_reported_and_skipped() {
     let server = seeded().await;
     create(&server, "default", "empty", &[]).await;
-    let settings = Follower::of(ListWatch::<Settings>::namespaced(server.client(), "default")).await;
+    let settings = ReflectedStore::of(ListWatch::<Settings>::namespaced(server.client(), "default")).await;
     let decoded: Vec<_> =
         settings.names().into_iter().filter(|name| !name.ends_with("kube-root-ca.crt")).collect();
     assert_eq!(decoded, ["default/a", "default/b"]);
@@ -172,6 +172,6 @@ async fn an_object_that_cannot_be_decoded_is_named_and_the_rest_goes_on() {
     let version = create(&server, "default", "z", &[("tier", "front")]).await;
     settings.store.wait_for(&version.parse().unwrap()).await.unwrap();
     assert!(settings.store.get("default/z").is_some() && settings.store.get("default/also-empty").is_none());
-    assert_eq!(settings.status.borrow().counts.streams, 1, "nothing was begun again");
+    assert_eq!(settings.status.borrow().counts.streams, 1, "no second list");
     settings.stop().await;
 }

@@ -1,6 +1,6 @@
-//! A server and a cache that follows it, with a handler that checks every event against what it knew.
+//! A server, a reflector with a cache, and a handler that checks every event against the previous state.
 
-use crate::cluster::{Cluster, Told, versions};
+use crate::cluster::{Cluster, ReceivedState, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, api::Api};
 use kube_devserver::DevServer;
@@ -22,11 +22,11 @@ use std::{
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) struct World {
+pub(crate) struct Harness {
     pub(crate) cluster: Cluster,
     pub(crate) store: Store<ConfigMap>,
     pub(crate) status: watch::Receiver<ReflectorStatus>,
-    told: Arc<Mutex<Told>>,
+    received: Arc<Mutex<ReceivedState>>,
     reports: Arc<Mutex<Vec<String>>>,
     cancel: CancellationToken,
     tasks: JoinSet<()>,
@@ -38,72 +38,76 @@ pub(crate) fn listing() -> Config {
     config
 }
 
-/// Both ways to get the initial state.
+/// One configuration for each strategy.
 pub(crate) fn strategies() -> [Config; 2] {
     [Config::default(), listing()]
 }
 
-impl World {
+impl Harness {
     pub(crate) fn new(config: Config) -> Self {
         Self::on(DevServer::start(), config)
     }
 
-    /// A world whose cache keeps objects so.
-    pub(crate) fn keeping(keep: Storage, config: Config) -> Self {
+    /// Starts with this storage.
+    pub(crate) fn with_storage(storage: Storage, config: Config) -> Self {
         let server = DevServer::start();
-        Self::through(server.client(), server, (keep, config))
+        Self::through(server.client(), server, storage, config)
     }
 
     pub(crate) fn on(server: DevServer, config: Config) -> Self {
         let client = server.client();
-        Self::through(client, server, (Storage::Decoded, config))
+        Self::through(client, server, Storage::Decoded, config)
     }
 
-    /// Reaches the server through this client.
-    pub(crate) fn through(client: Client, server: DevServer, (keep, config): (Storage, Config)) -> Self {
+    /// Connects to the server with this client.
+    pub(crate) fn through(client: Client, server: DevServer, storage: Storage, config: Config) -> Self {
         let maps = Api::default_namespaced(client.clone());
         let cluster = Cluster { server, maps };
         let (store, mut writer) = Store::builder().build().unwrap();
         let known = store.clone();
-        let fifo = DeltaFifo::builder().known_objects(&known).storage(keep).build();
-        let told = Arc::new(Mutex::new(Told::default()));
+        let fifo = DeltaFifo::builder().known_objects(&known).storage(storage).build();
+        let received = Arc::new(Mutex::new(ReceivedState::default()));
         let reports = Arc::<Mutex<Vec<String>>>::default();
-        let hears = Arc::clone(&reports);
+        let recorded = Arc::clone(&reports);
         let source = ListWatch::<ConfigMap>::namespaced(client, "default");
         let reflector = Reflector::with_config(source, fifo.clone(), config).on_error(move |report| {
-            hears.lock().unwrap().push(format!("{:?}: {}", report.activity, report.cause));
+            recorded.lock().unwrap().push(format!("{:?}: {}", report.activity, report.cause));
         });
         let (status, cancel, mut tasks) = (reflector.status(), CancellationToken::new(), JoinSet::new());
         tasks.spawn(reflector.run(cancel.clone()));
-        let handler = Arc::clone(&told);
+        let handler = Arc::clone(&received);
         tasks.spawn(async move {
             while let Some(batch) = fifo.pop_batch(NonZeroUsize::MAX).await {
                 let mut events = Vec::new();
                 let applied = apply(batch, &mut writer, &mut events);
-                events.iter().for_each(|event| handler.lock().unwrap().hear(event));
+                events.iter().for_each(|event| handler.lock().unwrap().apply(event));
                 applied.done();
             }
         });
-        Self { cluster, store, status, told, reports, cancel, tasks }
+        Self { cluster, store, status, received, reports, cancel, tasks }
     }
 
-    /// Waits until all that has been written is in the cache, and holds cache and handler against the server.
-    pub(crate) async fn settled(&self) {
-        static TURN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let name = format!("marker-{}", TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+    /// Waits until all writes are in the cache, and compares the cache and the handler with the server.
+    pub(crate) async fn check_converged(&self) {
+        static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let name = format!("marker-{}", NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let marker = self.create(&name).await.metadata.resource_version.unwrap();
         let version: ResourceVersion = marker.parse().unwrap();
         let waited = timeout(Duration::from_secs(3600), self.store.wait_for(&version)).await;
         waited.unwrap_or_else(|_| panic!("stuck: {:?}\n{:?}", self.status.borrow(), self.reports())).unwrap();
         let server = self.versions().await;
-        assert_eq!(versions(self.store.list().iter().map(|map| &**map)), server, "the cache is the server");
-        while self.told.lock().unwrap().known != server {
+        assert_eq!(
+            versions(self.store.list().iter().map(|map| &**map)),
+            server,
+            "the cache equals the server"
+        );
+        while self.received.lock().unwrap().known != server {
             tokio::task::yield_now().await;
         }
     }
 
-    /// How often the initial state was asked for, by lists and by streams.
-    pub(crate) fn asked(&self) -> (u64, u64) {
+    /// Returns the number of lists and of streaming lists.
+    pub(crate) fn list_counts(&self) -> (u64, u64) {
         let counts = self.status.borrow().counts;
         (counts.lists, counts.streams)
     }
@@ -112,11 +116,11 @@ impl World {
         self.reports.lock().unwrap().clone()
     }
 
-    pub(crate) fn unseen_deletions(&self) -> Vec<String> {
-        self.told.lock().unwrap().unseen_deletions.clone()
+    pub(crate) fn inferred_deletions(&self) -> Vec<String> {
+        self.received.lock().unwrap().inferred_deletions.clone()
     }
 
-    /// Stops everything, and waits until it has.
+    /// Stops all tasks and waits for them.
     pub(crate) async fn stop(mut self) {
         self.cancel.cancel();
         self.tasks.join_next().await.unwrap().unwrap();
@@ -125,7 +129,7 @@ impl World {
     }
 }
 
-impl Deref for World {
+impl Deref for Harness {
     type Target = Cluster;
 
     fn deref(&self) -> &Cluster {
