@@ -166,6 +166,7 @@ async fn cache(api: Api<Pod>, config: watcher::Config, client: Client) -> Done {
 }
 
 #[rustfmt::skip]
+#[expect(clippy::needless_pass_by_value, reason = "the code is that of the docs")]
 fn owners(
     api: Api<Deployment>,
     sets: Api<ReplicaSet>,
