@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_informer::delta_fifo::{DeltaFifo, Entry};
-use shuttle::{future, thread};
+use shuttle::{future, scheduler::RandomScheduler, thread};
 use std::{
     num::NonZeroUsize,
     pin::pin,
@@ -16,7 +16,10 @@ fn pod(name: &str) -> Pod {
 }
 
 fn check(model: impl Fn() + Send + Sync + 'static) {
-    shuttle::check_random(model, 5_000);
+    let mut config = shuttle::Config::new();
+    // Frames of unoptimized code with pods do not fit into the default stack.
+    config.stack_size = 1 << 20;
+    shuttle::Runner::new(RandomScheduler::new(5_000), config).run(model);
 }
 
 /// Pops until the queue is closed. Returns the number of deltas.

@@ -47,7 +47,7 @@ fn endless_lists_are_aborted() {
         "longer than 1048576 bytes",
     );
     let brackets = HostileResponse::json(OPEN).then_forever("[");
-    check("brackets", brackets, "something that is no object");
+    check("brackets", brackets, "list item is not an object");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_body_that_is_not_a_list_is_an_error() {
         "list cannot be read",
     );
     let long = format!("{{\"metadata\":{{\"resourceVersion\":\"{}\"}},\"items\":[]}}", "9".repeat(300));
-    check("a version that is too long", HostileResponse::json(long), "version of the list cannot be read");
+    check("a version that is too long", HostileResponse::json(long), "invalid resourceVersion of the list");
     check("no items", HostileResponse::json("{\"kind\":\"ConfigMapList\"}"), "list cannot be read");
     check("a number too large", HostileResponse::json(format!("{}1e999", list("{}"))), "list cannot be read");
 }

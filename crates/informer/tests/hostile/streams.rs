@@ -43,7 +43,7 @@ fn an_incomplete_streaming_list_is_not_applied() {
     let error =
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":500,\"message\":\"no\"}}\n".to_owned();
     check("an error", &[ghost("ADDED"), error], "no");
-    check("a malformed event", &[ghost("ADDED"), "{\n".to_owned()], "cannot be read");
+    check("a malformed event", &[ghost("ADDED"), "{\n".to_owned()], "malformed watch frame");
 }
 
 #[test]

@@ -55,9 +55,9 @@ fn malformed_events_are_reported() {
         ),
         ("a list", event("ADDED", "[]"), "cannot be"),
         ("no type", "{\"object\":{}}\n".to_owned(), "cannot be"),
-        ("invalid JSON", "no\n".to_owned(), "cannot be read"),
+        ("invalid JSON", "no\n".to_owned(), "malformed watch frame"),
         ("deep", event("ADDED", &format!("{}1{}", "{\"a\":".repeat(2000), "}".repeat(2000))), "no key"),
-        ("deep elsewhere", format!("{{\"x\":{}\n", "[".repeat(2000)), "cannot be read"),
+        ("deep elsewhere", format!("{{\"x\":{}\n", "[".repeat(2000)), "malformed watch frame"),
         ("a bookmark without a version", event("BOOKMARK", "{\"metadata\":{}}"), "cannot be decoded"),
         ("a bookmark without metadata", event("BOOKMARK", "{}"), "cannot be decoded"),
         ("an error that is not a status", event("ERROR", "7"), "7"),
@@ -98,8 +98,8 @@ fn malicious_protobuf_frames_are_errors() {
     let _guard = one_at_a_time();
     for (name, body, reported) in [
         ("four gigabytes", b"\xff\xff\xff\xff".to_vec(), "longer than 1048576 bytes"),
-        ("nothing", b"\0\0\0\0".to_vec(), "cannot be read"),
-        ("invalid protobuf", b"\0\0\0\x03abc".to_vec(), "cannot be read"),
+        ("nothing", b"\0\0\0\0".to_vec(), "malformed watch frame"),
+        ("invalid protobuf", b"\0\0\0\x03abc".to_vec(), "malformed watch frame"),
         ("JSON", b"{\"type\":\"ADDED\"".to_vec(), "longer than 1048576 bytes"),
     ] {
         check(name, HostileResponse::protobuf(body), reported);

@@ -1,7 +1,7 @@
 //! The snippets of the docs, completed to functions.
 
 #![allow(dead_code, unused_variables, reason = "snippets are compiled, but not run")]
-#![allow(clippy::unwrap_used, reason = "snippets are short")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "snippets are short")]
 
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::{
