@@ -111,9 +111,9 @@ pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> Tro
         };
     }
     if error.is_unauthorized() {
-        return unauthorized(format!("cannot follow {resource}: the server answered 401: {}", said(status)));
+        return unauthorized(format!("cannot follow {resource}: the server returned 401: {}", said(status)));
     }
-    let what = format!("cannot follow {resource}: the server answered {}: {}", status.code, said(status));
+    let what = format!("cannot follow {resource}: the server returned {}: {}", status.code, said(status));
     let trouble = Trouble::new(if error.is_not_found() { Class::Kind } else { Class::Other }, what);
     match (approach, status.code) {
         (Approach::Stream, 400 | 422) => trouble

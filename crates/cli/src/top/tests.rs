@@ -68,7 +68,7 @@ fn screen() -> Screen {
         phase: Phase::Waiting,
         objects: 24,
         version: "9876500".into(),
-        trouble: Some("server answered 403: deployments.apps is forbidden".into()),
+        trouble: Some("server returned 403: deployments.apps is forbidden".into()),
         errors: counts(&[("forbidden", 7)]),
         ..Reading::default()
     };

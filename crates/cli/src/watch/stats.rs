@@ -153,7 +153,7 @@ fn strategy(status: &InformerStatus) -> Option<&'static str> {
     }
 }
 
-/// What the server answered in; nothing if it did not.
+/// What the server returned in; nothing if it did not.
 fn encoding(status: &InformerStatus) -> Option<&'static str> {
     common(status.sources.iter().map(|source| {
         source.status.content_type.map(|content_type| match content_type {

@@ -19,7 +19,7 @@ async fn a_devserver_is_seeded_guarded_and_misbehaves() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let count = |prefix: &str| ended.lines().iter().filter(|line| line.starts_with(prefix)).count();
     assert_eq!((count("pod/"), count("node/"), count("widget.")), (5, 2, 1), "{}", ended.stdout);
-    assert!(ended.stderr.contains("nodes: server answered 503"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("nodes: server returned 503"), "{}", ended.stderr);
     server.signal("INT").await;
     assert_eq!(server.end().await.code, Some(0));
 }

@@ -78,7 +78,7 @@ async fn a_terminal_shows_how_much_is_still_to_come() {
     let terminal = Terminal::start(&[&list[..], &["--kubeconfig", cluster.config()]].concat(), &[]);
     let text = terminal.wait_for("20 of 25 objects, 80%");
     assert!(
-        text.lines().any(|line| line.starts_with("informer: pods@default: server answered 410")),
+        text.lines().any(|line| line.starts_with("informer: pods@default: server returned 410")),
         "{text}"
     );
     drop(stall);

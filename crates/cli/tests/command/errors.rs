@@ -80,7 +80,7 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     // A question that is wrong is wrong for each of them.
     cluster.server.faults().clear();
     cluster.server.faults().inject(Fault::answer(400).of("deployments"));
-    check(&watch("all", "--once").await, 1, &["cannot follow deployments.apps: the server answered 400"]);
+    check(&watch("all", "--once").await, 1, &["cannot follow deployments.apps: the server returned 400"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,7 +217,7 @@ async fn an_encoding_that_the_server_lacks_is_told() {
     cluster.create(Widgets::definition()).await;
     let ended =
         run(&["watch", "widgets", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
-    check(&ended, 1, &["cannot follow widgets.", "the server answered 406"]);
+    check(&ended, 1, &["cannot follow widgets.", "the server returned 406"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -98,7 +98,7 @@ async fn trouble_is_shown_and_passes() {
     let cluster = shop().await;
     let fault = cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let mut terminal = start(&cluster, "pods");
-    let text = terminal.wait_for("server answered 403");
+    let text = terminal.wait_for("server returned 403");
     assert!(text.contains("errors: forbidden"), "{text}");
     fault.withdraw();
     terminal.wait("50 pods", |text| row(text, "pods").get(1..3) == Some(&["watching".into(), "50".into()]));

@@ -20,7 +20,7 @@ mod namespaces;
 mod order;
 mod production_incidents;
 mod random_faults;
-mod resource_types;
+mod kinds;
 mod restart;
 mod restart_properties;
 mod shards;
