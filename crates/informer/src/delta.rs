@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// One change of one object, as the source reported it.
 ///
-/// A cache decides by what it has: `Added` of a known object is an update, and `Deleted` of an unknown one does nothing.
+/// A cache compares it with the stored object: `Added` of a stored object is an update, and `Deleted` of a missing one does nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delta<K> {
     /// The object was created, as far as the source knows.

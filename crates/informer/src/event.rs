@@ -60,7 +60,7 @@ pub enum Event<K> {
     Deleted {
         /// The key of the object.
         key: Key,
-        /// The state that the cache had.
+        /// The previous state in the cache.
         old: Object<K>,
         /// The last known state: the final one if the deletion was observed, otherwise the same as `old`.
         last_known: Object<K>,
@@ -147,7 +147,7 @@ impl<K> Event<K> {
     pub fn filtered(self, passes: impl Fn(&K) -> bool) -> Option<Self> {
         match self {
             Self::Added { ref object, .. } => passes(object.get()).then_some(self),
-            // A subscriber that has the object must receive its deletion, whatever its final state is.
+            // A subscriber that has the object must receive its deletion, regardless of the final state.
             Self::Deleted { ref old, .. } => passes(old.get()).then_some(self),
             Self::Updated { key, old, new, cause } => match (passes(old.get()), passes(new.get())) {
                 (true, true) => Some(Self::Updated { key, old, new, cause }),

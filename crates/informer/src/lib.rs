@@ -2,7 +2,7 @@
 //!
 //! An **informer** lists a resource, watches it, and keeps a copy in memory. Reads come from the copy and cost the API server
 //! nothing; subscribers receive every change in the order of the watch. When the connection breaks or the server forgets a
-//! version, the informer recovers by itself and delivers what was missed.
+//! version, the informer recovers by itself and delivers the missed changes.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -33,14 +33,14 @@
 //!
 //! # Storage
 //!
-//! [`Storage`] decides how objects are stored; the API is the same.
+//! [`Storage`] selects the format of stored objects; the API is the same.
 //!
-//! | storage | memory per pod, about | a read costs | choose it for |
+//! | storage | memory of a pod with 11 KB of JSON | a read costs | choose it for |
 //! |---|---|---|---|
-//! | `Decoded`, the default | 25 KB | a reference count | most programs |
-//! | `Encoded` | 5 KB | decoding | large caches that are read rarely |
-//! | `Compressed` (feature `compressed`) | 1 KB | decompressing and decoding | very large caches |
-//! | [`lazy`](informer::InformerBuilder::lazy) | 6 KB | decoding the part that is read | a few fields of many large objects |
+//! | `Decoded`, the default | 44 KB | a reference count | most programs |
+//! | `Encoded` | its size on the wire | decoding | large caches that are read rarely |
+//! | `Compressed` (feature `compressed`) | less than 1 KB, in a cache of 100,000 | decompressing and decoding | very large caches |
+//! | [`lazy`](informer::InformerBuilder::lazy) | 8 KB | decoding the part that is read | a few fields of many large objects |
 //!
 //! `metadata.managedFields` are about half of most objects and are dropped before decoding, unless
 //! [kept](informer::InformerBuilder::managed_fields).
@@ -69,7 +69,7 @@
 //!
 //! # Building blocks
 //!
-//! The modules are in the order of the data flow. An informer is made of these parts, which can be used alone.
+//! The modules are in the order of the data flow. An informer consists of these parts, which can be used separately.
 //!
 //! | module | contents | client-go |
 //! |---|---|---|

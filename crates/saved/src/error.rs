@@ -41,7 +41,7 @@ pub enum OpenError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the header.
+        /// The invalid part of the header.
         reason: &'static str,
     },
     /// The file was written by a newer release.
@@ -120,14 +120,14 @@ pub enum SaveError {
     /// An object, attachment or name exceeds the size limit.
     #[error("{name} is too large: {bytes} bytes, at most {limit} are allowed")]
     TooLarge {
-        /// The key of the object, or what else is too large.
+        /// The name of the part that is too large: the key of an object, or another part.
         name: String,
         /// Its size.
         bytes: usize,
         /// The maximum size.
         limit: usize,
     },
-    /// The file changed or was damaged after it was written.
+    /// The file changed or was damaged after the last write.
     #[error("the file is corrupt at byte {offset}")]
     Corrupt {
         /// The position in the file.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-/// Describes what a state was saved for. A state is only restored for an equal header.
+/// Describes the resource and options of a saved state. A state is only restored for an equal header.
 ///
 /// Informers that differ in any field see different objects or different content, so they must not share a saved state.
 ///

@@ -26,7 +26,7 @@
 //!
 //! # Guarantees
 //!
-//! - **Restored states are consistent.** All batches up to some point are restored, and nothing after it. A batch that was only
+//! - **Restored states are consistent.** All batches up to some point are restored; later batches are not. A batch that was only
 //!   partly written or was damaged later is dropped together with all batches after it; see [`Restored::truncated`].
 //! - **Callers never wait for the disk.** [`SavedState::append`] queues a batch for a background thread. When the queue is full,
 //!   batches are rejected until the caller provides a [`Snapshot`]. The state on disk stays valid.

@@ -59,7 +59,7 @@ pub(crate) struct Work {
     pub(crate) up_to: u64,
 }
 
-/// What the writer does next.
+/// The next step of the writer.
 #[derive(Debug)]
 pub(crate) enum Step {
     Write(Work),
@@ -198,7 +198,7 @@ impl Queue {
         self.not_before = None;
     }
 
-    /// Puts batches back to retry them after `delay`.
+    /// Returns batches to the queue, to retry after `delay`.
     pub(crate) fn retry(&mut self, batches: Vec<Batch>, now: Instant, delay: Duration) {
         if self.is_closing() {
             return self.drop_until_snapshot(now, delay);

@@ -88,7 +88,7 @@ impl Restored {
         self.saved_at().map(|at| now.duration_since(at).unwrap_or_default())
     }
 
-    /// Returns what was removed from the end of the file, such as a batch that was being written when the process ended.
+    /// Returns the part that was cut off the end of the file, such as a batch that was being written when the process ended.
     #[must_use]
     pub fn truncated(&self) -> Option<Truncated> {
         self.truncated

@@ -80,7 +80,7 @@ impl SavedState {
 
     /// Queues a batch to be saved after those before it.
     ///
-    /// It is written within the flush interval. Batches are restored in this order, each completely, up to some point.
+    /// The write happens within the flush interval. Batches are restored in this order, each completely, up to some point.
     pub fn append(&self, batch: Batch) -> Enqueue {
         let result = self.shared.append(batch);
         self.simulate_thread();

@@ -43,7 +43,7 @@ pub enum WriterEvent {
 pub struct WriterStatus {
     /// The error of the last attempt, if it failed.
     pub last_error: Option<SaveError>,
-    /// Whether nothing is saved until there is a new [`Snapshot`].
+    /// True if saving stops until there is a new [`Snapshot`].
     pub needs_snapshot: bool,
     /// Whether the writer has stopped.
     pub is_stopped: bool,

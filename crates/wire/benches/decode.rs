@@ -1,4 +1,4 @@
-//! Measures how long it takes to decode a pod from JSON and protobuf: all of it, without managed fields, or in part.
+//! Measures the time to decode a pod from JSON and protobuf: all of it, without managed fields, or in part.
 //!
 //! Each figure is for eight pods. Run it with `cargo bench -p kube-informer-wire --bench decode`.
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 /// A cursor over JSON text.
 ///
-/// It checks the syntax of what it steps through, and not of the values that it skips: decoding those reports it.
+/// It checks the syntax of the tokens that it reads, but not of the values that it skips: their decoder reports errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
@@ -24,7 +24,7 @@ pub(crate) struct ScanError {
 /// The key of an object member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key<'a> {
-    /// The key as it is written, with its quotes.
+    /// The key in its encoded form, with quotes.
     quoted: &'a [u8],
     /// The offset of the opening quote.
     pub(crate) begin: usize,
@@ -98,7 +98,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(Key { quoted, begin }))
     }
 
-    /// Moves to the next element of an array; returns `false`, and leaves the array, after the last one.
+    /// Moves to the next element of an array; returns `false` after the last one, at the end of the array.
     pub(crate) fn next_element(&mut self) -> Result<bool, ScanError> {
         if self.eat(b']') {
             self.is_after_value = true;
@@ -129,7 +129,7 @@ impl<'a> Scanner<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// Returns the key as it is written, without its quotes.
+    /// Returns the key in its encoded form, without quotes.
     #[inline]
     pub(crate) fn raw(&self) -> &'a [u8] {
         &self.quoted[1..self.quoted.len() - 1]
@@ -164,7 +164,7 @@ fn unquote(quoted: &[u8]) -> Option<Cow<'_, str>> {
 /// Returns the path to the value that an error of serde_json is about, outermost first, as `.name` or `[0]`.
 ///
 /// After a scalar or a complete object or array, serde_json reports the offset of its end. An object or array in place of
-/// another type is reported at its opening bracket, if `at_bracket` says so.
+/// another type is reported at its opening bracket, if `at_bracket` is set.
 pub(crate) fn path_to(text: &[u8], offset: usize, at_bracket: Option<u8>) -> Vec<String> {
     let mut scanner = Scanner::new(text);
     let mut path = Vec::new();

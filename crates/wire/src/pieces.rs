@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     pieces: VecDeque<Bytes>,
-    /// The last pieces, joined because they are small.
+    /// The last chunks, joined because they are small.
     last: BytesMut,
     /// The number of bytes.
     length: usize,
@@ -33,7 +33,7 @@ impl Pieces {
         self.pieces.push_back(piece);
     }
 
-    /// Makes one piece of the joined ones.
+    /// Joins chunks that are small.
     fn flush(&mut self) {
         if !self.last.is_empty() {
             self.pieces.push_back(self.last.split().freeze());
@@ -63,7 +63,7 @@ impl Pieces {
         copied
     }
 
-    /// Returns a range of the next bytes without consuming them; `None` until they have arrived. Copies only across pieces.
+    /// Returns a range of the next bytes without consuming it; `None` until the range has arrived. Copies only across pieces.
     pub(crate) fn peek(&mut self, from: usize, count: usize) -> Option<Bytes> {
         let end = from.checked_add(count).filter(|end| *end <= self.length)?;
         self.flush();

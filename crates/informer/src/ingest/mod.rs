@@ -1,4 +1,4 @@
-//! Turns raw objects into objects of the cache, and decides which of them are decoded.
+//! Turns raw objects into objects of the cache, and decides which objects are decoded.
 
 mod known_objects;
 mod rejected;

@@ -1,4 +1,4 @@
-//! Tests that the saved state is restored, whatever happens in between.
+//! Tests that the saved state is restored after kills, damage and errors.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]

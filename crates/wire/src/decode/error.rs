@@ -34,7 +34,7 @@ enum Cause {
     Data(String),
 }
 
-/// The message of serde_json for JSON that is nested too deep, which it counts as a syntax error.
+/// The message of serde_json for JSON that is nested too deep, which it treats as a syntax error.
 const RECURSION_LIMIT: &str = "recursion limit exceeded";
 
 impl ValueError {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_leads_to_the_value_that_is_wrong() {
+    fn the_path_leads_to_the_invalid_value() {
         for (text, path) in [
             ("7", "."),
             ("[[]]", "[0]"),

@@ -32,7 +32,7 @@ impl<'p> Pointer<'p> {
     }
 }
 
-/// Returns the index of an element that a token of a pointer stands for.
+/// Returns the index of the element at a token of a pointer.
 fn element_index(token: &str) -> Option<usize> {
     let is_index = token == "0" || token.starts_with(|first: char| ('1'..='9').contains(&first));
     token.parse().ok().filter(|_| is_index)

@@ -4,7 +4,7 @@ use super::{FrameError, JsonLines};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-/// Returns all frames of a body that arrives in these pieces, and how the stream ends.
+/// Returns all frames of a body that arrives in these chunks, and how the stream ends.
 fn frames<'a>(
     limit: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,

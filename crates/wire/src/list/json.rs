@@ -205,7 +205,7 @@ fn opens_items(envelope: &[u8]) -> bool {
     before.is_some_and(|text| !text.ends_with(b"\\"))
 }
 
-/// Finds where the items of a list begin and end. It follows strings and nesting alone: items may be malformed inside.
+/// Finds where the items of a list begin and end. It follows strings and nesting only: items may be malformed inside.
 #[derive(Debug, Default)]
 struct ItemScanner {
     brackets: Brackets,

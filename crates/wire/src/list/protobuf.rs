@@ -26,7 +26,7 @@ pub struct ProtobufList {
     limit: usize,
 }
 
-/// Where the next byte is.
+/// The position of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Begin,

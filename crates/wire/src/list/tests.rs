@@ -1,4 +1,4 @@
-//! Lists from any pieces, valid and malformed.
+//! Valid and malformed lists in chunks of any size.
 
 use super::{JsonList, ListError};
 use bytes::Bytes;

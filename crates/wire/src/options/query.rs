@@ -6,7 +6,7 @@ use super::{
     watch::WatchOptions,
 };
 
-/// The options in a query string: those of a watch if the parameter `watch` is set, and of a list otherwise.
+/// The options in a query string: watch options if the parameter `watch` is set, otherwise list options.
 ///
 /// ```
 /// use kube_informer_wire::Query;

@@ -6,7 +6,7 @@ use super::{
     schema::Schema,
 };
 
-/// The magic number at the beginning of a body, and of the object of an event.
+/// The magic number at the start of a body and of the object in an event.
 pub(crate) const MAGIC: [u8; 4] = *b"k8s\0";
 
 /// An object with its kind.

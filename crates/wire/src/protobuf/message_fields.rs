@@ -26,7 +26,7 @@ pub(crate) struct MessageFields<'de> {
     skip: Skip,
 }
 
-/// A message that another one is inlined in, up to where it has been read.
+/// A message that another one is inlined in, and the current position in it.
 #[derive(Clone, Copy, Debug)]
 struct Level<'de> {
     reader: Reader<'de>,
@@ -34,7 +34,7 @@ struct Level<'de> {
     seen: u64,
 }
 
-/// Which of the fields `apiVersion` and `kind` come next.
+/// The next of the fields `apiVersion` and `kind`.
 #[derive(Clone, Copy, Debug)]
 enum Types {
     ApiVersion(Schema),

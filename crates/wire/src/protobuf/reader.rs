@@ -2,7 +2,7 @@
 
 use super::error::{Cause, ProtobufError};
 
-/// A message up to where it has been read. It is cheap to copy.
+/// A message, and the current position in it. It is cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     /// The bytes up to the end of the message.
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// Reads a message if it begins with valid text in field 1, and returns that.
+    /// Reads a message if it starts with valid text in field 1, and returns that.
     #[inline]
     pub(crate) fn take_text_inside(&mut self) -> Option<&'a str> {
         let mut ahead = *self;

@@ -34,9 +34,9 @@ pub(crate) struct Field {
     wire_bits: u8,
     /// Whether JSON omits the zero value, which protobuf writes.
     pub(super) is_omitted: bool,
-    /// Whether it is `null` in JSON if it is absent.
+    /// True if an absent field is `null` in JSON.
     pub(super) is_null: bool,
-    /// Whether it may be `null` in JSON if it is present.
+    /// True if a present field may be `null` in JSON.
     pub(super) is_nullable: bool,
 }
 
@@ -101,7 +101,7 @@ impl Message {
 }
 
 impl Value {
-    /// Whether its message may be `null` in JSON.
+    /// True if the message may be `null` in JSON.
     pub(super) const fn is_nullable(self) -> bool {
         match self {
             Self::Time | Self::MicroTime | Self::Json => true,

@@ -73,7 +73,7 @@ fn two_digits(number: u64) -> [u8; 2] {
 
 /// Returns the date of a day since 1970; `None` unless its year has four digits.
 ///
-/// An era of 400 years begins in March, so that a leap day is the last day of a year.
+/// An era of 400 years starts in March, so that a leap day is the last day of a year.
 fn civil(days: i64) -> Option<(u64, u64, u64)> {
     const ERA: u64 = 146_097;
     // Since the first of March of the year 0.

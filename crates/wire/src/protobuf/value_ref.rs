@@ -16,7 +16,7 @@ const MAX_DEPTH: u8 = 100;
 pub(crate) struct ValueRef<'de> {
     pub(crate) reader: Reader<'de>,
     pub(crate) next: Next<'de>,
-    /// What is skipped inside of the value.
+    /// The fields of the value that are skipped.
     pub(crate) skip: Skip,
     /// The number of messages that the value is in.
     pub(crate) depth: u8,
@@ -28,7 +28,7 @@ pub(crate) enum Next<'de> {
     Null,
     /// Text that is not in the message itself.
     Text(&'de str),
-    /// A top-level object of this kind, and whether it has `apiVersion` and `kind`.
+    /// A top-level object of this kind, with or without `apiVersion` and `kind`.
     Object(Schema, bool),
     /// A field whose tag has been read.
     Field(&'static Field, Tag),
@@ -62,7 +62,7 @@ impl<'de> Object<'de> {
     }
 }
 
-/// Which managed fields are skipped.
+/// The managed fields to skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
     Nothing,

@@ -30,7 +30,7 @@ pub(super) enum Subject {
     ShardSelector,
 }
 
-/// What was expected at an offset.
+/// The expected token at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParseError {
     pub(super) offset: usize,
@@ -44,7 +44,7 @@ impl SelectorError {
         self.offset
     }
 
-    /// Returns what was expected there.
+    /// Returns the expected token.
     #[must_use]
     pub fn expected(&self) -> &'static str {
         self.expected
@@ -56,7 +56,7 @@ impl ParseError {
         Self { offset, expected }
     }
 
-    /// Adds the offset at which the text begins in a longer one.
+    /// Adds the offset of the text within a longer one.
     pub(super) fn offset_by(self, start: usize) -> Self {
         Self { offset: start + self.offset, ..self }
     }

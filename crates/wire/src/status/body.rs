@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The maximum length of a message that is made of the body.
+/// The maximum length of a message taken from the body.
 const MAX_MESSAGE: usize = 2048;
 
 /// The maximum length of the message of a status.
@@ -258,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_what_it_writes(code: u16, message in "\\PC{0,20}", reason in "[A-Z][a-z]{0,8}") {
+        fn reads_its_own_output(code: u16, message in "\\PC{0,20}", reason in "[A-Z][a-z]{0,8}") {
             let status = Status::failure(&message, &reason).with_code(code.max(1));
             let read = status_from_body(999, &status_to_json(&status));
             prop_assert_eq!(Status { metadata: None, ..read }, status);

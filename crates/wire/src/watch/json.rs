@@ -34,7 +34,7 @@ pub(super) fn decode<K: DeserializeOwned>(
 
 /// Splits a frame without decoding its object.
 ///
-/// The rest of a frame that begins as the API server writes it is taken for the object: it may turn out to be malformed when
+/// If a frame starts as usual, the rest is the object. It may turn out to be malformed when
 /// it is decoded, or to have trailing data.
 pub(super) fn split(frame: &Bytes) -> Result<WatchEvent<Raw>, DecodeError> {
     read(frame, |object| Ok(Raw::new(Format::Json, frame.slice_ref(object))))

@@ -206,7 +206,7 @@ fn decodes_one_object() {
 
 proptest! {
     #[test]
-    fn reads_what_it_writes(name in "[a-z]{1,5}", label in "\\PC{0,9}") {
+    fn reads_its_own_output(name in "[a-z]{1,5}", label in "\\PC{0,9}") {
         let mut pod = pod(&name);
         pod.metadata.labels = Some([("l".to_owned(), label)].into());
         let object = serde_json::to_vec(&pod).unwrap();

@@ -21,7 +21,7 @@ pub(crate) enum Times {
     SomeUnset,
 }
 
-/// Runs the program that `KINDS_FILL` names, and reads what it writes.
+/// Runs the program that `KINDS_FILL` names, and reads its output.
 pub(crate) fn random(seed: u32, times: Times) -> Vec<Object> {
     let program = std::env::var("KINDS_FILL").expect("set by `cargo xtask test tables`");
     let output = Command::new(program)

@@ -8,7 +8,7 @@ use serde::{
     de::{DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor},
 };
 
-/// An object, a map or a list, up to where it has been read.
+/// An object, a map or a list, and the current position in it.
 #[derive(Debug)]
 pub(in crate::decode) enum Container<'de> {
     Message(MessageFields<'de>),
@@ -28,7 +28,7 @@ pub(in crate::decode) enum Step {
 }
 
 impl<'de> Container<'de> {
-    /// Whether it is a list.
+    /// True for a list.
     #[inline]
     pub(in crate::decode) fn is_list(&self) -> bool {
         match self {

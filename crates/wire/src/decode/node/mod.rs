@@ -1,6 +1,6 @@
 //! The serde deserializer over protobuf.
 //!
-//! The parts that are generic over the decoded type are kept short, since they are compiled for each type and each of its
+//! The parts that are generic over the decoded type are short, since they are compiled for each type and each of its
 //! fields.
 
 mod container;
@@ -25,7 +25,7 @@ use serde::{
 #[derive(Debug)]
 pub(super) struct Node<'n, 'de>(pub(super) &'n mut ValueRef<'de>);
 
-/// What a value is in JSON.
+/// The JSON type of a value.
 #[derive(Debug)]
 pub(super) enum Token<'de> {
     Null,
@@ -489,7 +489,7 @@ fn integer(value: i64) -> Number {
     u64::try_from(value).map_or(Number::Signed(value), Number::Unsigned)
 }
 
-/// Returns a double as Go writes it in JSON: without a fraction if it is whole, and with zeros after the digits that
+/// Returns a double as Go writes it in JSON: without a fraction if it is an integer, and with zeros after the digits that
 /// distinguish a large one.
 fn double(value: f64) -> Number {
     const EXACT: f64 = (1_u64 << 53) as f64;

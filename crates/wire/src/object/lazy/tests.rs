@@ -206,7 +206,7 @@ fn invalid_objects_and_metadata_are_rejected() {
         (r#"{"metadata":{},"metadata":{}}"#, ".", false),
     ] {
         assert_eq!(wrong(json), (path.to_owned(), is_malformed), "{json}");
-        // Of duplicate fields, `Deserialize` takes the last.
+        // `Deserialize` uses the last of duplicate fields.
         let is_duplicate = json.matches("metadata").count() > 1;
         assert_eq!(serde_json::from_str::<Lazy<Pod>>(json).is_ok(), is_duplicate, "{json}");
     }
