@@ -53,7 +53,7 @@
 //!
 //! # Controllers
 //!
-//! With the feature `controller`, [`Controller`](controller::Controller) calls a reconcile function for each key that changed, with
+//! With the feature `controller`, `Controller` calls a reconcile function for each key that changed, with
 //! backoff after failures. [`Store::wait_for`] waits until the cache has your own writes. Without a cluster, `kube-devserver` serves
 //! the Kubernetes API in the test process.
 //!
@@ -61,10 +61,10 @@
 //!
 //! | feature | adds | needs |
 //! |---|---|---|
-//! | `controller` | [`controller`]: the reconcile loop | |
+//! | `controller` | `Controller`: the reconcile loop | |
 //! | `compressed` | `Storage::Compressed` | a C compiler, for zstd |
-//! | `saved` | [`save_to`](informer::InformerBuilder::save_to): a cache that is restored after a restart | `compressed` |
-//! | `kube-runtime` | [`bridge`]: drives `kube::runtime` | |
+//! | `saved` | `InformerBuilder::save_to`: a cache that is restored after a restart | `compressed` |
+//! | `kube-runtime` | `bridge`: drives `kube::runtime` | |
 //! | `testing` | `source::Script`, `Informer::inject` | |
 //!
 //! # Building blocks
@@ -81,7 +81,7 @@
 //! | [`delta_fifo`] | [`DeltaFifo`](delta_fifo::DeltaFifo) and its process loop | `DeltaFIFO`, `cache.Controller` |
 //! | [`subscription`] | [`Subscription`], handlers, policies | `ResourceEventHandler` |
 //! | [`informer`] | [`Informer`] and [`Informers`], status, saving | `SharedIndexInformer`, `SharedInformerFactory` |
-//! | [`controller`] | the reconcile loop | `workqueue`, controller-runtime |
+//! | `controller` | the reconcile loop | `workqueue`, controller-runtime |
 //! | [`wire`] | keys, versions, options, selectors, frames | `metav1`, `fields`, `labels` |
 //!
 //! `examples/` has a runnable program for each task.

@@ -33,7 +33,7 @@ use tokio_util::task::TaskTracker;
 ///
 /// fn watch(pods: &Informer<Pod>) -> Result<(), Box<dyn std::error::Error>> {
 ///     pods.add_handler(Counter { added: 0 })?;
-///     pods.add_handler(|event: &Event<Pod>| println!("{:?}", event.object().metadata.name))?;
+///     pods.add_handler(|event: &Event<Pod>| println!("{:?}", event.object().get().metadata.name))?;
 ///     Ok(())
 /// }
 /// ```
@@ -58,7 +58,7 @@ impl<K: Send + Sync, F: FnMut(&Event<K>) + Send + 'static> EventHandler<K> for F
 /// use kube_informer::{Event, Informer, subscription::Async};
 ///
 /// async fn notify(event: Event<Pod>) {
-///     println!("{:?}", event.object().metadata.name);
+///     println!("{:?}", event.object().get().metadata.name);
 /// }
 ///
 /// fn watch(pods: &Informer<Pod>) -> Result<(), Box<dyn std::error::Error>> {

@@ -37,7 +37,7 @@ pub struct SubscribeOptions<K> {
 /// The initial events that a subscriber receives for objects that were restored from disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replay {
-    /// Every object in the cache, as [`Event::Added`] with `initial`.
+    /// Every object in the cache, as [`Event::Added`] with [`Phase::Initial`](crate::event::Phase::Initial).
     #[default]
     All,
     /// Only the differences between the restored objects and the current state, including deletions. For a subscriber that
@@ -45,7 +45,7 @@ pub enum Replay {
     ///
     /// It must subscribe before the informer has [synced](crate::Informer::has_synced), preferably before it is started;
     /// later it receives every object. It also receives every object if nothing was restored
-    /// ([`Status::restored`](crate::informer::Status::restored)).
+    /// ([`InformerStatus::restored`](crate::informer::InformerStatus::restored)).
     ///
     /// A change that such a subscriber has not handled is not saved, so that the next process delivers it again. If it is
     /// removed with unhandled events, nothing more is saved from then on.
@@ -90,7 +90,7 @@ impl<K> SubscribeOptions<K> {
         self
     }
 
-    /// Sets how often every object is delivered again ([`Event::is_sync`]). Zero disables it; less than a second is treated as
+    /// Sets how often every object is delivered again ([`Event::is_resync`]). Zero disables it; less than a second is treated as
     /// one second. Defaults to the informer's period.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period);

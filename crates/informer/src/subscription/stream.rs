@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::{task::coop::poll_proceed, time::Instant};
 
-/// A stream of the events of an informer: every object in the cache as [`Event::Added`] with `initial`, then every change.
+/// A stream of the events of an informer: every object in the cache as [`Event::Added`] with `Phase::Initial`, then every change.
 ///
 /// It ends when the informer is stopped. An event is treated as handled when the next one is requested. Dropping the subscription
 /// removes it from the informer.

@@ -10,8 +10,7 @@ use std::{
 /// The folder is created if it does not exist, readable by its owner only, and locked by one informer at a time. An informer of
 /// several namespaces creates a subfolder for each.
 ///
-/// The file contains the bytes that the server sent, compressed. Transforms run again when a cache is restored, so fields that a
-/// transform removes are still in the file.
+/// The file contains the objects as they are stored, compressed: fields that a transform removes are not in the file.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -19,7 +18,7 @@ use std::{
 /// use kube_informer::{Informer, informer::Save};
 /// use std::time::Duration;
 ///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = DevServer::start();
 /// # let folder = std::env::temp_dir().join(format!("save-example-{}", std::process::id()));
 /// let save = Save::in_folder(&folder).transform("without-data").interval(Duration::from_secs(5));
