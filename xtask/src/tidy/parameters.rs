@@ -13,7 +13,10 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
 }
 
 fn check_file<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + 'a {
+    // The parameter of `From::from` is the type that the trait names.
+    let is_from = |function: &&Function| file.tokens.is_word(function.name, "from");
     let functions = file.functions.iter().filter(|function| !file.is_test(function.name));
+    let functions = functions.filter(move |function| !is_from(function));
     functions.filter(|function| has_tuple_parameter(file, function)).map(|function| {
         let name = file.tokens.word(function.name).unwrap_or_default();
         let wrong = format!("`{name}` takes a tuple");
@@ -32,7 +35,8 @@ fn has_tuple_parameter(file: &RustFile<'_>, function: &Function) -> bool {
     let mut starts_type = true;
     while at < tokens.pair(open) {
         let is_prefix = tokens.is_mark(at, '&') || tokens.is_mark(at, '\'') || tokens.is_word(at, "mut");
-        if starts_type && tokens.is_open(at, '(') && tokens.pair(at) > at + 1 {
+        let has_parts = |open| (open..tokens.pair(open)).any(|inner| tokens.is_mark(inner, ','));
+        if starts_type && tokens.is_open(at, '(') && has_parts(at) {
             return true;
         }
         let is_path = tokens.is_path_separator(at) || at > 0 && tokens.is_path_separator(at - 1);
@@ -61,6 +65,8 @@ mod tests {
             &[],
         );
         check(PATH, "fn a(f: fn(u8), pair: crate::pair::Pair) {}", &[]);
+        check(PATH, "fn a(f: &mut (impl Fn() + ?Sized)) {}", &[]);
+        check(PATH, "fn from((a, b): (u8, u8)) {}", &[]);
         check("crates/a/src/b.rs", "fn a(pair: (u8, u8)) {}", &[]);
         check(PATH, "#[cfg(test)] mod tests { fn a(pair: (u8, u8)) {} }", &[]);
     }

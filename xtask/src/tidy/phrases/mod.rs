@@ -22,7 +22,10 @@ use crate::tidy::violation::Violation;
 const RULE: &str = "phrases";
 
 /// The share of flagged sentences, in percent, up to which a file may exceed the limit of style.
-const TOLERATED_PERCENT: usize = 50;
+const TOLERATED_PERCENT: usize = 60;
+
+/// The number of flagged sentences up to which a file is too short to be judged by its style.
+const TOLERATED_SENTENCES: usize = 10;
 
 /// The flagged texts of one file.
 #[derive(Debug)]
@@ -114,7 +117,7 @@ fn judge<'a>(table: &Table, path: &'a str, texts: Vec<Text>) -> Findings<'a> {
 
 fn violations(file: Findings<'_>) -> Vec<Violation> {
     let flagged = file.banned.len() + file.styled.len();
-    let exceeds = flagged * 100 > file.sentences * TOLERATED_PERCENT;
+    let exceeds = flagged > TOLERATED_SENTENCES && flagged * 100 > file.sentences * TOLERATED_PERCENT;
     let styled = if exceeds { file.styled } else { Vec::new() };
     let violation = |(text, hit): (Text, Hit)| Violation {
         file: file.path.to_owned(),

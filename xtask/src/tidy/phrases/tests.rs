@@ -59,6 +59,7 @@ fn a_few_sentences_over_the_limit_of_style_are_tolerated() {
     assert!(table.phrases(odd).is_empty() && table.style(odd).is_some());
     let plain = "// Returns the key.\n\n";
     let path = "crates/workqueue/src/a.rs";
-    assert_eq!(found(check, &[(path, &(odd.to_owned() + plain))]), [""; 0]);
-    assert_eq!(found(check, &[(path, odd)]).len(), 1);
+    assert_eq!(found(check, &[(path, &odd.repeat(10))]), [""; 0], "too short to be judged");
+    assert_eq!(found(check, &[(path, &odd.repeat(11))]).len(), 11);
+    assert_eq!(found(check, &[(path, &(odd.repeat(11) + &plain.repeat(8)))]), [""; 0]);
 }
