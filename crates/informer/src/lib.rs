@@ -15,7 +15,7 @@
 //! let pods = Informer::<Pod>::builder(server.client())
 //!     .index("node", |pod: &Pod| pod.spec.as_ref()?.node_name.clone())
 //!     .start()?;
-//! pods.synced().await?; // the initial list is complete, or an error tells why not
+//! pods.synced().await?; // the initial list is complete; otherwise the error has the reason
 //!
 //! println!("{} pods, {} on node-1", pods.len(), pods.by_index("node", "node-1")?.len());
 //! let mut events = pods.subscribe(); // the objects that exist, then changes

@@ -153,7 +153,7 @@ fn strategy(status: &InformerStatus) -> Option<&'static str> {
     }
 }
 
-/// What the server returned in; nothing if it did not.
+/// The encoding of the responses; `None` before the first.
 fn encoding(status: &InformerStatus) -> Option<&'static str> {
     common(status.sources.iter().map(|source| {
         source.status.content_type.map(|content_type| match content_type {

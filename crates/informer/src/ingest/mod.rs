@@ -4,6 +4,9 @@ mod known_objects;
 mod rejected;
 mod parallel;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use known_objects::KnownObjects;
 pub(crate) use parallel::{IngestedItem, IngestedObject, ParallelIngest, event_len, ingest_events};
 pub use rejected::RejectedError;
@@ -91,7 +94,8 @@ impl<K> Ingest<K> {
         }
     }
 
-    /// Adds a function that changes every object before it is stored. Several functions run in the order in which they were added.
+    /// Adds a function that changes every object before it is stored. Several functions run in the order in which they were added. If
+    /// objects are stored encoded, the result is encoded as JSON and decoded again.
     ///
     /// An object for which it fails or panics is skipped and reported. The cache keeps its previous state, and a deletion is
     /// delivered without the final state. Such an object is identified by the key with which it arrived, so a transform that
@@ -278,10 +282,14 @@ impl<K: Resource> Ingest<K> {
             let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;
             let transformed = transform.run(object);
             object = transformed.map_err(|cause| RejectedError::Transform { key: key.clone(), cause })?;
-            if let Some((raw, _)) = &mut bytes {
-                let json = (transform.encode)(&object);
-                let json = json.map_err(|cause| RejectedError::Transform { key, cause: cause.into() })?;
-                *raw = Raw::new(Format::Json, json.into());
+            if let Some((raw, decoder)) = &mut bytes {
+                // Decoded again, because reads cannot fail and must return what subscribers receive: a type may serialize to
+                // something that it does not deserialize.
+                let encoded = (transform.encode)(&object).map_err(BoxError::from).and_then(|json| {
+                    *raw = Raw::new(Format::Json, json.into());
+                    Ok(Arc::new(decoder.decode(raw)?))
+                });
+                object = encoded.map_err(|cause| RejectedError::Transform { key, cause })?;
             }
         }
         let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;

@@ -411,7 +411,6 @@ where
         let mut batch = DeltaBatch::new(Instant::now());
         let mut preview = self.cursor.preview();
         let events = ingest_events(&self.ingest, events).await;
-        let count = events.len() as u64;
         let mut stop = None;
         for event in events {
             coop::consume_budget().await;
@@ -428,7 +427,7 @@ where
         let applied = if is_change { self.sink.apply(batch).await } else { Ok(()) };
         match applied {
             Ok(()) => {
-                self.events += count;
+                self.events += preview.events();
                 self.cursor.events_applied(preview, Instant::now());
             }
             Err(error) => return self.sink_failed(&error),

@@ -87,7 +87,7 @@ impl ValueError {
         self
     }
 
-    /// Whether the bytes are malformed JSON. Malformed protobuf cannot be told from protobuf of a newer version.
+    /// Whether the bytes are malformed JSON. Malformed protobuf cannot be distinguished from protobuf of a newer version.
     pub(crate) fn is_malformed(&self) -> bool {
         match self.0.cause {
             Cause::Scan(_) | Cause::Syntax(_) | Cause::Utf8(_) => true,

@@ -97,6 +97,11 @@ impl VersionPreview {
         self.added(version);
     }
 
+    /// Returns the number of events.
+    pub(in super::super) fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Returns the version that will be recorded.
     pub(in super::super) fn version(&self) -> Option<&ResourceVersion> {
         self.version.as_ref()
