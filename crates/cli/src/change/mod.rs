@@ -3,8 +3,10 @@
 mod scalar;
 mod path;
 mod fields;
-mod words;
+mod read;
+mod pod;
 mod summary;
+mod words;
 mod lines;
 mod telling;
 mod yaml;
@@ -12,5 +14,5 @@ mod yaml;
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
 pub(crate) use summary::summary;
-pub(crate) use telling::{THERE, key, told, verb};
+pub(crate) use telling::{EXISTING, key, told, verb};
 pub(crate) use yaml::yaml;

@@ -1,6 +1,10 @@
 //! An event, told in few words.
 
-use super::{fields::changes, summary::summary, words::words};
+use super::{
+    fields::changes,
+    summary::{event, summary},
+    words::words,
+};
 use crate::paint::Tone;
 use crate::safe::clean;
 use kube_core::DynamicObject;
@@ -9,13 +13,13 @@ use kube_informer::event::{Deletion, Event, Phase};
 /// So many phrases of one change are told.
 const PHRASES: usize = 4;
 
-/// The word of an object that was there before.
-pub(crate) const THERE: (&str, Tone) = ("there", Tone::Quiet);
+/// The word for an object of the initial list.
+pub(crate) const EXISTING: (&str, Tone) = ("existing", Tone::Quiet);
 
 /// What happened, in a word.
 pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
     match event {
-        Event::Added { phase: Phase::Initial, .. } => THERE,
+        Event::Added { phase: Phase::Initial, .. } => EXISTING,
         Event::Added { phase: Phase::Live, .. } => ("added", Tone::Came),
         Event::Updated { .. } if event.is_resync() => ("resynced", Tone::Quiet),
         Event::Updated { .. } => ("updated", Tone::Changed),
@@ -28,12 +32,21 @@ pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
 pub(crate) fn told(event: &Event<DynamicObject>) -> String {
     match event {
         Event::Updated { .. } if event.is_resync() => String::new(),
-        Event::Updated { old, new, .. } => phrases(&words(&changes(old.get(), new.get()))),
+        Event::Updated { old, new, .. } => updated(old.get(), new.get()),
         Event::Added { object, .. } => summary(object.get()),
         Event::Deleted { last_known, deletion: Deletion::Observed, .. } => summary(last_known.get()),
-        Event::Deleted { .. } => "found missing, its end was not seen".to_owned(),
+        Event::Deleted { .. } => "missing in a relist; the deletion itself was not received".to_owned(),
         _ => String::new(),
     }
+}
+
+/// What changed. An Event object has one meaning as a whole, so it is shown as if it were new.
+fn updated(old: &DynamicObject, new: &DynamicObject) -> String {
+    let changes = changes(old, new);
+    if let Some(event) = event(&new.data).filter(|_| !changes.is_empty()) {
+        return event;
+    }
+    phrases(&words(&changes, &new.data))
 }
 
 /// `namespace/name`, or the name of what has no namespace.

@@ -1,6 +1,10 @@
 //! What changed, in words.
 
-use super::{fields::FieldChange, scalar::scalar};
+use super::{
+    fields::FieldChange,
+    read::{items, text},
+    scalar::scalar,
+};
 use crate::safe::clean;
 use serde_json::Value;
 
@@ -26,12 +30,12 @@ const FIELDS_OF_TIME: [&str; 12] = [
     "completionTime",
 ];
 
-/// What changed, in short phrases, the most telling first.
-pub(crate) fn words(changes: &[FieldChange]) -> Vec<String> {
+/// Returns what changed in short phrases, the most important first. `new` is the object after the change.
+pub(crate) fn words(changes: &[FieldChange], new: &Value) -> Vec<String> {
     let changes = &changes[..changes.len().min(MOST)];
     let mut phrases: Vec<(u8, String)> = Vec::new();
     for change in changes {
-        if let Some(phrase) = phrase(change, changes).filter(|phrase| !phrases.contains(phrase)) {
+        if let Some(phrase) = phrase(change, changes, new).filter(|phrase| !phrases.contains(phrase)) {
             phrases.push(phrase);
         }
     }
@@ -48,11 +52,11 @@ fn quiet(changes: &[FieldChange]) -> String {
     let mut names: Vec<_> = changes.iter().filter_map(|change| change.path.names().last().copied()).collect();
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() { "no field that shows".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "no visible change (metadata only)".to_owned() } else { names.join(", ") }
 }
 
 /// A phrase for a change, with how much it tells.
-fn phrase(change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
+fn phrase(change: &FieldChange, all: &[FieldChange], new: &Value) -> Option<(u8, String)> {
     let names = change.path.names();
     let last = *names.last()?;
     let said = match names.as_slice() {
@@ -60,8 +64,10 @@ fn phrase(change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
         ["metadata", "labels", name] => (5, entry("label", name, change)),
         ["metadata", "annotations", name] => (7, entry("annotation", name, change)),
         ["metadata", "finalizers", ..] => (4, finalizer(change)),
-        ["metadata", "ownerReferences", ..] => (4, "owners".to_owned()),
+        ["metadata", "ownerReferences", ..] => (4, "ownerReferences changed".to_owned()),
         ["status", "phase"] => (1, step("phase", change)),
+        ["status", "reason"] => (1, step("reason", change)),
+        ["spec", "unschedulable"] => (1, unschedulable(change)),
         ["spec", "nodeName"] if change.old.is_none() => {
             (1, format!("scheduled to {}", shown(change.new.as_ref())))
         }
@@ -73,7 +79,8 @@ fn phrase(change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
         ["status", "conditions", name, "status"] => (2, step(name, change)),
         ["status", "conditions", name, "reason" | "message"] => return reason(name, change, all),
         ["status", "containerStatuses" | "initContainerStatuses", name, rest @ ..] => {
-            return container(name, rest, change, all);
+            let context = Context { all, new };
+            return container(name, rest, change, &context);
         }
         [.., "containers" | "initContainers", name, "image"] => (1, step(&format!("{name} image"), change)),
         ["data" | "binaryData" | "stringData", name] => (2, datum(name, change)),
@@ -100,6 +107,11 @@ fn entry(what: &str, name: &str, change: &FieldChange) -> String {
     }
 }
 
+fn unschedulable(change: &FieldChange) -> String {
+    let is_cordoned = change.new == Some(Value::Bool(true));
+    if is_cordoned { "SchedulingDisabled" } else { "scheduling enabled" }.to_owned()
+}
+
 fn finalizer(change: &FieldChange) -> String {
     match (&change.old, &change.new) {
         (old, None) => format!("finalizer {} removed", shown(old.as_ref())),
@@ -123,17 +135,38 @@ fn reason(name: &str, change: &FieldChange, all: &[FieldChange]) -> Option<(u8, 
     (!has_flipped && is_reason).then(|| (3, step(&format!("{name} because"), change)))
 }
 
-fn container(name: &str, rest: &[&str], change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
+/// What a phrase about one field may refer to.
+struct Context<'a> {
+    all: &'a [FieldChange],
+    new: &'a Value,
+}
+
+fn container(name: &str, rest: &[&str], change: &FieldChange, context: &Context<'_>) -> Option<(u8, String)> {
     match rest {
-        ["restartCount"] => Some((1, step(&format!("{name} restarts"), change))),
+        ["restartCount"] => {
+            let restarts = step(&format!("{name} restarts"), change);
+            let why = last_termination(name, context.new);
+            Some((1, why.map_or(restarts.clone(), |why| format!("{restarts} ({why})"))))
+        }
         ["ready"] => {
             let is_ready = change.new.as_ref().and_then(Value::as_bool).unwrap_or(false);
             Some((2, format!("{name} {}", if is_ready { "ready" } else { "not ready" })))
         }
-        ["state", ..] => state(name, all).map(|phrase| (1, phrase)),
+        ["state", ..] => state(name, context.all).map(|phrase| (1, phrase)),
         ["image"] => Some((3, step(&format!("{name} runs image"), change))),
         _ => None,
     }
+}
+
+/// Returns why the container terminated before its last restart, such as `OOMKilled`.
+fn last_termination(container: &str, pod: &Value) -> Option<String> {
+    let lists = ["/status/containerStatuses", "/status/initContainerStatuses"];
+    let mut statuses = lists.into_iter().flat_map(|pointer| items(pod, pointer));
+    let status = statuses.find(|status| status["name"] == container)?;
+    text(status, "/lastState/terminated/reason").or_else(|| {
+        let code = status.pointer("/lastState/terminated/exitCode")?.as_i64()?;
+        Some(format!("exit code {code}"))
+    })
 }
 
 /// `front waiting (CrashLoopBackOff) -> running`, of all that changed below a container's state.
@@ -171,6 +204,7 @@ fn shown(value: Option<&Value>) -> String {
 mod tests {
     use super::*;
     use crate::change::changes;
+    use kube_core::DynamicObject;
     use serde_json::json;
 
     fn told(old: Value, new: Value) -> String {
@@ -179,7 +213,8 @@ mod tests {
             value["metadata"] = if meta.is_null() { json!({}) } else { meta };
             serde_json::from_value(value).unwrap()
         };
-        words(&changes(&object(old), &object(new))).join(", ")
+        let (old, new): (DynamicObject, DynamicObject) = (object(old), object(new));
+        words(&changes(&old, &new), &new.data).join(", ")
     }
 
     #[test]
@@ -240,7 +275,28 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_does_not_show_is_told_too() {
-        assert_eq!(told(json!({}), json!({})), "no field that shows");
+    fn a_restart_names_its_cause() {
+        let pod = |restarts: u64| {
+            let last = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}});
+            json!({"status": {"containerStatuses": [{"name": "front", "restartCount": restarts, "lastState": last}]}})
+        };
+        assert_eq!(told(pod(3), pod(4)), "front restarts 3 -> 4 (OOMKilled)");
+    }
+
+    #[test]
+    fn evictions_and_cordons_are_named() {
+        let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
+        assert_eq!(
+            told(json!({"status": {"phase": "Running"}}), evicted),
+            "phase Running -> Failed, reason Evicted"
+        );
+        let node = |value: Value| json!({"spec": {"unschedulable": value}});
+        assert_eq!(told(json!({"spec": {}}), node(true.into())), "SchedulingDisabled");
+        assert_eq!(told(node(true.into()), json!({"spec": {}})), "scheduling enabled");
+    }
+
+    #[test]
+    fn a_change_of_bookkeeping_alone_is_shown() {
+        assert_eq!(told(json!({}), json!({})), "no visible change (metadata only)");
     }
 }

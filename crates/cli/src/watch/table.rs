@@ -1,6 +1,6 @@
 //! A line for people: when, what, which object, and what changed in words.
 
-use crate::change::{Line, THERE, changes, diff, key, summary, told, verb};
+use crate::change::{EXISTING, Line, changes, diff, key, summary, told, verb};
 use crate::kinds::Kind;
 use crate::paint::{Paint, Tone};
 use jiff::Zoned;
@@ -22,7 +22,7 @@ pub(super) fn line(look: Look, kind: &Kind, event: &Event<DynamicObject>, now: &
 
 /// The line of an object that was there before.
 pub(super) fn initial_line(look: Look, kind: &Kind, object: &DynamicObject, now: &Zoned) -> String {
-    joined(head_of(look, kind, object, THERE, now), &summary(object))
+    joined(head_of(look, kind, object, EXISTING, now), &summary(object))
 }
 
 fn joined(head: String, words: &str) -> String {
@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn a_missing_object_says_that_its_end_was_not_seen() {
         let event = Event::delete(object(1, json!({})), Deletion::Inferred).unwrap();
-        let expected = "12:00:00.000  deleted   web/front  found missing, its end was not seen";
+        let expected =
+            "12:00:00.000  deleted   web/front  missing in a relist; the deletion itself was not received";
         assert_eq!(shown(None, &event, line), expected);
     }
 
