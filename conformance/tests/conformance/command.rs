@@ -29,7 +29,7 @@ const KINDS: [&str; 12] = [
 
 /// Two ways to ask for the initial state, and two to keep it.
 const WAYS: [&[&str]; 3] =
-    [&["--strategy", "stream"], &["--strategy", "list", "--page-size", "3"], &["--keep", "compact"]];
+    [&["--strategy", "stream"], &["--strategy", "list", "--page-size", "3"], &["--storage", "decoded"]];
 
 async fn what_is_there_has_the_names_that_kubectl_gives_it(server: &Server) {
     let namespaces = [server.namespace().await, server.namespace().await];

@@ -1,36 +1,59 @@
-//! What errors of a cluster mean, and what to do about them.
+//! Explains errors of a cluster, with what to do about them.
 
 use crate::args::Approach;
 use crate::kinds::Kind;
 use crate::safe::clean;
 use crate::trouble::{Class, Trouble, chain};
-use kube_client::Error as ClientError;
+use kube_client::{Error as ClientError, client::AuthError};
 use kube_core::Status;
 use kube_informer::informer::SyncError;
 use kube_informer_wire::StatusExt;
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 use std::{error::Error, io};
 
-/// Why a server at `server` did not answer as it should.
+/// Explains an error of a request to `server`.
 pub(crate) fn of_client(error: &ClientError, server: &str) -> Trouble {
     match error {
         ClientError::Api(status) => of_status(status, server),
-        ClientError::Auth(cause) => {
-            let what = format!("cannot get credentials for {server}: {}", chain(cause));
-            Trouble::new(Class::Config, what).advise(
-                "the kubeconfig names how to get them: a token file, a certificate, or an exec plugin to run",
-            )
-        }
+        ClientError::Auth(cause) => of_auth(cause, server),
         ClientError::SerdeError(cause) => {
-            let what =
-                format!("what answers at {server} does not speak like a Kubernetes API server: {cause}");
+            let what = format!("{server} did not answer like a Kubernetes API server: {cause}");
             Trouble::new(Class::Unreachable, what)
         }
         error => of_transport(error, server),
     }
 }
 
-/// Why the way to a server is closed.
+/// Explains why no client can be created from the configuration.
+pub(crate) fn of_config(error: &ClientError, server: &str) -> Trouble {
+    match error {
+        ClientError::Auth(cause) => of_auth(cause, server),
+        error => Trouble::new(
+            Class::Config,
+            format!("cannot use the configuration for {server}: {}", chain(error)),
+        ),
+    }
+}
+
+/// Explains why credentials cannot be obtained.
+fn of_auth(error: &AuthError, server: &str) -> Trouble {
+    let what = match error {
+        AuthError::AuthExecStart(cause) => {
+            format!("the credential plugin of the kubeconfig cannot be run: {cause}")
+        }
+        AuthError::AuthExecRun { cmd, out } => {
+            let stderr = String::from_utf8_lossy(&out.stderr);
+            let said =
+                stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output on stderr");
+            format!("the credential plugin {cmd:?} failed ({}): {}", out.status, clean(said))
+        }
+        error => chain(error),
+    };
+    Trouble::new(Class::Config, format!("cannot get credentials for {server}: {what}"))
+        .advise("check the user of this context in the kubeconfig: token file, certificate, or exec plugin")
+}
+
+/// Explains why a server cannot be reached.
 pub(crate) fn of_transport(error: &(dyn Error + 'static), server: &str) -> Trouble {
     if let Some(tls) = within::<TlsError>(error) {
         return of_tls(tls, server);
@@ -38,7 +61,7 @@ pub(crate) fn of_transport(error: &(dyn Error + 'static), server: &str) -> Troub
     let trouble = Trouble::new(Class::Unreachable, format!("cannot reach {server}: {}", deepest(error)));
     match within::<io::Error>(error).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => {
-            trouble.advise("nothing listens there: is the cluster running, and is this the right context?")
+            trouble.advise("the connection was refused: is the server (or the proxy) running, and is this the right context?")
         }
         Some(io::ErrorKind::TimedOut) => trouble.advise("is there a VPN or a firewall in between?"),
         _ => trouble,
@@ -48,11 +71,11 @@ pub(crate) fn of_transport(error: &(dyn Error + 'static), server: &str) -> Troub
 fn of_tls(error: &TlsError, server: &str) -> Trouble {
     let trouble = |what: &str| Trouble::new(Class::Unreachable, format!("{server}: {what} ({error})"));
     let trust = "the kubeconfig's certificate-authority must be the one that signed it; \
-                 --insecure-skip-tls-verify looks away";
+                 or pass --insecure-skip-tls-verify to skip verification";
     match error {
         TlsError::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
             trouble("the server's certificate has expired")
-                .advise("renew it, and look at this machine's clock")
+                .advise("renew it, and check the clock of this machine")
         }
         TlsError::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -66,9 +89,10 @@ fn of_tls(error: &TlsError, server: &str) -> Trouble {
             | AlertDescription::UnknownCA
             | AlertDescription::CertificateUnknown,
         ) => trouble("the server does not accept the client certificate")
-            .advise("that in the kubeconfig may have expired: get a new kubeconfig"),
-        TlsError::InvalidMessage(_) => trouble("the server does not speak TLS")
-            .advise("is its address one with http:// rather than https://?"),
+            .advise("it may have expired: get a new kubeconfig"),
+        TlsError::InvalidMessage(_) => {
+            trouble("the server does not use TLS").advise("use http:// instead of https:// in its URL")
+        }
         _ => trouble("TLS failed"),
     }
 }
@@ -79,18 +103,19 @@ fn of_status(status: &Status, server: &str) -> Trouble {
         return unauthorized(said);
     }
     if status.is_forbidden_status() {
-        return Trouble::new(Class::Refused, said).advise("the credentials are known, and lack this right");
+        return Trouble::new(Class::Refused, said)
+            .advise("the credentials are valid but lack this permission");
     }
     Trouble::new(Class::Other, said)
 }
 
 fn unauthorized(what: String) -> Trouble {
     Trouble::new(Class::Refused, what).advise(
-        "the credentials are missing, wrong or expired: log in again, or get a new kubeconfig or token",
+        "the credentials are missing, invalid or expired: log in again, or get a new kubeconfig or token",
     )
 }
 
-/// Why a cache did not become complete.
+/// Explains why a cache did not sync.
 pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> Trouble {
     let SyncError::Refused { namespace, status, .. } = error else {
         return Trouble::new(Class::Other, chain(error));
@@ -99,30 +124,39 @@ pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> Tro
     let place = namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
     if error.is_forbidden() {
         let place = if kind.has_namespaces { format!(" in {place}") } else { String::new() };
-        let what = format!("you may not list and watch {resource}{place}: {}", said(status));
+        let what = format!("you are not allowed to list and watch {resource}{place}: {}", said(status));
         let trouble = Trouble::new(Class::Refused, what).advise(format!(
-            "this grants it, bound to whoever you are:\n{}",
+            "this role grants it once it is bound to you:\n{}",
             rule(kind, namespace.as_deref())
         ));
         return if kind.has_namespaces && namespace.is_none() {
-            trouble.advise("or name namespaces that you may read, with -n")
+            trouble.advise("or select namespaces that you are allowed to read, with -n")
         } else {
             trouble
         };
     }
     if error.is_unauthorized() {
-        return unauthorized(format!("cannot follow {resource}: the server returned 401: {}", said(status)));
+        return unauthorized(format!("cannot watch {resource}: the server returned 401: {}", said(status)));
     }
-    let what = format!("cannot follow {resource}: the server returned {}: {}", status.code, said(status));
+    let what = format!("cannot watch {resource}: the server returned {}: {}", status.code, said(status));
     let trouble = Trouble::new(if error.is_not_found() { Class::Kind } else { Class::Other }, what);
     match (approach, status.code) {
         (Approach::Stream, 400 | 422) => trouble
-            .advise("it seems that it does not stream the initial state; --strategy auto lists it instead"),
+            .advise("the server does not support streaming lists; use --strategy auto to fall back to LIST"),
         (Approach::Auto | Approach::Stream | Approach::List, _) => trouble,
     }
 }
 
-/// The RBAC rule that lets one follow a kind.
+/// Explains a watch that the server forbids although it allows the list.
+pub(crate) fn of_denied_watch(kind: &Kind, namespace: Option<&str>, status: &Status) -> Trouble {
+    let what =
+        format!("you are allowed to list {0} but not to watch them: {1}", kind.resource(), said(status));
+    Trouble::new(Class::Refused, what)
+        .advise(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)))
+        .advise("or use --once, which needs no watch")
+}
+
+/// Returns the RBAC role that allows to watch a kind.
 fn rule(kind: &Kind, namespace: Option<&str>) -> String {
     let name = format!("informer-{}", kind.plural);
     let (role, metadata) = match namespace {
@@ -138,10 +172,10 @@ fn rule(kind: &Kind, namespace: Option<&str>) -> String {
 
 fn said(status: &Status) -> String {
     let text = [&status.message, &status.reason].into_iter().find(|text| !text.is_empty());
-    text.map_or("nothing more".to_owned(), |text| clean(text))
+    text.map_or("no message".to_owned(), |text| clean(text))
 }
 
-/// The error of this type among the causes of another, also where an `io::Error` wraps it.
+/// Returns the error of this type among the causes of another, including those that an `io::Error` wraps.
 fn within<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -154,7 +188,7 @@ fn within<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'
     None
 }
 
-/// The last of the causes, which says most.
+/// Returns the innermost cause.
 fn deepest<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
     let mut deepest = error;
     while let Some(cause) = deepest.source() {
@@ -173,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_told_apart() {
+    fn each_certificate_error_has_its_own_text() {
         let expired = tls(TlsError::InvalidCertificate(CertificateError::Expired));
         assert!(expired.starts_with("https://there: the server's certificate has expired"), "{expired}");
         let unknown = tls(TlsError::InvalidCertificate(CertificateError::UnknownIssuer));
@@ -186,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_grants_what_is_missing() {
+    fn the_role_grants_what_is_missing() {
         let kind = Kind { group: "apps".into(), plural: "deployments".into(), ..Kind::default() };
         let expected = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n\
                         metadata: {name: informer-deployments, namespace: web}\nrules:\n- apiGroups: [\"apps\"]\n  \

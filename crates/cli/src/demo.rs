@@ -1,7 +1,8 @@
-//! `informer demo`: `top` on a server within this process that changes all the time and fails now and then.
+//! `informer demo`: `top` on a built-in server with continuous changes and injected faults.
 
 use crate::args::{Cli, Command, Demo};
 use crate::cluster::{Connection, Embedded};
+use crate::follow::Target;
 use crate::notice::say;
 use crate::seed;
 use crate::top::{Stage, is_terminal, show};
@@ -18,22 +19,22 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Runs the demo until someone has seen enough.
+/// Runs the demo until it is stopped.
 pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     if !is_terminal() {
-        let trouble = Trouble::new(Class::Usage, "`demo` draws on a terminal, and this is none");
-        return Err(trouble.advise("`informer watch pods` prints to files and pipes").into());
+        let trouble = Trouble::new(Class::Usage, "`demo` needs a terminal: stdin or stdout is not one");
+        return Err(trouble.advise("use `informer watch pods --demo` for files and pipes").into());
     }
-    say(format!("making {} pods ..", asked.pods));
+    say(format!("creating {} pods", asked.pods));
     let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);
     let Some(embedded) = connection.embedded() else { return Ok(()) };
     let kinds = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces"];
-    let kinds = connection.catalog().await?.known(&kinds);
+    let targets = connection.catalog().await?.known(&kinds).into_iter().map(Target::all).collect();
     let Some(Command::Top(top)) = Cli::parse_from(["informer", "top", "-A"]).command else { return Ok(()) };
     let (tell, notices) = watch::channel(None);
-    // Faults come too often here for the usual two minutes of calm, and waits would grow and grow.
+    // The default reset time is longer than the time between faults, so the backoff would never reset.
     let backoff = Backoff { reset: Duration::from_secs(asked.fault_every / 2), ..Backoff::default() };
-    let stage = Stage { connection: &connection, kinds, following: top.following, backoff, notices };
+    let stage = Stage { connection: &connection, targets, following: top.following, backoff, notices };
     tokio::select! {
         outcome = show(stage) => outcome,
         outcome = scale(embedded.client()) => outcome,
@@ -41,7 +42,7 @@ pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     }
 }
 
-/// Scales one deployment after the other, as people and autoscalers do.
+/// Scales one deployment after the other.
 async fn scale(client: Client) -> anyhow::Result<()> {
     for step in 0_u64.. {
         let (index, wanted) = (step * 7 % 24, 1 + step * 5 % 9);
@@ -53,7 +54,7 @@ async fn scale(client: Client) -> anyhow::Result<()> {
         tokio::time::sleep(Duration::from_millis(700)).await;
         let scaled = api.patch(&name, &params, &Patch::Merge(&spec)).await;
         tokio::time::sleep(Duration::from_millis(700)).await;
-        // A server that misbehaves does so to everyone, and the next deployment has better luck.
+        // A fault may hit this request too; the next deployment is tried anyway.
         if scaled.is_ok() {
             let _ = api.patch_status(&name, &params, &Patch::Merge(&json!({"status": counts}))).await;
         }
@@ -61,35 +62,35 @@ async fn scale(client: Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One fault after the other, each told while it is in force.
+/// Injects one fault after the other, and shows each while it lasts.
 async fn misbehave(server: &DevServer, every: Duration, tell: &watch::Sender<Option<String>>) {
     for step in 0_usize.. {
         tokio::time::sleep(every).await;
         let (words, lasting) = match step % 5 {
             0 => {
                 server.cut_watches();
-                ("all watches are cut: they go on where they were, without a list", 0)
+                ("all watches are closed; they resume without a list", 0)
             }
             1 => {
                 server.faults().inject(Fault::refuse_connections(Duration::from_secs(6)));
-                ("the server takes no connections for 6 s", 6)
+                ("the server refuses connections for 6 s", 6)
             }
             2 => {
                 server.compact();
                 server.cut_watches();
-                ("the server forgot its history: who is behind is told so, and reads everything again", 0)
+                ("the event history is compacted: watches expire and relist", 0)
             }
             3 => {
                 let busy = Fault::answer(429).retry_after(Duration::from_secs(2));
                 server.faults().inject(busy.on(Verb::Watch).times(6));
                 server.cut_watches();
-                ("watches are cut, and the server is too busy to open new ones: 429", 4)
+                ("watches are closed, and the server answers new ones with 429", 4)
             }
             _ => {
                 server.faults().inject(Fault::refuse_streaming_lists());
                 server.compact();
                 server.cut_watches();
-                ("history is forgotten and streams are refused: everything is read by plain lists", 0)
+                ("history is compacted and streaming is refused: relists use LIST", 0)
             }
         };
         tell.send_replace(Some(format!("fault: {words}")));

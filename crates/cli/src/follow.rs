@@ -1,8 +1,8 @@
 //! Informers for what the command line names.
 
-use crate::args::{Approach, Encoding, Following, Keeping};
+use crate::args::{Approach, Encoding, Following, Stored};
 use crate::cluster::Connection;
-use crate::kinds::Kind;
+use crate::kinds::{Catalog, Kind};
 use crate::trouble::{Class, Trouble, chain};
 use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
@@ -19,6 +19,8 @@ use std::{path::PathBuf, sync::Arc};
 #[derive(Clone, Debug)]
 pub(crate) struct Followed {
     pub(crate) kind: Kind,
+    /// The name of the object if there is only one.
+    pub(crate) name: Option<String>,
     pub(crate) informer: Informer<DynamicObject>,
 }
 
@@ -41,6 +43,8 @@ pub(crate) type Hear = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
 /// How a kind is followed, apart from what a person can ask for.
 #[derive(Clone)]
 pub(crate) struct Manner {
+    /// The namespaces; `None` for all.
+    pub(crate) namespaces: Option<Vec<String>>,
     pub(crate) indexing: Indexing,
     pub(crate) backoff: Backoff,
     pub(crate) hear: Hear,
@@ -65,39 +69,83 @@ pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec
     }
 }
 
-/// Takes `KIND/NAME` apart, as kubectl writes one object: the name is one of the fields that are asked for.
-pub(crate) fn single(resources: &mut [String], asked: &mut Following) -> Result<(), Trouble> {
-    let Some(place) = resources.iter().position(|word| word.contains('/')) else { return Ok(()) };
-    let [one] = resources else {
-        let what = format!("{:?} is one object, and there are other resources beside it", resources[place]);
-        return Err(
-            Trouble::new(Class::Usage, what).advise("follow it alone, or several by their labels with -l")
-        );
-    };
-    let (kind, name) = one.split_once('/').unwrap_or((one, ""));
-    if kind.is_empty() || name.is_empty() || name.contains(['/', ',', '=', '\\']) {
-        let what = format!("{one:?} is no KIND/NAME");
-        return Err(
-            Trouble::new(Class::Usage, what).advise("write it as pod/front-1, with -n NS for its namespace")
-        );
-    }
-    let more = asked.field_selector.take().map(|selector| format!(",{selector}")).unwrap_or_default();
-    asked.field_selector = Some(format!("metadata.name={name}{more}"));
-    *one = kind.to_owned();
-    Ok(())
+/// A resource to watch, or one object of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) kind: Kind,
+    pub(crate) name: Option<String>,
 }
 
-/// Prepares to follow a kind, in these namespaces or in all. It has yet to be started: who wants to hear of every change follows it
-/// first.
+impl Target {
+    /// Returns a resource, all of it.
+    pub(crate) fn all(kind: Kind) -> Self {
+        Self { kind, name: None }
+    }
+
+    /// Returns the name for messages: `pods` or `pods/front-1`.
+    pub(crate) fn label(&self) -> String {
+        let resource = self.kind.resource();
+        self.name.as_ref().map_or(resource.clone(), |name| format!("{resource}/{name}"))
+    }
+}
+
+/// Resolves the arguments of the command line: `pods nodes`, `pod/front-1`, or `pod front-1 front-2` as in kubectl.
+pub(crate) fn targets(catalog: &Catalog, words: &[String]) -> Result<Vec<Target>, Trouble> {
+    let mut found = Vec::new();
+    if let [first, second, ..] = words
+        && words.iter().all(|word| !word.contains('/'))
+        && catalog.resolve(std::slice::from_ref(second)).is_err()
+        && let Ok([kind]) = <[Kind; 1]>::try_from(catalog.resolve(std::slice::from_ref(first))?)
+        && is_name(second)
+    {
+        let one = |name: &String| Target { kind: kind.clone(), name: Some(name.clone()) };
+        found.extend(words[1..].iter().map(one));
+    } else {
+        for word in words {
+            match word.split_once('/') {
+                Some((kind, name)) => found.push(object(catalog, kind, name)?),
+                None => {
+                    found.extend(catalog.resolve(std::slice::from_ref(word))?.into_iter().map(Target::all))
+                }
+            }
+        }
+    }
+    let mut targets: Vec<Target> = Vec::new();
+    for target in found {
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+    Ok(targets)
+}
+
+fn object(catalog: &Catalog, kind: &str, name: &str) -> Result<Target, Trouble> {
+    let invalid = || {
+        Trouble::new(Class::Usage, format!("invalid object \"{kind}/{name}\": expected KIND/NAME"))
+            .advise("for example pod/front-1, with -n NS for its namespace")
+    };
+    if kind.is_empty() || !is_name(name) {
+        return Err(invalid());
+    }
+    let [kind] = <[Kind; 1]>::try_from(catalog.resolve(&[kind.to_owned()])?).map_err(|_| invalid())?;
+    Ok(Target { kind, name: Some(name.to_owned()) })
+}
+
+/// Returns whether a name can be part of a field selector without being escaped.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', ',', '=', '\\'])
+}
+
+/// Creates an informer for a target, in these namespaces or in all. It is not started, so that every change can be received.
 pub(crate) fn follow(
     connection: &Connection,
-    kind: &Kind,
-    (namespaces, asked): (Option<&[String]>, &Following),
+    target: &Target,
+    asked: &Following,
     manner: Manner,
 ) -> Result<Followed, Trouble> {
-    let hear = manner.hear;
+    let (kind, hear) = (&target.kind, manner.hear);
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
-        .named(kind.resource())
+        .named(target.label())
         .backoff(manner.backoff)
         .strategy(match asked.strategy {
             Approach::Auto => Strategy::Stream,
@@ -112,19 +160,21 @@ pub(crate) fn follow(
         })
         .page_size(asked.page_size.unwrap_or(0))
         .resync(asked.resync.unwrap_or_default())
-        .storage(match asked.keep {
-            Keeping::Whole => Storage::Decoded,
-            Keeping::Compact => Storage::Compressed,
+        .storage(match asked.storage {
+            Stored::Decoded => Storage::Decoded,
+            Stored::Compressed => Storage::Compressed,
         })
         .on_error(move |report| hear(report));
-    if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
+    if let Some(namespaces) = manner.namespaces.filter(|_| kind.has_namespaces) {
         informer = informer.namespaces(namespaces);
     }
     if let Some(selector) = &asked.selector {
         informer = informer.labels(selector);
     }
-    if let Some(selector) = &asked.field_selector {
-        informer = informer.fields(selector);
+    let name = target.name.iter().map(|name| format!("metadata.name={name}"));
+    let fields: Vec<_> = name.chain(asked.field_selector.clone()).collect();
+    if !fields.is_empty() {
+        informer = informer.fields(fields.join(","));
     }
     if manner.indexing == Indexing::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
@@ -134,19 +184,19 @@ pub(crate) fn follow(
         informer = informer.save_to(if *secrets { save.secrets() } else { save });
     }
     let informer = informer.build().map_err(|error| refused(&error))?;
-    Ok(Followed { kind: kind.clone(), informer })
+    Ok(Followed { kind: kind.clone(), name: target.name.clone(), informer })
 }
 
 /// Why an informer cannot be.
 fn refused(error: &StartError) -> Trouble {
     match error {
         StartError::SecretsNotSaved => {
-            let trouble = Trouble::new(Class::Usage, "secrets are not saved unless that is asked for");
-            trouble.advise("--save-secrets saves them, in files that only you may read")
+            let trouble = Trouble::new(Class::Usage, "Secrets are not saved by default");
+            trouble.advise("add --save-secrets to save them, in files that only you can read")
         }
         StartError::Saved(error) if error.is_locked() => Trouble::new(Class::Other, chain(error)),
         StartError::Saved(error) => {
-            Trouble::new(Class::Other, chain(error)).advise("delete that folder to start over")
+            Trouble::new(Class::Other, chain(error)).advise("delete the folder to start over")
         }
         error => Trouble::new(Class::Usage, chain(error)),
     }
@@ -200,28 +250,52 @@ mod tests {
         namespaces(&watch.following, Some("mine"))
     }
 
-    /// The resource and the fields of a line.
-    fn one(line: &str) -> Result<(String, String), String> {
-        let words = ["informer", "watch"].into_iter().chain(line.split_whitespace());
-        let Some(Command::Watch(mut watch)) = Cli::parse_from(words).command else { panic!("it is a watch") };
-        single(&mut watch.resources, &mut watch.following).map_err(|trouble| trouble.to_string())?;
-        Ok((watch.resources.join(" "), watch.following.field_selector.unwrap_or_default()))
+    fn catalog() -> Catalog {
+        let kind = |plural: &str, singular: &str| {
+            let verbs = ["list", "watch"].map(str::to_owned).to_vec();
+            let version = "v1".to_owned();
+            Kind {
+                plural: plural.to_owned(),
+                singular: singular.to_owned(),
+                kind: singular.to_owned(),
+                version,
+                verbs,
+                ..Kind::default()
+            }
+        };
+        let in_all = |kind| Kind { categories: vec!["all".into()], ..kind };
+        Catalog::of(vec![
+            in_all(kind("pods", "pod")),
+            in_all(kind("services", "service")),
+            kind("nodes", "node"),
+        ])
+    }
+
+    /// Returns the labels of what a command line selects.
+    fn selected(line: &str) -> Result<String, String> {
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        let found = targets(&catalog(), &words).map_err(|trouble| trouble.to_string())?;
+        Ok(found.iter().map(Target::label).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
-    fn one_object_is_a_kind_and_a_field() {
-        let found = |resource: &str, fields: &str| Ok((resource.to_owned(), fields.to_owned()));
-        assert_eq!(one("pods nodes"), found("pods nodes", ""));
-        assert_eq!(one("pod/front-1"), found("pod", "metadata.name=front-1"));
-        assert_eq!(
-            one("deployments.apps/a.b --field-selector spec.x=y"),
-            found("deployments.apps", "metadata.name=a.b,spec.x=y")
-        );
-        assert_eq!(one("role/jane@a_b:c"), found("role", "metadata.name=jane@a_b:c"));
-        for wrong in ["pod/", "/front", "pod/a=b", "pod/a/b"] {
-            assert!(one(wrong).unwrap_err().contains("is no KIND/NAME"), "{wrong}");
+    fn resources_and_objects_are_written_as_in_kubectl() {
+        let table = [
+            ("pods nodes", "pods nodes"),
+            ("pod/front-1", "pods/front-1"),
+            ("pod/a pod/b pod/a", "pods/a pods/b"),
+            ("pod/a nodes", "pods/a nodes"),
+            ("pod front-1 front-2", "pods/front-1 pods/front-2"),
+            ("pods all", "pods services"),
+            ("node/jane@a_b:c", "nodes/jane@a_b:c"),
+        ];
+        for (line, expected) in table {
+            assert_eq!(selected(line).unwrap(), expected, "{line}");
         }
-        assert!(one("pods node/a").unwrap_err().starts_with("\"node/a\" is one object"));
+        for invalid in ["pod/", "/front", "pod/a=b", "pod/a/b", "all/front"] {
+            assert!(selected(invalid).unwrap_err().contains("expected KIND/NAME"), "{invalid}");
+        }
+        assert!(selected("cow daisy").unwrap_err().contains("\"cow\""));
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Which cluster is meant, in kubectl's words.
+//! The options that select the cluster, named as in kubectl.
 
 use clap::Args;
 use std::path::PathBuf;
 
-/// Which cluster is meant.
+/// The options that select the cluster.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct Cluster {
-    /// The kubeconfig to use [default: $KUBECONFIG, then ~/.kube/config, then that of the pod this runs in]
+    /// The kubeconfig to use [default: $KUBECONFIG, then ~/.kube/config, then the service account of the pod]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
@@ -15,23 +15,27 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 
-    /// The address of the API server; without --kubeconfig or --context, nothing else is read from a kubeconfig
+    /// The URL of the API server; without --kubeconfig or --context, no kubeconfig is read
     #[arg(short, long, value_name = "URL")]
     pub(crate) server: Option<String>,
 
-    /// The bearer token to present
+    /// The bearer token to send
     #[arg(long, value_name = "TOKEN", env = "INFORMER_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// Acts as this user, as far as you may
+    /// The user to impersonate
     #[arg(long = "as", value_name = "USER")]
     pub(crate) user: Option<String>,
 
-    /// Acts as a member of this group; may be repeated
+    /// The group to impersonate; may be repeated
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     pub(crate) groups: Vec<String>,
 
-    /// Does not check the server's certificate; for tests
+    /// Do not verify the server's certificate; only for tests
     #[arg(long)]
     pub(crate) insecure_skip_tls_verify: bool,
+
+    /// Use a built-in server with DEMO DATA instead of a cluster
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context", "server", "token", "user"])]
+    pub(crate) demo: bool,
 }

@@ -9,17 +9,27 @@ use clap::{Parser, Subcommand};
 
 const AFTER: &str = "\
 Exit codes:
-  0  ended as asked, also by Ctrl-C or because the reader of stdout went away
-  1  something else went wrong
-  2  the command line is not understood
-  3  the server has no such resource
-  4  the cluster's configuration is broken
-  5  the server refuses: 401 or 403
+  0  success, including Ctrl-C and a closed stdout
+  1  any other error, such as an object that does not exist
+  2  invalid command line
+  3  the server does not serve the resource
+  4  no cluster is configured, or its configuration is invalid
+  5  the server denied access: 401 or 403
   6  the server cannot be reached, or its certificate is not trusted
 
-Without a subcommand: `demo` on a terminal, and otherwise a glimpse of `watch pods`, both on a server within this process.";
+Without a subcommand: `demo` on a terminal, otherwise three seconds of `watch pods --demo`.";
 
-/// Follows any Kubernetes resource: what is there, what changes, and how the cache fares.
+const WATCH_AFTER: &str = "\
+Examples:
+  informer watch pods -n shop                    changes of the pods of one namespace
+  informer watch pods,deployments -A -o diff     every changed field, old and new
+  informer watch pod/front-1 --initial           one object, with its current state
+  informer watch pods -A --once                  the current state, as a table
+  informer watch pods --save ~/.cache/informer   restart with what changed in between
+
+Run `informer --help` for the exit codes.";
+
+/// Watch any Kubernetes resource: its current state, every change, and the health of the watch.
 #[derive(Debug, Parser)]
 #[command(name = "informer", version, after_help = AFTER, max_term_width = 110)]
 pub(crate) struct Cli {
@@ -27,30 +37,30 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Prints every change of resources as it happens
-    #[command(after_help = AFTER, visible_alias = "w")]
+    /// Print every change of resources as it happens
+    #[command(after_help = WATCH_AFTER, visible_alias = "w")]
     Watch(Box<Watch>),
 
-    /// Shows caches at work on a screen, down to single objects and their changes
+    /// Show live caches on a full screen, with every object and its latest changes
     #[command(after_help = AFTER)]
     Top(Box<Top>),
 
-    /// Shows `top` on a server within this process that changes all the time and fails now and then
+    /// Show `top` on a built-in server with continuous changes and injected faults
     Demo(Demo),
 
-    /// Runs a Kubernetes API server without a cluster
+    /// Run a Kubernetes API server without a cluster
     Devserver(Box<Devserver>),
 
-    /// Prints what a shell needs to complete this command
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
 
-    /// Prints the man page
+    /// Print the man page
     Man,
 }
 

@@ -6,58 +6,59 @@ use std::{collections::BTreeMap, path::PathBuf};
 /// The options of `informer devserver`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Devserver {
-    /// Where to listen; port 0 takes a free one. An address that is not loopback needs --tls and --token
+    /// The address to listen on; port 0 selects a free port. An address other than loopback needs --tls and --token
     #[arg(long, default_value = "127.0.0.1:6443", value_name = "ADDR")]
     pub(crate) listen: String,
 
-    /// What there is at the beginning, such as pods=1000,configmaps=50; also deployments, services, nodes, widgets
+    /// Objects to create at start, such as pods=1000,configmaps=50; also deployments, services, nodes, widgets
     #[arg(long, value_name = "KIND=N,..", value_parser = seeds, default_value = "")]
     pub(crate) seed: Seeds,
 
-    /// How many pods change each second
+    /// The number of pod changes per second
     #[arg(long, default_value_t = 0.0, value_name = "RATE")]
     pub(crate) churn: f64,
 
-    /// Speaks TLS, with a certificate made at start
+    /// Serve TLS with a certificate generated at start
     #[arg(long)]
     pub(crate) tls: bool,
 
-    /// A further name for the certificate; may be repeated
+    /// Another name for the certificate; may be repeated
     #[arg(long, requires = "tls", value_name = "NAME")]
     pub(crate) tls_name: Vec<String>,
 
-    /// The bearer token to demand
+    /// The bearer token that clients must send
     #[arg(long, value_name = "TOKEN", env = "INFORMER_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// Writes a kubeconfig for this server
+    /// Write a kubeconfig for this server to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) write_kubeconfig: Option<PathBuf>,
 
-    /// What to do wrong: JSON, one fault or an array of them, as docs/devserver.md describes
+    /// A JSON file with one fault or an array of faults to inject, as described in docs/devserver.md
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
 
-    /// Lets faults be injected over HTTP, below /devserver
+    /// Accept faults over HTTP, under /devserver
     #[arg(long)]
     pub(crate) control: bool,
 }
 
-/// How many objects of which kind.
+/// The number of objects of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seeds(pub(crate) BTreeMap<String, u64>);
 
-/// The kinds that a server can be seeded with.
+/// The kinds that can be created at start.
 const KNOWN: [&str; 6] = ["configmaps", "deployments", "nodes", "pods", "services", "widgets"];
 
-/// Reads how many objects of which kind.
+/// Parses `KIND=N,..`.
 pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let mut seeds = BTreeMap::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (kind, count) = part.split_once('=').ok_or_else(|| format!("{part:?} is not KIND=N"))?;
-        let count = count.parse().map_err(|_| format!("{count:?} is no number of {kind}"))?;
+        let (kind, count) =
+            part.split_once('=').ok_or_else(|| format!("invalid seed {part:?}: expected KIND=N"))?;
+        let count = count.parse().map_err(|_| format!("invalid number of {kind}: {count:?}"))?;
         if !KNOWN.contains(&kind) {
-            return Err(format!("there is no seed of {kind:?}, only of {}", KNOWN.join(", ")));
+            return Err(format!("unknown kind {kind:?}: expected one of {}", KNOWN.join(", ")));
         }
         seeds.insert(kind.to_owned(), count);
     }
@@ -69,16 +70,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_are_read() {
+    fn parses_seeds() {
         let read = seeds("pods=1000, nodes=3").unwrap();
         assert_eq!(read.0, BTreeMap::from([("nodes".to_owned(), 3), ("pods".to_owned(), 1000)]));
         assert_eq!(seeds("").unwrap(), Seeds::default());
     }
 
     #[test]
-    fn wrong_seeds_are_told() {
-        assert_eq!(seeds("pods").unwrap_err(), "\"pods\" is not KIND=N");
-        assert_eq!(seeds("pods=many").unwrap_err(), "\"many\" is no number of pods");
-        assert!(seeds("cows=1").unwrap_err().starts_with("there is no seed of \"cows\", only of configmaps"));
+    fn invalid_seeds_are_errors() {
+        assert_eq!(seeds("pods").unwrap_err(), "invalid seed \"pods\": expected KIND=N");
+        assert_eq!(seeds("pods=many").unwrap_err(), "invalid number of pods: \"many\"");
+        assert!(
+            seeds("cows=1").unwrap_err().starts_with("unknown kind \"cows\": expected one of configmaps")
+        );
     }
 }

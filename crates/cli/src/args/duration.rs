@@ -1,10 +1,10 @@
-//! Durations as people type them: `30s`, `2m`, `1h30m`, `500ms`, or a number of seconds.
+//! Durations: `30s`, `2m`, `1h30m`, `500ms`, or a number of seconds.
 
 use std::time::Duration;
 
-/// Reads a duration.
+/// Parses a duration.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration; write it as 30s, 2m, 1h30m or 500ms");
+    let wrong = || format!("invalid duration {text:?}: expected 30s, 2m, 1h30m or 500ms");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
+    fn parses_durations() {
         let table =
             [("30s", 30_000), ("1h30m", 5_400_000), ("500ms", 500), ("2", 2_000), ("1.5s", 1_500), ("0", 0)];
         for (text, millis) in table {
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_refused() {
+    fn rejects_other_text() {
         for text in ["", "s", "5x", "5s5", "-1", "1e400", "99999999999999999999d"] {
             assert!(duration(text).is_err(), "{text}");
         }

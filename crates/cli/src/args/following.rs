@@ -1,79 +1,79 @@
-//! What is followed, and how.
+//! The options that select objects and tune the watch.
 
 use super::duration::duration;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
-/// What is followed, and how.
+/// The options that select objects and tune the watch.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Following {
-    /// A namespace to follow; may be repeated
+    /// The namespace to watch; may be repeated
     #[arg(short, long = "namespace", value_name = "NS", value_delimiter = ',')]
     pub(crate) namespaces: Vec<String>,
 
-    /// Follows all namespaces
+    /// Watch all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespaces")]
     pub(crate) all_namespaces: bool,
 
-    /// Only objects with these labels, such as 'tier=front,env in (a, b)'
+    /// The label selector, such as 'tier=front,env in (a, b)'
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub(crate) selector: Option<String>,
 
-    /// Only objects with these fields, such as spec.nodeName=node-17
+    /// The field selector, such as spec.nodeName=node-17
     #[arg(long, value_name = "SELECTOR")]
     pub(crate) field_selector: Option<String>,
 
-    /// How the initial state is asked for
+    /// How to fetch the initial list
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
     pub(crate) strategy: Approach,
 
-    /// How objects travel
+    /// The encoding of responses
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
     pub(crate) encoding: Encoding,
 
-    /// How many objects a page of a list has [default: 500, or all in one answer of the server's cache]
+    /// The number of objects per list page [default: 500, or everything at once from the server's watch cache]
     #[arg(long, value_name = "OBJECTS", help_heading = "Tuning")]
     pub(crate) page_size: Option<u64>,
 
-    /// Tells everything known again, this often
+    /// Re-emit every cached object at this interval
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Tuning")]
     pub(crate) resync: Option<Duration>,
 
-    /// What is kept of the objects
+    /// How objects are stored in memory
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
-    pub(crate) keep: Keeping,
+    pub(crate) storage: Stored,
 }
 
-/// How the initial state is asked for.
+/// How to fetch the initial list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approach {
-    /// As a stream, and by a list where the server has no streams
+    /// Streaming (WatchList), with LIST as the fallback
     #[default]
     Auto,
-    /// As a stream or not at all
+    /// Streaming (WatchList) only, never LIST
     Stream,
-    /// By a list
+    /// LIST
     List,
 }
 
-/// What is kept of the objects.
+/// How objects are stored in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Keeping {
-    /// All of them, decoded
+pub(crate) enum Stored {
+    /// Compressed bytes: a tenth of the memory, decoded on each access
     #[default]
-    Whole,
-    /// Their bytes, compressed: a fraction of the memory, and some work for each look at one
-    Compact,
+    Compressed,
+    /// Decoded objects
+    Decoded,
 }
 
-/// How objects travel.
+/// The encoding of responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Encoding {
-    /// As protobuf, where the server is not newer than this command and the kind has it, and as JSON otherwise
+    /// Protobuf if the kind has it and the server is not newer than this command, otherwise JSON
     #[default]
     Auto,
-    /// As JSON
+    /// JSON
     Json,
-    /// As protobuf or not at all; custom resources have none
+    /// Protobuf only; custom resources do not have it
     Protobuf,
 }

@@ -12,6 +12,6 @@ pub(crate) use cluster::Cluster;
 pub(crate) use command::{Cli, Command};
 pub(crate) use devserver::{Devserver, seeds};
 pub(crate) use duration::duration;
-pub(crate) use following::{Approach, Encoding, Following, Keeping};
+pub(crate) use following::{Approach, Encoding, Following, Stored};
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};

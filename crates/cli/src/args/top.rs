@@ -6,7 +6,7 @@ use clap::Args;
 /// The options of `informer top`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Top {
-    /// What to follow [default: the kinds that most clusters have]
+    /// The resources to watch [default: the common built-in kinds]
     #[arg(value_name = "RESOURCE", value_delimiter = ',')]
     pub(crate) resources: Vec<String>,
 
@@ -20,15 +20,15 @@ pub(crate) struct Top {
 /// The options of `informer demo`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Demo {
-    /// How many pods there are
+    /// The number of pods
     #[arg(long, default_value_t = 2_000, value_name = "N")]
     pub(crate) pods: u64,
 
-    /// How many pods change each second
+    /// The number of pod changes per second
     #[arg(long, default_value_t = 40.0, value_name = "RATE")]
     pub(crate) churn: f64,
 
-    /// How many seconds pass between two faults
+    /// The seconds between two injected faults
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) fault_every: u64,
 }

@@ -7,50 +7,50 @@ use std::{path::PathBuf, time::Duration};
 /// The options of `informer watch`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Watch {
-    /// What to follow: pods, po, Pod, deployments.apps, deployments.v1.apps, all; several at once; or one object: pod/front-1
+    /// The resources to watch: pods, po, Pod, deployments.apps, deployments.v1.apps, all; or objects: pod/front-1
     #[arg(required = true, value_name = "RESOURCE", value_delimiter = ',')]
     pub(crate) resources: Vec<String>,
 
     #[command(flatten)]
     pub(crate) following: Following,
 
-    /// How events are printed
+    /// The output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: Output,
 
-    /// Prints everything once it is there, sorted, and ends
+    /// Print the current state, sorted, and exit
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// Prints what is there at the beginning too, not only what changes
+    /// Also print the objects of the initial list
     #[arg(long, conflicts_with = "once")]
     pub(crate) initial: bool,
 
-    /// Ends after this long
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    /// Stop after this time
+    #[arg(long = "timeout", visible_alias = "for", value_name = "DURATION", value_parser = duration)]
     pub(crate) period: Option<Duration>,
 
-    /// Keeps what is there in a folder, one for each resource below it: the next run with it goes on from there
+    /// Save the caches to a folder; the next run continues from there and prints what changed in between
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
 
-    /// Saves Secrets too, in files that only you may read
+    /// Save Secrets too, in files that only you can read
     #[arg(long, requires = "save")]
     pub(crate) save_secrets: bool,
 
-    /// At the end, writes one JSON line per object: key, uid, resourceVersion
+    /// At the end, write one JSON line per object: key, uid, resourceVersion; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) dump: Option<PathBuf>,
 
-    /// At the end, writes figures as JSON: objects, times, lists, events, errors, bytes, memory
+    /// At the end, write statistics as JSON: objects, times, lists, events, errors, bytes, memory; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) stats: Option<PathBuf>,
 
-    /// Says nothing on stderr but why it fails
+    /// Print nothing but fatal errors to stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// When to use colours; NO_COLOR is respected
+    /// When to use colors; NO_COLOR is respected
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Colour,
 
@@ -58,23 +58,23 @@ pub(crate) struct Watch {
     pub(crate) cluster: Cluster,
 }
 
-/// How events are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Time, what happened, namespace/name, and what changed in words
+    /// Time, event, namespace/name, and a summary of the change
     #[default]
     Table,
-    /// The name as kubectl prints it: pod/front-1, deployment.apps/front
+    /// The name as in kubectl: pod/front-1, deployment.apps/front
     Name,
-    /// One JSON document a line
+    /// One JSON document per line
     Json,
-    /// The same as YAML, each document after ---
+    /// The same as YAML documents
     Yaml,
-    /// Old and new, field by field
+    /// The old and the new value of each changed field
     Diff,
 }
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     /// On a terminal, unless NO_COLOR is set

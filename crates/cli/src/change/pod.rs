@@ -128,12 +128,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn shown(pod: Value) -> String {
-        status(&pod, false).unwrap().join(", ")
+    fn shown(pod: &Value) -> String {
+        status(pod, false).unwrap().join(", ")
     }
 
     /// A pod of two containers with these statuses.
-    fn pod(phase: &str, statuses: Value) -> Value {
+    fn pod(phase: &str, statuses: &Value) -> Value {
         json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]},
                "status": {"phase": phase, "containerStatuses": statuses}})
     }
@@ -150,14 +150,14 @@ mod tests {
             (of(json!({"terminated": {"reason": "Completed", "exitCode": 0}})), "NotReady"),
         ];
         for (other, expected) in table {
-            let shown = shown(pod("Running", json!([running, other])));
+            let shown = shown(&pod("Running", &json!([running, other])));
             assert_eq!(shown, format!("{expected}, 1/2 ready, 2 restarts"));
         }
     }
 
     #[test]
     fn counts_containers_that_have_no_status_yet() {
-        assert_eq!(shown(pod("Pending", json!([{"name": "a"}]))), "Pending, 0/2 ready");
+        assert_eq!(shown(&pod("Pending", &json!([{"name": "a"}]))), "Pending, 0/2 ready");
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
             (json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}}), "Init:OOMKilled"),
         ];
         for (state, expected) in table {
-            assert_eq!(shown(of(state)), format!("{expected}, 0/1 ready"));
+            assert_eq!(shown(&of(state)), format!("{expected}, 0/1 ready"));
         }
     }
 
@@ -187,16 +187,16 @@ mod tests {
                 "initContainerStatuses": [{"name": "s", "started": true, "ready": true, "state": {"running": {}}}],
                 "containerStatuses": [{"name": "a", "ready": true, "state": {"running": {}}}]},
         });
-        assert_eq!(shown(pod), "Running, 2/2 ready");
+        assert_eq!(shown(&pod), "Running, 2/2 ready");
     }
 
     #[test]
     fn shows_why_the_pod_as_a_whole_failed() {
         let evicted = json!({"spec": {"containers": [{"name": "a"}]}, "status": {"phase": "Failed", "reason": "Evicted"}});
-        assert_eq!(shown(evicted), "Evicted, 0/1 ready");
+        assert_eq!(shown(&evicted), "Evicted, 0/1 ready");
         let gated = json!({"spec": {"containers": [{"name": "a"}]}, "status": {"phase": "Pending",
             "conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}});
-        assert_eq!(shown(gated), "SchedulingGated, 0/1 ready");
+        assert_eq!(shown(&gated), "SchedulingGated, 0/1 ready");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn restarts_beyond_the_largest_number_are_not_added() {
-        let pod = pod("Running", json!([{"restartCount": u64::MAX}, {"restartCount": 1}]));
-        assert_eq!(shown(pod), "Running, 0/2 ready, 18,446,744,073,709,551,615 restarts");
+        let pod = pod("Running", &json!([{"restartCount": u64::MAX}, {"restartCount": 1}]));
+        assert_eq!(shown(&pod), "Running, 0/2 ready, 18,446,744,073,709,551,615 restarts");
     }
 }

@@ -7,17 +7,17 @@ use std::path::PathBuf;
 /// Where the cluster's configuration comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// These files, of which the first to say something is right; `--server` takes precedence.
+    /// These kubeconfigs, merged as kubectl merges them; `--server` takes precedence.
     Files(Vec<PathBuf>),
-    /// An address alone.
+    /// `--server` without a kubeconfig.
     Address,
-    /// The pod that this runs in.
+    /// The service account of the pod that this runs in.
     Pod,
-    /// Nothing: the server within this process.
-    Embedded,
+    /// The built-in server with demo data.
+    Demo,
 }
 
-/// What the environment says of clusters.
+/// The configuration that the environment offers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surroundings {
     /// The files that `KUBECONFIG` names.
@@ -37,8 +37,11 @@ impl Surroundings {
     }
 }
 
-/// What is meant by what was given; whatever is configured is meant, even if it turns out to be broken.
+/// Chooses the configuration. What the user named is used or is an error; there is no silent fallback.
 pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, Trouble> {
+    if asked.demo {
+        return Ok(Choice::Demo);
+    }
     if let Some(path) = &asked.kubeconfig {
         return Ok(Choice::Files(vec![path.clone()]));
     }
@@ -52,17 +55,19 @@ pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, T
         return Ok(Choice::Files(vec![path.clone()]));
     }
     if let Some(context) = &asked.context {
-        let what = format!("there is no kubeconfig in which to look for the context {context:?}");
-        return Err(Trouble::new(Class::Config, what).advise("name one with --kubeconfig or KUBECONFIG"));
+        let what = format!("no kubeconfig found for the context {context:?}");
+        return Err(Trouble::new(Class::Config, what).advise("set --kubeconfig or KUBECONFIG"));
     }
     if around.is_in_pod {
         return Ok(Choice::Pod);
     }
     if asked.token.is_some() || asked.user.is_some() || asked.insecure_skip_tls_verify {
-        let what = "credentials were given, and no cluster to present them to";
-        return Err(Trouble::new(Class::Config, what).advise("name one with --server or --kubeconfig"));
+        let what = "credentials were given, but no cluster is configured";
+        return Err(Trouble::new(Class::Config, what).advise("set --server or --kubeconfig"));
     }
-    Ok(Choice::Embedded)
+    Err(Trouble::new(Class::Config, "no cluster is configured")
+        .advise("set --kubeconfig, --server or KUBECONFIG")
+        .advise("or use a built-in server with demo data: `informer demo`, or this command with --demo"))
 }
 
 #[cfg(test)]
@@ -82,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearest_to_the_person_wins() {
+    fn explicit_options_win_over_the_environment() {
         let none = Cluster::default();
         let all = around(&["named"], Some("home"), true);
         let file = Cluster { kubeconfig: Some("given".into()), ..none.clone() };
@@ -94,12 +99,18 @@ mod tests {
         assert_eq!(choose(&none, &all).unwrap(), files("named"));
         assert_eq!(choose(&none, &around(&[], Some("home"), true)).unwrap(), files("home"));
         assert_eq!(choose(&none, &around(&[], None, true)).unwrap(), Choice::Pod);
-        assert_eq!(choose(&none, &around(&[], None, false)).unwrap(), Choice::Embedded);
+        let demo = Cluster { demo: true, ..none };
+        assert_eq!(choose(&demo, &all).unwrap(), Choice::Demo);
     }
 
     #[test]
     fn nothing_falls_back_silently() {
         let nothing = around(&[], None, false);
+        let error = choose(&Cluster::default(), &nothing).unwrap_err().to_string();
+        assert!(
+            error.starts_with("no cluster is configured") && error.contains("`informer demo`"),
+            "{error}"
+        );
         let context = Cluster { context: Some("c".into()), ..Cluster::default() };
         assert!(choose(&context, &nothing).unwrap_err().to_string().contains("no kubeconfig"));
         let token = Cluster { token: Some("t".into()), ..Cluster::default() };

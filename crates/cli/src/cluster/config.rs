@@ -17,10 +17,10 @@ pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option
         Choice::Pod => Config::incluster().map_err(|error| {
             Trouble::new(
                 Class::Config,
-                format!("this runs in a pod, and its service account is broken: {}", chain(&error)),
+                format!("cannot read the service account of this pod: {}", chain(&error)),
             )
         })?,
-        Choice::Embedded => return Ok(None),
+        Choice::Demo => return Ok(None),
     };
     if let Some(server) = &asked.server {
         config.cluster_url = address(server)?;
@@ -36,26 +36,26 @@ pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option
         (config.auth_info.impersonate_uid, config.auth_info.impersonate_user_extra) = (None, None);
     }
     config.accept_invalid_certs |= asked.insecure_skip_tls_verify;
-    // A reflector must hear of 429 and 503 to do what the server asks.
+    // The reflector handles 429 and 503 itself, as the server asks.
     config.default_retry = false;
     Ok(Some(config))
 }
 
 fn address(text: &str) -> Result<http::Uri, Trouble> {
     let wrong = |why: String| {
-        Trouble::new(Class::Config, format!("{text:?} is no address of a server: {why}"))
-            .advise("write it as https://host:port")
+        Trouble::new(Class::Config, format!("{text:?} is not a server URL: {why}"))
+            .advise("expected https://host:port")
     };
     let address: http::Uri = text.parse().map_err(|error| wrong(format!("{error}")))?;
     match address.scheme_str() {
         Some("http" | "https") => Ok(address),
-        _ => Err(wrong("it begins with neither https:// nor http://".to_owned())),
+        _ => Err(wrong("it starts with neither https:// nor http://".to_owned())),
     }
 }
 
 async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Trouble> {
     let mut merged = Kubeconfig::default();
-    // Of several, those that are not there are passed over, as kubectl does.
+    // Like kubectl, skips files that do not exist if there are others.
     let there: Vec<_> = paths.iter().filter(|path| path.exists()).collect();
     let paths = if there.is_empty() { paths.iter().collect() } else { there };
     for path in &paths {
@@ -63,38 +63,76 @@ async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Troubl
         merged = read.map_err(|error| broken(&error, path))?;
     }
     let contexts: Vec<_> = merged.contexts.iter().map(|context| context.name.clone()).collect();
+    let user = unknown_user(&merged, asked.context.as_deref());
     let options = KubeConfigOptions { context: asked.context.clone(), ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(merged, &options).await;
-    config.map_err(|error| unusable(&error, paths[0], &contexts))
+    let config = config.map_err(|error| unusable(&error, paths[0], &contexts))?;
+    if let Some(user) = user.filter(|_| asked.token.is_none()) {
+        let what =
+            format!("the kubeconfig {} has no user {user:?}, which its context names", paths[0].display());
+        return Err(
+            Trouble::new(Class::Config, what).advise("add the user, or choose another with --context")
+        );
+    }
+    readable(&config, paths[0])?;
+    Ok(config)
 }
 
-/// Why a file cannot be read.
+/// Returns the user that the context names if the kubeconfig does not define it.
+fn unknown_user(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.or(kubeconfig.current_context.as_deref())?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == name)?.context.as_ref()?;
+    let user = context.user.as_ref().filter(|user| !user.is_empty())?;
+    kubeconfig.auth_infos.iter().all(|info| info.name != *user).then(|| user.clone())
+}
+
+/// Checks the files that the kubeconfig refers to, so that the error names them.
+fn readable(config: &Config, path: &Path) -> Result<(), Trouble> {
+    let auth = &config.auth_info;
+    let files = [
+        ("client-certificate", &auth.client_certificate),
+        ("client-key", &auth.client_key),
+        ("tokenFile", &auth.token_file),
+    ];
+    for (field, file) in files {
+        let Some(file) = file else { continue };
+        if let Err(error) = std::fs::File::open(file) {
+            let what =
+                format!("cannot read {file}, the {field} of the kubeconfig {}: {error}", path.display());
+            return Err(Trouble::new(Class::Config, what));
+        }
+    }
+    Ok(())
+}
+
+/// Explains why a kubeconfig cannot be read.
 fn broken(error: &KubeconfigError, path: &Path) -> Trouble {
     let why = match error {
         KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
-        // What follows the first line quotes the file, which holds secrets.
+        // The lines after the first quote the file, which contains secrets.
         error => chain(error).lines().next().unwrap_or_default().to_owned(),
     };
     let trouble =
-        Trouble::new(Class::Config, format!("the kubeconfig {} cannot be read: {why}", path.display()));
+        Trouble::new(Class::Config, format!("cannot read the kubeconfig {}: {why}", path.display()));
     match error {
-        KubeconfigError::ReadConfig(..) => trouble.advise("name another with --kubeconfig or KUBECONFIG"),
+        KubeconfigError::ReadConfig(..) => trouble.advise("set another with --kubeconfig or KUBECONFIG"),
         _ => trouble,
     }
 }
 
-/// Why files that can be read lead to no cluster.
+/// Explains why a kubeconfig does not describe a cluster.
 fn unusable(error: &KubeconfigError, path: &Path, contexts: &[String]) -> Trouble {
     let known = || match contexts {
-        [] => "it has no contexts at all".to_owned(),
+        [] => "it has no contexts".to_owned(),
         contexts => format!("it has the contexts {}", contexts.join(", ")),
     };
     let trouble =
         |why: String| Trouble::new(Class::Config, format!("the kubeconfig {} {why}", path.display()));
     match error {
-        KubeconfigError::CurrentContextNotSet => trouble("names no current context".to_owned())
-            .advise(format!("{}; choose with --context", known())),
+        KubeconfigError::CurrentContextNotSet => {
+            trouble("has no current context".to_owned()).advise(format!("{}; choose with --context", known()))
+        }
         KubeconfigError::LoadContext(name) => trouble(format!("has no context {name:?}")).advise(known()),
-        error => trouble(format!("leads to no cluster: {}", chain(error))),
+        error => trouble(format!("is invalid: {}", chain(error))),
     }
 }

@@ -14,64 +14,70 @@ use kube_client::Client;
 use kube_informer_wire::KUBERNETES_MINOR;
 use std::sync::OnceLock;
 
-/// A client, and what is worth knowing of its cluster.
+/// A client and what the command knows about its cluster.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// Its address, for messages.
+    /// The URL of the server, for messages.
     pub(crate) server: String,
-    /// The namespace that is meant where none is named; nothing where all are.
+    /// The default namespace; `None` for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Whether no type of the server is newer than this command.
+    /// Whether the server is not newer than this command.
     is_known: OnceLock<bool>,
-    /// Kept while it is used.
+    /// Runs as long as the connection exists.
     embedded: Option<Embedded>,
 }
 
-/// What the server within this process has, where nothing else is configured.
+/// The pods of the built-in server, and their changes per second.
 const PODS: u64 = 1_000;
 const RATE: f64 = 20.0;
 
-/// Connects to the cluster that the command line and the environment name, or else to one within this process.
+/// Connects to the configured cluster, or to the built-in server with `--demo`.
 pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
     let choice = choose(asked, &Surroundings::read())?;
     match configure(&choice, asked).await? {
         Some(config) => {
             let server = config.cluster_url.to_string();
-            let server = server.trim_end_matches('/').to_owned();
-            // In a pod, as kubectl does, and with an address alone there is no context that would say.
+            let mut server = server.trim_end_matches('/').to_owned();
+            if let Some(proxy) = &config.proxy_url {
+                server = format!("{server} (through the proxy {})", without_password(proxy));
+            }
             let namespace = Some(config.default_namespace.clone());
-            let client = Client::try_from(config).map_err(|error| advice::of_client(&error, &server))?;
+            let client = Client::try_from(config).map_err(|error| advice::of_config(&error, &server))?;
             Ok(Connection { client, server, namespace, is_known: OnceLock::new(), embedded: None })
         }
         None => {
             let pods = grouped(PODS);
-            say(format!(
-                "no cluster is configured, so this is a server within this process, with {pods} pods; \
-                 --kubeconfig, --server or KUBECONFIG name one"
-            ));
+            say(format!("DEMO DATA: a built-in server with {pods} generated pods, not a cluster"));
             Ok(Connection::embed(Embedded::start(PODS, RATE).await?))
         }
     }
 }
 
+/// Returns the URL of a proxy without its credentials.
+fn without_password(proxy: &http::Uri) -> String {
+    let authority = proxy.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{}://{host}", proxy.scheme_str().unwrap_or("http"))
+}
+
 impl Connection {
-    /// To a server within this process.
+    /// Connects to the built-in server.
     pub(crate) fn embed(embedded: Embedded) -> Self {
-        let (client, server) = (embedded.client(), "the server within this process".to_owned());
+        let (client, server) = (embedded.client(), "the built-in server".to_owned());
         Self { client, server, namespace: None, is_known: OnceLock::new(), embedded: Some(embedded) }
     }
 
-    /// The server within this process, if this is one.
+    /// Returns the built-in server, if this is one.
     pub(crate) fn embedded(&self) -> Option<&Embedded> {
         self.embedded.as_ref()
     }
 
-    /// Whether no type of the server is newer than this command, as far as the server has been asked.
+    /// Returns whether the server is known not to be newer than this command.
     pub(crate) fn is_known(&self) -> bool {
         self.is_known.get().copied().unwrap_or_default()
     }
 
-    /// Which kinds there are.
+    /// Returns the kinds that the server serves.
     pub(crate) async fn catalog(&self) -> anyhow::Result<Catalog> {
         let version = self.client.apiserver_version().await;
         let _ = self.is_known.set(version.is_ok_and(|version| is_known(&version.minor)));

@@ -1,6 +1,6 @@
 //! How much memory the objects of a kind take, where that can be told.
 
-use crate::args::Keeping;
+use crate::args::Stored;
 use crate::follow::Followed;
 use futures_util::FutureExt;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 /// Weighs what is kept compact. What is kept whole is spread over the heap, and is only part of what the process uses.
 #[derive(Debug)]
 pub(super) struct Scales {
-    keeping: Keeping,
+    storage: Stored,
     /// The last weight of each kind.
     known: Vec<Option<u64>>,
     /// The kind that is being weighed.
@@ -21,8 +21,8 @@ pub(super) struct Scales {
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Scales {
-    pub(super) fn new(keeping: Keeping, kinds: usize) -> Self {
-        Self { keeping, known: vec![None; kinds], weighing: None, begun: None }
+    pub(super) fn new(storage: Stored, kinds: usize) -> Self {
+        Self { storage, known: vec![None; kinds], weighing: None, begun: None }
     }
 
     /// What a kind weighed last. It is weighed anew by another thread, so that drawing never waits for it.
@@ -34,7 +34,7 @@ impl Scales {
             self.weighing = None;
         }
         let is_due = self.begun.is_none_or(|begun| begun.elapsed() >= EVERY);
-        if self.keeping == Keeping::Compact && self.weighing.is_none() && is_due {
+        if self.storage == Stored::Compressed && self.weighing.is_none() && is_due {
             let snapshot = followed.informer.snapshot();
             let task = tokio::task::spawn_blocking(move || snapshot.compact_bytes() as u64);
             (self.weighing, self.begun) = (Some((at, task)), Some(Instant::now()));

@@ -10,8 +10,7 @@ use super::{
 };
 use crate::args::{Following, Top};
 use crate::cluster::{Connection, connect};
-use crate::follow::{Followed, Indexing, Manner, Pace, events, follow, namespaces, single};
-use crate::kinds::Kind;
+use crate::follow::{Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
 use crate::meter::Tally;
 use crate::paint::allows_colour;
 use crate::signal::interruption;
@@ -63,22 +62,21 @@ const USUAL: [&str; 10] = [
 ];
 
 /// Shows the cluster that is asked for.
-pub(crate) async fn run(mut asked: Top) -> anyhow::Result<()> {
-    single(&mut asked.resources, &mut asked.following)?;
+pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
     if !is_terminal() {
-        let trouble = Trouble::new(Class::Usage, "`top` draws on a terminal, and this is none");
-        return Err(trouble.advise("`informer watch` prints to files and pipes").into());
+        let trouble = Trouble::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not one");
+        return Err(trouble.advise("use `informer watch` for files and pipes").into());
     }
     let connection = connect(&asked.cluster).await?;
     let catalog = connection.catalog().await?;
-    let kinds = match asked.resources.as_slice() {
-        [] => catalog.known(&USUAL),
-        named => catalog.resolve(named)?,
+    let targets = match asked.resources.as_slice() {
+        [] => catalog.known(&USUAL).into_iter().map(Target::all).collect(),
+        named => targets(&catalog, named)?,
     };
     let (_, notices) = watch::channel(None);
     show(Stage {
         connection: &connection,
-        kinds,
+        targets,
         following: asked.following,
         backoff: Backoff::default(),
         notices,
@@ -94,7 +92,7 @@ pub(crate) fn is_terminal() -> bool {
 /// What is shown.
 pub(crate) struct Stage<'c> {
     pub(crate) connection: &'c Connection,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) targets: Vec<Target>,
     pub(crate) following: Following,
     pub(crate) backoff: Backoff,
     /// What is done to the cluster meanwhile.
@@ -104,14 +102,15 @@ pub(crate) struct Stage<'c> {
 /// Follows all kinds, and draws until someone has seen enough.
 pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     let tally = Tally::install()?;
-    let places = namespaces(&stage.following, None);
-    let manner =
-        Manner { indexing: Indexing::Browsing, backoff: stage.backoff, hear: Arc::new(|_| {}), saving: None };
-    let one = |kind| {
-        let what = (places.as_deref(), &stage.following);
-        follow(stage.connection, kind, what, manner.clone())
+    let manner = Manner {
+        namespaces: namespaces(&stage.following, None),
+        indexing: Indexing::Browsing,
+        backoff: stage.backoff,
+        hear: Arc::new(|_| {}),
+        saving: None,
     };
-    let followed: Vec<Followed> = stage.kinds.iter().map(one).collect::<Result<_, _>>()?;
+    let one = |target| follow(stage.connection, target, &stage.following, manner.clone());
+    let followed: Vec<Followed> = stage.targets.iter().map(one).collect::<Result<_, _>>()?;
     followed.iter().for_each(|followed| followed.informer.start());
     let history = Arc::new(History::default());
     let recorder = tokio::spawn(record(followed.clone(), Arc::clone(&history)));
@@ -120,7 +119,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         screen: Screen { server: stage.connection.server.clone(), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
         gatherer: Gatherer::new(followed.len()),
-        scales: Scales::new(stage.following.keep, followed.len()),
+        scales: Scales::new(stage.following.storage, followed.len()),
         followed,
         history,
         tally,

@@ -4,6 +4,7 @@ use super::printer::{Printer, named};
 use crate::args::Output;
 use crate::change::summary;
 use crate::follow::Followed;
+use crate::notice::say;
 use crate::number::age;
 use crate::safe::clean;
 use jiff::Timestamp;
@@ -23,19 +24,23 @@ pub(super) fn print<'f>(
     printer: &mut Printer,
     output: Output,
     followed: impl Iterator<Item = (usize, &'f Followed)>,
+    namespaces: Option<&[String]>,
 ) -> io::Result<()> {
-    let mut is_first = true;
+    let (mut is_first, mut empty) = (true, Vec::new());
     for (at, one) in followed {
         let snapshot = one.informer.snapshot();
         let entries = sorted(&snapshot);
+        if entries.is_empty() && one.name.is_none() {
+            empty.push(one.kind.resource());
+        }
         match output {
-            // Of several kinds, those of which there is nothing need no head.
-            Output::Table if entries.is_empty() && printer.prefix(at).is_some() => {}
+            Output::Table if entries.is_empty() => {}
             Output::Table => {
                 if !std::mem::take(&mut is_first) {
                     printer.text("\n")?;
                 }
-                table(printer, (at, one), &entries)?;
+                let is_one = !one.kind.has_namespaces || namespaces.is_some_and(|names| names.len() == 1);
+                table(printer, at, &entries, if is_one { Columns::Name } else { Columns::NamespaceAndName })?;
             }
             Output::Name => {
                 for entry in entries {
@@ -49,7 +54,22 @@ pub(super) fn print<'f>(
             }
         }
     }
+    // Like kubectl, says so on stderr if there is nothing at all.
+    if is_first && output == Output::Table && !empty.is_empty() {
+        let place = match namespaces {
+            Some(names) => format!(" in namespace {}", names.join(", ")),
+            None => String::new(),
+        };
+        say(format!("no {} found{place}", empty.join(", ")));
+    }
     printer.flush()
+}
+
+/// The columns that identify an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Columns {
+    Name,
+    NamespaceAndName,
 }
 
 /// No age is longer than that.
@@ -58,8 +78,9 @@ const AGE: usize = 5;
 /// Namespace, name, age, and how each fares. The widths follow from the keys, so that each object is looked at once.
 fn table(
     printer: &mut Printer,
-    (at, followed): (usize, &Followed),
+    at: usize,
     entries: &[&Entry<DynamicObject>],
+    columns: Columns,
 ) -> io::Result<()> {
     let prefix = printer.prefix(at);
     let now = Timestamp::now();
@@ -73,7 +94,7 @@ fn table(
         entries.iter().map(|entry| cell(entry).chars().count()).fold(least.len(), usize::max)
     };
     let widths = [widest(&namespace, &head[0]), widest(&name, &head[1]), AGE, 0];
-    let skip = usize::from(!followed.kind.has_namespaces);
+    let skip = usize::from(columns == Columns::Name);
     let mut line = |row: &[String; 4]| {
         let cells = row.iter().zip(widths).skip(skip);
         let cells: Vec<_> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();

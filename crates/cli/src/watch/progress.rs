@@ -45,12 +45,13 @@ impl Progress {
 
     /// Says what there is.
     pub(super) fn done<'f>(&self, followed: impl Iterator<Item = &'f Followed>) {
-        let one = |followed: &Followed| {
-            format!("{} {}", grouped(followed.informer.len() as u64), followed.kind.resource())
+        let one = |followed: &Followed| match &followed.name {
+            Some(name) => format!("{}/{name}", followed.kind.resource()),
+            None => format!("{} {}", grouped(followed.informer.len() as u64), followed.kind.resource()),
         };
         let all = followed.map(one).collect::<Vec<_>>().join(", ");
         self.write(&format!(
-            "{all} after {:.2} s; changes follow, Ctrl-C ends\n",
+            "{all} synced in {:.2}s; watching (Ctrl-C to stop)\n",
             self.began.elapsed().as_secs_f64()
         ));
     }

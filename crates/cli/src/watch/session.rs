@@ -1,75 +1,87 @@
-//! From the options to the last line.
+//! The session of `informer watch`.
 
-use super::{files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
+use super::{files::Files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
 use crate::cluster::{Connection, Embedded, connect};
-use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces, single};
-use crate::kinds::Kind;
+use crate::follow::{
+    Followed, Hear, Indexing, Manner, Pace, Saving, Target, events, follow, namespaces, targets,
+};
 use crate::meter::Tally;
 use crate::notice::say;
-use crate::number::count;
+use crate::number::{age, count};
 use crate::paint::Paint;
 use crate::safe::clean;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble};
 use clap::Parser;
 use futures_util::{
-    FutureExt, StreamExt,
+    FutureExt, Stream, StreamExt,
     future::{join_all, try_join_all},
 };
-use kube_core::DynamicObject;
+use kube_core::{DynamicObject, Status};
 use kube_informer::{
     event::{Event, Phase},
     informer::SyncError,
-    reflector::{Backoff, Report, Retry},
+    reflector::{Activity, Backoff, Cause, Report, Retry},
 };
+use kube_informer_wire::StatusExt;
 use std::{
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio::sync::mpsc;
 
-/// How often a person is told how far things have come.
+/// How often the progress is drawn.
 const TICK: Duration = Duration::from_millis(100);
-/// How many events are printed before the reader sees them, and before an interruption is looked for.
+/// The number of events printed before stdout is flushed and Ctrl-C is checked.
 const BATCH: usize = 256;
+/// How long received changes are printed after the end.
+const DRAIN: Duration = Duration::from_secs(5);
 
-/// Follows what is asked for, on the cluster that is asked for.
+/// Runs `informer watch`.
 pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
     if asked.once && asked.output == Output::Diff {
-        let trouble = Trouble::new(Class::Usage, "--once shows one state, of which there is no difference");
-        return Err(trouble.advise("leave --once out, or choose another -o").into());
+        let trouble = Trouble::new(Class::Usage, "--once prints one state, which has no diff");
+        return Err(trouble.advise("remove --once, or choose another -o").into());
     }
     let connection = connect(&asked.cluster).await?;
     on(connection, asked, Clock::SinceStart).await
 }
 
-/// A look at the server within this process, which ends by itself.
+/// Prints three seconds of changes of the built-in server.
 pub(crate) async fn glimpse() -> anyhow::Result<()> {
-    say("a glimpse of `informer watch pods` on a server within this process; --help tells more");
-    let words = ["informer", "watch", "pods", "--for", "3s"];
+    say("DEMO DATA: `informer watch pods` on a built-in server for three seconds; see --help");
+    let words = ["informer", "watch", "pods", "--timeout", "3s"];
     let Some(Command::Watch(asked)) = Cli::parse_from(words).command else { return Ok(()) };
     on(Connection::embed(Embedded::start(500, 20.0).await?), *asked, Clock::SinceComplete).await
 }
 
-/// From when on the period of `--for` counts.
+/// When the time of `--timeout` starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     SinceStart,
     SinceComplete,
 }
 
-async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::Result<()> {
-    single(&mut asked.resources, &mut asked.following)?;
+async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Result<()> {
+    let files = Files::open(&asked)?;
     let (began, tally) = (Instant::now(), Tally::install()?);
     let catalog = connection.catalog().await?;
-    let kinds = catalog.resolve(&asked.resources)?;
+    let targets = targets(&catalog, &asked.resources)?;
+    let is_named =
+        |target: &Target| target.name.is_some() || catalog.is_named(&target.kind, &asked.resources);
+    let kinds: Vec<_> = targets.iter().map(|target| target.kind.clone()).collect();
+    let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
+    let (deny, denied) = mpsc::unbounded_channel();
     let mut session = Session {
-        is_named: kinds.iter().map(|kind| catalog.is_named(kind, &asked.resources)).collect(),
+        is_named: targets.iter().map(is_named).collect(),
         left_out: Vec::new(),
         printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
-        followed: prepare(&connection, &kinds, &asked)?,
+        followed: prepare(&connection, &targets, &asked, Hearing { namespaces: namespaces.clone(), deny })?,
+        denied,
+        namespaces,
         progress: Progress::new(!asked.quiet),
         told: Told::default(),
         asked,
@@ -84,28 +96,45 @@ async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::R
         .await;
     }
     session.printer.flush()?;
-    session.finish(ending, began, &tally)
+    session.finish(ending, files, &Run { began, tally })
 }
 
-/// Why it ends well.
+/// Why the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// All that was asked for is done.
+    /// The current state is printed.
     Done,
-    /// Someone had seen enough, or time is up.
+    /// Ctrl-C, or the time is up.
     Stopped,
 }
 
 struct Session {
     asked: Watch,
     followed: Vec<Followed>,
-    /// Whether somebody asked for each by name: of a category, what may not be read is left out.
+    /// Whether the user named each resource itself. Of a category, resources that may not be read are skipped.
     is_named: Vec<bool>,
-    /// The places of those.
+    /// The positions of the skipped resources.
     left_out: Vec<usize>,
     printer: Printer,
     progress: Progress,
     told: Told,
+    namespaces: Option<Vec<String>>,
+    /// Receives the watches that the server forbids.
+    denied: mpsc::UnboundedReceiver<Denied>,
+}
+
+/// A watch that the server forbids although it allows the list.
+#[derive(Debug)]
+struct Denied {
+    /// The name of the informer.
+    name: String,
+    status: Box<Status>,
+}
+
+/// When the command started, and what it has counted.
+struct Run {
+    began: Instant,
+    tally: Tally,
 }
 
 impl Session {
@@ -116,7 +145,7 @@ impl Session {
             pin!(synced(self.followed.clone(), self.is_named.clone(), self.asked.following.strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
         let (mut has_synced, mut has_ended) = (false, false);
-        // Who wants one state needs no events.
+        // One state needs no events.
         let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
         let mut events = events(followed, Pace::Every);
         self.restored();
@@ -124,30 +153,33 @@ impl Session {
         loop {
             tokio::select! {
                 biased;
-                () = &mut interrupted => return Ok(Ending::Stopped),
+                () = &mut interrupted => break,
                 () = &mut over => {
-                    return if self.asked.once { Err(self.late().into()) } else { Ok(Ending::Stopped) };
+                    if self.asked.once {
+                        return Err(self.late().into());
+                    }
+                    break;
+                }
+                Some(denied) = self.denied.recv(), if !self.asked.once => {
+                    if let Some(trouble) = self.fatal(&denied) {
+                        return Err(trouble.into());
+                    }
                 }
                 outcome = &mut synced, if !has_synced => {
                     has_synced = true;
-                    self.progress.clear();
-                    self.remark(outcome?);
-                    anyhow::ensure!(!has_ended, "every informer has broken down");
-                    let (output, left_out) = (self.asked.output, &self.left_out);
-                    let there = self.followed.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+                    anyhow::ensure!(!has_ended || outcome.is_err(), "all informers have stopped");
+                    self.synced(outcome?)?;
                     if self.asked.once {
-                        once::print(&mut self.printer, output, there)?;
                         return Ok(Ending::Done);
                     }
-                    self.progress.done(there.map(|(_, followed)| followed));
                     if clock == Clock::SinceComplete {
                         over.set(self::over(self.asked.period));
                     }
                 }
                 next = events.next(), if !self.asked.once && !has_ended => {
                     let Some((at, event)) = next else {
-                        anyhow::ensure!(!has_synced, "every informer has broken down");
-                        // Why, is told by what waits for them to be complete.
+                        anyhow::ensure!(!has_synced, "all informers have stopped");
+                        // `synced` returns the reason.
                         has_ended = true;
                         continue;
                     };
@@ -161,6 +193,74 @@ impl Session {
                 _ = ticks.tick(), if !has_synced => self.progress.draw(&self.followed),
             }
         }
+        self.drain(events).await?;
+        Ok(Ending::Stopped)
+    }
+
+    /// Reports that all caches have synced, and prints the current state with `--once`.
+    fn synced(&mut self, remarks: Vec<Remark>) -> anyhow::Result<()> {
+        self.progress.clear();
+        self.remark(remarks);
+        let left_out = &self.left_out;
+        let there = self.followed.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+        if self.asked.once {
+            once::print(&mut self.printer, self.asked.output, there, self.namespaces.as_deref())?;
+            self.found()?;
+        } else {
+            self.progress.done(there.map(|(_, followed)| followed));
+        }
+        Ok(())
+    }
+
+    /// Prints what was received before the end, for a limited time.
+    async fn drain(
+        &mut self,
+        mut events: impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin,
+    ) -> std::io::Result<()> {
+        for followed in &self.followed {
+            followed.informer.stop();
+        }
+        let mut limit = pin!(tokio::time::sleep(DRAIN));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut limit => {
+                    let rest = events.count().await as u64;
+                    say(format!("{} received before the end but not printed", count(rest, "change")));
+                    return Ok(());
+                }
+                next = events.next() => match next {
+                    Some((at, event)) => self.event(at, &event)?,
+                    None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    /// Returns the error of a named resource that may be listed but not watched.
+    fn fatal(&self, denied: &Denied) -> Option<Trouble> {
+        let at = self.followed.iter().position(|followed| {
+            let name = followed.informer.name();
+            denied.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+        })?;
+        let namespace = denied.name.split_once('@').map(|(_, namespace)| namespace);
+        self.is_named[at].then(|| advice::of_denied_watch(&self.followed[at].kind, namespace, &denied.status))
+    }
+
+    /// Checks that the objects named on the command line exist.
+    fn found(&self) -> Result<(), Trouble> {
+        let missing =
+            self.followed.iter().filter(|followed| followed.name.is_some() && followed.informer.is_empty());
+        let names: Vec<_> = missing
+            .map(|followed| {
+                format!("{} {:?}", followed.kind.resource(), followed.name.as_deref().unwrap_or_default())
+            })
+            .collect();
+        if names.is_empty() {
+            Ok(())
+        } else {
+            Err(Trouble::new(Class::Other, format!("not found: {}", names.join(", "))))
+        }
     }
 
     fn event(&mut self, at: usize, event: &Event<DynamicObject>) -> std::io::Result<()> {
@@ -172,38 +272,41 @@ impl Session {
         self.printer.event((at, &self.followed[at].kind), event)
     }
 
-    /// Tells what an earlier run has left, and of folders that are of no use.
+    /// Reports what was restored from an earlier run, and folders that cannot be used.
     fn restored(&self) {
         for followed in self.followed.iter().filter(|_| !self.asked.quiet) {
             let (status, resource) = (followed.informer.status(), followed.kind.resource());
             if let Some(restored) = status.restored {
                 let objects = count(restored.objects as u64, "object");
-                say(format!("{resource}: restored {objects}, {} seconds old", restored.age.as_secs()));
+                say(format!("{resource}: restored {objects}, saved {} ago", age(restored.age)));
             }
             if let Some(error) = status.saving.and_then(|saving| saving.error) {
-                say(format!("{resource}: nothing is saved: {error}"));
+                say(format!("{resource}: cannot save: {error}"));
             }
         }
     }
 
-    /// Who asked for everything has got nothing in time.
+    /// Returns the error of `--once` if the initial lists take too long.
     fn late(&self) -> Trouble {
         let is_late = |one: &&Followed| !one.informer.has_synced() && !one.informer.is_stopped();
         let late = self.followed.iter().filter(is_late);
         let names: Vec<_> = late.clone().map(|followed| followed.kind.resource()).collect();
-        let trouble = Trouble::new(Class::Other, format!("not complete in time: {}", names.join(", ")));
+        let trouble = Trouble::new(
+            Class::Other,
+            format!("timed out before the initial list was complete: {}", names.join(", ")),
+        );
         let errors = late.filter_map(|followed| followed.informer.status().last_error);
         errors.fold(trouble, |trouble, error| trouble.advise(clean(&error)))
     }
 
-    /// Tells what is not there: objects that could not be read, and kinds that may not be.
+    /// Reports objects that could not be decoded, and resources that may not be read.
     fn remark(&mut self, remarks: Vec<Remark>) {
         for remark in remarks {
             let text = match remark {
                 Remark::Unreadable(error) => error.to_string(),
                 Remark::LeftOut(at, trouble) => {
                     self.left_out.push(at);
-                    format!("{}; it is left out", trouble.what())
+                    format!("{}; skipped", trouble.what())
                 }
             };
             if !self.asked.quiet {
@@ -212,65 +315,89 @@ impl Session {
         }
     }
 
-    fn finish(&self, ending: Ending, began: Instant, tally: &Tally) -> anyhow::Result<()> {
+    fn finish(&self, ending: Ending, files: Files, run: &Run) -> anyhow::Result<()> {
         let there = self.followed.iter().enumerate().filter(|(at, _)| !self.left_out.contains(at));
         let there: Vec<_> = there.map(|(_, followed)| followed.clone()).collect();
-        if let Some(path) = &self.asked.dump {
-            files::dump(path, &there)?;
-        }
-        if let Some(path) = &self.asked.stats {
-            files::stats(path, &Stats::of(&there, &self.asked.following, self.told, tally))?;
-        }
+        files.write(&there, || Stats::of(&there, &self.asked.following, self.told, &run.tally))?;
         if ending == Ending::Stopped && !self.asked.quiet {
             let objects = there.iter().map(|followed| followed.informer.len() as u64).sum();
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
-            say(self.told.summary(objects, began.elapsed(), errors));
-            let late = there.iter().filter(|followed| !followed.informer.has_synced()).count();
-            if late > 0 {
-                say(format!("{} had not become complete", count(late as u64, "cache")));
+            say(self.told.summary(objects, run.began.elapsed(), errors));
+            let late = there.iter().filter(|followed| !followed.informer.has_synced());
+            let late: Vec<_> = late.map(|followed| followed.kind.resource()).collect();
+            if !late.is_empty() {
+                say(format!("stopped before the initial list was complete: {}", late.join(", ")));
             }
         }
         Ok(())
     }
 }
 
-/// Prepares an informer for each kind.
-fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
-    let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
-    let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
-    let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
-    let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
-    let one = |kind| {
-        let what = (namespaces.as_deref(), &asked.following);
-        follow(connection, kind, what, manner.clone())
-    };
-    kinds.iter().map(one).collect()
+/// Where the informers look, and where watches that the server forbids are reported.
+struct Hearing {
+    namespaces: Option<Vec<String>>,
+    deny: mpsc::UnboundedSender<Denied>,
 }
 
-/// Tells of a failure, and what happens next.
-fn tell(report: &Report<'_>) {
+/// Creates an informer for each target.
+fn prepare(
+    connection: &Connection,
+    targets: &[Target],
+    asked: &Watch,
+    hearing: Hearing,
+) -> Result<Vec<Followed>, Trouble> {
+    let Hearing { namespaces, deny } = hearing;
+    let is_quiet = asked.quiet;
+    let hear: Hear = Arc::new(move |report| {
+        if let (Activity::Watch, Cause::Source(error)) = (report.activity, &report.cause)
+            && let Some(status) = error.as_status().filter(|status| status.is_forbidden_status())
+        {
+            // The session may have ended.
+            let _ = deny.send(Denied { name: report.name.to_owned(), status: Box::new(status.clone()) });
+        }
+        if !is_quiet {
+            report_error(report);
+        }
+    });
+    if asked.save.is_some() && targets.iter().filter(|target| target.name.is_some()).count() > 1 {
+        let what = "--save cannot save several single objects";
+        return Err(
+            Trouble::new(Class::Usage, what).advise("select one object, or several by their labels with -l")
+        );
+    }
+    let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
+    let manner =
+        Manner { namespaces, indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
+    targets.iter().map(|target| follow(connection, target, &asked.following, manner.clone())).collect()
+}
+
+/// Prints an error and what happens next.
+fn report_error(report: &Report<'_>) {
     let next = match report.retry {
-        Retry::Continue => "it is left out".to_owned(),
-        Retry::Immediate => "another way is tried".to_owned(),
-        Retry::Rewatch(wait) => format!("the watch goes on in {:.1} s", wait.as_secs_f64()),
-        Retry::Relist(wait) => format!("the whole state is asked for in {:.1} s", wait.as_secs_f64()),
-        _ => "it goes on".to_owned(),
+        Retry::Continue => "skipped".to_owned(),
+        Retry::Immediate => match report.activity {
+            Activity::Stream => "falling back to LIST".to_owned(),
+            _ => "retrying".to_owned(),
+        },
+        Retry::Rewatch(wait) => format!("reconnecting the watch in {:.1}s", wait.as_secs_f64()),
+        Retry::Relist(wait) => format!("relisting in {:.1}s", wait.as_secs_f64()),
+        _ => "continuing".to_owned(),
     };
     say(clean(&format!("{}: {}; {next}", report.name, report.cause)));
 }
 
-/// What is not there of what was asked for.
+/// What is missing in the result.
 #[derive(Debug)]
 enum Remark {
-    /// Objects.
+    /// Objects that could not be decoded.
     Unreadable(SyncError),
-    /// The kind at this place.
+    /// The resource at this position, which may not be read.
     LeftOut(usize, Trouble),
 }
 
-/// Waits until all caches are complete, or one cannot be. Objects that could not be read are no reason to end, and neither is a kind
-/// that may not be read and that nobody has named, unless there is no other.
+/// Waits until all caches have synced. Objects that could not be decoded are only reported, and so are resources of a category that
+/// may not be read, unless there are no others.
 async fn synced(
     followed: Vec<Followed>,
     is_named: Vec<bool>,
@@ -299,7 +426,7 @@ async fn synced(
     }
 }
 
-/// Waits until time is up.
+/// Waits until the time is up; forever without a limit.
 async fn over(period: Option<Duration>) {
     match period {
         Some(period) => tokio::time::sleep(period).await,

@@ -1,7 +1,7 @@
 //! The figures of a run, whose fields docs/command.md promises.
 
 use super::told::Told;
-use crate::args::{Following, Keeping};
+use crate::args::{Following, Stored};
 use crate::follow::Followed;
 use crate::meter::{Tally, Usage};
 use kube_informer::{
@@ -19,8 +19,8 @@ pub(super) struct Stats {
     sync_seconds: Option<f64>,
     strategy: Option<&'static str>,
     encoding: Option<&'static str>,
-    keep: &'static str,
-    compact_bytes: Option<u64>,
+    storage: &'static str,
+    compressed_bytes: Option<u64>,
     restored: Option<Restored>,
     lists: u64,
     streams: u64,
@@ -43,7 +43,7 @@ struct Figures {
     sync_seconds: Option<f64>,
     strategy: Option<&'static str>,
     encoding: Option<&'static str>,
-    compact_bytes: Option<u64>,
+    compressed_bytes: Option<u64>,
     restored: Option<Restored>,
     lists: u64,
     streams: u64,
@@ -66,8 +66,8 @@ impl Stats {
     pub(super) fn of(followed: &[Followed], asked: &Following, told: Told, tally: &Tally) -> Self {
         let one = |one: &Followed| {
             let mut figures = Figures::of(one, tally);
-            let is_compact = asked.keep == Keeping::Compact;
-            figures.compact_bytes = is_compact.then(|| one.informer.snapshot().compact_bytes() as u64);
+            let is_compact = asked.storage == Stored::Compressed;
+            figures.compressed_bytes = is_compact.then(|| one.informer.snapshot().compact_bytes() as u64);
             (one.kind.resource(), figures)
         };
         let kinds: BTreeMap<_, _> = followed.iter().map(one).collect();
@@ -86,11 +86,11 @@ impl Stats {
             sync_seconds: times.map(|times| times.into_iter().fold(0.0, f64::max)),
             strategy: common(kinds.values().map(|one| one.strategy)),
             encoding: common(kinds.values().map(|one| one.encoding)),
-            keep: match asked.keep {
-                Keeping::Whole => "whole",
-                Keeping::Compact => "compact",
+            storage: match asked.storage {
+                Stored::Decoded => "decoded",
+                Stored::Compressed => "compressed",
             },
-            compact_bytes: kinds.values().map(|one| one.compact_bytes).sum(),
+            compressed_bytes: kinds.values().map(|one| one.compressed_bytes).sum(),
             restored: kinds.values().filter_map(|one| one.restored).reduce(Restored::and),
             lists: sum(|one| one.lists),
             streams: sum(|one| one.streams),
@@ -118,7 +118,7 @@ impl Figures {
             sync_seconds: synced.map(|(started, synced)| (synced - started).as_secs_f64()),
             strategy: strategy(&status),
             encoding: encoding(&status),
-            compact_bytes: None,
+            compressed_bytes: None,
             restored: status.restored.map(|restored| Restored {
                 objects: restored.objects as u64,
                 age_seconds: restored.age.as_secs_f64(),

@@ -1,9 +1,12 @@
 //! How `watch` ends.
 
+use crate::folder::folder;
 use crate::program::{Running, run};
 use crate::server::{Cluster, pod};
 use crate::terminal::Terminal;
-use kube_devserver::{Fault, Verb};
+use kube_devserver::{Churn, Fault, Verb};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_ends_when_time_is_up_with_a_summary() {
@@ -39,8 +42,8 @@ async fn a_terminal_shows_progress_colours_and_the_end() {
     cluster.create(pod("default", "a")).await;
     let arguments = ["watch", "pods", "--initial", "--kubeconfig", cluster.config()];
     let mut terminal = Terminal::start(&arguments, &[]);
-    terminal.wait_for("1 pods after");
-    terminal.wait_for("default/a  Pending, on node-7");
+    terminal.wait_for("1 pods synced in");
+    terminal.wait_for("default/a  Pending, 0/1 ready, on node-7");
     cluster.delete(&pod("default", "a")).await;
     terminal.wait_for("deleted");
     assert!(terminal.is_coloured());
@@ -83,5 +86,37 @@ async fn a_terminal_shows_how_much_is_still_to_come() {
     );
     drop(stall);
     cluster.server.faults().clear();
-    terminal.wait_for("25 pods after");
+    terminal.wait_for("25 pods synced in");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_that_was_received_is_printed_before_it_ends() {
+    let cluster = Cluster::start().await;
+    let churning = cluster.server.churn(Churn::pods(200).rate(200.0));
+    let dump = folder().join("dump");
+    let arguments = ["watch", "pods", "-A", "-o", "json", "--initial", "--timeout", "3s"];
+    let more = ["--dump", dump.to_str().unwrap(), "--kubeconfig", cluster.config()];
+    let ended = run(&[&arguments[..], &more].concat()).await;
+    churning.stop().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // The printed events lead to the cache as it was at the end.
+    let key =
+        |line: &Value| format!("{}/{}", line["namespace"].as_str().unwrap(), line["name"].as_str().unwrap());
+    let (mut printed, mut changes) = (BTreeMap::new(), 0);
+    for line in ended.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        changes += usize::from(line["initial"] == false);
+        if line["event"] == "deleted" {
+            printed.remove(&key(&line));
+        } else {
+            printed.insert(key(&line), line["resourceVersion"].clone());
+        }
+    }
+    let dump = std::fs::read_to_string(dump).unwrap();
+    let cached = dump.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let cached: BTreeMap<_, _> = cached
+        .map(|line| (line["key"].as_str().unwrap().to_owned(), line["resourceVersion"].clone()))
+        .collect();
+    assert!(changes > 20, "{changes}");
+    assert_eq!(printed, cached, "{}", ended.stderr);
 }

@@ -29,7 +29,7 @@ async fn a_missing_right_comes_with_the_rule_that_grants_it() {
     cluster.server.faults().inject(Fault::answer(403).of("deployments"));
     let ended = run(&["watch", "deploy", "-q", "-n", "shop", "--kubeconfig", cluster.config()]).await;
     let words = [
-        "you may not list and watch deployments.apps in namespace shop",
+        "you are not allowed to list and watch deployments.apps in namespace shop",
         "kind: Role\n",
         "namespace: shop",
         "apiGroups: [\"apps\"]",
@@ -41,7 +41,11 @@ async fn a_missing_right_comes_with_the_rule_that_grants_it() {
     check(
         &ended,
         5,
-        &["in all namespaces", "kind: ClusterRole\n", "name namespaces that you may read, with -n"],
+        &[
+            "in all namespaces",
+            "kind: ClusterRole\n",
+            "select namespaces that you are allowed to read, with -n",
+        ],
     );
 }
 
@@ -67,20 +71,24 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     watch("all", &format!("--once -q --stats {}", stats.display())).await;
     let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
     assert!(stats["sync_seconds"].is_number() && stats["objects"] == 1, "{stats}");
-    let note = "you may not list and watch deployments.apps in all namespaces: ";
-    assert!(ended.stderr.contains(note) && ended.stderr.contains("; it is left out\n"), "{}", ended.stderr);
+    let note = "you are not allowed to list and watch deployments.apps in all namespaces: ";
+    assert!(ended.stderr.contains(note) && ended.stderr.contains("; skipped\n"), "{}", ended.stderr);
     // What somebody has named is wanted.
-    check(&watch("all deploy", "--once").await, 5, &["you may not list and watch deployments.apps"]);
+    check(
+        &watch("all deploy", "--once").await,
+        5,
+        &["you are not allowed to list and watch deployments.apps"],
+    );
     for verb in [Verb::List, Verb::Watch] {
         cluster.server.faults().inject(Fault::answer(403).on(verb));
     }
     for more in ["--once", ""] {
-        check(&watch("all", more).await, 5, &["you may not list and watch", "kind: ClusterRole"]);
+        check(&watch("all", more).await, 5, &["you are not allowed to list and watch", "kind: ClusterRole"]);
     }
     // A question that is wrong is wrong for each of them.
     cluster.server.faults().clear();
     cluster.server.faults().inject(Fault::answer(400).of("deployments"));
-    check(&watch("all", "--once").await, 1, &["cannot follow deployments.apps: the server returned 400"]);
+    check(&watch("all", "--once").await, 1, &["cannot watch deployments.apps: the server returned 400"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,21 +97,21 @@ async fn what_is_left_out_is_not_waited_for() {
     cluster.create(pod("shop", "front")).await;
     cluster.server.faults().inject(Fault::answer(403).of("deployments"));
     let mut terminal = Terminal::start(&["watch", "all", "-A", "--kubeconfig", cluster.config()], &[]);
-    let text = terminal.wait_for("changes follow");
+    let text = terminal.wait_for("watching (Ctrl-C to stop)");
     assert!(text.contains("1 pods") && !text.contains("0 deployments"), "{text}");
     cluster.delete(&pod("shop", "front")).await;
     terminal.wait_for("deleted");
     terminal.press("\x03");
     let (code, text) = terminal.end();
     assert_eq!(code, 0);
-    assert!(text.contains("1 deleted") && !text.contains("had not become complete"), "{text}");
+    assert!(text.contains("1 deleted") && !text.contains("initial list"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_credentials_are_told() {
     let cluster = Cluster::of(DevServer::builder().token("right")).await;
     let ended = run(&["watch", "pods", "--server", &cluster.url(), "--token", "wrong"]).await;
-    check(&ended, 5, &["answered 401", "credentials are missing, wrong or expired"]);
+    check(&ended, 5, &["answered 401", "credentials are missing, invalid or expired"]);
     let ended = run(&["watch", "pods", "--once", "--server", &cluster.url(), "--token", "right"]).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
@@ -114,7 +122,7 @@ async fn a_server_that_is_not_there_is_told() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let ended = run(&["watch", "pods", "--server", &url]).await;
-    check(&ended, 6, &[&format!("cannot reach {url}"), "refused", "nothing listens there"]);
+    check(&ended, 6, &[&format!("cannot reach {url}"), "refused", "the connection was refused"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +142,7 @@ async fn a_server_without_tls_is_told() {
     let cluster = Cluster::start().await;
     let url = cluster.url().replace("http:", "https:");
     let ended = run(&["watch", "pods", "--server", &url]).await;
-    check(&ended, 6, &["the server does not speak TLS", "http://"]);
+    check(&ended, 6, &["the server does not use TLS", "http://"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,9 +153,9 @@ async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
     std::fs::write(&empty, "apiVersion: v1\nkind: Config\n").unwrap();
     let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
     let table = [
-        (text(&folder.join("missing")), "cannot be read: No such file"),
-        (text(&garbage), "cannot be read: "),
-        (text(&empty), "names no current context"),
+        (text(&folder.join("missing")), ": No such file"),
+        (text(&garbage), "cannot read the kubeconfig"),
+        (text(&empty), "has no current context"),
     ];
     for (path, words) in table {
         check(&run(&["watch", "pods", "--kubeconfig", &path]).await, 4, &[&path, words]);
@@ -155,7 +163,7 @@ async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
         command.env("KUBECONFIG", &path);
         let ended = end(command).await;
         check(&ended, 4, &[&path, words]);
-        assert!(!ended.stderr.contains("within this process"));
+        assert!(!ended.stderr.contains("DEMO DATA"));
         assert!(!ended.stderr.contains("sesame"), "secrets stay in the file: {}", ended.stderr);
     }
 }
@@ -166,7 +174,7 @@ async fn an_unknown_context_comes_with_those_there_are() {
     let ended = run(&["watch", "pods", "--kubeconfig", cluster.config(), "--context", "prod"]).await;
     check(&ended, 4, &["has no context \"prod\"", "it has the contexts devserver"]);
     let ended = run(&["watch", "pods", "--context", "prod"]).await;
-    check(&ended, 4, &["no kubeconfig in which to look for the context \"prod\""]);
+    check(&ended, 4, &["no kubeconfig found for the context \"prod\""]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,13 +198,13 @@ async fn the_kubeconfig_at_home_and_in_the_environment_are_found() {
 async fn wrong_arguments_are_told() {
     let cluster = Cluster::start().await;
     let table = [
-        (&["watch", "pods", "--once", "-o", "diff"][..], "--once shows one state"),
+        (&["watch", "pods", "--once", "-o", "diff"][..], "--once prints one state"),
         (&["watch", "pods", "-l", "a in b"], "invalid label selector \"a in b\""),
         (&["watch", "pods", "-n", "No_Such"], "invalid namespace name \"No_Such\""),
         (&["watch"], "<RESOURCE>"),
-        (&["watch", "pods", "--for", "soon"], "\"soon\" is no duration"),
-        (&["top"], "`top` draws on a terminal"),
-        (&["demo"], "`demo` draws on a terminal"),
+        (&["watch", "pods", "--timeout", "soon"], "invalid duration \"soon\""),
+        (&["top"], "`top` needs a terminal"),
+        (&["demo"], "`demo` needs a terminal"),
     ];
     for (arguments, words) in table {
         let is_watch = arguments[0] == "watch";
@@ -208,7 +216,7 @@ async fn wrong_arguments_are_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_is_none_is_told() {
     let ended = run(&["watch", "pods", "--server", "cluster.example:6443"]).await;
-    check(&ended, 4, &["is no address of a server", "https://host:port"]);
+    check(&ended, 4, &["is not a server URL", "https://host:port"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,7 +225,7 @@ async fn an_encoding_that_the_server_lacks_is_told() {
     cluster.create(Widgets::definition()).await;
     let ended =
         run(&["watch", "widgets", "-q", "--encoding", "protobuf", "--kubeconfig", cluster.config()]).await;
-    check(&ended, 1, &["cannot follow widgets.", "the server returned 406"]);
+    check(&ended, 1, &["cannot watch widgets.", "the server returned 406"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,7 +233,7 @@ async fn a_state_that_is_not_there_in_time_is_told() {
     let cluster = Cluster::start().await;
     cluster.server.faults().inject(Fault::stall_until_withdrawn().of("pods"));
     let ended = run(&["watch", "pods", "--once", "--for", "300ms", "--kubeconfig", cluster.config()]).await;
-    check(&ended, 1, &["not complete in time: pods"]);
+    check(&ended, 1, &["timed out before the initial list was complete: pods"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -236,8 +244,97 @@ async fn a_server_without_streams_is_told_of_where_only_streams_are_wanted() {
     let ended = run(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat()).await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("it does not stream the initial state; --strategy auto"),
+        ended.stderr.contains("does not support streaming lists; use --strategy auto"),
         "{}",
         ended.stderr
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_cluster_it_fails_and_shows_no_demo_data() {
+    for arguments in
+        [&["watch", "pods", "--once", "-o", "name"][..], &["watch", "secrets", "-n", "prod", "--once"]]
+    {
+        check(
+            &run(arguments).await,
+            4,
+            &["no cluster is configured", "--kubeconfig", "`informer demo`", "--demo"],
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_is_forbidden_ends_with_the_role_that_grants_it() {
+    let cluster = Cluster::start().await;
+    cluster.server.faults().inject(Fault::refuse_streaming_lists());
+    cluster.server.faults().inject(Fault::answer(403).on(Verb::Watch).of("pods"));
+    let ended = run(&["watch", "pods", "-q", "--kubeconfig", cluster.config()]).await;
+    check(
+        &ended,
+        5,
+        &["allowed to list pods but not to watch", "kind: Role\n", "namespace: default", "--once"],
+    );
+    let once = run(&["watch", "pods", "-q", "--once", "--kubeconfig", cluster.config()]).await;
+    assert_eq!(once.code, Some(0), "{}", once.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_does_not_exist_is_an_error_and_an_empty_list_is_not() {
+    let cluster = Cluster::start().await;
+    cluster.create(pod("shop", "front")).await;
+    let watch = async |words: &str| {
+        let line = format!("watch {words} --once --kubeconfig {}", cluster.config());
+        run(&line.split_whitespace().collect::<Vec<_>>()).await
+    };
+    check(&watch("pod/nope -n shop").await, 1, &["not found: pods \"nope\""]);
+    let ended = watch("pod front nope -n shop -o name").await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "pod/front\n"), "{}", ended.stderr);
+    let ended = watch("pods -n typo").await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+    assert_eq!(ended.stderr, "informer: no pods found in namespace typo\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_written_are_reported_at_the_start() {
+    let cluster = Cluster::start().await;
+    cluster.server.faults().inject(Fault::stall_until_withdrawn().of("pods"));
+    for option in ["--dump", "--stats"] {
+        let ended = run(&["watch", "pods", option, "/nope/x", "--kubeconfig", cluster.config()]).await;
+        check(&ended, 1, &["cannot write /nope/x: "]);
+    }
+    cluster.server.faults().clear();
+    cluster.create(pod("default", "a")).await;
+    let ended =
+        run(&["watch", "pods", "--once", "-o", "name", "--dump", "-", "--kubeconfig", cluster.config()])
+            .await;
+    assert!(ended.stdout.contains("pod/a\n{\"key\":\"default/a\""), "{}", ended.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_error_names_the_part_that_is_wrong() {
+    let cluster = Cluster::start().await;
+    let folder = folder();
+    let write = |name: &str, user: &str, context: &str| {
+        let url = cluster.url();
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: d, cluster: {{server: '{url}'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: d, user: {context}}}}}]\nusers: [{{name: u, user: {user}}}]\n"
+        );
+        std::fs::write(folder.join(name), text).unwrap();
+        folder.join(name).to_str().unwrap().to_owned()
+    };
+    let failing = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never, args: ['-c', 'echo no login >&2; exit 3']}}";
+    let missing = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}";
+    let certificate = "{client-certificate: /nope/cert.pem, client-key: /nope/key.pem}";
+    let table = [
+        (write("user", "{token: t}", "other"), &["has no user \"other\""][..]),
+        (write("certificate", certificate, "u"), &["/nope/cert.pem", "client-certificate"]),
+        (write("missing", missing, "u"), &["credential plugin", "No such file"]),
+        (write("failing", failing, "u"), &["credential plugin", "exit status: 3", "no login"]),
+    ];
+    for (path, words) in table {
+        let ended = run(&["watch", "pods", "--once", "--kubeconfig", &path]).await;
+        check(&ended, 4, words);
+        assert!(!ended.stderr.contains("Output {"), "{}", ended.stderr);
+    }
 }

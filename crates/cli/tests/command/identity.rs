@@ -66,9 +66,5 @@ async fn of_several_kubeconfigs_those_that_are_there_count() {
     let found = with(&[&missing, &there]).await;
     assert!(found.code == Some(6) && found.stderr.contains(&url), "{}", found.stderr);
     let none = with(&[&missing]).await;
-    assert!(
-        none.code == Some(4) && none.stderr.contains("name another with --kubeconfig"),
-        "{}",
-        none.stderr
-    );
+    assert!(none.code == Some(4) && none.stderr.contains("set another with --kubeconfig"), "{}", none.stderr);
 }

@@ -6,7 +6,7 @@ use crate::server::{Cluster, deployment, pod};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 
-const KEEPS: [&str; 2] = ["whole", "compact"];
+const KEEPS: [&str; 2] = ["decoded", "compressed"];
 
 /// More pods than a dictionary is made of.
 async fn farm() -> Cluster {
@@ -44,7 +44,7 @@ async fn one_moment_looks_the_same() {
     for (output, lines) in [("table", 304), ("name", 301), ("json", 301)] {
         let mut seen = Vec::new();
         for keep in KEEPS {
-            let arguments = ["watch", "pods,deployments", "-A", "--once", "-o", output, "--keep", keep];
+            let arguments = ["watch", "pods,deployments", "-A", "--once", "-o", output, "--storage", keep];
             let ended = run(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat()).await;
             assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{keep} {output}");
             seen.push(ended.lines().into_iter().map(|line| ageless(&timeless(line))).collect::<Vec<_>>());
@@ -60,7 +60,7 @@ async fn changes_look_the_same() {
     // A difference has a line for each field that came or went.
     for (output, lines) in [("table", [1; 4]), ("name", [1; 4]), ("json", [1; 4]), ("diff", [1, 3, 2, 1])] {
         let mut watches = KEEPS.map(|keep| {
-            let arguments = ["watch", "pods", "-n", "shop", "--initial", "-o", output, "--keep", keep];
+            let arguments = ["watch", "pods", "-n", "shop", "--initial", "-o", output, "--storage", keep];
             Running::start(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat())
         });
         same(&mut watches, 100).await;
@@ -99,15 +99,15 @@ async fn figures_and_dumps_tell_of_compact_objects_too() {
     for keep in KEEPS {
         let (stats, dump) = (folder().join("stats"), folder().join("dump"));
         let files = ["--stats", stats.to_str().unwrap(), "--dump", dump.to_str().unwrap()];
-        let arguments = ["watch", "pods", "-A", "--once", "-o", "name", "--keep", keep];
+        let arguments = ["watch", "pods", "-A", "--once", "-o", "name", "--storage", keep];
         let rest = ["--kubeconfig", cluster.config()];
         assert_eq!(run(&[&arguments[..], &files, &rest].concat()).await.code, Some(0));
         let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
-        assert_eq!(stats["keep"], keep);
-        let bytes = stats["compact_bytes"].as_u64();
+        assert_eq!(stats["storage"], keep);
+        let bytes = stats["compressed_bytes"].as_u64();
         assert_eq!(
             bytes.is_some_and(|bytes| (10_000..300_000).contains(&bytes)),
-            keep == "compact",
+            keep == "compressed",
             "{bytes:?}"
         );
         dumps.push(std::fs::read_to_string(dump).unwrap());
@@ -119,12 +119,12 @@ async fn figures_and_dumps_tell_of_compact_objects_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_screen_of_compact_objects_tells_what_they_take() {
     let cluster = farm().await;
-    let arguments = ["top", "pods", "--keep", "compact", "--kubeconfig", cluster.config()];
+    let arguments = ["top", "pods", "--storage", "compressed", "--kubeconfig", cluster.config()];
     let mut terminal = Terminal::start(&arguments, &[]);
     terminal.wait("the weight of pods", |text| text.contains(" kB kept; ") && text.contains("300 objects"));
     terminal.press("\r");
     terminal.wait_for("pods > 300 by name");
-    terminal.wait_for("Pending, on node-7");
+    terminal.wait_for("Pending, 0/1 ready, on node-7");
     terminal.press("\r");
     terminal.wait_for("kind: Pod");
     terminal.press("q");

@@ -41,7 +41,7 @@ fn top_on_the_server_within() {
 
 #[test]
 fn differences_on_the_server_within() {
-    let mut terminal = Terminal::sized((24, 120), &["watch", "pods", "-A", "-o", "diff"], &[]);
+    let mut terminal = Terminal::sized((24, 120), &["watch", "pods", "-A", "-o", "diff", "--demo"], &[]);
     // A full screen; and one to look at if the picture is kept, on which no line is too long.
     let is_so = |text: &str| {
         let is_full = text.lines().count() >= 22 && told(text) >= 1 && text.contains("\n    + ");
@@ -51,7 +51,7 @@ fn differences_on_the_server_within() {
         };
         is_full && (!is_kept() || is_fine())
     };
-    picture("diff.svg", &terminal, is_so, "informer watch pods -A -o diff");
+    picture("diff.svg", &terminal, is_so, "informer watch pods -A -o diff --demo");
     terminal.press("\x03");
     assert_eq!(terminal.end().0, 0);
 }

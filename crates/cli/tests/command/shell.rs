@@ -23,8 +23,8 @@ async fn the_man_page_tells_everything() {
 
 #[tokio::test]
 async fn help_lists_the_exit_codes() {
-    let ended = run(&["watch", "--help"]).await;
-    assert!(ended.stdout.contains("5  the server refuses: 401 or 403"), "{}", ended.stdout);
+    let ended = run(&["--help"]).await;
+    assert!(ended.stdout.contains("5  the server denied access: 401 or 403"), "{}", ended.stdout);
 }
 
 #[cfg(unix)]

@@ -62,7 +62,7 @@ async fn one_walks_from_kinds_to_objects_to_changes() {
     terminal.wait_for("- status.phase: Pending");
     terminal.wait_for("+ status.phase: Running");
     terminal.press("\x1b");
-    terminal.wait_for("Running, on node-7");
+    terminal.wait_for("Running, 0/1 ready, on node-7");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
@@ -122,7 +122,7 @@ async fn without_a_subcommand_a_terminal_shows_the_demo() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demo_shows_a_fault_and_survives_it() {
     let mut terminal = Terminal::start(&["demo", "--pods", "200", "--fault-every", "3"], &[]);
-    terminal.wait_for("fault: all watches are cut");
+    terminal.wait_for("fault: all watches are closed");
     terminal.wait("watching again", |text| {
         !text.contains("fault: all watches") && row(text, "pods").get(1) == Some(&"watching".into())
     });

@@ -67,9 +67,9 @@ async fn a_table_of_one_moment_says_how_each_fares() {
     let cluster = shop().await;
     let ended = run(&["watch", "pods", "-n", "shop", "--once", "--kubeconfig", cluster.config()]).await;
     let lines = ended.lines();
-    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["NAMESPACE", "NAME", "AGE", "STATUS"]);
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["NAME", "AGE", "STATUS"]);
     assert!(
-        lines[1].starts_with("shop       front-1  ") && lines[1].ends_with("Pending, on node-7"),
+        lines[1].starts_with("front-1  ") && lines[1].ends_with("Pending, 0/1 ready, on node-7"),
         "{}",
         lines[1]
     );
@@ -96,9 +96,9 @@ async fn every_change_is_a_line_in_words() {
     assert_eq!(
         there,
         [
-            "there     deployment.apps  shop/front  0/2 ready",
-            "there     pod              shop/front-1  Pending, on node-7",
-            "there     pod              shop/front-2  Pending, on node-7",
+            "existing  deployment.apps  shop/front  0/2 ready",
+            "existing  pod              shop/front-1  Pending, 0/1 ready, on node-7",
+            "existing  pod              shop/front-2  Pending, 0/1 ready, on node-7",
         ]
     );
     cluster.patch(&pod("shop", "front-1"), json!({"status": {"phase": "Running"}})).await;
@@ -109,7 +109,7 @@ async fn every_change_is_a_line_in_words() {
     assert_eq!(untimed(&line), "updated   deployment.apps  shop/front  replicas 2 -> 3");
     cluster.create(pod("shop", "front-3")).await;
     let line = watch.line().await;
-    assert_eq!(untimed(&line), "added     pod              shop/front-3  Pending, on node-7");
+    assert_eq!(untimed(&line), "added     pod              shop/front-3  Pending, 0/1 ready, on node-7");
     cluster.delete(&pod("shop", "front-3")).await;
     let line = watch.line().await;
     assert!(untimed(&line).starts_with("deleted   pod              shop/front-3"), "{line}");
@@ -192,7 +192,7 @@ async fn a_list_and_small_pages_lead_to_the_same_state() {
     let all = names(&cluster, &["pods", "-A"]).await;
     for arguments in [
         &["pods", "-A", "--strategy", "list", "--page-size", "1"][..],
-        &["pods", "-A", "--strategy", "stream", "--keep", "compact"],
+        &["pods", "-A", "--strategy", "stream", "--storage", "compressed"],
         &["pods", "-A", "--encoding", "json"],
         &["pods", "-A", "--encoding", "protobuf"],
     ] {
@@ -228,23 +228,23 @@ async fn a_resync_tells_everything_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_cluster_there_is_one_within() {
-    let ended = run(&["watch", "pods", "--once", "-o", "name"]).await;
+async fn the_demo_option_uses_a_built_in_server() {
+    let ended = run(&["watch", "pods", "--demo", "--once", "-o", "name"]).await;
     assert_eq!(ended.code, Some(0));
     // Some of them are deleted now and then.
     assert!((900..=1_000).contains(&ended.lines().len()), "{}", ended.lines().len());
-    let notice = "informer: no cluster is configured, so this is a server within this process, with 1,000 pods; --kubeconfig, --server or KUBECONFIG name one\n";
+    let notice = "informer: DEMO DATA: a built-in server with 1,000 generated pods, not a cluster\n";
     assert_eq!(ended.stderr, notice);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_subcommand_there_is_a_glimpse_that_ends() {
+async fn without_a_subcommand_it_shows_demo_data_and_ends() {
     // A kubeconfig that leads nowhere does not matter to it.
     let mut command = informer(&[]);
     command.env("KUBECONFIG", "/nowhere");
     let ended = end(command).await;
     assert_eq!(ended.code, Some(0));
-    assert!(!ended.stdout.is_empty() && ended.stderr.contains("a glimpse"), "{}", ended.stderr);
+    assert!(!ended.stdout.is_empty() && ended.stderr.contains("DEMO DATA"), "{}", ended.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
