@@ -15,13 +15,13 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// A number in four or five characters: `987`, `12.3k`, `4.5M`.
+/// A number in four or five characters: `987`, `9,999`, `12.3k`, `4.5M`.
 pub(crate) fn short(number: f64) -> String {
     match number {
         n if n >= 1e9 => format!("{:.1}G", n / 1e9),
         n if n >= 1e6 => format!("{:.1}M", n / 1e6),
         n if n >= 1e4 => format!("{:.1}k", n / 1e3),
-        n if n >= 10.0 || n == 0.0 => format!("{n:.0}"),
+        n if n >= 10.0 || n == 0.0 => grouped(n.round() as u64),
         n => format!("{n:.1}"),
     }
 }
@@ -65,8 +65,14 @@ mod tests {
 
     #[test]
     fn numbers_keep_to_their_space() {
-        let table =
-            [(0.0, "0"), (0.4, "0.4"), (42.4, "42"), (9_999.0, "9999"), (12_345.0, "12.3k"), (4.5e6, "4.5M")];
+        let table = [
+            (0.0, "0"),
+            (0.4, "0.4"),
+            (42.4, "42"),
+            (9_999.0, "9,999"),
+            (12_345.0, "12.3k"),
+            (4.5e6, "4.5M"),
+        ];
         for (number, text) in table {
             assert_eq!(short(number), text);
         }

@@ -21,6 +21,17 @@ pub(super) fn status(data: &Value, is_deleted: bool) -> Option<Vec<String>> {
     Some(parts)
 }
 
+/// Returns whether a pod runs with all containers ready, or has succeeded; `None` if the object is not a pod.
+pub(super) fn is_healthy(data: &Value, is_deleted: bool) -> Option<bool> {
+    status(data, is_deleted)?;
+    let pod = Pod::new(data);
+    Some(match pod.reason(is_deleted).as_str() {
+        "Running" => pod.ready >= pod.containers,
+        "Succeeded" | "Completed" => true,
+        _ => false,
+    })
+}
+
 struct Pod<'d> {
     data: &'d Value,
     /// The number of containers that the pod has when it runs, sidecars included.

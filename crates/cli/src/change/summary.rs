@@ -32,6 +32,30 @@ pub(crate) fn summary(object: &DynamicObject) -> String {
     parts.join(", ")
 }
 
+/// Returns whether an object needs attention: a pod that is not ready, a workload with too few ready replicas, a failed Job, a
+/// node that is not ready, a `Ready` condition that is false, or a warning event.
+pub(crate) fn is_problem(object: &DynamicObject) -> bool {
+    let data = &object.data;
+    if let Some(is_healthy) = pod::is_healthy(data, object.metadata.deletion_timestamp.is_some()) {
+        return !is_healthy;
+    }
+    if event(data).is_some() {
+        return data["type"] == "Warning";
+    }
+    if let Some(node) = node(data) {
+        return node != "Ready";
+    }
+    if let Some(job) = job(data) {
+        return job.starts_with("Failed");
+    }
+    let is_short = replicas(data).is_some_and(|text| {
+        let (ready, wanted) = text.trim_end_matches(" ready").split_once('/').unwrap_or_default();
+        ready != wanted
+    });
+    let is_unready = condition(data, "Ready").is_some_and(|condition| condition["status"] != "True");
+    is_short || is_unready || text(data, "/status/phase").is_some_and(|phase| phase == "Failed")
+}
+
 /// `Warning BackOff pod/web-0 (x17): Back-off restarting failed container`
 pub(super) fn event(data: &Value) -> Option<String> {
     let about = data.get("involvedObject").or_else(|| data.get("regarding"))?;
@@ -129,6 +153,41 @@ fn keys(data: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn finds_the_objects_that_need_attention() {
+        let table = [
+            (json!({"spec": {"replicas": 3}, "status": {"readyReplicas": 3}}), false),
+            (json!({"spec": {"replicas": 3}, "status": {"readyReplicas": 2}}), true),
+            (
+                json!({"spec": {"podCIDR": "x"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+                false,
+            ),
+            (
+                json!({"spec": {"podCIDR": "x", "unschedulable": true}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+                true,
+            ),
+            (json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}), true),
+            (json!({"type": "Warning", "reason": "a", "involvedObject": {}}), true),
+            (json!({"type": "Normal", "reason": "a", "involvedObject": {}}), false),
+            (
+                json!({"spec": {"containers": [{}]}, "status": {"phase": "Running", "containerStatuses": [{"ready": true}]}}),
+                false,
+            ),
+            (
+                json!({"spec": {"containers": [{}]}, "status": {"phase": "Running", "containerStatuses": [{"ready": false}]}}),
+                true,
+            ),
+            (json!({"spec": {"containers": [{}]}, "status": {"phase": "Succeeded"}}), false),
+            (json!({"spec": {"containers": [{}]}, "status": {"phase": "Pending"}}), true),
+            (json!({"data": {}}), false),
+        ];
+        for (mut value, expected) in table {
+            value["metadata"] = json!({});
+            let object = serde_json::from_value(value).unwrap();
+            assert_eq!(is_problem(&object), expected, "{}", summary(&object));
+        }
+    }
 
     #[test]
     fn shows_what_kubectl_shows_for_each_kind() {

@@ -1,7 +1,7 @@
 //! A client of the cluster that was chosen.
 
 use super::{
-    choice::{Surroundings, choose},
+    choice::{Choice, Surroundings, choose},
     config::configure,
     embedded::Embedded,
 };
@@ -10,7 +10,7 @@ use crate::args::Cluster;
 use crate::kinds::{Catalog, discover};
 use crate::notice::say;
 use crate::number::grouped;
-use kube_client::Client;
+use kube_client::{Client, config::Kubeconfig};
 use kube_informer_wire::KUBERNETES_MINOR;
 use std::sync::OnceLock;
 
@@ -19,6 +19,8 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The URL of the server, for messages.
     pub(crate) server: String,
+    /// The name of the context in the kubeconfig.
+    pub(crate) context: Option<String>,
     /// The default namespace; `None` for all namespaces.
     pub(crate) namespace: Option<String>,
     /// Whether the server is not newer than this command.
@@ -43,7 +45,8 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
             }
             let namespace = Some(config.default_namespace.clone());
             let client = Client::try_from(config).map_err(|error| advice::of_config(&error, &server))?;
-            Ok(Connection { client, server, namespace, is_known: OnceLock::new(), embedded: None })
+            let context = context(&choice, asked);
+            Ok(Connection { client, server, context, namespace, is_known: OnceLock::new(), embedded: None })
         }
         None => {
             let pods = grouped(PODS);
@@ -51,6 +54,13 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
             Ok(Connection::embed(Embedded::start(PODS, RATE).await?))
         }
     }
+}
+
+/// Returns the name of the context in use.
+fn context(choice: &Choice, asked: &Cluster) -> Option<String> {
+    let Choice::Files(paths) = choice else { return None };
+    let current = || paths.iter().find_map(|path| Kubeconfig::read_from(path).ok()?.current_context);
+    asked.context.clone().or_else(current)
 }
 
 /// Returns the URL of a proxy without its credentials.
@@ -64,7 +74,14 @@ impl Connection {
     /// Connects to the built-in server.
     pub(crate) fn embed(embedded: Embedded) -> Self {
         let (client, server) = (embedded.client(), "the built-in server".to_owned());
-        Self { client, server, namespace: None, is_known: OnceLock::new(), embedded: Some(embedded) }
+        Self {
+            client,
+            server,
+            context: None,
+            namespace: None,
+            is_known: OnceLock::new(),
+            embedded: Some(embedded),
+        }
     }
 
     /// Returns the built-in server, if this is one.

@@ -7,17 +7,16 @@ use super::{
     overview::FeedLine,
     reading::{Machine, Phase, Reading},
 };
-use crate::change::{Line, changes, diff, summary, told, verb, yaml};
+use crate::change::{Line, summary, yaml};
 use crate::follow::Followed;
 use crate::kinds::whole;
 use crate::meter::{Tally, Usage};
 use crate::number::age;
 use crate::paint::Tone;
 use crate::safe::clean;
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
 use kube_informer::{
-    Event,
     informer::{InformerPhase, InformerStatus, SourceStatus},
     reflector::{
         self,
@@ -116,14 +115,13 @@ fn phase(status: &InformerStatus) -> Phase {
 /// The last changes, in words.
 pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Vec<FeedLine> {
     let line = |change: &Change| {
-        let (verb, tone) = verb(&change.event);
         let prefix = followed[change.at].kind.prefix();
         FeedLine {
             time: change.time.strftime("%H:%M:%S").to_string(),
-            verb,
-            tone,
+            verb: change.verb,
+            tone: change.tone,
             what: format!("{prefix} {}", clean(change.key.as_str())),
-            words: told(&change.event),
+            words: change.words.clone(),
         }
     };
     history.latest(count).iter().map(line).collect()
@@ -138,7 +136,7 @@ pub(super) fn rows(objects: &Objects, followed: &Followed) -> Vec<Row> {
             namespace: key.namespace().map(clean).unwrap_or_default(),
             name: clean(key.name()),
             age: object.as_ref().map(|object| age_of(object, now)).unwrap_or_default(),
-            status: object.map_or_else(|| "gone".to_owned(), |object| summary(&object)),
+            status: object.map_or_else(|| "deleted".to_owned(), |object| summary(&object)),
         }
     };
     objects.in_sight().iter().map(row).collect()
@@ -153,8 +151,7 @@ fn age_of(object: &DynamicObject, now: Timestamp) -> String {
 pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History) {
     let object = followed.informer.get(&page.key);
     let version = object.as_ref().and_then(|object| object.metadata.resource_version.clone());
-    let history = history.of(page.at, &page.key);
-    let last_change = history.first().map(|change| change.number);
+    let last_change = history.last_of(page.at, &page.key);
     let wanted = Shown { tab: page.tab, version, last_change };
     if page.shown.as_ref() == Some(&wanted) {
         return;
@@ -164,29 +161,46 @@ pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History)
             Some(object) => {
                 yaml(&whole(&followed.kind, &object)).into_iter().map(|line| (None, line)).collect()
             }
-            None => vec![(Some(Tone::Went), "it is gone; tab shows its last changes".to_owned())],
+            None => deleted(&history.of(page.at, &page.key), followed),
         },
-        Tab::Changes => last_changes(&history, &followed.kind.kind),
+        Tab::Changes => last_changes(&history.of(page.at, &page.key), history.since()),
     };
     let last = page.lines.len().saturating_sub(page.window.height);
     page.window.first = page.window.first.min(last);
     page.shown = Some(wanted);
 }
 
-fn last_changes(history: &[Change], kind: &str) -> Vec<(Option<Tone>, String)> {
+/// Returns the last state of a deleted object.
+fn deleted(history: &[Change], followed: &Followed) -> Vec<(Option<Tone>, String)> {
+    let Some((change, last)) = history.iter().find_map(|change| Some((change, change.last.as_ref()?))) else {
+        return vec![(Some(Tone::Went), "deleted; its last state is not remembered".to_owned())];
+    };
+    let title = format!("deleted at {}; Tab shows its last changes", change.time.strftime("%H:%M:%S"));
+    let lines = yaml(&whole(&followed.kind, last)).into_iter().map(|line| (None, line));
+    std::iter::once((Some(Tone::Went), title)).chain(lines).collect()
+}
+
+fn last_changes(history: &[Change], since: Option<Zoned>) -> Vec<(Option<Tone>, String)> {
     if history.is_empty() {
-        return vec![(Some(Tone::Quiet), "nothing has changed since this began".to_owned())];
+        let text = match since {
+            Some(since) => {
+                format!(
+                    "no changes remembered; those of all objects reach back to {}",
+                    since.strftime("%H:%M:%S")
+                )
+            }
+            None => "no changes since the start".to_owned(),
+        };
+        return vec![(Some(Tone::Quiet), text)];
     }
     let mut lines = Vec::new();
     for change in history {
-        let (verb, _) = verb(&change.event);
-        lines.push((Some(Tone::Strong), format!("{}  {verb}", change.time.strftime("%H:%M:%S%.3f"))));
-        if let Event::Updated { old, new, .. } = &change.event {
-            lines.extend(diff(&changes(old.get(), new.get()), kind).into_iter().map(|line| match line {
-                Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
-                Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),
-            }));
-        }
+        let (time, verb) = (change.time.strftime("%H:%M:%S%.3f"), change.verb);
+        lines.push((Some(Tone::Strong), format!("{time}  {verb}")));
+        lines.extend(change.lines.iter().map(|line| match line {
+            Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
+            Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),
+        }));
     }
     lines
 }

@@ -1,62 +1,188 @@
-//! The last changes of everything.
+//! The latest changes of all objects.
+//!
+//! A change is kept as text, not as two states of an object, so that many fit into little memory.
 
+use crate::change::{Line, changes, diff, told, verb};
+use crate::paint::Tone;
 use jiff::Zoned;
 use kube_core::DynamicObject;
 use kube_informer::Event;
 use kube_informer_wire::Key;
 use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A change that happened.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// Its place among all.
+    /// Its position among all changes.
     pub(super) number: u64,
-    /// The place of its kind.
+    /// The position of its kind.
     pub(super) at: usize,
     pub(super) key: Key,
     pub(super) time: Zoned,
-    pub(super) event: Event<DynamicObject>,
+    pub(super) verb: &'static str,
+    pub(super) tone: Tone,
+    pub(super) words: String,
+    pub(super) lines: Vec<Line>,
+    /// The last state of a deleted object.
+    pub(super) last: Option<Arc<DynamicObject>>,
 }
 
-/// The last changes of everything, a bounded number: each keeps two states of an object alive.
+/// The latest changes of all objects, within a memory budget.
 #[derive(Debug, Default)]
-pub(super) struct History(Mutex<VecDeque<Change>>);
+pub(super) struct History(Mutex<Changes>);
 
-/// What a change is, apart from its place.
-#[derive(Debug)]
-pub(super) struct Happened {
-    pub(super) at: usize,
-    pub(super) key: Key,
-    pub(super) event: Event<DynamicObject>,
+#[derive(Debug, Default)]
+struct Changes {
+    all: VecDeque<Change>,
+    /// The numbers of the changes of each object, the oldest first.
+    by_object: HashMap<(usize, Key), VecDeque<u64>>,
+    bytes: usize,
+    next: u64,
 }
 
-const LIMIT: usize = 1_000;
+/// A change that was just received.
+#[derive(Debug)]
+pub(super) struct Happened<'e> {
+    pub(super) at: usize,
+    pub(super) kind: &'e str,
+    pub(super) event: &'e Event<DynamicObject>,
+}
+
+/// The memory that changes may take, roughly.
+const BUDGET: usize = 64 << 20;
+/// The memory that one change takes besides its text, and the last state of a deleted object, roughly.
+const OVERHEAD: usize = 256;
+const DELETED: usize = 20 << 10;
 
 impl History {
-    /// Writes down what happened just now.
-    pub(super) fn push(&self, Happened { at, key, event }: Happened) {
+    /// Adds a change.
+    pub(super) fn push(&self, Happened { at, kind, event }: Happened<'_>) {
+        let lines = match event {
+            Event::Updated { old, new, .. } => diff(&changes(old.get(), new.get()), kind),
+            _ => Vec::new(),
+        };
+        let last = match event {
+            Event::Deleted { last_known, .. } => Some(Arc::new(last_known.get().clone())),
+            _ => None,
+        };
+        let (verb, tone) = verb(event);
+        let words = told(event);
+        let key = event.key().clone();
         let mut changes = self.lock();
-        let number = changes.back().map_or(0, |last| last.number + 1);
-        if changes.len() == LIMIT {
-            changes.pop_front();
-        }
-        changes.push_back(Change { number, at, key, time: Zoned::now(), event });
+        let number = changes.next;
+        changes.add(Change { number, at, key, time: Zoned::now(), verb, tone, words, lines, last });
     }
 
-    /// The last of all, the newest first.
+    /// Returns the latest changes of all objects, the newest first.
     pub(super) fn latest(&self, count: usize) -> Vec<Change> {
-        self.lock().iter().rev().take(count).cloned().collect()
+        self.lock().all.iter().rev().take(count).cloned().collect()
     }
 
-    /// Those of one object, the newest first.
+    /// Returns the changes of one object, the newest first.
     pub(super) fn of(&self, at: usize, key: &Key) -> Vec<Change> {
-        self.lock().iter().rev().filter(|change| change.at == at && change.key == *key).cloned().collect()
+        let changes = self.lock();
+        let numbers = changes.by_object.get(&(at, key.clone()));
+        numbers.into_iter().flatten().rev().filter_map(|number| changes.get(*number)).cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Change>> {
+    /// Returns the number of the latest change of one object.
+    pub(super) fn last_of(&self, at: usize, key: &Key) -> Option<u64> {
+        self.lock().by_object.get(&(at, key.clone()))?.back().copied()
+    }
+
+    /// Returns the time of the oldest change that was dropped to stay within the budget; `None` if none was.
+    pub(super) fn since(&self) -> Option<Zoned> {
+        let changes = self.lock();
+        changes.all.front().filter(|first| first.number > 0).map(|first| first.time.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Changes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Changes {
+    fn add(&mut self, change: Change) {
+        self.next += 1;
+        self.bytes += size(&change);
+        self.by_object.entry((change.at, change.key.clone())).or_default().push_back(change.number);
+        self.all.push_back(change);
+        while self.bytes > BUDGET && self.all.len() > 1 {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(oldest) = self.all.pop_front() else { return };
+        self.bytes -= size(&oldest);
+        let object = (oldest.at, oldest.key);
+        if let Some(numbers) = self.by_object.get_mut(&object) {
+            numbers.pop_front();
+            if numbers.is_empty() {
+                self.by_object.remove(&object);
+            }
+        }
+    }
+
+    fn get(&self, number: u64) -> Option<&Change> {
+        let first = self.all.front()?.number;
+        self.all.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+}
+
+fn size(change: &Change) -> usize {
+    let text = |line: &Line| match line {
+        Line::Went(text) | Line::Came(text) => text.len(),
+    };
+    let lines: usize = change.lines.iter().map(|line| text(line) + 32).sum();
+    OVERHEAD + change.words.len() + lines + change.last.as_ref().map_or(0, |_| DELETED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube_informer::event::Deletion;
+    use serde_json::json;
+
+    fn pod(name: &str, version: u64, value: &str) -> Arc<DynamicObject> {
+        let pod = json!({"metadata": {"name": name, "namespace": "n", "uid": name, "resourceVersion": version.to_string()},
+            "spec": {"value": value}});
+        Arc::new(serde_json::from_value(pod).unwrap())
+    }
+
+    #[test]
+    fn changes_are_found_by_object_until_the_budget_is_used_up() {
+        let history = History::default();
+        let push = |event: &Event<DynamicObject>| history.push(Happened { at: 0, kind: "Pod", event });
+        let update = |name: &str, version: u64, size: usize| {
+            Event::update(pod(name, version, "old"), pod(name, version + 1, &"x".repeat(size))).unwrap()
+        };
+        let (a, b): (Key, Key) = ("n/a".parse().unwrap(), "n/b".parse().unwrap());
+        push(&update("a", 1, 10));
+        push(&update("b", 1, 10));
+        push(&update("a", 2, 10));
+        assert_eq!((history.of(0, &a).len(), history.of(0, &b).len(), history.since()), (2, 1, None));
+        assert_eq!(history.of(1, &a).len(), 0);
+        assert_eq!(history.last_of(0, &a), Some(2));
+        for version in 3..80 {
+            push(&update("b", version, 1 << 20));
+        }
+        assert_eq!(history.of(0, &a).len(), 0);
+        assert!(history.since().is_some());
+        let kept = history.of(0, &b);
+        assert!(kept.len() > 40 && kept.len() < 70, "{}", kept.len());
+        assert!(kept.windows(2).all(|pair| pair[0].number > pair[1].number));
+    }
+
+    #[test]
+    fn the_last_state_of_a_deleted_object_is_kept() {
+        let history = History::default();
+        let event = Event::delete(pod("a", 1, "last"), Deletion::Observed).unwrap();
+        history.push(Happened { at: 0, kind: "Pod", event: &event });
+        let last = history.of(0, &"n/a".parse().unwrap()).remove(0).last.unwrap();
+        assert_eq!(last.data["spec"]["value"], "last");
     }
 }

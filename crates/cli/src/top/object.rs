@@ -1,7 +1,8 @@
 //! The third page: one object.
 
-use super::window::Window;
+use super::{query::Search, window::Window};
 use crate::paint::Tone;
+use crossterm::event::KeyCode;
 use kube_informer_wire::Key;
 
 /// One object, whole or by its changes.
@@ -15,6 +16,8 @@ pub(super) struct Object {
     pub(super) window: Window,
     /// The state of the object that the lines show.
     pub(super) shown: Option<Shown>,
+    pub(super) search: String,
+    pub(super) is_typing: bool,
 }
 
 /// What is seen of an object.
@@ -37,7 +40,49 @@ pub(super) struct Shown {
 
 impl Object {
     pub(super) fn of(at: usize, key: Key) -> Self {
-        Self { at, key, tab: Tab::default(), lines: Vec::new(), window: Window::default(), shown: None }
+        Self {
+            at,
+            key,
+            tab: Tab::default(),
+            lines: Vec::new(),
+            window: Window::default(),
+            shown: None,
+            search: String::new(),
+            is_typing: false,
+        }
+    }
+
+    /// Handles a key while a search is typed, and scrolls to the first match.
+    pub(super) fn typed(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Char(letter) => self.search.push(letter),
+            KeyCode::Backspace => drop(self.search.pop()),
+            KeyCode::Enter => self.is_typing = false,
+            KeyCode::Esc => {
+                self.is_typing = false;
+                self.search.clear();
+            }
+            _ => return,
+        }
+        if self.is_typing {
+            self.find(self.window.first);
+        }
+    }
+
+    /// Scrolls to the next line that matches the search, from `from` on and then from the start.
+    pub(super) fn find(&mut self, from: usize) {
+        let search = Search::new(&self.search);
+        let order = (from..self.lines.len()).chain(0..from.min(self.lines.len()));
+        let mut found = order.filter(|at| !self.search.is_empty() && search.finds(&self.lines[*at].1));
+        if let Some(at) = found.next() {
+            let last = self.lines.len().saturating_sub(self.window.height.max(1));
+            self.window.first = at.min(last);
+        }
+    }
+
+    /// Returns whether a line matches the search.
+    pub(super) fn is_match(&self, line: &str) -> bool {
+        !self.search.is_empty() && Search::new(&self.search).finds(line)
     }
 
     pub(super) fn turn(&mut self) {

@@ -97,8 +97,7 @@ impl Objects {
         let Some(picker) = self.picker.take() else { return };
         let value = picker.values.and_then(|values| values.get(picker.window.chosen).cloned());
         if let Some(value) = value {
-            let filter = Filter { index: picker.index, value };
-            self.query.filter = Some(filter).filter(|filter| !filter.value.is_empty());
+            self.query.filter_by(Filter { index: picker.index, value });
             self.window = Window { height: self.window.height, ..Window::default() };
         }
     }

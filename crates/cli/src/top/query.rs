@@ -1,17 +1,21 @@
 //! Which objects of a kind are shown, in which order.
 
+use crate::change::{is_problem, summary};
 use crate::follow::{NODE, OWNER};
 use kube_core::DynamicObject;
 use kube_informer::cache::{NAMESPACE, Snapshot};
 use kube_informer_wire::Key;
-use std::cmp::Reverse;
+use regex::{Regex, RegexBuilder};
+use std::{cmp::Reverse, collections::HashSet};
 
 /// Which objects of a kind are shown, in which order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
-    /// What the key must contain.
+    /// Searched in keys, labels and status.
     pub(super) search: String,
-    pub(super) filter: Option<Filter>,
+    pub(super) filters: Vec<Filter>,
+    /// Shows only objects that need attention.
+    pub(super) problems_only: bool,
     pub(super) order: Order,
 }
 
@@ -70,21 +74,35 @@ impl Order {
 }
 
 impl Query {
-    /// The keys of what is meant, in order, or nothing once that is not wanted any more. This looks at everything, so it is
-    /// not for the thread that draws.
+    /// Adds a filter, instead of an earlier one by the same index.
+    pub(super) fn filter_by(&mut self, filter: Filter) {
+        self.filters.retain(|other| other.index != filter.index);
+        if !filter.value.is_empty() {
+            self.filters.push(filter);
+        }
+    }
+
+    /// Returns the selected keys in order; `None` once the answer is not needed. This may read every object, so it must not run on
+    /// the thread that draws.
     pub(super) fn answer(
         &self,
         snapshot: &Snapshot<DynamicObject>,
         is_wanted: impl Fn() -> bool,
     ) -> Option<Vec<Key>> {
-        let keys = match &self.filter {
-            Some(Filter { index, value }) => snapshot.index_keys(index.name(), value).unwrap_or_default(),
-            None => snapshot.keys(),
-        };
-        let mut keys: Vec<_> = keys
-            .into_iter()
-            .filter(|key| self.search.is_empty() || key.as_str().contains(&self.search))
-            .collect();
+        let mut keys = filtered(snapshot, &self.filters);
+        if self.is_narrowed() {
+            let search = Search::new(&self.search);
+            let mut found = Vec::new();
+            for key in keys {
+                if !is_wanted() {
+                    return None;
+                }
+                if self.matches(&key, &search, snapshot) {
+                    found.push(key);
+                }
+            }
+            keys = found;
+        }
         match self.order {
             Order::Name => keys.sort_unstable(),
             Order::Age => {
@@ -98,6 +116,70 @@ impl Query {
             }
         }
         Some(keys)
+    }
+
+    fn is_narrowed(&self) -> bool {
+        !self.search.is_empty() || self.problems_only
+    }
+
+    fn matches(&self, key: &Key, search: &Search, snapshot: &Snapshot<DynamicObject>) -> bool {
+        let by_key = search.finds(key.as_str());
+        if by_key && !self.problems_only {
+            return true;
+        }
+        let Some(object) = snapshot.get(key) else { return false };
+        if self.problems_only && !is_problem(&object) {
+            return false;
+        }
+        let labels = object.metadata.labels.iter().flatten();
+        by_key
+            || search.finds(&summary(&object))
+            || labels.into_iter().any(|(name, value)| search.finds(&format!("{name}={value}")))
+    }
+}
+
+/// Returns the keys that pass all filters.
+fn filtered(snapshot: &Snapshot<DynamicObject>, filters: &[Filter]) -> Vec<Key> {
+    let keys = |filter: &Filter| snapshot.index_keys(filter.index.name(), &filter.value).unwrap_or_default();
+    let Some((first, rest)) = filters.split_first() else { return snapshot.keys() };
+    let rest: Vec<HashSet<Key>> = rest.iter().map(|filter| keys(filter).into_iter().collect()).collect();
+    keys(first).into_iter().filter(|key| rest.iter().all(|keys| keys.contains(key))).collect()
+}
+
+/// Returns the values of an index that objects have which pass the other filters.
+pub(super) fn values(snapshot: &Snapshot<DynamicObject>, index: Index, filters: &[Filter]) -> Vec<String> {
+    let values = snapshot.index_values(index.name()).unwrap_or_default();
+    let values = values.iter().map(|value| value.to_string());
+    let others: Vec<_> = filters.iter().filter(|filter| filter.index != index).cloned().collect();
+    if others.is_empty() {
+        return values.collect();
+    }
+    let keys: HashSet<Key> = filtered(snapshot, &others).into_iter().collect();
+    let has_objects = |value: &String| {
+        let of_value = snapshot.index_keys(index.name(), value).unwrap_or_default();
+        of_value.iter().any(|key| keys.contains(key))
+    };
+    values.filter(has_objects).collect()
+}
+
+/// A search that ignores case: a regular expression, or plain text if it is not a valid one.
+#[derive(Debug)]
+pub(super) enum Search {
+    Regex(Regex),
+    Text(String),
+}
+
+impl Search {
+    pub(super) fn new(text: &str) -> Self {
+        let regex = RegexBuilder::new(text).case_insensitive(true).size_limit(1 << 20).build();
+        regex.map_or_else(|_| Self::Text(text.to_lowercase()), Self::Regex)
+    }
+
+    pub(super) fn finds(&self, text: &str) -> bool {
+        match self {
+            Self::Regex(regex) => regex.is_match(text),
+            Self::Text(search) => text.to_lowercase().contains(search),
+        }
     }
 }
 
@@ -152,7 +234,7 @@ mod tests {
         }
         drop(edit);
         let shown = |search: &str, order| {
-            let query = Query { search: search.to_owned(), filter: None, order };
+            let query = Query { search: search.to_owned(), order, ..Query::default() };
             let keys = query.answer(&store.snapshot(), || true).unwrap();
             keys.iter().map(|key| key.name().to_owned()).collect::<Vec<_>>()
         };
@@ -161,5 +243,54 @@ mod tests {
         assert_eq!(shown("", Order::Change), ["b-new", "b-old", "a-mid"]);
         assert_eq!(shown("n/b-", Order::Age), ["b-new", "b-old"]);
         assert!(shown("c", Order::Name).is_empty());
+    }
+
+    fn snapshot() -> Arc<Snapshot<DynamicObject>> {
+        let (store, mut writer) = Store::<DynamicObject>::builder()
+            .index(NODE, |pod: &DynamicObject| pod.data["spec"]["nodeName"].as_str().map(str::to_owned))
+            .build()
+            .unwrap();
+        let pods = [("a", "x", "n1", "Running"), ("a", "y", "n2", "Failed"), ("b", "z", "n1", "Running")];
+        for (namespace, name, node, phase) in pods {
+            let object = json!({"metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+                "spec": {"nodeName": node, "containers": [{}]},
+                "status": {"phase": phase, "containerStatuses": [{"ready": phase == "Running"}]}});
+            writer.edit().insert(Arc::new(serde_json::from_value(object).unwrap())).unwrap();
+        }
+        store.snapshot()
+    }
+
+    fn found(query: &Query) -> Vec<String> {
+        let keys = query.answer(&snapshot(), || true).unwrap();
+        keys.iter().map(|key| key.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn filters_of_several_indexes_apply_together() {
+        let mut query = Query::default();
+        query.filter_by(Filter { index: Index::Namespace, value: "a".into() });
+        assert_eq!(found(&query), ["a/x", "a/y"]);
+        query.filter_by(Filter { index: Index::Node, value: "n1".into() });
+        assert_eq!(found(&query), ["a/x"]);
+        query.filter_by(Filter { index: Index::Namespace, value: "b".into() });
+        assert_eq!(found(&query), ["b/z"]);
+        assert_eq!(values(&snapshot(), Index::Node, &query.filters), ["n1"]);
+        query.filter_by(Filter { index: Index::Namespace, value: String::new() });
+        assert_eq!(found(&query), ["a/x", "b/z"]);
+        let mut nodes = values(&snapshot(), Index::Node, &query.filters);
+        nodes.sort();
+        assert_eq!(nodes, ["n1", "n2"]);
+    }
+
+    #[test]
+    fn a_search_looks_at_names_labels_and_status_without_case() {
+        let search = |text: &str| found(&Query { search: text.into(), ..Query::default() });
+        assert_eq!(search("A/X"), ["a/x"]);
+        assert_eq!(search("failed"), ["a/y"]);
+        assert_eq!(search("^a/|app=z"), ["a/x", "a/y", "b/z"]);
+        assert_eq!(search("on n2("), [""; 0]);
+        let problems = Query { problems_only: true, ..Query::default() };
+        assert_eq!(found(&problems), ["a/y"]);
+        assert_eq!(found(&Query { search: "x".into(), ..problems }), [""; 0]);
     }
 }

@@ -1,7 +1,12 @@
 //! All that is on the screen, and what keys do to it.
 
 use super::{
-    object::Object, objects::Objects, overview::Overview, query::Index, reading::Machine, window::Step,
+    object::Object,
+    objects::Objects,
+    overview::Overview,
+    query::Index,
+    reading::Machine,
+    window::{Step, Window},
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -10,6 +15,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(super) struct Screen {
     /// Which cluster this is.
     pub(super) server: String,
+    /// The context, the namespaces and the selectors.
+    pub(super) scope: String,
     pub(super) machine: Machine,
     /// What is done to the cluster, where something is.
     pub(super) notice: Option<String>,
@@ -62,6 +69,10 @@ impl Screen {
             objects.typed(key.code);
             return Flow::GoOn;
         }
+        if let Some(object) = self.object.as_mut().filter(|object| object.is_typing) {
+            object.typed(key.code);
+            return Flow::GoOn;
+        }
         match key.code {
             KeyCode::Char('q') => return Flow::Quit,
             KeyCode::Char('?') => self.has_help = true,
@@ -73,8 +84,11 @@ impl Screen {
     fn page_key(&mut self, code: KeyCode) {
         match (&mut self.object, &mut self.objects) {
             (Some(object), _) => match code {
+                KeyCode::Esc if !object.search.is_empty() => object.search.clear(),
                 KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => self.object = None,
                 KeyCode::Tab => object.turn(),
+                KeyCode::Char('/') => object.is_typing = true,
+                KeyCode::Char('n') if !object.search.is_empty() => object.find(object.window.first + 1),
                 code => {
                     let rows = object.lines.len();
                     step(code).into_iter().for_each(|step| object.window.scroll(step, rows));
@@ -108,7 +122,8 @@ pub(super) fn overview_rows(height: u16, kinds: usize) -> usize {
 fn leave(page: &mut Option<Objects>) {
     match page {
         Some(objects) if !objects.query.search.is_empty() => objects.query.search.clear(),
-        Some(objects) if objects.query.filter.is_some() => objects.query.filter = None,
+        Some(objects) if objects.query.problems_only => objects.query.problems_only = false,
+        Some(objects) if !objects.query.filters.is_empty() => drop(objects.query.filters.pop()),
         page => *page = None,
     }
 }
@@ -117,6 +132,10 @@ fn objects_key(objects: &mut Objects, code: KeyCode) {
     match code {
         KeyCode::Char('/') => objects.is_typing = true,
         KeyCode::Char('s') => objects.query.order = objects.query.order.next(),
+        KeyCode::Char('p') => {
+            objects.query.problems_only = !objects.query.problems_only;
+            objects.window = Window { height: objects.window.height, ..Window::default() };
+        }
         KeyCode::Char('n') => objects.pick(Index::Namespace),
         KeyCode::Char('o') => objects.pick(Index::Owner),
         KeyCode::Char('m') => objects.pick(Index::Node),

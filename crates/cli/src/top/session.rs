@@ -4,7 +4,7 @@ use super::{
     draw::{Theme, draw},
     gather::{Gatherer, feed, refresh, rows},
     history::{Happened, History},
-    query::Query,
+    query::{Query, values},
     scales::Scales,
     screen::{Flow, Screen},
 };
@@ -116,7 +116,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     let recorder = tokio::spawn(record(followed.clone(), Arc::clone(&history)));
     let (answers, answered) = mpsc::channel(1);
     let session = Session {
-        screen: Screen { server: stage.connection.server.clone(), ..Screen::default() },
+        screen: Screen { server: stage.connection.server.clone(), scope: scope(&stage), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
         gatherer: Gatherer::new(followed.len()),
         scales: Scales::new(stage.following.storage, followed.len()),
@@ -136,6 +136,16 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     session.run(&mut terminal, answered).await
 }
 
+/// Returns what restricts the view: context, namespaces and selectors.
+fn scope(stage: &Stage<'_>) -> String {
+    let Following { namespaces, selector, field_selector, .. } = &stage.following;
+    let context = stage.connection.context.iter().map(|name| format!("context {name}"));
+    let namespaces = (!namespaces.is_empty()).then(|| format!("-n {}", namespaces.join(",")));
+    let labels = selector.iter().map(|selector| format!("-l {selector}"));
+    let fields = field_selector.iter().map(|selector| format!("--field-selector {selector}"));
+    context.chain(namespaces).chain(labels).chain(fields).collect::<Vec<_>>().join("  ")
+}
+
 /// Gives the terminal back and ends the recorder, however the session ends.
 struct Restored(JoinHandle<()>);
 
@@ -152,7 +162,8 @@ async fn record(followed: Vec<Followed>, history: Arc<History>) {
     while let Some((at, event)) = events.next().await {
         let is_change = !event.is_resync() && !matches!(event, Event::Added { phase: Phase::Initial, .. });
         if is_change {
-            history.push(Happened { at, key: event.key().clone(), event });
+            let kind = followed[at].kind.kind.as_str();
+            history.push(Happened { at, kind, event: &event });
         }
     }
 }
@@ -234,8 +245,7 @@ impl Session {
             let followed = &self.followed[objects.at];
             objects.rows = rows(objects, followed);
             if let Some(picker) = objects.picker.as_mut().filter(|picker| picker.values.is_none()) {
-                let values = followed.informer.store().index_values(picker.index.name()).unwrap_or_default();
-                let values = values.iter().map(|value| value.to_string());
+                let values = values(&followed.informer.snapshot(), picker.index, &objects.query.filters);
                 picker.values = Some(std::iter::once(String::new()).chain(values).collect());
             }
         }

@@ -15,20 +15,25 @@ use kube_informer_wire::Key;
 use ratatui::{Terminal, backend::TestBackend};
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-/// What an 80x24 terminal shows.
-fn picture(screen: &mut Screen) -> String {
-    screen.resized(24);
-    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+/// Returns what a terminal of this size shows.
+fn picture(screen: &mut Screen, width: u16, height: u16) -> String {
+    screen.resized(height);
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, screen, Theme::Coloured)).unwrap();
     let buffer = terminal.backend().buffer().clone();
-    let line = |y| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned() + "\n";
-    (0..24).map(line).collect()
+    let line =
+        |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned() + "\n";
+    (0..height).map(line).collect()
 }
 
 /// Holds a picture against the file of this name; `UPDATE_SCREENS=1` writes the file.
 fn check(name: &str, screen: &mut Screen) {
+    check_sized(name, screen, 80, 24);
+}
+
+fn check_sized(name: &str, screen: &mut Screen, width: u16, height: u16) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/top/screens").join(format!("{name}.txt"));
-    let picture = picture(screen);
+    let picture = picture(screen, width, height);
     if std::env::var_os("UPDATE_SCREENS").is_some() {
         std::fs::write(&path, &picture).unwrap();
     }
@@ -125,6 +130,44 @@ fn the_overview_shows_every_kind() {
 }
 
 #[test]
+fn narrow_terminals_leave_columns_out_and_no_digits() {
+    for (width, height) in [(40, 12), (160, 45)] {
+        check_sized(&format!("overview_{width}x{height}"), &mut screen(), width, height);
+    }
+    for width in 30..120 {
+        let picture = picture(&mut screen(), width, 24);
+        assert!(picture.contains("123,456"), "{width}:\n{picture}");
+    }
+}
+
+#[test]
+fn every_page_shows_that_its_kind_is_stale() {
+    let mut screen = screen();
+    press(&mut screen, &[KeyCode::Down, KeyCode::Enter]);
+    check("objects_stale", &mut screen);
+    screen.object = Some(Object::of(1, key("shop/front")));
+    assert!(picture(&mut screen, 80, 24).contains("STALE: not connected: server returned 403"));
+}
+
+#[test]
+fn a_search_in_an_object_scrolls_to_its_matches() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Enter]);
+    screen.object.as_mut().unwrap().lines =
+        (0..100).map(|number| (None, format!("field{number}: value"))).collect();
+    let first = |screen: &Screen| screen.object.as_ref().unwrap().window.first;
+    press(&mut screen, &[KeyCode::Char('/')]);
+    press(&mut screen, &"FIELD.0:q".chars().map(KeyCode::Char).collect::<Vec<_>>());
+    press(&mut screen, &[KeyCode::Backspace, KeyCode::Enter]);
+    assert_eq!(first(&screen), 10);
+    press(&mut screen, &[KeyCode::Char('n')]);
+    assert_eq!(first(&screen), 20);
+    check("object_search", &mut screen);
+    press(&mut screen, &[KeyCode::Esc]);
+    assert_eq!(screen.object.as_ref().unwrap().search, "");
+}
+
+#[test]
 fn help_covers_the_page_and_any_key_closes_it() {
     let mut screen = screen();
     press(&mut screen, &[KeyCode::Char('?')]);
@@ -178,9 +221,9 @@ fn objects_are_sorted_and_filtered() {
     press(&mut screen, &[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
     let objects = screen.objects.as_ref().unwrap();
     assert!(objects.picker.is_none());
-    assert_eq!(objects.query.filter, Some(Filter { index: Index::Namespace, value: "shop".into() }));
+    assert_eq!(objects.query.filters, [Filter { index: Index::Namespace, value: "shop".into() }]);
     press(&mut screen, &[KeyCode::Esc]);
-    assert_eq!(screen.objects.as_ref().unwrap().query.filter, None);
+    assert_eq!(screen.objects.as_ref().unwrap().query.filters, []);
 }
 
 #[test]

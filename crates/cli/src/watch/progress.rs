@@ -108,7 +108,7 @@ mod tests {
         let some = Arrived { objects: 1_500, expected: Some(10_000) };
         assert_eq!(line(some, 2.0, "pods"), "1,500 of 10,000 objects, 15%, 750/s, waiting for pods");
         let both = some.and(Arrived { objects: 500, expected: None });
-        assert_eq!(line(both, 2.0, "pods, nodes"), "2,000 objects so far, 1000/s, waiting for pods, nodes");
+        assert_eq!(line(both, 2.0, "pods, nodes"), "2,000 objects so far, 1,000/s, waiting for pods, nodes");
         assert_eq!(some.and(some).expected, Some(20_000));
     }
 }

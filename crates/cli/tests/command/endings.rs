@@ -92,7 +92,7 @@ async fn a_terminal_shows_how_much_is_still_to_come() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_change_that_was_received_is_printed_before_it_ends() {
     let cluster = Cluster::start().await;
-    let churning = cluster.server.churn(Churn::pods(200).rate(200.0));
+    let churning = cluster.server.churn(Churn::pods(200).rate(30.0));
     let dump = folder().join("dump");
     let arguments = ["watch", "pods", "-A", "-o", "json", "--initial", "--timeout", "3s"];
     let more = ["--dump", dump.to_str().unwrap(), "--kubeconfig", cluster.config()];

@@ -121,7 +121,9 @@ async fn a_screen_of_compact_objects_tells_what_they_take() {
     let cluster = farm().await;
     let arguments = ["top", "pods", "--storage", "compressed", "--kubeconfig", cluster.config()];
     let mut terminal = Terminal::start(&arguments, &[]);
-    terminal.wait("the weight of pods", |text| text.contains(" kB kept; ") && text.contains("300 objects"));
+    terminal.wait("the weight of pods", |text| {
+        text.contains("cache ") && text.contains(" kB; ") && text.contains("300 objects")
+    });
     terminal.press("\r");
     terminal.wait_for("pods > 300 by name");
     terminal.wait_for("Pending, 0/1 ready, on node-7");

@@ -80,9 +80,11 @@ async fn objects_are_filtered_by_index_and_sorted() {
     terminal.press("m");
     terminal.wait("the node", |text| text.contains("node:") && text.contains("node-7"));
     terminal.press("j\r");
-    terminal.wait_for("pods > 50 by name, node node-7");
+    terminal.wait_for("pods > 25 by name, namespace mail, node node-7");
     terminal.press("\x1b");
-    terminal.wait("no filter", |text| !text.contains("node node-7"));
+    terminal.wait("no node filter", |text| !text.contains("node node-7"));
+    terminal.press("\x1b");
+    terminal.wait_for("pods > 50 by name");
     terminal.press("ss");
     terminal.wait_for("pods > 50 by change");
     cluster.patch(&pod("shop", "worker-20"), json!({"status": {"phase": "Running"}})).await;

@@ -9,18 +9,19 @@ use ratatui::{
 };
 
 const HELP: &str = " enter, right    open the chosen kind or object
- esc, left       back; first takes a search or filter away
+ esc, left       clear the search or the last filter, then go back
  up down j k     one row;  page up/down, space: a page;  g G: first, last
- /               search names         s   sort: name, age, change
- n  m  o         filter by namespace, node, owner
+ /               search names, labels and status (regex); n: next in yaml
+ p               problems only        s   sort: name, age, change
+ n  m  o         filter by namespace, node, owner; filters combine
  tab             yaml or last changes of an object
  q, Ctrl-C       quit
 
- PHASE     listing: asks for the whole state; watching: follows changes;
-           waiting: something failed, and it tries again soon
- VERSION   up to which version of the server the cache has everything
- LAG       how long the oldest change waits to be shown
- LISTS     how often the whole state was asked for, RELISTS: after a failure
+ PHASE     listing: initial list or relist; watching: receiving changes;
+           waiting: an error occurred, retrying soon
+ VERSION   the resourceVersion of the cache
+ LAG       the age of the oldest change that is not shown yet
+ LISTS     number of lists; RELISTS: those after an error
 ";
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, theme: Theme) {

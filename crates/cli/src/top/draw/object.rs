@@ -7,7 +7,8 @@ use ratatui::{Frame, layout::Rect, text::Line, widgets::Paragraph};
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, object: &Object, theme: Theme) {
     let lines = object.lines[object.window.range(object.lines.len())].iter().map(|(tone, text)| {
         let line = Line::raw(text.as_str());
-        tone.map_or(line.clone(), |tone| line.style(theme.of(tone)))
+        let line = tone.map_or(line.clone(), |tone| line.style(theme.of(tone)));
+        if object.is_match(text) { line.patch_style(Theme::chosen()) } else { line }
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }

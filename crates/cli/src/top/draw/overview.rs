@@ -17,6 +17,11 @@ use std::time::Duration;
 
 const HEAD: [&str; 9] = ["KIND", "PHASE", "OBJECTS", "VERSION", "EV/S", "LAG", "LISTS", "RELISTS", "ERRORS"];
 
+/// The width of each column; the first one takes the rest.
+const WIDTHS: [u16; 9] = [14, 8, 9, 10, 5, 6, 5, 7, 6];
+/// The columns that are left out in a narrow terminal, in this order: VERSION, LISTS, RELISTS, LAG, ERRORS, EV/S.
+const DROPPED_FIRST: [usize; 6] = [3, 6, 7, 5, 8, 4];
+
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme: Theme) {
     let rows = overview.window.range(overview.kinds.len());
     let heights = [
@@ -29,21 +34,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
     let [table, _, details, _, feed] = Layout::vertical(heights).areas(area);
     let shown = overview.kinds[rows.clone()].iter().enumerate().map(|(at, kind)| {
         let is_chosen = rows.start + at == overview.window.chosen;
-        let row = row(kind, theme);
+        let row = row(kind, &columns(area.width), theme);
         if is_chosen { row.style(Theme::chosen()) } else { row }
     });
-    let widths = [
-        Constraint::Min(14),
-        Constraint::Length(8),
-        Constraint::Length(9),
-        Constraint::Length(10),
-        Constraint::Length(5),
-        Constraint::Length(6),
-        Constraint::Length(5),
-        Constraint::Length(7),
-        Constraint::Length(6),
-    ];
-    let head = Row::new(HEAD.iter().enumerate().map(|(at, name)| aligned(at, (*name).to_owned())));
+    let columns = columns(area.width);
+    let widths = columns.iter().map(|at| match at {
+        0 => Constraint::Min(WIDTHS[0]),
+        at => Constraint::Length(WIDTHS[*at]),
+    });
+    let head = Row::new(columns.iter().map(|at| aligned(*at, HEAD[*at].to_owned())));
     frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Tone::Quiet))), table);
     if let Some(kind) = overview.chosen() {
         let about = Paragraph::new(about(kind, theme));
@@ -62,7 +61,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), feed);
 }
 
-fn row(kind: &Reading, theme: Theme) -> Row<'static> {
+/// Returns the columns that fit, so that no number is cut.
+fn columns(width: u16) -> Vec<usize> {
+    let mut columns: Vec<usize> = (0..HEAD.len()).collect();
+    let mut dropped = DROPPED_FIRST.iter();
+    while columns.iter().map(|at| WIDTHS[*at] + 1).sum::<u16>() > width + 1 {
+        let Some(next) = dropped.next() else { break };
+        columns.retain(|at| at != next);
+    }
+    columns
+}
+
+fn row(kind: &Reading, columns: &[usize], theme: Theme) -> Row<'static> {
     let sum = |counts: &std::collections::BTreeMap<String, u64>| counts.values().sum::<u64>().to_string();
     let cells = [
         kind.resource.clone(),
@@ -80,8 +90,8 @@ fn row(kind: &Reading, theme: Theme) -> Row<'static> {
         Phase::Starting | Phase::Listing => Some(Tone::Changed),
         Phase::Waiting | Phase::Stopped => Some(Tone::Went),
     };
-    Row::new(cells.into_iter().enumerate().map(move |(at, text)| {
-        let cell = aligned(at, text);
+    Row::new(columns.iter().map(move |at| {
+        let (at, cell) = (*at, aligned(*at, cells[*at].clone()));
         match tone.filter(|_| at == 1) {
             Some(tone) => cell.style(theme.of(tone)),
             None => cell,
@@ -114,9 +124,9 @@ fn lag(lag: Duration) -> String {
 
 /// What is known of a kind beyond its row.
 fn about(kind: &Reading, theme: Theme) -> Vec<Line<'static>> {
-    let mut parts: Vec<_> = kind.kept.map(|kept| format!("{} kept", bytes(kept))).into_iter().collect();
-    parts.push(format!("{} read", bytes(kind.bytes)));
-    parts.extend(kind.heard.map(|heard| format!("heard {} ago", age(heard))));
+    let mut parts: Vec<_> = kind.kept.map(|kept| format!("cache {}", bytes(kept))).into_iter().collect();
+    parts.push(format!("received {}", bytes(kind.bytes)));
+    parts.extend(kind.heard.map(|heard| format!("last event {} ago", age(heard))));
     let reasons = [("relists", &kind.relists), ("errors", &kind.errors)];
     let reasons = reasons.into_iter().filter(|(_, counts)| !counts.is_empty());
     parts.extend(reasons.map(|(name, counts)| format!("{name}: {}", told(counts))));
