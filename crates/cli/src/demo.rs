@@ -1,7 +1,7 @@
 //! `informer demo`: `top` on a server within this process that changes all the time and fails now and then.
 
 use crate::args::{Cli, Command, Demo};
-use crate::cluster::{Connection, Embedded};
+use crate::cluster::{Connection, DISCOVERY, Embedded};
 use crate::notice::say;
 use crate::seed;
 use crate::top::{Stage, is_terminal, show};
@@ -28,7 +28,7 @@ pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);
     let Some(embedded) = connection.embedded() else { return Ok(()) };
     let kinds = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces"];
-    let kinds = connection.catalog().await?.known(&kinds);
+    let kinds = connection.catalog(DISCOVERY).await?.known(&kinds);
     let Some(Command::Top(top)) = Cli::parse_from(["informer", "top", "-A"]).command else { return Ok(()) };
     let (tell, notices) = watch::channel(None);
     // Faults come too often here for the usual two minutes of calm, and waits would grow and grow.

@@ -2,7 +2,7 @@
 
 use super::{fields::changes, summary::summary, words::words};
 use crate::paint::Tone;
-use crate::safe::clean;
+use crate::safe::clean_name;
 use kube_core::DynamicObject;
 use kube_informer::event::{Deletion, Event, Phase};
 
@@ -38,9 +38,9 @@ pub(crate) fn told(event: &Event<DynamicObject>) -> String {
 
 /// `namespace/name`, or the name of what has no namespace.
 pub(crate) fn key(object: &DynamicObject) -> String {
-    let name = clean(object.metadata.name.as_deref().unwrap_or_default());
+    let name = clean_name(object.metadata.name.as_deref().unwrap_or_default());
     let namespace = object.metadata.namespace.as_deref();
-    namespace.map_or(name.clone(), |namespace| format!("{}/{name}", clean(namespace)))
+    namespace.map_or(name.clone(), |namespace| format!("{}/{name}", clean_name(namespace)))
 }
 
 fn phrases(words: &[String]) -> String {

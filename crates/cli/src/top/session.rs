@@ -9,7 +9,7 @@ use super::{
     screen::{Flow, Screen},
 };
 use crate::args::{Following, Top};
-use crate::cluster::{Connection, connect};
+use crate::cluster::{Connection, DISCOVERY, connect};
 use crate::follow::{Followed, Indexing, Manner, Pace, events, follow, namespaces, single};
 use crate::kinds::Kind;
 use crate::meter::Tally;
@@ -70,7 +70,7 @@ pub(crate) async fn run(mut asked: Top) -> anyhow::Result<()> {
         return Err(trouble.advise("`informer watch` prints to files and pipes").into());
     }
     let connection = connect(&asked.cluster).await?;
-    let catalog = connection.catalog().await?;
+    let catalog = connection.catalog(DISCOVERY).await?;
     let kinds = match asked.resources.as_slice() {
         [] => catalog.known(&USUAL),
         named => catalog.resolve(named)?,

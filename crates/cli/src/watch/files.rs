@@ -2,6 +2,7 @@
 
 use super::{once::sorted, stats::Stats};
 use crate::follow::Followed;
+use crate::safe::clean_json;
 use anyhow::Context;
 use serde_json::json;
 use std::{
@@ -23,7 +24,7 @@ pub(super) fn dump(path: &Path, followed: &[Followed]) -> anyhow::Result<()> {
                 if followed.len() > 1 {
                     line["resource"] = one.kind.resource().into();
                 }
-                writeln!(file, "{line}")?;
+                writeln!(file, "{}", clean_json(&line.to_string()))?;
             }
         }
         file.flush()

@@ -1,9 +1,17 @@
 //! From the options to the last line.
 
-use super::{files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
+use super::{
+    files, once,
+    printer::Printer,
+    progress::Progress,
+    reports::{Admission, Reports},
+    saving::SavingNotices,
+    stats::Stats,
+    told::Told,
+};
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
-use crate::cluster::{Connection, Embedded, connect};
+use crate::cluster::{Connection, DISCOVERY, Embedded, connect};
 use crate::follow::{Followed, Hear, Indexing, Manner, Pace, Saving, events, follow, namespaces, single};
 use crate::kinds::Kind;
 use crate::meter::Tally;
@@ -34,6 +42,8 @@ use std::{
 const TICK: Duration = Duration::from_millis(100);
 /// How many events are printed before the reader sees them, and before an interruption is looked for.
 const BATCH: usize = 256;
+/// How often failures of saving are looked for.
+const SAVE_CHECK: Duration = Duration::from_secs(2);
 
 /// Follows what is asked for, on the cluster that is asked for.
 pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
@@ -63,15 +73,20 @@ enum Clock {
 async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::Result<()> {
     single(&mut asked.resources, &mut asked.following)?;
     let (began, tally) = (Instant::now(), Tally::install()?);
-    let catalog = connection.catalog().await?;
+    let period = asked.period.filter(|_| clock == Clock::SinceStart);
+    let catalog = connection.catalog(period.map_or(DISCOVERY, |period| period.min(DISCOVERY))).await?;
     let kinds = catalog.resolve(&asked.resources)?;
+    let reports = Arc::<Reports>::default();
     let mut session = Session {
         is_named: kinds.iter().map(|kind| catalog.is_named(kind, &asked.resources)).collect(),
         left_out: Vec::new(),
         printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
-        followed: prepare(&connection, &kinds, &asked)?,
+        followed: prepare(&connection, &kinds, &asked, &reports)?,
         progress: Progress::new(!asked.quiet),
         told: Told::default(),
+        began,
+        reports,
+        saving: SavingNotices::default(),
         asked,
     };
     let ending = session.follow(clock).await?;
@@ -84,7 +99,7 @@ async fn on(connection: Connection, mut asked: Watch, clock: Clock) -> anyhow::R
         .await;
     }
     session.printer.flush()?;
-    session.finish(ending, began, &tally)
+    session.finish(ending, &tally)
 }
 
 /// Why it ends well.
@@ -106,15 +121,20 @@ struct Session {
     printer: Printer,
     progress: Progress,
     told: Told,
+    began: Instant,
+    reports: Arc<Reports>,
+    saving: SavingNotices,
 }
 
 impl Session {
     async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
         let mut interrupted = pin!(interruption());
-        let mut over = pin!(over(self.asked.period.filter(|_| clock == Clock::SinceStart)));
+        let period = self.asked.period.filter(|_| clock == Clock::SinceStart);
+        let mut over = pin!(over(period.map(|period| period.saturating_sub(self.began.elapsed()))));
         let mut synced =
             pin!(synced(self.followed.clone(), self.is_named.clone(), self.asked.following.strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
+        let mut checks = tokio::time::interval(SAVE_CHECK);
         let (mut has_synced, mut has_ended) = (false, false);
         // Who wants one state needs no events.
         let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
@@ -159,6 +179,9 @@ impl Session {
                     self.printer.flush()?;
                 }
                 _ = ticks.tick(), if !has_synced => self.progress.draw(&self.followed),
+                _ = checks.tick(), if self.asked.save.is_some() && !self.asked.quiet => {
+                    self.saving.changed(&self.followed).into_iter().for_each(say);
+                }
             }
         }
     }
@@ -172,17 +195,17 @@ impl Session {
         self.printer.event((at, &self.followed[at].kind), event)
     }
 
-    /// Tells what an earlier run has left, and of folders that are of no use.
-    fn restored(&self) {
+    /// Reports the restored objects, and the folders that cannot be used.
+    fn restored(&mut self) {
         for followed in self.followed.iter().filter(|_| !self.asked.quiet) {
             let (status, resource) = (followed.informer.status(), followed.kind.resource());
             if let Some(restored) = status.restored {
                 let objects = count(restored.objects as u64, "object");
                 say(format!("{resource}: restored {objects}, {} seconds old", restored.age.as_secs()));
             }
-            if let Some(error) = status.saving.and_then(|saving| saving.error) {
-                say(format!("{resource}: nothing is saved: {error}"));
-            }
+        }
+        if !self.asked.quiet {
+            self.saving.changed(&self.followed).into_iter().for_each(say);
         }
     }
 
@@ -212,7 +235,7 @@ impl Session {
         }
     }
 
-    fn finish(&self, ending: Ending, began: Instant, tally: &Tally) -> anyhow::Result<()> {
+    fn finish(&self, ending: Ending, tally: &Tally) -> anyhow::Result<()> {
         let there = self.followed.iter().enumerate().filter(|(at, _)| !self.left_out.contains(at));
         let there: Vec<_> = there.map(|(_, followed)| followed.clone()).collect();
         if let Some(path) = &self.asked.dump {
@@ -225,20 +248,33 @@ impl Session {
             let objects = there.iter().map(|followed| followed.informer.len() as u64).sum();
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
-            say(self.told.summary(objects, began.elapsed(), errors));
+            say(self.told.summary(objects, self.began.elapsed(), errors));
             let late = there.iter().filter(|followed| !followed.informer.has_synced()).count();
             if late > 0 {
                 say(format!("{} had not become complete", count(late as u64, "cache")));
             }
         }
-        Ok(())
+        if self.reports.suppressed() > 0 && !self.asked.quiet {
+            say(suppressed(self.reports.suppressed()));
+        }
+        match SavingNotices::failure(&self.followed) {
+            Some(failure) => Err(Trouble::new(Class::Other, failure).into()),
+            None => Ok(()),
+        }
     }
 }
 
 /// Prepares an informer for each kind.
-fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec<Followed>, Trouble> {
+fn prepare(
+    connection: &Connection,
+    kinds: &[Kind],
+    asked: &Watch,
+    reports: &Arc<Reports>,
+) -> Result<Vec<Followed>, Trouble> {
     let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
-    let hear: Hear = if asked.quiet { Arc::new(|_| {}) } else { Arc::new(tell) };
+    let reports = Arc::clone(reports);
+    let hear: Hear =
+        if asked.quiet { Arc::new(|_| {}) } else { Arc::new(move |report| tell(report, &reports)) };
     let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
     let manner = Manner { indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
     let one = |kind| {
@@ -248,8 +284,18 @@ fn prepare(connection: &Connection, kinds: &[Kind], asked: &Watch) -> Result<Vec
     kinds.iter().map(one).collect()
 }
 
+/// Returns the line that stands for reports that were not printed.
+fn suppressed(number: u64) -> String {
+    format!("{} suppressed, since there were too many", count(number, "report"))
+}
+
 /// Tells of a failure, and what happens next.
-fn tell(report: &Report<'_>) {
+fn tell(report: &Report<'_>, reports: &Reports) {
+    match reports.admit(Instant::now()) {
+        Admission::Suppress => return,
+        Admission::Print { suppressed: 0 } => {}
+        Admission::Print { suppressed: number } => say(suppressed(number)),
+    }
     let next = match report.retry {
         Retry::Continue => "it is left out".to_owned(),
         Retry::Immediate => "another way is tried".to_owned(),
