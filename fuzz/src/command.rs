@@ -2,7 +2,8 @@
 
 use kube_core::DynamicObject;
 use kube_informer_cli::untrusted::{
-    changes, clean, clean_json, clean_lines, duration, faults, is_unsafe, kinds, resolve, seeds, shown,
+    changes, clean, clean_json, clean_lines, clean_name, clean_yaml, duration, faults, is_unsafe, kinds,
+    resolve, seeds, shown,
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -19,6 +20,10 @@ pub(crate) fn text(data: &[u8]) {
     check_safe(&safe);
     assert_eq!(clean(&safe), safe, "what is safe stays as it is");
     assert_eq!(text.chars().any(is_unsafe), safe != text, "what was safe is as it was");
+    let name = clean_name(&text);
+    check_safe(&name);
+    assert!(name.chars().count() <= 512 * "\\u{e0041}".len() + 2, "a name is short");
+    check_safe(&clean_yaml(&Value::from(&*text).to_string()));
     let lines = clean_lines(&text);
     lines.split('\n').for_each(check_safe);
     assert_eq!(lines.split('\n').count(), text.split('\n').count(), "lines stay lines");

@@ -23,6 +23,8 @@ mod selectors;
 
 mod keys;
 
+mod file_names;
+
 mod saved;
 
 mod command;

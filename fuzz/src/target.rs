@@ -1,6 +1,6 @@
 //! All targets, in one table.
 
-use crate::{command, frames, keys, lists, objects, protobuf, query, saved, selectors, status};
+use crate::{command, file_names, frames, keys, lists, objects, protobuf, query, saved, selectors, status};
 
 /// Something that takes bytes from others.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +171,9 @@ const TERMINAL: &[&[u8]] = &[
     b"\n",
     b"\t",
     b"\xe2\x80\xae",
+    b"\xe2\x80\x8b",
+    b"\xef\xbb\xbf",
+    b"\xf3\xa0\x81\x81",
     b"\xe2\x81\xa6",
     b"\xe2\x80\xa8",
     b"\xd8\x9c",
@@ -218,6 +221,25 @@ const NAMES: &[&[u8]] = &[
     b"all",
 ];
 
+const PATHS: &[&[u8]] = &[
+    b"/",
+    b"\\",
+    b"..",
+    b".",
+    b"../",
+    b"\0",
+    b"%",
+    b"%2f",
+    b"~",
+    b"C:",
+    b"nul",
+    b"pods",
+    b".apps",
+    b"\xc3\xa4",
+    b"A",
+    b"\n",
+];
+
 const OBJECTS: &[&[u8]] = &[
     b"\0{\"metadata\":{}}",
     b"\"metadata\":{\"name\":\"a\"}",
@@ -259,7 +281,7 @@ const fn target(
 }
 
 /// Everything that takes bytes from others.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     target("json_frames", frames::json, JSON, TREE),
     target("protobuf_frames", frames::protobuf, PROTOBUF, ELEMENTS),
     target("json_lists", lists::json, JSON, TREE),
@@ -270,6 +292,7 @@ pub const TARGETS: [Target; 16] = [
     target("query", query::strings, QUERY, TEXT),
     target("selectors", selectors::texts, SELECTOR, TEXT),
     target("keys", keys::texts, QUERY, TEXT),
+    target("file_names", file_names::texts, PATHS, TEXT),
     target("saved_files", saved::files, RECORDS, FILE),
     target("saved_records", saved::records, RECORDS, FILE),
     target("command_text", command::text, TERMINAL, TEXT),

@@ -1,7 +1,7 @@
 //! `informer demo`: `top` on a built-in server with continuous changes and injected faults.
 
 use crate::args::{Cli, Command, Demo};
-use crate::cluster::{Connection, Embedded};
+use crate::cluster::{Connection, DISCOVERY, Embedded};
 use crate::follow::Target;
 use crate::notice::say;
 use crate::seed;
@@ -29,7 +29,7 @@ pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);
     let Some(embedded) = connection.embedded() else { return Ok(()) };
     let kinds = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces"];
-    let targets = connection.catalog().await?.known(&kinds).into_iter().map(Target::all).collect();
+    let targets = connection.catalog(DISCOVERY).await?.known(&kinds).into_iter().map(Target::all).collect();
     let Some(Command::Top(top)) = Cli::parse_from(["informer", "top", "-A"]).command else { return Ok(()) };
     let (tell, notices) = watch::channel(None);
     // The default reset time is longer than the time between faults, so the backoff would never reset.

@@ -5,7 +5,7 @@ use crate::seed;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
-use kube_devserver::{Churn, DevServer, Fault};
+use kube_devserver::{Churn, DevServer, Fault, StartError};
 use serde::de;
 use std::{
     io::{self, Write},
@@ -26,7 +26,14 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
         builder = builder.control();
     }
     let faults = asked.faults.as_deref().map(read_faults).transpose()?.unwrap_or_default();
-    let server = builder.start().await.map_err(|error| Trouble::new(Class::Other, chain(&error)))?;
+    for host in &asked.allow_host {
+        builder = builder.allow_host(host);
+    }
+    let server = builder.start().await.map_err(|error| match error {
+        StartError::EmptyToken => Trouble::new(Class::Usage, chain(&error))
+            .advise("set --token or INFORMER_TOKEN to a value: an unset variable is empty"),
+        error => Trouble::new(Class::Other, chain(&error)),
+    })?;
     let pods = asked.seed.0.get("pods").copied().unwrap_or(0);
     let churning = (pods > 0).then(|| server.churn(Churn::pods(pods).rate(asked.churn)));
     for (plural, count) in asked.seed.0.iter().filter(|(plural, _)| *plural != "pods") {
@@ -35,8 +42,8 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     for fault in faults {
         server.faults().inject(fault);
     }
-    if let (Some(path), Some(kubeconfig)) = (&asked.write_kubeconfig, server.kubeconfig()) {
-        write_privately(path, &kubeconfig).with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(path) = &asked.write_kubeconfig {
+        server.write_kubeconfig(path).with_context(|| format!("cannot write {}", path.display()))?;
         writeln!(io::stdout(), "kubeconfig {}", path.display())?;
     }
     writeln!(io::stdout(), "listening on {}", server.url().unwrap_or_default())?;
@@ -83,13 +90,4 @@ fn fault(fields: serde_json::Map<String, serde_json::Value>) -> serde_json::Resu
         Some(name) => Err(de::Error::custom(format!("unknown field {name:?}"))),
         None => Ok(fault),
     }
-}
-
-/// A kubeconfig may hold a token, so only its owner can read it.
-fn write_privately(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text.as_bytes())
 }

@@ -180,7 +180,10 @@ pub(crate) fn follow(
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
     if let Some(Saving { folder, secrets }) = &manner.saving {
-        let save = Save::in_folder(folder.join(kind.resource()));
+        if kind.is_secret() && !secrets {
+            return Err(refused(&StartError::SecretsNotSaved));
+        }
+        let save = Save::in_subfolder(folder, &kind.resource());
         informer = informer.save_to(if *secrets { save.secrets() } else { save });
     }
     let informer = informer.build().map_err(|error| refused(&error))?;

@@ -9,7 +9,7 @@ use kube_core::DynamicObject;
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-pub use crate::safe::{clean, clean_json, clean_lines, is_unsafe};
+pub use crate::safe::{clean, clean_json, clean_lines, clean_name, clean_yaml, is_unsafe};
 
 /// A duration as it is typed.
 ///

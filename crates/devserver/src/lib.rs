@@ -50,6 +50,8 @@ mod http;
 
 mod churn;
 
+mod kubeconfig;
+
 mod server;
 
 pub use churn::{Churn, Churning};

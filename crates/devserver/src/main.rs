@@ -11,7 +11,8 @@ Usage: kube-devserver [options]
   --listen ADDRESS     where to listen; 127.0.0.1:6443 unless given
   --tls NAME           speak TLS, with a new certificate for NAME, localhost and the address; may be repeated
   --token-file PATH    demand the bearer token in this file
-  --kubeconfig PATH    write a kubeconfig there
+  --allow-host NAME    without a token: also answer requests for this host name; may be repeated
+  --kubeconfig PATH    write a kubeconfig there, unless the file has other contents
   --pods N             begin with N realistic pods
   --rate R             change R of them a second
   --seed S             which pods; 1 unless given
@@ -26,6 +27,7 @@ struct Options {
     listen: String,
     names: Vec<String>,
     token_file: Option<PathBuf>,
+    hosts: Vec<String>,
     kubeconfig: Option<PathBuf>,
     pods: u64,
     rate: f64,
@@ -67,9 +69,12 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     if options.control {
         builder = builder.control();
     }
+    for host in &options.hosts {
+        builder = builder.allow_host(host);
+    }
     let server = builder.start().await?;
-    if let (Some(path), Some(kubeconfig)) = (&options.kubeconfig, server.kubeconfig()) {
-        std::fs::write(path, kubeconfig)?;
+    if let Some(path) = &options.kubeconfig {
+        server.write_kubeconfig(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         println!("kubeconfig {}", path.display());
     }
     let churn = Churn::pods(options.pods).seed(options.seed).rate(options.rate);
@@ -91,6 +96,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
         listen: "127.0.0.1:6443".to_owned(),
         names: Vec::new(),
         token_file: None,
+        hosts: Vec::new(),
         kubeconfig: None,
         pods: 0,
         rate: 0.0,
@@ -108,6 +114,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
             "--listen" => value()?.clone_into(&mut options.listen),
             "--tls" => options.names.push(value()?.to_owned()),
             "--token-file" => options.token_file = Some(value()?.into()),
+            "--allow-host" => options.hosts.push(value()?.to_owned()),
             "--kubeconfig" => options.kubeconfig = Some(value()?.into()),
             "--pods" => options.pods = number(option, value()?)?,
             "--rate" => options.rate = number(option, value()?)?,

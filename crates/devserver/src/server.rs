@@ -2,13 +2,15 @@
 
 use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
-use crate::http::{Control, Door, Front, Tls, Token, listen};
+use crate::http::{AllowedHosts, Control, Door, Front, Guard, Tls, Token, listen};
+use crate::kubeconfig;
 use crate::verb::Cluster;
 use serde_json::json;
 use std::{
     error::Error,
     io,
     net::{IpAddr, SocketAddr},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -46,6 +48,7 @@ pub struct Builder {
     address: Option<String>,
     names: Option<Vec<String>>,
     token: Option<Token>,
+    hosts: Vec<String>,
     control: Control,
     history: usize,
     bookmark_interval: Duration,
@@ -70,6 +73,9 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
+    /// The token is empty, as from an unset variable: every client would have it.
+    #[error("the token is empty")]
+    EmptyToken,
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -97,6 +103,7 @@ impl DevServer {
             address: None,
             names: None,
             token: None,
+            hosts: Vec::new(),
             control: Control::Closed,
             history: 16_384,
             bookmark_interval: Duration::from_secs(60),
@@ -171,6 +178,15 @@ impl DevServer {
         self.socket.as_ref().map(Socket::kubeconfig)
     }
 
+    /// Writes [`DevServer::kubeconfig`] to a file that only its owner can read. An existing file is replaced only if it is empty or a
+    /// kubeconfig of a devserver; links are not followed. Does nothing without a socket.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if the file has other contents, and any other error of the system.
+    pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        self.kubeconfig().map_or(Ok(()), |text| kubeconfig::write(path.as_ref(), &text))
+    }
+
     /// Ends the server, and waits until nothing of it is left.
     pub async fn stop(mut self) {
         self.front.close();
@@ -213,6 +229,15 @@ impl Builder {
         Self { token: Some(Token::new(token.as_ref())), ..self }
     }
 
+    /// Answers requests for this host name too. May be called repeatedly.
+    ///
+    /// A server without a token answers only if the `Host` and `Origin` headers have a loopback name, the address, a name of
+    /// [`tls`](Self::tls) or a name given here, so that a web page in a browser on the same machine can neither read nor write objects.
+    pub fn allow_host(mut self, name: impl Into<String>) -> Self {
+        self.hosts.push(name.into());
+        self
+    }
+
     /// Lets faults be injected over HTTP, below `/devserver`.
     pub fn control(self) -> Self {
         Self { control: Control::Open, ..self }
@@ -231,8 +256,11 @@ impl Builder {
     /// Starts the server.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or is open to others without TLS and a token.
+    /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty.
     pub async fn start(self) -> Result<DevServer, StartError> {
+        if self.token.as_ref().is_some_and(Token::is_empty) {
+            return Err(StartError::EmptyToken);
+        }
         let Some(address) = self.address.clone() else { return Ok(self.start_in_memory()) };
         let failed = |cause| StartError::Listen { address: address.clone(), cause };
         let found = lookup_host(&address).await.map_err(failed)?.next();
@@ -244,8 +272,15 @@ impl Builder {
         let address = listener.local_addr().map_err(failed)?;
         let tls = self.names.as_ref().map(|names| certify(names, address.ip())).transpose()?;
         let token = self.token.clone();
+        let guard = match &token {
+            Some(token) => Guard::Token(token.clone()),
+            None => {
+                let names = self.names.iter().flatten().chain(&self.hosts);
+                Guard::Hosts(AllowedHosts::new(address.ip(), names))
+            }
+        };
         let mut server = self.start_in_memory();
-        let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), token: token.clone() };
+        let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), guard };
         let (stop, stopped) = watch::channel(());
         let task = tokio::spawn(listen(listener, door, stopped));
         server.socket = Some(Socket { address, tls, token, stop, task });
@@ -281,13 +316,13 @@ impl Socket {
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{ "name": "devserver", "cluster": cluster }],
-            "users": [{ "name": "devserver", "user": { "token": token } }],
+            "clusters": [{ "name": kubeconfig::NAME, "cluster": cluster }],
+            "users": [{ "name": kubeconfig::NAME, "user": { "token": token } }],
             "contexts": [{
-                "name": "devserver",
-                "context": { "cluster": "devserver", "user": "devserver", "namespace": "default" },
+                "name": kubeconfig::NAME,
+                "context": { "cluster": kubeconfig::NAME, "user": kubeconfig::NAME, "namespace": "default" },
             }],
-            "current-context": "devserver",
+            "current-context": kubeconfig::NAME,
         });
         config.to_string()
     }

@@ -73,6 +73,7 @@
 //!
 //! | module | contents | client-go |
 //! |---|---|---|
+//! | [`document`] | requests for documents of limited size | |
 //! | [`object`] | objects in transit and at rest | |
 //! | [`source`] | [`ListWatch`](source::ListWatch) and other sources, [`Pager`](source::Pager) | `ListerWatcher`, `pager` |
 //! | [`ingest`] | decoding, transforms, encoding | `TransformFunc` |
@@ -92,6 +93,7 @@ mod sync;
 mod boxed;
 mod waiters;
 mod parallel;
+pub mod document;
 pub mod object;
 pub mod source;
 mod labels;

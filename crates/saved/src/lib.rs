@@ -47,6 +47,7 @@
 //! A log fits better than an embedded database: the state is read once, completely, at startup, and then only written. There are
 //! no lookups by key that would justify maintaining an on-disk index.
 
+mod file_name;
 mod header;
 mod payload;
 mod batch;
@@ -65,6 +66,7 @@ mod saved;
 
 pub use batch::{Batch, Object, Snapshot};
 pub use error::{OpenError, SaveError};
+pub use file_name::file_name;
 pub use header::Header;
 pub use options::{Options, SyncPolicy};
 pub use payload::{Encoding, Layout, Payload};

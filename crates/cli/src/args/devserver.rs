@@ -30,7 +30,11 @@ pub(crate) struct Devserver {
     #[arg(long, value_name = "TOKEN", env = "INFORMER_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// Write a kubeconfig for this server to a file
+    /// Another host name to answer requests for, without a token; may be repeated. Loopback names are always answered
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Write a kubeconfig for this server that only you can read; a file with other contents is not replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) write_kubeconfig: Option<PathBuf>,
 

@@ -1,6 +1,6 @@
 //! Where in an object a field stands.
 
-use crate::safe::clean;
+use crate::safe::clean_name as shown;
 use std::{fmt, sync::Arc};
 
 /// Where in an object a field stands: `status.conditions[Ready].status`.
@@ -22,9 +22,6 @@ enum Step {
     /// An item of a list, by the name that tells it from the others or else by its number.
     Item(String),
 }
-
-/// Names longer than this are cut where they are shown; Kubernetes has none.
-const LONG: usize = 512;
 
 impl Path {
     pub(super) fn field(&self, name: &str) -> Self {
@@ -68,13 +65,6 @@ impl fmt::Display for Path {
     }
 }
 
-fn shown(name: &str) -> String {
-    match name.char_indices().nth(LONG) {
-        None => clean(name),
-        Some((end, _)) => format!("{}..", clean(&name[..end])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +81,7 @@ mod tests {
     fn what_is_long_is_cut_and_not_copied_for_each_field() {
         let long = Path::default().field(&"x".repeat(1 << 20));
         let all: Vec<_> = (0..100_000).map(|number| long.item(&number.to_string())).collect();
-        assert_eq!(all[7].to_string(), format!("{}..[7]", "x".repeat(LONG)));
+        assert_eq!(all[7].to_string(), format!("{}..[7]", "x".repeat(512)));
         assert_eq!(all[7].names()[0].as_ptr(), all[8].names()[0].as_ptr());
     }
 }

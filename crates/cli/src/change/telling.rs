@@ -6,7 +6,7 @@ use super::{
     words::words,
 };
 use crate::paint::Tone;
-use crate::safe::clean;
+use crate::safe::clean_name;
 use kube_core::DynamicObject;
 use kube_informer::event::{Deletion, Event, Phase};
 
@@ -51,9 +51,9 @@ fn updated(old: &DynamicObject, new: &DynamicObject) -> String {
 
 /// `namespace/name`, or the name of what has no namespace.
 pub(crate) fn key(object: &DynamicObject) -> String {
-    let name = clean(object.metadata.name.as_deref().unwrap_or_default());
+    let name = clean_name(object.metadata.name.as_deref().unwrap_or_default());
     let namespace = object.metadata.namespace.as_deref();
-    namespace.map_or(name.clone(), |namespace| format!("{}/{name}", clean(namespace)))
+    namespace.map_or(name.clone(), |namespace| format!("{}/{name}", clean_name(namespace)))
 }
 
 fn phrases(words: &[String]) -> String {

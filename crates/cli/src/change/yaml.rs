@@ -1,6 +1,6 @@
 //! A JSON value as lines of YAML, which any reader of YAML takes for that value.
 
-use crate::safe::{clean_json, is_unsafe};
+use crate::safe::{clean_yaml, is_unsafe};
 use serde_json::Value;
 
 /// The lines of a value.
@@ -55,7 +55,7 @@ fn text(string: &str) -> String {
     match is_plain(string) {
         true => string.to_owned(),
         // What is a string in JSON is one in YAML.
-        false => clean_json(&Value::from(string).to_string()),
+        false => clean_yaml(&Value::from(string).to_string()),
     }
 }
 

@@ -10,9 +10,12 @@ use crate::args::Cluster;
 use crate::kinds::{Catalog, discover};
 use crate::notice::say;
 use crate::number::grouped;
+use crate::trouble::{Class, Trouble};
 use kube_client::{Client, config::Kubeconfig};
+use kube_informer::document;
 use kube_informer_wire::KUBERNETES_MINOR;
-use std::sync::OnceLock;
+use serde::Deserialize;
+use std::{sync::OnceLock, time::Duration};
 
 /// A client and what the command knows about its cluster.
 pub(crate) struct Connection {
@@ -94,12 +97,36 @@ impl Connection {
         self.is_known.get().copied().unwrap_or_default()
     }
 
-    /// Returns the kinds that the server serves.
-    pub(crate) async fn catalog(&self) -> anyhow::Result<Catalog> {
-        let version = self.client.apiserver_version().await;
-        let _ = self.is_known.set(version.is_ok_and(|version| is_known(&version.minor)));
-        discover(&self.client).await.map_err(|error| advice::of_client(&error, &self.server).into())
+    /// Requests the kinds of the server, within a time.
+    pub(crate) async fn catalog(&self, limit: Duration) -> anyhow::Result<Catalog> {
+        let discovery = async {
+            let version = document::Request::new("/version").max_size(MAX_VERSION);
+            let (version, found) = tokio::join!(version.get::<Version>(&self.client), discover(&self.client));
+            let _ = self.is_known.set(version.is_ok_and(|version| is_known(&version.minor)));
+            found
+        };
+        match tokio::time::timeout(limit, discovery).await {
+            Ok(found) => found.map_err(|error| advice::of_client(&error, &self.server).into()),
+            Err(_) => {
+                let what = format!("{} did not send its list of resources within {limit:?}", self.server);
+                Err(Trouble::new(Class::Unreachable, what)
+                    .advise("is there a VPN or a firewall in between?")
+                    .into())
+            }
+        }
     }
+}
+
+/// The maximum time for the discovery of resources.
+pub(crate) const DISCOVERY: Duration = Duration::from_secs(30);
+
+/// The maximum size of the version of a server.
+const MAX_VERSION: usize = 64 << 10;
+
+/// The version of a server, as far as it is used.
+#[derive(Deserialize)]
+struct Version {
+    minor: String,
 }
 
 /// Whether a server of this minor version has no field that is newer than this command. Some servers write `36+`.

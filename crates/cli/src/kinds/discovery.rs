@@ -6,8 +6,8 @@ use super::{
     kind::Kind,
 };
 use futures_util::future::try_join_all;
-use http::{Request, header::ACCEPT};
 use kube_client::{Client, Error};
+use kube_informer::document;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -62,6 +62,5 @@ async fn listed(client: &Client, path: &str) -> Result<Vec<Kind>, Error> {
 }
 
 async fn ask<T: DeserializeOwned>(client: &Client, path: &str, accept: &str) -> Result<T, Error> {
-    let request = Request::get(path).header(ACCEPT, accept).body(Vec::new());
-    client.request(request.map_err(Error::HttpError)?).await
+    document::Request::new(path).accept(accept).get(client).await
 }

@@ -16,6 +16,9 @@ pub(crate) struct Kind {
     pub(crate) has_namespaces: bool,
 }
 
+/// The maximum length of a name.
+const MAX_NAME: usize = 253;
+
 impl Kind {
     /// As kube wants it.
     pub(crate) fn api_resource(&self) -> ApiResource {
@@ -38,12 +41,25 @@ impl Kind {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Whether its names are such as Kubernetes has: they are shown, and stand in paths.
+    /// Returns true if its names are valid in Kubernetes: they are shown, are part of paths, and name folders.
     pub(crate) fn is_well_named(&self) -> bool {
-        let is_plain =
-            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | '/');
+        let has_valid_letters = |name: &String| {
+            name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_'))
+        };
+        let is_valid = |name: &String| {
+            name.len() <= MAX_NAME
+                && has_valid_letters(name)
+                && !name.starts_with('.')
+                && !name.ends_with('.')
+        };
         let names = [&self.group, &self.version, &self.plural, &self.singular, &self.kind];
-        names.into_iter().all(|name| name.chars().all(is_plain))
+        names.into_iter().all(is_valid)
+            && ![&self.version, &self.plural, &self.kind].iter().any(|name| name.is_empty())
+    }
+
+    /// Returns true if it is called Secret in any way, so that it is saved only on request. A server chooses the names.
+    pub(crate) fn is_secret(&self) -> bool {
+        ["secret", "secrets"].iter().any(|word| self.is_called(word))
     }
 
     /// Whether it can be followed.
@@ -61,5 +77,42 @@ impl Kind {
 
     fn with_group(&self, name: &str) -> String {
         if self.group.is_empty() { name.to_owned() } else { format!("{name}.{}", self.group) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(plural: &str, name: &str) -> Kind {
+        Kind { version: "v1".into(), plural: plural.into(), kind: name.into(), ..Kind::default() }
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_or_fill_the_screen_are_refused() {
+        assert!(kind("pods", "Pod").is_well_named());
+        assert!(Kind { group: "a.example.com".into(), ..kind("my-things", "MyThing") }.is_well_named());
+        let long = "x".repeat(70_000);
+        for plural in
+            ["", ".", "..", "../../victim", "hostile/victim", "a\\b", ".hidden", "a\u{1b}", "é", &long]
+        {
+            assert!(!kind(plural, "Pod").is_well_named(), "{plural:?}");
+        }
+        assert!(!kind("pods", &long).is_well_named());
+        assert!(!Kind { group: "../x".into(), ..kind("pods", "Pod") }.is_well_named());
+    }
+
+    #[test]
+    fn a_secret_is_one_under_every_name() {
+        for secret in [
+            kind("secrets", "Secret"),
+            kind("x", "Secret"),
+            kind("secrets", "X"),
+            Kind { singular: "secret".into(), ..kind("x", "X") },
+            Kind { short_names: vec!["secrets".into()], ..kind("x", "X") },
+        ] {
+            assert!(secret.is_secret(), "{secret:?}");
+        }
+        assert!(!kind("configmaps", "ConfigMap").is_secret());
     }
 }

@@ -13,7 +13,7 @@ use crate::kinds::whole;
 use crate::meter::{Tally, Usage};
 use crate::number::age;
 use crate::paint::Tone;
-use crate::safe::clean;
+use crate::safe::clean_name;
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
 use kube_informer::{
@@ -65,7 +65,7 @@ impl Gatherer {
                 errors: tally.by(ERRORS, name, "kind"),
                 bytes: tally.total(BYTES, name),
                 kept: None,
-                trouble: status.last_error.as_deref().map(clean),
+                trouble: status.last_error.as_deref().map(clean_name),
                 heard: status.times.received.map(|heard| heard.elapsed()),
             }
         };
@@ -120,7 +120,7 @@ pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Ve
             time: change.time.strftime("%H:%M:%S").to_string(),
             verb: change.verb,
             tone: change.tone,
-            what: format!("{prefix} {}", clean(change.key.as_str())),
+            what: format!("{prefix} {}", clean_name(change.key.as_str())),
             words: change.words.clone(),
         }
     };
@@ -133,8 +133,8 @@ pub(super) fn rows(objects: &Objects, followed: &Followed) -> Vec<Row> {
     let row = |key: &Key| {
         let object = followed.informer.get(key);
         Row {
-            namespace: key.namespace().map(clean).unwrap_or_default(),
-            name: clean(key.name()),
+            namespace: key.namespace().map(clean_name).unwrap_or_default(),
+            name: clean_name(key.name()),
             age: object.as_ref().map(|object| age_of(object, now)).unwrap_or_default(),
             status: object.map_or_else(|| "deleted".to_owned(), |object| summary(&object)),
         }

@@ -9,7 +9,7 @@ use super::{
     screen::{Flow, Screen},
 };
 use crate::args::{Following, Top};
-use crate::cluster::{Connection, connect};
+use crate::cluster::{Connection, DISCOVERY, connect};
 use crate::follow::{Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
 use crate::meter::Tally;
 use crate::paint::allows_colour;
@@ -68,7 +68,7 @@ pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
         return Err(trouble.advise("use `informer watch` for files and pipes").into());
     }
     let connection = connect(&asked.cluster).await?;
-    let catalog = connection.catalog().await?;
+    let catalog = connection.catalog(DISCOVERY).await?;
     let targets = match asked.resources.as_slice() {
         [] => catalog.known(&USUAL).into_iter().map(Target::all).collect(),
         named => targets(&catalog, named)?,

@@ -5,6 +5,7 @@
 use super::{once::sorted, stats::Stats};
 use crate::args::Watch;
 use crate::follow::Followed;
+use crate::safe::clean_json;
 use anyhow::Context;
 use serde_json::json;
 use std::{
@@ -72,7 +73,7 @@ fn dump(out: &mut dyn Write, followed: &[Followed]) -> io::Result<()> {
             if followed.len() > 1 {
                 line["resource"] = one.kind.resource().into();
             }
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", clean_json(&line.to_string()))?;
         }
     }
     Ok(())

@@ -8,6 +8,8 @@ mod told;
 mod stats;
 mod once;
 mod files;
+mod reports;
+mod saving;
 mod session;
 
 pub(crate) use printer::shown;

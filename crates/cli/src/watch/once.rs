@@ -6,7 +6,7 @@ use crate::change::summary;
 use crate::follow::Followed;
 use crate::notice::say;
 use crate::number::age;
-use crate::safe::clean;
+use crate::safe::clean_name;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::cache::{Entry, Snapshot};
@@ -85,10 +85,10 @@ fn table(
     let prefix = printer.prefix(at);
     let now = Timestamp::now();
     let head = ["NAMESPACE", "NAME", "AGE", "STATUS"].map(str::to_owned);
-    let namespace = |entry: &Entry<_>| entry.key().namespace().map(clean).unwrap_or_default();
+    let namespace = |entry: &Entry<_>| entry.key().namespace().map(clean_name).unwrap_or_default();
     let name = |entry: &Entry<_>| match &prefix {
         Some(prefix) => named(prefix, entry.key()),
-        None => clean(entry.key().name()),
+        None => clean_name(entry.key().name()),
     };
     let widest = |cell: &dyn Fn(&Entry<_>) -> String, least: &str| {
         entries.iter().map(|entry| cell(entry).chars().count()).fold(least.len(), usize::max)

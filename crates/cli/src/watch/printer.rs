@@ -8,7 +8,7 @@ use crate::args::Output;
 use crate::change::yaml;
 use crate::kinds::Kind;
 use crate::paint::Paint;
-use crate::safe::{clean, clean_json};
+use crate::safe::{clean_json, clean_name};
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
 use kube_informer::event::{Deletion, Event};
@@ -94,13 +94,15 @@ fn initial_text(output: Output, look: Look, (prefix, kind): (&str, &Kind), objec
         Output::Table | Output::Diff => initial_line(look, kind, object, &Zoned::now()),
         Output::Json => clean_json(&initial(kind, object, Timestamp::now()).to_string()),
         Output::Yaml => format!("---\n{}", yaml(&initial(kind, object, Timestamp::now())).join("\n")),
-        Output::Name => format!("{prefix}/{}", clean(object.metadata.name.as_deref().unwrap_or_default())),
+        Output::Name => {
+            format!("{prefix}/{}", clean_name(object.metadata.name.as_deref().unwrap_or_default()))
+        }
     }
 }
 
 /// The name of an object, with its kind as kubectl has it.
 pub(super) fn named(prefix: &str, key: &Key) -> String {
-    format!("{prefix}/{}", clean(key.name()))
+    format!("{prefix}/{}", clean_name(key.name()))
 }
 
 /// Each line in which an object that came, changed and went is shown, in all forms.

@@ -1,9 +1,18 @@
 //! The session of `informer watch`.
 
-use super::{files::Files, once, printer::Printer, progress::Progress, stats::Stats, told::Told};
+use super::{
+    files::Files,
+    once,
+    printer::Printer,
+    progress::Progress,
+    reports::{Admission, Reports},
+    saving::SavingNotices,
+    stats::Stats,
+    told::Told,
+};
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
-use crate::cluster::{Connection, Embedded, connect};
+use crate::cluster::{Connection, DISCOVERY, Embedded, connect};
 use crate::follow::{
     Followed, Hear, Indexing, Manner, Pace, Saving, Target, events, follow, namespaces, targets,
 };
@@ -39,6 +48,8 @@ const TICK: Duration = Duration::from_millis(100);
 const BATCH: usize = 256;
 /// How long received changes are printed after the end.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How often failures of saving are looked for.
+const SAVE_CHECK: Duration = Duration::from_secs(2);
 
 /// Runs `informer watch`.
 pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
@@ -68,22 +79,28 @@ enum Clock {
 async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Result<()> {
     let files = Files::open(&asked)?;
     let (began, tally) = (Instant::now(), Tally::install()?);
-    let catalog = connection.catalog().await?;
+    let period = asked.period.filter(|_| clock == Clock::SinceStart);
+    let catalog = connection.catalog(period.map_or(DISCOVERY, |period| period.min(DISCOVERY))).await?;
     let targets = targets(&catalog, &asked.resources)?;
     let is_named =
         |target: &Target| target.name.is_some() || catalog.is_named(&target.kind, &asked.resources);
     let kinds: Vec<_> = targets.iter().map(|target| target.kind.clone()).collect();
     let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
     let (deny, denied) = mpsc::unbounded_channel();
+    let reports = Arc::<Reports>::default();
+    let hearing = Hearing { namespaces: namespaces.clone(), deny, reports: Arc::clone(&reports) };
     let mut session = Session {
         is_named: targets.iter().map(is_named).collect(),
         left_out: Vec::new(),
         printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
-        followed: prepare(&connection, &targets, &asked, Hearing { namespaces: namespaces.clone(), deny })?,
+        followed: prepare(&connection, &targets, &asked, hearing)?,
         denied,
         namespaces,
         progress: Progress::new(!asked.quiet),
         told: Told::default(),
+        began,
+        reports,
+        saving: SavingNotices::default(),
         asked,
     };
     let ending = session.follow(clock).await?;
@@ -96,7 +113,7 @@ async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Resul
         .await;
     }
     session.printer.flush()?;
-    session.finish(ending, files, &Run { began, tally })
+    session.finish(ending, files, &tally)
 }
 
 /// Why the session ended.
@@ -121,6 +138,9 @@ struct Session {
     namespaces: Option<Vec<String>>,
     /// Receives the watches that the server forbids.
     denied: mpsc::UnboundedReceiver<Denied>,
+    began: Instant,
+    reports: Arc<Reports>,
+    saving: SavingNotices,
 }
 
 /// A watch that the server forbids although it allows the list.
@@ -131,19 +151,15 @@ struct Denied {
     status: Box<Status>,
 }
 
-/// When the command started, and what it has counted.
-struct Run {
-    began: Instant,
-    tally: Tally,
-}
-
 impl Session {
     async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
         let mut interrupted = pin!(interruption());
-        let mut over = pin!(over(self.asked.period.filter(|_| clock == Clock::SinceStart)));
+        let period = self.asked.period.filter(|_| clock == Clock::SinceStart);
+        let mut over = pin!(over(period.map(|period| period.saturating_sub(self.began.elapsed()))));
         let mut synced =
             pin!(synced(self.followed.clone(), self.is_named.clone(), self.asked.following.strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
+        let mut checks = tokio::time::interval(SAVE_CHECK);
         let (mut has_synced, mut has_ended) = (false, false);
         // One state needs no events.
         let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
@@ -191,6 +207,9 @@ impl Session {
                     self.printer.flush()?;
                 }
                 _ = ticks.tick(), if !has_synced => self.progress.draw(&self.followed),
+                _ = checks.tick(), if self.asked.save.is_some() && !self.asked.quiet => {
+                    self.saving.changed(&self.followed).into_iter().for_each(say);
+                }
             }
         }
         self.drain(events).await?;
@@ -272,17 +291,17 @@ impl Session {
         self.printer.event((at, &self.followed[at].kind), event)
     }
 
-    /// Reports what was restored from an earlier run, and folders that cannot be used.
-    fn restored(&self) {
+    /// Reports the restored objects, and the folders that cannot be used.
+    fn restored(&mut self) {
         for followed in self.followed.iter().filter(|_| !self.asked.quiet) {
             let (status, resource) = (followed.informer.status(), followed.kind.resource());
             if let Some(restored) = status.restored {
                 let objects = count(restored.objects as u64, "object");
                 say(format!("{resource}: restored {objects}, saved {} ago", age(restored.age)));
             }
-            if let Some(error) = status.saving.and_then(|saving| saving.error) {
-                say(format!("{resource}: cannot save: {error}"));
-            }
+        }
+        if !self.asked.quiet {
+            self.saving.changed(&self.followed).into_iter().for_each(say);
         }
     }
 
@@ -315,29 +334,36 @@ impl Session {
         }
     }
 
-    fn finish(&self, ending: Ending, files: Files, run: &Run) -> anyhow::Result<()> {
+    fn finish(&self, ending: Ending, files: Files, tally: &Tally) -> anyhow::Result<()> {
         let there = self.followed.iter().enumerate().filter(|(at, _)| !self.left_out.contains(at));
         let there: Vec<_> = there.map(|(_, followed)| followed.clone()).collect();
-        files.write(&there, || Stats::of(&there, &self.asked.following, self.told, &run.tally))?;
+        files.write(&there, || Stats::of(&there, &self.asked.following, self.told, tally))?;
         if ending == Ending::Stopped && !self.asked.quiet {
             let objects = there.iter().map(|followed| followed.informer.len() as u64).sum();
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
-            say(self.told.summary(objects, run.began.elapsed(), errors));
+            say(self.told.summary(objects, self.began.elapsed(), errors));
             let late = there.iter().filter(|followed| !followed.informer.has_synced());
             let late: Vec<_> = late.map(|followed| followed.kind.resource()).collect();
             if !late.is_empty() {
                 say(format!("stopped before the initial list was complete: {}", late.join(", ")));
             }
         }
-        Ok(())
+        if self.reports.suppressed() > 0 && !self.asked.quiet {
+            say(suppressed(self.reports.suppressed()));
+        }
+        match SavingNotices::failure(&self.followed) {
+            Some(failure) => Err(Trouble::new(Class::Other, failure).into()),
+            None => Ok(()),
+        }
     }
 }
 
-/// Where the informers look, and where watches that the server forbids are reported.
+/// The namespaces of the informers, and where their errors are reported.
 struct Hearing {
     namespaces: Option<Vec<String>>,
     deny: mpsc::UnboundedSender<Denied>,
+    reports: Arc<Reports>,
 }
 
 /// Creates an informer for each target.
@@ -347,7 +373,7 @@ fn prepare(
     asked: &Watch,
     hearing: Hearing,
 ) -> Result<Vec<Followed>, Trouble> {
-    let Hearing { namespaces, deny } = hearing;
+    let Hearing { namespaces, deny, reports } = hearing;
     let is_quiet = asked.quiet;
     let hear: Hear = Arc::new(move |report| {
         if let (Activity::Watch, Cause::Source(error)) = (report.activity, &report.cause)
@@ -357,7 +383,7 @@ fn prepare(
             let _ = deny.send(Denied { name: report.name.to_owned(), status: Box::new(status.clone()) });
         }
         if !is_quiet {
-            report_error(report);
+            report_error(report, &reports);
         }
     });
     if asked.save.is_some() && targets.iter().filter(|target| target.name.is_some()).count() > 1 {
@@ -372,8 +398,18 @@ fn prepare(
     targets.iter().map(|target| follow(connection, target, &asked.following, manner.clone())).collect()
 }
 
+/// Returns the line that stands for reports that were not printed.
+fn suppressed(number: u64) -> String {
+    format!("{} suppressed, since there were too many", count(number, "report"))
+}
+
 /// Prints an error and what happens next.
-fn report_error(report: &Report<'_>) {
+fn report_error(report: &Report<'_>, reports: &Reports) {
+    match reports.admit(Instant::now()) {
+        Admission::Suppress => return,
+        Admission::Print { suppressed: 0 } => {}
+        Admission::Print { suppressed: number } => say(suppressed(number)),
+    }
     let next = match report.retry {
         Retry::Continue => "skipped".to_owned(),
         Retry::Immediate => match report.activity {

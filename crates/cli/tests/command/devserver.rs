@@ -32,6 +32,26 @@ async fn an_open_address_needs_a_guard() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_empty_token_is_refused() {
+    for empty in ["", " "] {
+        let ended = run(&["devserver", "--listen", "0.0.0.0:0", "--tls", "--token", empty]).await;
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("the token is empty"), "{}", ended.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_of_somebody_else_is_not_replaced() {
+    let path = folder().join("kubeconfig");
+    std::fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
+    let path_text = path.to_str().unwrap();
+    let ended = run(&["devserver", "--listen", "127.0.0.1:0", "--write-kubeconfig", path_text]).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("is not a kubeconfig of this server"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "apiVersion: v1\nkind: Config\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_that_are_none_are_told() {
     let path = folder().join("faults");
     for (text, words) in [

@@ -13,6 +13,7 @@ mod keep;
 mod files;
 mod errors;
 mod hostile;
+mod untrusted;
 mod identity;
 mod endings;
 mod devserver;

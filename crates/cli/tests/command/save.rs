@@ -109,8 +109,9 @@ async fn a_folder_that_cannot_be_made_is_told_of_and_stops_nobody() {
     let (cluster, save) = (shop().await, folder().join("a-file"));
     std::fs::write(&save, "").unwrap();
     let ended = once(&cluster, &save, &[]).await;
-    assert_eq!((ended.code, ended.lines().len()), (Some(0), 3));
+    assert_eq!((ended.code, ended.lines().len()), (Some(1), 3));
     assert!(ended.stderr.contains("pods: cannot save: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("pods: the cache was not saved: "), "{}", ended.stderr);
 }
 
 /// What the server has, as a dump tells it.

@@ -54,18 +54,30 @@ impl Token {
         Self(word.into())
     }
 
+    /// Returns true if every client would have this token, also one that sends none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Refuses a request whose `Authorization` header does not carry the token.
     pub(crate) fn check(&self, header: Option<&[u8]>) -> Result<(), Refusal> {
-        let said = header.and_then(|header| header.strip_prefix(b"Bearer ")).unwrap_or_default();
-        match is_equal(said, self.0.as_bytes()) {
+        let said = header.and_then(bearer);
+        match said.is_some_and(|said| !self.is_empty() && is_equal(said, self.0.as_bytes())) {
             true => Ok(()),
             false => Err(Refusal::new(401, kube_core::response::reason::UNAUTHORIZED, "Unauthorized")),
         }
     }
+}
+
+/// Returns the token of an `Authorization` header; the name of the scheme is in any case.
+fn bearer(header: &[u8]) -> Option<&[u8]> {
+    const SCHEME: &[u8] = b"Bearer ";
+    let (scheme, token) = header.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(token)
 }
 
 /// Compares in a time that depends on the lengths alone, so that the token cannot be guessed letter by letter.
@@ -89,6 +101,7 @@ mod tests {
     fn only_the_whole_token_opens() {
         let token = Token::new("secret");
         assert!(token.check(Some(b"Bearer secret")).is_ok());
+        assert!(token.check(Some(b"bearer secret")).is_ok());
         let wrong: [Option<&[u8]>; 6] = [
             None,
             Some(b""),
@@ -101,5 +114,16 @@ mod tests {
             assert_eq!(token.check(header).unwrap_err().status().code, 401, "{header:?}");
         }
         assert!(!format!("{token:?}").contains("secret"));
+    }
+
+    #[test]
+    fn an_empty_token_opens_for_nobody() {
+        for empty in ["", "  "] {
+            let token = Token::new(empty);
+            assert!(token.is_empty());
+            for header in [None, Some("Bearer ".as_bytes()), Some(b"Bearer   "), Some(b"")] {
+                assert_eq!(token.check(header).unwrap_err().status().code, 401, "{header:?}");
+            }
+        }
     }
 }

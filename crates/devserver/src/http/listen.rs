@@ -1,6 +1,8 @@
 //! Serves connections from a socket.
 
 use crate::http::{
+    access::{AllowedHosts, RequestBody},
+    activity::{ActiveBody, Activity, FIRST_REQUEST},
     body::Body,
     dispatch::respond,
     front::{Front, Token},
@@ -8,12 +10,13 @@ use crate::http::{
 };
 use crate::verb::{Answer, Broken, Refusal};
 use http::header::AUTHORIZATION;
+use http_body::Body as _;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -21,8 +24,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How long a client may take to say what it wants, and to agree on keys.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take to send the headers of a request, and to agree on keys.
+const PATIENCE: Duration = FIRST_REQUEST;
+/// How long requests that arrive while a connection is closed may take.
+const CLOSING: Duration = Duration::from_secs(5);
 /// The most that a connection buffers, and so the largest header.
 const BUFFER: usize = 64 * 1024;
 /// How long to wait when no more connections can be taken.
@@ -33,7 +38,16 @@ const BREATH: Duration = Duration::from_millis(50);
 pub(crate) struct Door {
     pub(crate) front: Arc<Front>,
     pub(crate) tls: Option<Tls>,
-    pub(crate) token: Option<Token>,
+    pub(crate) guard: Guard,
+}
+
+/// What a request needs on a socket.
+#[derive(Clone, Debug)]
+pub(crate) enum Guard {
+    /// The token, from anywhere.
+    Token(Token),
+    /// An allowed host, so that a web page cannot send it.
+    Hosts(AllowedHosts),
 }
 
 /// Serves connections until `stop` changes or is gone; then none is left.
@@ -83,8 +97,23 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, doo
         .max_header_list_size(BUFFER as u32)
         .max_send_buf_size(BUFFER);
     let door = Arc::new(door);
-    let service = service_fn(move |request| answer(Arc::clone(&door), request));
-    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+    let activity = Activity::new();
+    let requests = activity.clone();
+    let service = service_fn(move |request| {
+        let active = requests.begin();
+        let answer = answer(Arc::clone(&door), request);
+        async move { answer.await.map(|response| response.map(|body| ActiveBody::new(body, active))) }
+    });
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = activity.idle() => {
+            tracing::debug!("an idle connection is closed");
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(CLOSING, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(error, "a connection ended early");
     }
 }
@@ -93,10 +122,18 @@ async fn answer(door: Arc<Door>, request: http::Request<Incoming>) -> Result<htt
     if door.front.is_away() {
         return Err(Broken);
     }
-    let said = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
-    let is_open = matches!(request.uri().path(), "/healthz" | "/livez" | "/readyz");
-    match door.token.as_ref().filter(|_| !is_open).map_or(Ok(()), |token| token.check(said)) {
-        Ok(()) => Ok(respond(&door.front, request).await),
+    let (parts, body) = request.into_parts();
+    let is_open = matches!(parts.uri.path(), "/healthz" | "/livez" | "/readyz");
+    let checked = match &door.guard {
+        _ if is_open => Ok(()),
+        Guard::Token(token) => token.check(parts.headers.get(AUTHORIZATION).map(|value| value.as_bytes())),
+        Guard::Hosts(hosts) => {
+            let body = if body.is_end_stream() { RequestBody::Absent } else { RequestBody::Present };
+            hosts.check(&parts, body)
+        }
+    };
+    match checked {
+        Ok(()) => Ok(respond(&door.front, http::Request::from_parts(parts, body)).await),
         Err(refusal) => Ok(refused(refusal)),
     }
 }
@@ -108,4 +145,49 @@ fn refused(refusal: Refusal) -> http::Response<Body> {
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert(http::header::CONTENT_TYPE, json);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fault::Faults, http::Control, verb::Cluster};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, duplex},
+        time::Instant,
+    };
+
+    fn door() -> Door {
+        let cluster = Arc::new(Cluster::new(16, Duration::from_secs(60)));
+        let front = Arc::new(Front::new(cluster, Faults::new(|| {}), Control::Closed));
+        let hosts = AllowedHosts::new([127, 0, 0, 1].into(), [""; 0]);
+        Door { front, tls: None, guard: Guard::Hosts(hosts) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_requests_nothing_is_closed() {
+        const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        for said in [&b""[..], b"PRI * HT", PREFACE, b"GET /version HT"] {
+            let (mut client, server) = duplex(1 << 16);
+            let began = Instant::now();
+            let served = tokio::spawn(serve(server, door()));
+            client.write_all(said).await.unwrap();
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).await.unwrap();
+            served.await.unwrap();
+            assert!(began.elapsed() <= PATIENCE + CLOSING, "{said:?} {:?}", began.elapsed());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_a_watch_is_not_idle() {
+        let (mut client, server) = duplex(1 << 16);
+        tokio::spawn(serve(server, door()));
+        let watch = b"GET /api/v1/pods?watch=1&timeoutSeconds=3000 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        client.write_all(watch).await.unwrap();
+        let began = Instant::now();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+        assert!(began.elapsed() >= Duration::from_secs(3000), "{:?}", began.elapsed());
+    }
 }

@@ -8,6 +8,10 @@ mod body;
 
 mod front;
 
+mod access;
+
+mod activity;
+
 mod control;
 
 mod dispatch;
@@ -19,8 +23,9 @@ mod tls;
 
 mod listen;
 
+pub(crate) use access::AllowedHosts;
 pub(crate) use front::{Control, Front, Token};
-pub(crate) use listen::{Door, listen};
+pub(crate) use listen::{Door, Guard, listen};
 #[cfg(feature = "client")]
 pub(crate) use pipe::Pipe;
 pub(crate) use tls::Tls;

@@ -32,12 +32,12 @@ async fn said(server: &DevServer, bytes: &[u8]) -> String {
 }
 
 async fn is_well(server: &DevServer) -> bool {
-    said(server, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.starts_with("HTTP/1.1 200")
+    said(server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.starts_with("HTTP/1.1 200")
 }
 
 fn post(body: &str, length: usize) -> Vec<u8> {
     let head = format!(
-        "POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}"
+        "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}"
     );
     format!("{head}\r\n\r\n{body}").into_bytes()
 }
@@ -50,19 +50,24 @@ async fn requests_that_are_too_large_are_refused() {
     for (name, request, code) in [
         ("a header", format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(200_000)).into_bytes(), "4"),
         ("headers", format!("GET / HTTP/1.1\r\n{many}\r\n").into_bytes(), "4"),
-        ("a path", format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a/".repeat(60_000)).into_bytes(), "4"),
+        (
+            "a path",
+            format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "a/".repeat(60_000)).into_bytes(),
+            "4",
+        ),
         ("a body that is announced", post("{}", 1 << 40), "413"),
         ("a body", post(&"x".repeat(4 << 20), 4 << 20), "413"),
         ("a deep body", post(&deep, deep.len()), "400"),
         (
             "a selector",
-            format!("GET {MAPS}?labelSelector={} HTTP/1.1\r\nhost: x\r\n\r\n", "a,".repeat(20_000))
+            format!("GET {MAPS}?labelSelector={} HTTP/1.1\r\nhost: localhost\r\n\r\n", "a,".repeat(20_000))
                 .into_bytes(),
             "400",
         ),
         (
             "bad escapes",
-            format!("GET {MAPS}/%ff%00%zz%?labelSelector=%ff HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes(),
+            format!("GET {MAPS}/%ff%00%zz%?labelSelector=%ff HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .into_bytes(),
             "4",
         ),
     ] {
@@ -76,7 +81,9 @@ async fn requests_that_are_too_large_are_refused() {
 async fn a_body_without_end_is_refused() {
     let server = open().await;
     let mut stream = TcpStream::connect(server.address().unwrap()).await.unwrap();
-    let head = format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reading, mut writing) = stream.split();
     let chunk = [b"10000\r\n".to_vec(), vec![b' '; 1 << 16], b"\r\n".to_vec()].concat();

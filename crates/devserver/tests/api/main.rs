@@ -4,6 +4,7 @@
 
 mod probe;
 
+mod browser;
 mod churn;
 mod control;
 mod definitions;

@@ -34,8 +34,9 @@ async fn connect(server: &DevServer) -> TcpStream {
 
 fn request(path: &str, body: &str) -> Request<Full<Bytes>> {
     let method = if body.is_empty() { "GET" } else { "POST" };
-    let uri = format!("http://devserver{path}");
-    Request::builder().method(method).uri(uri).body(Full::from(body.to_owned())).unwrap()
+    let uri = format!("http://localhost{path}");
+    let request = Request::builder().method(method).uri(uri).header("content-type", "application/json");
+    request.body(Full::from(body.to_owned())).unwrap()
 }
 
 async fn ask_http1(
@@ -147,7 +148,7 @@ async fn refused_connections_are_closed_without_a_word() {
     let mut stream = connect(&server).await;
     let mut said = Vec::new();
     // Whether the end is an end or a reset is the system's choice.
-    let _ = stream.write_all(b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let _ = stream.write_all(b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let _ = stream.read_to_end(&mut said).await;
     assert!(said.is_empty());
     down.hit(1).await;

@@ -21,6 +21,8 @@ use crate::{
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
+#[cfg(feature = "saved")]
+use std::pin::pin;
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
@@ -200,7 +202,10 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             phase,
             objects: snapshot.len(),
             version: snapshot.version().cloned(),
-            last_error: sources.iter().find_map(|source| source.status.last_error.clone()),
+            last_error: sources
+                .iter()
+                .find_map(|source| source.status.last_error.clone())
+                .or_else(|| self.cluster_error()),
             counts: sum(&sources),
             times,
             subscribers: subscribers.collect(),
@@ -219,6 +224,10 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
 
     async fn finish(&self, _: usize) {}
 
+    fn cluster_error(&self) -> Option<String> {
+        None
+    }
+
     fn restored(&self) -> Option<RestoredState> {
         None
     }
@@ -232,7 +241,17 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
 impl<K: Resource + Send + Sync + 'static> Inner<K> {
     /// Checks that the restored state of a source is of the cluster that it watches.
     async fn check_cluster(&self, source: usize, reflector: CacheReflector<K>) -> Option<CacheReflector<K>> {
-        match self.cancel.run_until_cancelled(self.saved.savers.check_cluster(source)).await? {
+        let check = async {
+            let mut check = pin!(self.saved.savers.check_cluster(source));
+            loop {
+                tokio::select! {
+                    checked = &mut check => return checked,
+                    // Nothing is listed until the cluster is known, so that the status has to show the reason.
+                    () = self.saved.savers.cluster_failed(source) => self.times.send_modify(|_| {}),
+                }
+            }
+        };
+        match self.cancel.run_until_cancelled(check).await? {
             ClusterCheck::Same => Some(reflector),
             ClusterCheck::StartOver => Some(reflector.start_over()),
             ClusterCheck::Other { saved, found } => {
@@ -241,6 +260,10 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
                 None
             }
         }
+    }
+
+    fn cluster_error(&self) -> Option<String> {
+        self.saved.savers.cluster_error()
     }
 
     /// Saves the remaining changes of a source after its reflector has ended.

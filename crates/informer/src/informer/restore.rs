@@ -47,8 +47,9 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     for (number, source) in sources.iter_mut().enumerate() {
         let decoder = source.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
         let restorer = ingest.restorer(decoder).expect("objects are stored encoded if they are saved");
-        let Opened { saver, failure, state } = open(save, source.namespace.as_deref(), restorer)?;
+        let Opened { saver, failure, discarded, state } = open(save, source.namespace.as_deref(), restorer)?;
         cache.savers.add(saver, failure);
+        cache.savers.note_discarded(discarded);
         let Some(RestoredObjects { objects, version, has_gaps, age }) = state else { continue };
         let restored = cache.restored.get_or_insert(RestoredState { objects: 0, age, is_confirmed: false });
         restored.objects += objects.len();

@@ -8,6 +8,8 @@ mod hostile_response;
 mod case;
 mod server;
 
+#[cfg(feature = "saved")]
+mod cluster_uid;
 mod lists;
 mod secrets;
 mod streams;

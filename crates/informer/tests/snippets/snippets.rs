@@ -66,7 +66,7 @@ async fn listening_server() -> Done {
         .tls(["devserver.example"])
         .token("secret")
         .start().await?;
-    std::fs::write("kubeconfig", server.kubeconfig().unwrap())?;
+    server.write_kubeconfig("kubeconfig")?;
     Ok(())
 }
 

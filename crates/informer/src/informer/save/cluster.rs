@@ -1,15 +1,16 @@
 //! Identifies a cluster.
 
+use crate::document;
 use kube_client::Client;
 use serde::Deserialize;
 use std::time::Duration;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 /// Returns the uid of the namespace `kube-system`, which identifies a cluster. `None` if the namespace does not exist or the
 /// client has no permission to read it.
 ///
 /// # Errors
-/// [`kube_client::Error`] if the request fails.
+/// [`kube_client::Error`] if the request fails, or if the response is larger than 1 MiB.
 pub async fn cluster_uid(client: &Client) -> Result<Option<String>, kube_client::Error> {
     #[derive(Deserialize)]
     struct Namespace {
@@ -19,11 +20,8 @@ pub async fn cluster_uid(client: &Client) -> Result<Option<String>, kube_client:
     struct Metadata {
         uid: Option<String>,
     }
-    let request = http::Request::get("/api/v1/namespaces/kube-system")
-        .header(http::header::ACCEPT, "application/json")
-        .body(Vec::new())
-        .map_err(kube_client::Error::HttpError)?;
-    match client.request::<Namespace>(request).await {
+    let namespace = document::Request::new("/api/v1/namespaces/kube-system").max_size(1 << 20);
+    match namespace.get::<Namespace>(client).await {
         Ok(namespace) => Ok(namespace.metadata.uid),
         Err(kube_client::Error::Api(status)) if matches!(status.code, 401 | 403 | 404) => Ok(None),
         Err(error) => Err(error),
@@ -34,6 +32,8 @@ pub async fn cluster_uid(client: &Client) -> Result<Option<String>, kube_client:
 pub(in super::super) struct Cluster {
     client: Client,
     uid: OnceCell<Option<String>>,
+    /// The error of the last request; `None` once it has succeeded.
+    error: watch::Sender<Option<String>>,
 }
 
 /// The delay before the first retry. It doubles with each retry.
@@ -44,7 +44,19 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Cluster {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, uid: OnceCell::new() }
+        Self { client, uid: OnceCell::new(), error: watch::Sender::new(None) }
+    }
+
+    /// Waits until a request for the uid fails.
+    pub(super) async fn failed(&self) {
+        let mut errors = self.error.subscribe();
+        // The sender is in `self`.
+        let _ = errors.changed().await;
+    }
+
+    /// Returns the error of the last request; `None` if it succeeded, or was not sent.
+    pub(super) fn error(&self) -> Option<String> {
+        self.error.borrow().clone()
     }
 
     /// Returns the uid; `None` without permission to read it. A failed request is retried until it succeeds.
@@ -53,10 +65,15 @@ impl Cluster {
             let mut delay = MIN_RETRY_DELAY;
             loop {
                 let error = match tokio::time::timeout(RESPONSE_TIMEOUT, cluster_uid(&self.client)).await {
-                    Ok(Ok(uid)) => return uid,
-                    Ok(Err(error)) => error.to_string(),
+                    Ok(Ok(uid)) => {
+                        self.error.send_replace(None);
+                        return uid;
+                    }
+                    Ok(Err(error)) => error_chain(&error),
                     Err(_) => format!("no response within {RESPONSE_TIMEOUT:?}"),
                 };
+                let error = format!("failed to read the uid of the namespace kube-system: {error}");
+                self.error.send_replace(Some(error.clone()));
                 tracing::warn!(error, ?delay, "failed to read the uid of the cluster; retrying");
                 tokio::time::sleep(delay).await;
                 delay = (delay * 2).min(MAX_RETRY_DELAY);
@@ -64,4 +81,18 @@ impl Cluster {
         };
         self.uid.get_or_init(|| request).await.as_deref()
     }
+}
+
+/// Returns the error with its causes.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
 }

@@ -15,7 +15,9 @@ use crate::{
 };
 use kube_client::Client;
 use kube_core::Resource;
-use kube_informer_saved::{Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent};
+use kube_informer_saved::{
+    Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent, file_name,
+};
 use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
     error::Error,
@@ -47,7 +49,8 @@ impl SaveTarget {
         Self {
             client: client.clone(),
             header: Header::new(&*group, &*K::version(kind), &*plural),
-            is_secret: group.is_empty() && plural == "secrets",
+            // A server may serve Secrets under another plural name.
+            is_secret: group.is_empty() && (plural == "secrets" || K::kind(kind) == "Secret"),
             schema,
         }
     }
@@ -77,6 +80,8 @@ pub(in super::super) struct Opened<K> {
     pub(in super::super) saver: Option<Arc<Saver<K>>>,
     /// The reason why the cache is not saved.
     pub(in super::super) failure: Option<String>,
+    /// The reason why a saved state was not restored, or only in part.
+    pub(in super::super) discarded: Option<String>,
     pub(in super::super) state: Option<RestoredObjects<K>>,
 }
 
@@ -141,7 +146,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     let mut path = config.save.folder.clone();
     if let Some(namespace) = namespace {
         header = header.namespaces([namespace]);
-        path = path.join(namespace);
+        path = path.join(file_name(namespace));
     }
     let mut options = Options::default();
     if let Some(interval) = config.save.interval {
@@ -153,9 +158,11 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     let name = config.name.clone();
     let folder = path.clone();
     options = options.on_event(move |event| log(&name, &folder, event));
+    let mut discarded = None;
     let opened = match SavedState::open(&path, &header, options.clone()) {
         Err(error @ OpenError::Corrupt { .. }) => {
             tracing::warn!(informer, %error, "saved state cannot be used; starting without it");
+            discarded = Some(error.to_string());
             SavedState::open(&path, &header, options.start_over())
         }
         opened => opened,
@@ -166,7 +173,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
             let failure = format!("{}: failed to {action}: {source}", path.display());
             tracing::error!(informer, failure, "cache is not saved");
             count_failure(informer);
-            return Ok(Opened { saver: None, failure: Some(failure), state: None });
+            return Ok(Opened { saver: None, failure: Some(failure), discarded, state: None });
         }
         Err(error) => return Err(error.into()),
     };
@@ -176,28 +183,37 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
             bytes = truncated.bytes,
             "saved state ends with an incomplete write, which is ignored"
         );
+        discarded = Some(format!("{} bytes at the end of the saved state are incomplete", truncated.bytes));
     }
     if let Some(error) = restored.discarded() {
         tracing::warn!(informer, %error, "saved state discarded");
+        discarded = Some(error.to_string());
     }
-    let (state, init) = restore_state(config, restorer, saved, restored);
+    let (state, init) = match restore_state(config, restorer, saved, restored) {
+        (Ok(state), init) => (state, init),
+        (Err(reason), init) => {
+            tracing::warn!(informer, reason, "saved state cannot be used; starting without it");
+            discarded = Some(reason.to_owned());
+            (None, init)
+        }
+    };
     let folder = SourceFolder { namespace: namespace.map(str::to_owned), path };
     let saver = Saver::new(folder, config.format.clone(), Arc::clone(&config.cluster), init);
-    Ok(Opened { saver: Some(Arc::new(saver)), failure: None, state })
+    Ok(Opened { saver: Some(Arc::new(saver)), failure: None, discarded, state })
 }
 
-/// Restores all saved objects, or none if one of them cannot be used.
+/// Restores all saved objects, or returns the reason if one of them cannot be used.
 fn restore_state<K: Send + Sync>(
     config: &SaveConfig,
     mut restorer: Restorer<K>,
     saved: SavedState,
     restored: Restored,
-) -> (Option<RestoredObjects<K>>, SaverInit) {
+) -> (Result<Option<RestoredObjects<K>>, &'static str>, SaverInit) {
     let format = restored.attachment(FORMAT).and_then(|text| FormatId::parse(text));
     let cluster = restored.attachment(CLUSTER).and_then(|uid| String::from_utf8(uid.to_vec()).ok());
     let is_same_program = format.as_ref().is_some_and(|format| config.format.is_same_program(format));
     let has_gaps = restored.attachment(GAPS).is_some();
-    let Some(version) = restored.version().cloned() else { return (None, SaverInit::empty(saved)) };
+    let Some(version) = restored.version().cloned() else { return (Ok(None), SaverInit::empty(saved)) };
     let age = restored.age(SystemTime::now()).unwrap_or_default();
     let objects = match format {
         Some(format) if format.is_compatible(&config.format) => {
@@ -213,11 +229,7 @@ fn restore_state<K: Send + Sync>(
         }
     });
     match objects {
-        Err(reason) => {
-            let informer = &config.name;
-            tracing::warn!(informer, reason, "saved state cannot be used; starting without it");
-            (None, SaverInit::empty(saved))
-        }
+        Err(reason) => (Err(reason), SaverInit::empty(saved)),
         Ok(objects) => {
             let count = objects.len();
             tracing::info!(informer = config.name, objects = count, ?age, %version, has_gaps, "cache restored");
@@ -231,7 +243,7 @@ fn restore_state<K: Send + Sync>(
                 has_gaps,
                 is_same_program,
             };
-            (Some(RestoredObjects { objects, version, has_gaps, age }), init)
+            (Ok(Some(RestoredObjects { objects, version, has_gaps, age })), init)
         }
     }
 }

@@ -47,6 +47,12 @@ impl Save {
         Self { folder, secrets: false, transform: None, cluster: None, starts_over: false, interval: None }
     }
 
+    /// Saves to a folder below `root` that is named after `name`, such as the resource that a server's discovery returned. The
+    /// [name of the folder](kube_informer_saved::file_name) never leads out of `root`.
+    pub fn in_subfolder(root: impl AsRef<Path>, name: &str) -> Self {
+        Self::in_folder(root.as_ref().join(kube_informer_saved::file_name(name)))
+    }
+
     /// Permits saving `Secret`s, whose contents are then in the file. Without this, building the informer fails.
     pub fn secrets(mut self) -> Self {
         self.secrets = true;

@@ -176,6 +176,16 @@ impl<K: Send + Sync + 'static> Saver<K> {
         &self.folder.path
     }
 
+    /// Waits until the request for the uid of the cluster fails again.
+    pub(super) async fn cluster_failed(&self) {
+        self.cluster.failed().await;
+    }
+
+    /// Returns the error of the last request for the uid of the cluster.
+    pub(super) fn cluster_error(&self) -> Option<String> {
+        self.cluster.error()
+    }
+
     /// Requests the uid of the cluster, and compares it with that of the restored state.
     pub(super) async fn identify(&self) -> Result<(), OtherCluster> {
         let uid = self.cluster.uid().await.map(str::to_owned);

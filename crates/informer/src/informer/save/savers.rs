@@ -10,6 +10,8 @@ pub(in super::super) struct Savers<K> {
     savers: Vec<Option<Arc<Saver<K>>>>,
     /// The errors of folders that could not be opened.
     failures: Vec<String>,
+    /// The first reason why a saved state was not restored.
+    discarded: Option<String>,
     cluster: ClusterPolicy,
 }
 
@@ -45,13 +47,31 @@ impl<K: Send + Sync + 'static> Savers<K> {
         } else {
             ClusterPolicy::Refuse
         };
-        Self { savers: Vec::new(), failures: Vec::new(), cluster }
+        Self { savers: Vec::new(), failures: Vec::new(), discarded: None, cluster }
     }
 
     /// Adds the saver of the next source, or the reason why it has none.
     pub(in super::super) fn add(&mut self, saver: Option<Arc<Saver<K>>>, failure: Option<String>) {
         self.savers.push(saver);
         self.failures.extend(failure);
+    }
+
+    /// Records why a saved state was not restored.
+    pub(in super::super) fn note_discarded(&mut self, reason: Option<String>) {
+        self.discarded = self.discarded.take().or(reason);
+    }
+
+    /// Waits until the request for the uid of the cluster of a source fails again.
+    pub(in super::super) async fn cluster_failed(&self, source: usize) {
+        match self.get(source) {
+            Some(saver) => saver.cluster_failed().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns the error of the last request for the uid of the cluster; `None` once it has succeeded.
+    pub(in super::super) fn cluster_error(&self) -> Option<String> {
+        self.savers.iter().flatten().find_map(|saver| saver.cluster_error())
     }
 
     /// Returns the saver of a source.
@@ -85,7 +105,11 @@ impl<K: Send + Sync + 'static> Savers<K> {
         if self.savers.is_empty() {
             return None;
         }
-        let mut saving = SaveStatus { error: self.failures.first().cloned(), ..SaveStatus::default() };
+        let mut saving = SaveStatus {
+            error: self.failures.first().cloned(),
+            discarded: self.discarded.clone(),
+            ..SaveStatus::default()
+        };
         for saver in self.savers.iter().flatten() {
             let status = saver.status();
             let folder = saver.folder().display();
@@ -104,6 +128,7 @@ impl<K: Send + Sync + 'static> Savers<K> {
 
 impl<K> Default for Savers<K> {
     fn default() -> Self {
-        Self { savers: Vec::new(), failures: Vec::new(), cluster: ClusterPolicy::default() }
+        let cluster = ClusterPolicy::default();
+        Self { savers: Vec::new(), failures: Vec::new(), discarded: None, cluster }
     }
 }

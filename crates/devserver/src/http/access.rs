@@ -1,0 +1,211 @@
+//! Decides whether a request may come from a web page, by its `Host`, `Origin` and `Content-Type`.
+
+use crate::verb::Refusal;
+use http::{Method, header, request::Parts};
+use kube_core::response::reason;
+use std::{net::IpAddr, sync::Arc};
+
+/// The host names under which a server without a token answers.
+///
+/// A web page in the user's browser can send requests to a server on loopback. It cannot forge the headers `Host` and `Origin`, which
+/// name the page's site, and cannot send a JSON body with its content type unless the server agrees to that. A server with a token
+/// needs none of this: a page does not know the token.
+#[derive(Clone, Debug)]
+pub(crate) struct AllowedHosts {
+    address: IpAddr,
+    names: Arc<[String]>,
+}
+
+impl AllowedHosts {
+    /// Allows loopback names, `address`, and these names.
+    pub(crate) fn new<N: AsRef<str>>(address: IpAddr, names: impl IntoIterator<Item = N>) -> Self {
+        let names = names.into_iter().map(|name| host_name(name.as_ref()).to_ascii_lowercase()).collect();
+        Self { address, names }
+    }
+
+    /// Checks the headers of a request.
+    ///
+    /// # Errors
+    /// 403 if the request is for or from another host, 415 if it has a body without a content type.
+    pub(crate) fn check(&self, request: &Parts, body: RequestBody) -> Result<(), Refusal> {
+        let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        let host = request.uri.authority().map(http::uri::Authority::as_str).or_else(|| text(header::HOST));
+        match host {
+            None => return Err(Refusal::bad_request("missing required Host header")),
+            Some(host) if !self.allows(host) => return Err(forbidden("host", host)),
+            Some(_) => {}
+        }
+        if let Some(origin) = text(header::ORIGIN) {
+            let host = origin.split_once("://").map_or("", |(_, host)| host);
+            if !self.allows(host) {
+                return Err(forbidden("origin", origin));
+            }
+        }
+        let is_read = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS);
+        if !is_read && body == RequestBody::Present && text(header::CONTENT_TYPE).is_none() {
+            return Err(unsupported("the body of the request has no Content-Type header"));
+        }
+        let media = text(header::CONTENT_TYPE).and_then(|media| media.split(';').next()).unwrap_or_default();
+        if is_control(request) && body == RequestBody::Present && !media.trim().eq_ignore_ascii_case(JSON) {
+            return Err(unsupported(&format!("the Content-Type must be {JSON}, not {media:?}")));
+        }
+        Ok(())
+    }
+
+    fn allows(&self, authority: &str) -> bool {
+        if authority.contains('@') {
+            return false;
+        }
+        let name = host_name(authority).to_ascii_lowercase();
+        match name.parse::<IpAddr>() {
+            Ok(address) => address.is_loopback() || address == self.address,
+            Err(_) => name == "localhost" || name.ends_with(".localhost") || self.names.contains(&name),
+        }
+    }
+}
+
+/// Whether a request has a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestBody {
+    Present,
+    Absent,
+}
+
+const JSON: &str = "application/json";
+
+fn is_control(request: &Parts) -> bool {
+    request.uri.path().starts_with("/devserver/")
+}
+
+/// Returns the name in `name:port`, without the brackets of an IPv6 address and without a final dot.
+fn host_name(authority: &str) -> &str {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        // More than one colon without brackets is an IPv6 address without a port.
+        None if authority.matches(':').count() == 1 => authority.split(':').next().unwrap_or_default(),
+        None => authority,
+    };
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+fn forbidden(what: &str, value: &str) -> Refusal {
+    let value: String = value.chars().take(256).collect();
+    let message = format!(
+        "{what} {value:?} is not allowed: this server has no token and answers loopback names only; \
+         allow the host explicitly, or set a token"
+    );
+    Refusal::new(403, reason::FORBIDDEN, &message)
+}
+
+fn unsupported(message: &str) -> Refusal {
+    Refusal::new(415, reason::UNSUPPORTED_MEDIA_TYPE, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    const NONE: &str = "";
+
+    struct Sent {
+        method: Method,
+        path: &'static str,
+        host: &'static str,
+        origin: &'static str,
+        media: &'static str,
+        body: RequestBody,
+    }
+
+    const READ: Sent = Sent {
+        method: Method::GET,
+        path: "/api/v1/pods",
+        host: "localhost:6443",
+        origin: NONE,
+        media: NONE,
+        body: RequestBody::Absent,
+    };
+
+    fn code(sent: &Sent) -> u16 {
+        let mut request = Request::builder().method(&sent.method).uri(sent.path);
+        for (name, value) in [("host", sent.host), ("origin", sent.origin), ("content-type", sent.media)] {
+            if value != NONE {
+                request = request.header(name, value);
+            }
+        }
+        let hosts = AllowedHosts::new("127.0.0.2".parse().unwrap(), ["Dev.Example."]);
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        hosts.check(&parts, sent.body).map_or_else(|refusal| refusal.status().code, |()| 200)
+    }
+
+    #[test]
+    fn hosts_that_resolve_to_this_machine_by_definition_are_allowed() {
+        for host in [
+            "localhost",
+            "LOCALHOST:1",
+            "localhost.",
+            "a.localhost:80",
+            "127.0.0.1:6443",
+            "127.9.9.9",
+            "[::1]:6443",
+            "[::1]",
+            "127.0.0.2:1",
+            "dev.example:6443",
+            "DEV.example.",
+        ] {
+            assert_eq!(code(&Sent { host, ..READ }), 200, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_an_attacker_can_resolve_to_loopback_is_refused() {
+        for host in [
+            "evil.example",
+            "evil.example:6443",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evillocalhost",
+            "dev.example.evil",
+            "0x7f.1",
+            "10.0.0.1:6443",
+            "[::2]:1",
+            "localhost:80@evil.example",
+            ":6443",
+        ] {
+            assert_eq!(code(&Sent { host, ..READ }), 403, "{host}");
+        }
+        assert_eq!(code(&Sent { host: NONE, ..READ }), 400);
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_refused() {
+        for origin in ["http://evil.example", "https://evil.example:6443", "null", "file://", "localhost"] {
+            let sent = Sent { method: Method::POST, path: "/devserver/cut", origin, ..READ };
+            assert_eq!(code(&sent), 403, "{origin}");
+        }
+        for origin in ["http://localhost:3000", "https://127.0.0.1", "http://dev.example"] {
+            assert_eq!(code(&Sent { origin, ..READ }), 200, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_body_needs_a_content_type_and_a_fault_needs_json() {
+        let write = Sent { method: Method::POST, body: RequestBody::Present, ..READ };
+        assert_eq!(code(&write), 415);
+        assert_eq!(code(&Sent { media: "application/json", ..write }), 200);
+        let fault =
+            Sent { method: Method::POST, body: RequestBody::Present, path: "/devserver/faults", ..READ };
+        for (media, expected) in [(NONE, 415), ("text/plain", 415), ("application/json; charset=utf-8", 200)]
+        {
+            let fault = Sent { media, method: Method::POST, ..fault };
+            assert_eq!(code(&fault), expected, "{media:?}");
+        }
+        assert_eq!(code(&Sent { method: Method::DELETE, ..READ }), 200, "no body needs no content type");
+    }
+
+    #[test]
+    fn the_authority_of_a_request_line_counts_before_the_header() {
+        assert_eq!(code(&Sent { path: "http://evil.example/api", ..READ }), 403);
+        assert_eq!(code(&Sent { path: "http://127.0.0.1:1/api", host: "evil.example", ..READ }), 200);
+    }
+}
