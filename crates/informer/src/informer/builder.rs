@@ -3,14 +3,11 @@
 use super::{
     handle::Informer,
     inner::{InformerSpec, Inner, OnError},
+    restore::{RestoreTarget, restore},
+    save::{Save, SaveConfig, SaveRequest},
     source_spec::SourceSpec,
     start_error::StartError,
     sync::SyncState,
-};
-#[cfg(feature = "saved")]
-use super::{
-    restore::{RestoreTarget, RestoredCache, restore},
-    save::{FormatId, Save, SaveConfig, SaveRequest, SaveTarget},
 };
 use crate::{
     boxed::BoxError,
@@ -61,11 +58,7 @@ pub struct InformerBuilder<K: Resource> {
     resync: Duration,
     name: Option<String>,
     on_error: Option<Arc<OnError>>,
-    #[cfg(feature = "saved")]
     save: Option<Save>,
-    /// The resource whose cache is saved. `None` for a custom source.
-    #[cfg(feature = "saved")]
-    save_target: Option<SaveTarget>,
 }
 
 /// The origin of the objects.
@@ -169,19 +162,12 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             resync: Duration::ZERO,
             name: None,
             on_error: None,
-            #[cfg(feature = "saved")]
             save: None,
-            #[cfg(feature = "saved")]
-            save_target: None,
         }
     }
 
     fn for_server(server: Server<K>) -> Self {
-        Self {
-            #[cfg(feature = "saved")]
-            save_target: Some(SaveTarget::new::<K>(&server.client, &server.kind)),
-            ..Self::new(Origin::Server(server))
-        }
+        Self::new(Origin::Server(server))
     }
 
     /// Restricts the informer to one namespace.
@@ -334,6 +320,49 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
+    /// Saves the cache to a folder, so that the next process starts with it.
+    ///
+    /// The saved state is readable as soon as the informer is [built](Self::build), and is delivered to subscribers, except
+    /// to those with [`Replay::Differences`](crate::subscription::Replay::Differences). After the start, the watch resumes
+    /// from the version of that state, and only changes since then are delivered. If the server no longer has that version,
+    /// the informer relists, and decodes only objects that have changed.
+    /// [`InformerStatus::restored`](super::InformerStatus::restored) reports the age of the restored state. The informer [has
+    /// not synced](super::Informer::has_synced) until the cache has caught up with the server.
+    ///
+    /// Changes are written in the background. After a crash, the file contains a consistent earlier state. Write errors are
+    /// logged and reported in [`InformerStatus::saving`](super::InformerStatus::saving), and the informer continues.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = DevServer::start(); // instead of a cluster
+    /// # let folder = std::env::temp_dir().join(format!("save-to-example-{}", std::process::id()));
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).start()?;
+    /// maps.synced().await?;
+    /// let count = maps.store().len();
+    /// maps.stop();
+    /// maps.stopped().await;
+    ///
+    /// // In the next process, the objects are readable before any request is sent.
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).build()?;
+    /// let restored = maps.status().restored.expect("the cache was saved");
+    /// assert!(maps.store().len() == count && restored.objects == count && !restored.is_confirmed);
+    /// maps.start();
+    /// maps.synced().await?;
+    /// assert!(maps.status().restored.is_some_and(|restored| restored.is_confirmed));
+    /// # maps.stop(); maps.stopped().await; std::fs::remove_dir_all(&folder)?;
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "saved")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
+    pub fn save_to(mut self, save: impl Into<Save>) -> Self {
+        self.save = Some(save.into());
+        self
+    }
+
     /// Builds the informer and starts it.
     ///
     /// # Errors
@@ -365,31 +394,18 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         }
         let resource = sources[0].source.describe();
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
-        #[cfg(feature = "saved")]
         let save = self.save_config(&name)?;
-        #[cfg(feature = "saved")]
-        if save.is_some() {
-            self.ingest.keep_bytes();
+        if let Some(save) = &save {
+            self.ingest.keep_bytes(|storage| save.encoder(storage));
         }
         self.config.resync = Duration::ZERO;
         let ingest = self.ingest.managed_fields(self.managed_fields);
-        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "mutable for restoring"))]
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let ingest = ingest.known_objects(store.known_objects());
         let sync = SyncState::new(resource.clone(), sources.iter().map(|source| source.namespace.clone()));
-        #[cfg(feature = "saved")]
-        let saved = match save {
-            Some(save) => {
-                let target = RestoreTarget {
-                    sources: &mut sources,
-                    ingest: &ingest,
-                    writer: &mut writer,
-                    sync: &sync,
-                };
-                restore(&save, target)?
-            }
-            None => RestoredCache::default(),
-        };
+        let target =
+            RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
+        let saved = save.map(|save| restore(&save, target)).transpose()?;
         Ok(Informer::new(Inner::new(InformerSpec {
             broadcaster: Broadcaster::new(store.clone(), writer, &name, self.resync),
             sync,
@@ -400,9 +416,24 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             sources,
             config: self.config,
             on_error: self.on_error,
-            #[cfg(feature = "saved")]
             saved,
         })))
+    }
+
+    /// Returns the configuration of saving; `None` if the cache is not saved.
+    fn save_config(&self, name: &str) -> Result<Option<SaveConfig>, StartError> {
+        let (Some(save), Origin::Server(server)) = (&self.save, &self.origin) else { return Ok(None) };
+        let request = SaveRequest::<K> {
+            name,
+            client: &server.client,
+            kind: &server.kind,
+            labels: self.labels.as_deref(),
+            fields: self.fields.as_deref(),
+            shard: self.shard.map(|Shard { index, of }| format!("{index}/{of}")),
+            managed_fields: self.managed_fields,
+            has_transform: self.ingest.has_transform(),
+        };
+        SaveConfig::new(save, &request).map(Some)
     }
 
     /// Describes the request to the server at `path`. Two builders with the same description watch the same objects.
@@ -459,7 +490,6 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ("fields", self.fields.is_some()),
             ("encoding", self.encoding.is_some()),
             ("max_object_size", self.max_object_size.is_some()),
-            #[cfg(feature = "saved")]
             ("save_to", self.save.is_some()),
         ];
         match options.into_iter().find(|(_, is_set)| *is_set) {
@@ -508,11 +538,6 @@ where
             }
             Origin::Invalid(error) => Origin::Invalid(error),
         };
-        #[cfg(feature = "saved")]
-        let save_target = match &origin {
-            Origin::Server(server) => Some(SaveTarget::new::<Lazy<K>>(&server.client, &server.kind)),
-            Origin::Source(_) | Origin::Invalid(_) => None,
-        };
         InformerBuilder {
             namespaces: self.namespaces,
             labels: self.labels,
@@ -525,79 +550,9 @@ where
             resync: self.resync,
             name: self.name,
             on_error: self.on_error,
-            #[cfg(feature = "saved")]
             save: self.save,
-            #[cfg(feature = "saved")]
-            save_target,
             ..InformerBuilder::new(origin)
         }
-    }
-}
-
-#[cfg(feature = "saved")]
-impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
-    /// Saves the cache to a folder, so that the next process starts with it.
-    ///
-    /// The saved state is readable as soon as the informer is [built](Self::build), and is delivered to subscribers, except
-    /// to those with [`Replay::Differences`](crate::subscription::Replay::Differences). After the start, the watch resumes
-    /// from the version of that state, and only changes since then are delivered. If the server no longer has that version,
-    /// the informer relists, and decodes only objects that have changed.
-    /// [`InformerStatus::restored`](super::InformerStatus::restored) reports the age of the restored state. The informer [has
-    /// not synced](super::Informer::has_synced) until the cache has caught up with the server.
-    ///
-    /// Changes are written in the background. After a crash, the file contains a consistent earlier state. Write errors are
-    /// logged and reported in [`InformerStatus::saving`](super::InformerStatus::saving), and the informer continues.
-    ///
-    /// ```
-    /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use kube_devserver::DevServer;
-    /// use kube_informer::Informer;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = DevServer::start(); // instead of a cluster
-    /// # let folder = std::env::temp_dir().join(format!("save-to-example-{}", std::process::id()));
-    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).start()?;
-    /// maps.synced().await?;
-    /// let count = maps.store().len();
-    /// maps.stop();
-    /// maps.stopped().await;
-    ///
-    /// // In the next process, the objects are readable before any request is sent.
-    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).build()?;
-    /// let restored = maps.status().restored.expect("the cache was saved");
-    /// assert!(maps.store().len() == count && restored.objects == count && !restored.is_confirmed);
-    /// maps.start();
-    /// maps.synced().await?;
-    /// assert!(maps.status().restored.is_some_and(|restored| restored.is_confirmed));
-    /// # maps.stop(); maps.stopped().await; std::fs::remove_dir_all(&folder)?;
-    /// # Ok(()) }
-    /// ```
-    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
-    pub fn save_to(mut self, save: impl Into<Save>) -> Self {
-        self.save = Some(save.into());
-        self
-    }
-
-    /// Returns the configuration of saving; `None` if the cache is not saved.
-    fn save_config(&self, name: &str) -> Result<Option<SaveConfig>, StartError> {
-        let (Some(save), Some(target)) = (&self.save, &self.save_target) else { return Ok(None) };
-        let mut header = target.header.clone();
-        if let Some(labels) = &self.labels {
-            header = header.labels(labels);
-        }
-        if let Some(fields) = &self.fields {
-            header = header.fields(fields);
-        }
-        if let Some(Shard { index, of }) = self.shard {
-            header = header.shard(format!("{index}/{of}"));
-        }
-        let has_transform = self.ingest.has_transform();
-        let mut format = FormatId::new::<K>(self.managed_fields);
-        if has_transform {
-            format = format.transformed();
-        }
-        let request = SaveRequest { header, format, has_transform };
-        SaveConfig::new(name, save.clone(), target, request).map(Some)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fills a cache with the saved state of an earlier process.
 
 use super::{
-    save::{Opened, RestoredObjects, SaveConfig, Savers, open},
+    save::{RestoredObjects, SaveConfig, SavedSource, Savers},
     source_spec::SourceSpec,
     start_error::StartError,
     status::RestoredState,
@@ -46,9 +46,9 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     let mut edit = writer.edit();
     for (number, source) in sources.iter_mut().enumerate() {
         let decoder = source.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
-        let restorer = ingest.restorer(decoder).expect("objects are stored encoded if they are saved");
-        let Opened { saver, failure, state } = open(save, source.namespace.as_deref(), restorer)?;
-        cache.savers.add(saver, failure);
+        let encoder = ingest.encoder().expect("objects are stored encoded if they are saved").clone();
+        let namespace = source.namespace.as_deref();
+        let state = cache.savers.open(save, SavedSource { namespace, encoder, decoder })?;
         let Some(RestoredObjects { objects, version, has_gaps, age }) = state else { continue };
         let restored = cache.restored.get_or_insert(RestoredState { objects: 0, age, is_confirmed: false });
         restored.objects += objects.len();
@@ -88,10 +88,4 @@ fn index_values<K: Resource + Send + Sync>(
             Some(encoded.with_labels(|labels| known.label_values(labels)))
         }
     })
-}
-
-impl<K> Default for RestoredCache<K> {
-    fn default() -> Self {
-        Self { savers: Savers::default(), restored: None }
-    }
 }

@@ -70,13 +70,9 @@ pub enum StartError {
         option: &'static str,
     },
     /// Secrets are saved only on request.
-    #[cfg(feature = "saved")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error("secrets are not saved by default: call `Save::secrets`, or omit `save_to`")]
     SecretsNotSaved,
     /// A cache with a transform is saved under the name of the transform.
-    #[cfg(feature = "saved")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error("a transform needs a name to be saved: call `Save::transform`")]
     UnnamedTransform,
     /// The folder is in use, or contains the cache of another resource.

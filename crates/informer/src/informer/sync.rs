@@ -66,7 +66,6 @@ impl SyncState {
     }
 
     /// Records that the informer cannot sync any more.
-    #[cfg(feature = "saved")]
     pub(super) fn failed_for_good(&self, error: impl FnOnce(String) -> SyncError) {
         self.fatal.get_or_init(|| error(self.resource.clone()));
         self.changed.notify_waiters();

@@ -11,8 +11,6 @@ pub(crate) use known_objects::KnownObjects;
 pub(crate) use parallel::{IngestedItem, IngestedObject, ParallelIngest, event_len, ingest_events};
 pub use rejected::RejectedError;
 
-#[cfg(feature = "saved")]
-use crate::object::encoded::Restorer;
 use crate::{
     boxed::BoxError,
     object::{
@@ -117,12 +115,7 @@ impl<K> Ingest<K> {
     #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {
         self.storage = storage;
-        self.encoder = match storage {
-            Storage::Decoded => None,
-            Storage::Encoded => Some(Encoder::uncompressed()),
-            #[cfg(feature = "compressed")]
-            Storage::Compressed => Some(Encoder::compressed()),
-        };
+        self.encoder = Encoder::for_storage(storage);
         self
     }
 
@@ -140,10 +133,9 @@ impl<K> Ingest<K> {
         self
     }
 
-    /// Keeps the bytes of objects, to save them.
-    #[cfg(feature = "saved")]
-    pub(crate) fn keep_bytes(&mut self) {
-        self.encoder = Some(Encoder::for_saving(self.storage));
+    /// Keeps the bytes of objects in the form of this encoder, to save them.
+    pub(crate) fn keep_bytes(&mut self, encoder: impl FnOnce(Storage) -> Encoder<K>) {
+        self.encoder = Some(encoder(self.storage));
     }
 
     /// Whether a transform was added.
@@ -151,10 +143,9 @@ impl<K> Ingest<K> {
         self.transform.is_some()
     }
 
-    /// Creates the stage that restores saved objects. `None` if bytes are not kept.
-    #[cfg(feature = "saved")]
-    pub(crate) fn restorer(&self, decoder: Decoder<K>) -> Option<Restorer<K>> {
-        Some(Restorer::new(self.encoder.clone()?, decoder))
+    /// Returns the encoder of stored objects; `None` if bytes are not kept.
+    pub(crate) fn encoder(&self) -> Option<&Encoder<K>> {
+        self.encoder.as_ref()
     }
 }
 
