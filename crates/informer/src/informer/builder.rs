@@ -20,7 +20,9 @@ use crate::{
 };
 use kube_client::Client;
 use kube_core::{ApiResource, DynamicObject, Resource};
-use kube_informer_wire::{FieldSelector, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector};
+use kube_informer_wire::{
+    FieldSelector, FieldValues, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -220,6 +222,47 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     {
         self.store = self.store.index(name, function);
         self
+    }
+
+    /// Adds a named index of the values of a field, at a JSON pointer such as `/spec/nodeName`.
+    ///
+    /// Objects that are stored [encoded](Storage) are not decoded for it: the field is read from the bytes that the server
+    /// sent. Otherwise it is read from the fields of the Rust type. A text that is not empty, a number and a boolean are
+    /// values, and a list has the values of its elements. More can be added while the informer runs
+    /// ([`Store::add_index_path`]).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::{Informer, Storage};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let pods = Informer::<Pod>::builder(server.client())
+    ///     .storage(Storage::Encoded)
+    ///     .index_path("node", "/spec/nodeName")
+    ///     .index_path("zone", "/metadata/labels/topology.kubernetes.io~1zone")
+    ///     .start()?;
+    /// pods.synced().await?;
+    /// assert!(pods.by_index("node", "node-17")?.is_empty());
+    /// # Ok(()) }
+    /// ```
+    pub fn index_path(mut self, name: &str, pointer: &str) -> Self
+    where
+        K: FieldValues,
+    {
+        match pointer.parse() {
+            Ok(path) => self.store = self.store.index_path(name, path),
+            Err(cause) => self.reject(StartError::InvalidIndexPath { index: name.to_owned(), cause }),
+        }
+        self
+    }
+
+    /// Makes [`build`](Self::build) return this error, unless it returns an earlier one.
+    fn reject(&mut self, error: StartError) {
+        if !matches!(self.origin, Origin::Invalid(_)) {
+            self.origin = Origin::Invalid(error);
+        }
     }
 
     /// Adds a function that changes every object before it is stored. Several transforms run in the order in which they were

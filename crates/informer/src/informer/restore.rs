@@ -10,7 +10,7 @@ use super::{
 use crate::{
     cache::Writer,
     ingest::{Ingest, KnownObjects},
-    object::{IndexValues, Object, encoded::EncodedObject},
+    object::{IndexInput, IndexValues, Object, encoded::EncodedObject},
     parallel,
 };
 use kube_core::Resource;
@@ -76,16 +76,21 @@ fn index_values<K: Resource + Send + Sync>(
     known: &dyn KnownObjects<K>,
 ) -> Vec<Option<IndexValues>> {
     let has_functions = known.has_index_functions();
-    if !has_functions && !known.caches_labels() {
+    let has_paths = known.has_index_paths();
+    if !has_functions && !has_paths && !known.caches_labels() {
         return Vec::new();
     }
     parallel::map(objects, |(key, encoded): &(Key, EncodedObject<K>)| {
         if encoded.keeps_decoded() {
-            None
-        } else if has_functions {
-            Some(known.index_values(key, &encoded.decode()))
-        } else {
-            Some(encoded.with_labels(|labels| known.label_values(labels)))
+            return None;
         }
+        let raw = has_paths.then(|| encoded.raw());
+        let decoded = has_functions.then(|| encoded.decode());
+        let mut values =
+            known.index_values(key, &IndexInput { object: decoded.as_deref(), raw: raw.as_ref() });
+        if !has_functions && known.caches_labels() {
+            values.values.extend(encoded.with_labels(|labels| known.label_value(labels)));
+        }
+        Some(values)
     })
 }

@@ -1,6 +1,7 @@
 //! The error of building or starting an informer.
 
 use crate::{boxed::BoxError, cache::IndexConflictError};
+use kube_informer_wire::FieldPathError;
 
 /// The error of building or starting an informer.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,16 @@ pub enum StartError {
     /// Two indexes have the same name.
     #[error(transparent)]
     Index(#[from] IndexConflictError),
+    /// The JSON pointer of an index is invalid.
+    #[error("invalid path of the index {index:?}")]
+    #[non_exhaustive]
+    InvalidIndexPath {
+        /// The name of the index.
+        index: String,
+        /// The error, with the pointer and the fix.
+        #[source]
+        cause: FieldPathError,
+    },
     /// `namespaces` was called with an empty list.
     #[error("no namespace was given; omit `namespaces` to watch all of them")]
     NoNamespace,

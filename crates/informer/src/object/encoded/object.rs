@@ -85,7 +85,8 @@ impl<K> EncodedObject<K> {
         Some(Raw::new(*format, block.slice(start..start + self.0.length as usize)))
     }
 
-    pub(super) fn raw(&self) -> Raw {
+    /// Returns the bytes of the object, decompressed.
+    pub(crate) fn raw(&self) -> Raw {
         self.decompress().expect("the block was valid when the object was encoded")
     }
 
