@@ -24,7 +24,7 @@ use kube_informer_wire::{
     FieldSelector, FieldValues, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// Configures an [`Informer`]. No request is sent before [`start`](Self::start).
 ///
@@ -499,10 +499,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             }
             Origin::Invalid(_) => return Ok(Vec::new()),
         };
-        let labels: LabelSelector =
-            parse(self.labels.as_deref(), |text, cause| StartError::InvalidLabels { text, cause })?;
-        let fields: FieldSelector =
-            parse(self.fields.as_deref(), |text, cause| StartError::InvalidFields { text, cause })?;
+        let labels = self.labels.as_deref().unwrap_or_default();
+        let labels: LabelSelector = labels.parse().map_err(StartError::InvalidLabels)?;
+        let fields = self.fields.as_deref().unwrap_or_default();
+        let fields: FieldSelector = fields.parse().map_err(StartError::InvalidFields)?;
         let source = |namespace: Option<&str>| {
             let source = (server.list_watch)(server.client.clone(), namespace, &server.kind)
                 .labels(labels.clone())
@@ -597,16 +597,6 @@ where
             ..InformerBuilder::new(origin)
         }
     }
-}
-
-/// Parses a selector.
-fn parse<S, E>(text: Option<&str>, error: fn(String, BoxError) -> StartError) -> Result<S, StartError>
-where
-    S: FromStr<Err = E>,
-    E: Into<BoxError>,
-{
-    let text = text.unwrap_or_default();
-    text.parse().map_err(|cause: E| error(text.to_owned(), cause.into()))
 }
 
 /// Returns true if this is a valid name of a namespace: a DNS label (RFC 1123).

@@ -1,32 +1,18 @@
 //! The error of building or starting an informer.
 
-use crate::{boxed::BoxError, cache::IndexConflictError};
-use kube_informer_wire::FieldPathError;
+use crate::cache::IndexConflictError;
+use kube_informer_wire::{FieldPathError, SelectorError};
 
 /// The error of building or starting an informer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The label selector is invalid.
-    #[error("invalid label selector {text:?}")]
-    #[non_exhaustive]
-    InvalidLabels {
-        /// The selector.
-        text: String,
-        /// The error.
-        #[source]
-        cause: BoxError,
-    },
+    #[error(transparent)]
+    InvalidLabels(SelectorError),
     /// The field selector is invalid.
-    #[error("invalid field selector {text:?}")]
-    #[non_exhaustive]
-    InvalidFields {
-        /// The selector.
-        text: String,
-        /// The error.
-        #[source]
-        cause: BoxError,
-    },
+    #[error(transparent)]
+    InvalidFields(SelectorError),
     /// The shard does not exist.
     #[error("invalid shard {index} of {of}: shards are counted from 0")]
     #[non_exhaustive]
