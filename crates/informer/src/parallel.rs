@@ -1,10 +1,9 @@
 //! Runs CPU-bound work on other threads, bounded for the whole process.
 
 use kube_informer_wire::rng;
-#[cfg(feature = "saved")]
-use std::panic::resume_unwind;
 use std::{
     num::NonZeroUsize,
+    panic::resume_unwind,
     sync::{
         LazyLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -71,7 +70,6 @@ impl Drop for Reservation {
 }
 
 /// Maps all items on all cores, and waits for the results. They are in the order of the items.
-#[cfg(feature = "saved")]
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = thread_count();
     if threads == 1 {
@@ -91,7 +89,6 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 }
 
 /// Runs blocking work on the runtime's blocking pool, and waits for it. A runtime that is shutting down may not run it.
-#[cfg(feature = "saved")]
 pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
     match runtime() {
         Some(runtime) => drop(runtime.spawn_blocking(work).await),
@@ -100,7 +97,6 @@ pub(crate) async fn run_blocking(work: impl FnOnce() + Send + 'static) {
 }
 
 /// Returns the number of threads for work that the caller waits for; one in a simulation.
-#[cfg(feature = "saved")]
 pub(crate) fn thread_count() -> usize {
     if rng::is_seeded() { 1 } else { cores() }
 }

@@ -10,6 +10,7 @@
 //! | options of a request | [`ListOptions`], [`WatchOptions`], [`Query`] |
 //! | status of a response | [`StatusExt`], [`status_from_body`], [`status_to_json`] |
 //! | encoded object | [`Raw`], [`Format`], [`Identity`], [`ManagedFields`], [`Lazy`], [`decode_object`] |
+//! | values of a field | [`FieldPath`], [`FieldValues`] |
 //! | items of a list | [`Items`], [`JsonList`], [`ProtobufList`] |
 //! | frames of a watch | [`Frames`], [`JsonLines`], [`ProtobufFrames`] |
 //! | events of a watch | [`Frame`], [`WatchEvent`], [`encode_event`] |
@@ -67,7 +68,10 @@ mod watch;
 pub use frame::{FrameError, JsonLines, ProtobufFrames};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
-pub use object::{Format, Identity, Lazy, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
+pub use object::{
+    FieldPath, FieldPathError, FieldValues, Format, Identity, Lazy, ManagedFields, ObjectError, Raw,
+    decode_object, open_protobuf,
+};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use protobuf::{
     EncodeError, KUBERNETES_MINOR, ProtobufError, Schema, join_protobuf_list, protobuf_metadata,

@@ -2,13 +2,13 @@
 
 use super::{
     entry::Entry,
-    index::{IndexConflictError, IndexFn, Indexes, Panics, index_fn},
+    index::{IndexConflictError, IndexSource, Indexes, Panics},
     snapshot::Snapshot,
 };
 use crate::{
     ingest::KnownObjects,
     labels::CachedLabels,
-    object::{IndexValue, IndexValues, Labels, ListedObject, Object},
+    object::{IndexInput, IndexValue, IndexValues, Labels, ListedObject, Object},
 };
 use arc_swap::ArcSwap;
 use kube_core::Resource;
@@ -85,18 +85,12 @@ impl<K> Cell<K> {
     }
 
     /// Adds an index that contains all objects.
-    pub(super) fn add_index<F, I, V>(&self, name: &str, function: F) -> Result<(), IndexConflictError>
-    where
-        F: Fn(&K) -> I + Send + Sync + 'static,
-        I: IntoIterator<Item = V>,
-        V: AsRef<str>,
-    {
-        let function = index_fn(function);
+    pub(super) fn add_index(&self, name: &str, source: IndexSource<K>) -> Result<(), IndexConflictError> {
         // Most values are computed before the writer is locked out, because encoded objects are decoded for that.
         let snapshot = self.snapshot();
-        let computed = compute_values(&snapshot, name, Arc::clone(&function), &self.panics)?;
+        let computed = compute_values(&snapshot, name, source.clone(), &self.panics)?;
         let mut draft = self.draft();
-        draft.state.indexes.add(name, function)?;
+        draft.state.indexes.add(name, source)?;
         draft.fill_newest_index(&computed);
         Ok(())
     }
@@ -114,14 +108,17 @@ fn address<K>(entry: &Arc<Entry<K>>) -> usize {
 fn compute_values<K>(
     snapshot: &Snapshot<K>,
     name: &str,
-    function: IndexFn<K>,
+    source: IndexSource<K>,
     panics: &Panics,
 ) -> Result<ComputedValues, IndexConflictError> {
     let mut indexes = snapshot.indexes.clone();
-    indexes.add(name, function)?;
+    let needs = source.needs();
+    indexes.add(name, source)?;
     let newest = indexes.count() - 1..indexes.count();
     let values = |entry: &Arc<Entry<K>>| {
-        let values = indexes.values_of(newest.clone(), entry.key(), &entry.object(), panics);
+        let values = entry
+            .shared()
+            .with_index_input(needs, |input| indexes.values_of(newest.clone(), entry.key(), &input, panics));
         (address(entry), values.into_iter().map(|value| value.value).collect())
     };
     Ok(snapshot.objects.iter().map(values).collect())
@@ -136,23 +133,25 @@ impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
         self.load().indexes.have_functions()
     }
 
+    fn has_index_paths(&self) -> bool {
+        self.load().indexes.have_paths()
+    }
+
     fn caches_labels(&self) -> bool {
         self.load().labels.is_some()
     }
 
-    fn index_values(&self, key: &Key, object: &K) -> IndexValues {
+    fn index_values(&self, key: &Key, input: &IndexInput<'_, K>) -> IndexValues {
         let Snapshot { indexes, labels, .. } = &**self.load();
-        let mut values = indexes.values_of(0..indexes.count(), key, object, &self.panics);
-        values.extend(labels.as_ref().and_then(|cached| cached.value_of(object)));
-        IndexValues { indexes: indexes.count(), values }
+        let mut values = indexes.values_of(0..indexes.count(), key, input, &self.panics);
+        values.extend(input.object.zip(labels.as_ref()).and_then(|(object, cached)| cached.value_of(object)));
+        // An index function that was added in the meantime needs the decoded object.
+        let is_outdated = input.object.is_none() && indexes.have_functions();
+        IndexValues { indexes: if is_outdated { IndexValues::OUTDATED } else { indexes.count() }, values }
     }
 
-    fn label_values(&self, labels: Labels<'_>) -> IndexValues {
-        let Snapshot { indexes, labels: cached, .. } = &**self.load();
-        let values = cached.as_ref().and_then(|cached| cached.value(labels)).into_iter().collect();
-        // An index that was added in the meantime needs the decoded object.
-        let is_outdated = indexes.have_functions();
-        IndexValues { indexes: if is_outdated { IndexValues::OUTDATED } else { indexes.count() }, values }
+    fn label_value(&self, labels: Labels<'_>) -> Option<IndexValue> {
+        self.load().labels.as_ref().and_then(|cached| cached.value(labels))
     }
 }
 
@@ -168,13 +167,19 @@ impl<K> Draft<'_, K> {
         // The labels of a decoded object need no cache.
         let labels = labels.as_ref().filter(|_| object.is_stored_encoded());
         let values = match object.index_values().filter(|values| values.indexes == indexes.count()) {
-            _ if !indexes.have_functions() && labels.is_none() => Vec::new(),
+            _ if !indexes.have_values() && labels.is_none() => Vec::new(),
             Some(values) => indexes.shared(&values.values),
-            None => object.with(|object| {
-                let mut values = indexes.values_of(0..indexes.count(), &key, object, &self.cell.panics);
-                values.extend(labels.and_then(|cached| cached.value_of(object)));
-                values
-            }),
+            None => {
+                let mut needs = indexes.needs();
+                needs.object |= labels.is_some();
+                object.with_index_input(needs, |input| {
+                    let mut values = indexes.values_of(0..indexes.count(), &key, &input, &self.cell.panics);
+                    values.extend(
+                        input.object.zip(labels).and_then(|(object, cached)| cached.value_of(object)),
+                    );
+                    values
+                })
+            }
         };
         let stored = object.to_stored();
         // Freed before the entry is allocated, so that the allocator can reuse the memory.
@@ -197,8 +202,10 @@ impl<K> Draft<'_, K> {
                     indexes.shared(&values.collect::<Vec<_>>())
                 }
                 None => {
-                    let object = entry.object();
-                    indexes.values_of(newest..newest + 1, entry.key(), &object, &self.cell.panics)
+                    let numbers = newest..newest + 1;
+                    entry.shared().with_index_input(indexes.needs(), |input| {
+                        indexes.values_of(numbers, entry.key(), &input, &self.cell.panics)
+                    })
                 }
             };
             let indexed = Arc::new(entry.with_more_values(more));

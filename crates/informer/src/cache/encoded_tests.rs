@@ -64,7 +64,9 @@ impl Fixture {
 
     fn pod(&mut self, key: &Key, labels: &Labels) -> Pod {
         self.version += 1;
-        let pod = pod(key.as_str()).version(self.version).uid("u");
+        let mut pod = pod(key.as_str()).version(self.version).uid("u");
+        pod.metadata.finalizers =
+            Some(vec![format!("f{}", self.version % 3), "all".to_owned(), String::new()]);
         labels.iter().fold(pod, |pod, (name, value)| pod.label(name, value))
     }
 
@@ -215,6 +217,95 @@ proptest! {
         for fixture in fixtures {
             run(fixture, &seeds, operations.clone(), |decoded, matched| decoded >= matched || decoded == 0);
         }
+    }
+}
+
+/// The paths that are indexed, and the names of their indexes.
+const PATHS: [&str; 4] =
+    ["/metadata/labels/a", "/metadata/labels", "/metadata/finalizers", "/metadata/resourceVersion"];
+
+/// Returns the values of a path in the JSON of an object.
+fn values_at(pod: &Pod, path: &str) -> Vec<String> {
+    let json = serde_json::to_value(pod).unwrap();
+    let Some(value) = json.pointer(path) else { return Vec::new() };
+    let texts = match value {
+        serde_json::Value::Array(elements) => {
+            elements.iter().filter_map(|element| element.as_str()).collect()
+        }
+        value => value.as_str().into_iter().collect::<Vec<_>>(),
+    };
+    texts.into_iter().filter(|text| !text.is_empty()).map(str::to_owned).collect()
+}
+
+fn check_paths(fixture: &Fixture, paths: &[&str]) {
+    for path in paths {
+        let mut expected = BTreeMap::<String, Vec<Key>>::new();
+        for pod in fixture.store.list() {
+            for value in values_at(&pod, path) {
+                expected.entry(value).or_default().push(Key::of(&*pod).unwrap());
+            }
+        }
+        let snapshot = fixture.store.snapshot();
+        let keys = |value: Arc<str>| (value.to_string(), snapshot.index_keys(path, &value).unwrap());
+        let found: BTreeMap<_, _> = snapshot.index_values(path).unwrap().into_iter().map(keys).collect();
+        expected.values_mut().for_each(|keys| keys.sort_unstable());
+        assert_eq!(found, expected, "{path}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn an_index_path_has_the_values_of_the_field_with_every_storage(
+        seeds in prop::collection::vec(some_labels(), 0..20),
+        operations in prop::collection::vec(operation(), 1..30),
+        validates: bool,
+        caches_labels: bool,
+    ) {
+        for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+            let build = |builder: StoreBuilder<Pod>| {
+                let builder = if caches_labels { builder.cache_labels() } else { builder };
+                PATHS[..3].iter().fold(builder, |builder, path| builder.index_path(path, path.parse().unwrap()))
+            };
+            let mut fixture = Fixture::new(storage, build, validates);
+            fixture.model.extend(seeds.iter().enumerate().map(|(name, labels)| (key(name as u8), labels.clone())));
+            fixture.list(|_| true);
+            let mut paths = &PATHS[..3];
+            for (number, operation) in operations.iter().enumerate() {
+                match operation.clone() {
+                    Operation::Put(name, labels) => fixture.put(key(name), labels),
+                    Operation::Delete(name) => drop(fixture.delete(&key(name))),
+                    Operation::Relist(part) => fixture.list(|key| key.as_str().len() as u8 % 4 == part),
+                    Operation::Index if paths.len() < PATHS.len() => {
+                        paths = &PATHS;
+                        fixture.store.add_index_path(PATHS[3], PATHS[3].parse().unwrap()).unwrap();
+                    }
+                    Operation::Index => {
+                        // With a function, objects are decoded. The paths are still read from the bytes.
+                        let by_name = |pod: &Pod| pod.metadata.name.clone();
+                        fixture.store.add_index(&format!("i{number}"), by_name).unwrap();
+                    }
+                    Operation::Select(selector) => drop(fixture.check(&selector)),
+                }
+                check_paths(&fixture, paths);
+            }
+        }
+    }
+}
+
+#[test]
+fn objects_are_not_decoded_for_an_index_path() {
+    for storage in [Storage::Encoded, Storage::Compressed] {
+        let build =
+            |builder: StoreBuilder<Pod>| builder.index_path("a", "/metadata/labels/a".parse().unwrap());
+        let mut fixture = Fixture::new(storage, build, true);
+        let labels = |name: u8| Labels::from([("a".to_owned(), (name % 2).to_string())]);
+        fixture.model.extend((0..20).map(|name| (key(name), labels(name))));
+        fixture.list(|_| true);
+        fixture.store.add_index_path("name", "/metadata/name".parse().unwrap()).unwrap();
+        assert_eq!(fixture.decoded.load(Ordering::Relaxed), 0, "{storage:?}");
+        assert_eq!(fixture.store.snapshot().index_keys("a", "1").unwrap().len(), 10);
+        assert_eq!(fixture.store.index_values("name").unwrap().len(), 20);
     }
 }
 

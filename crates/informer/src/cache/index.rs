@@ -4,8 +4,8 @@ use super::{
     entry::Entry,
     trie::{Hashed, Trie},
 };
-use crate::object::IndexValue;
-use kube_informer_wire::{Key, rng::HashSeed};
+use crate::object::{IndexInput, IndexNeeds, IndexValue};
+use kube_informer_wire::{FieldPath, FieldValues, Key, rng::HashSeed};
 use std::{
     fmt,
     hash::BuildHasher,
@@ -43,28 +43,64 @@ pub(crate) struct Indexes<K>(Arc<Vec<Index<K>>>);
 
 struct Index<K> {
     name: Arc<str>,
-    source: Source<K>,
+    source: IndexSource<K>,
     buckets: Trie<Bucket>,
 }
 
 /// The source of the values of an index.
-enum Source<K> {
+pub(crate) enum IndexSource<K> {
     /// The key. It never changes, so no values are stored per object.
     Namespace,
     Function(IndexFn<K>),
+    /// A field, which can be read from the bytes of an object.
+    Path {
+        path: FieldPath,
+        read: ReadField<K>,
+    },
 }
+
+/// Calls the callback with each value of a field.
+type ReadField<K> = fn(&K, &FieldPath, &mut dyn FnMut(&str));
 
 /// Calls the callback with each value of an object.
 pub(crate) type IndexFn<K> = Arc<dyn Fn(&K, &mut dyn FnMut(&str)) + Send + Sync>;
 
-/// Converts a function that returns values.
-pub(crate) fn index_fn<K, F, I, V>(function: F) -> IndexFn<K>
-where
-    F: Fn(&K) -> I + Send + Sync + 'static,
-    I: IntoIterator<Item = V>,
-    V: AsRef<str>,
-{
-    Arc::new(move |object, emit| function(object).into_iter().for_each(|value| emit(value.as_ref())))
+impl<K> IndexSource<K> {
+    /// Converts a function that returns values.
+    pub(crate) fn function<F, I, V>(function: F) -> Self
+    where
+        F: Fn(&K) -> I + Send + Sync + 'static,
+        I: IntoIterator<Item = V>,
+        V: AsRef<str>,
+    {
+        let emit_all = move |object: &K, emit: &mut dyn FnMut(&str)| {
+            function(object).into_iter().for_each(|value| emit(value.as_ref()));
+        };
+        Self::Function(Arc::new(emit_all))
+    }
+
+    pub(crate) fn path(path: FieldPath) -> Self
+    where
+        K: FieldValues,
+    {
+        Self::Path { path, read: K::field_values }
+    }
+
+    /// Returns the forms of an encoded object from which the values are computed.
+    pub(crate) fn needs(&self) -> IndexNeeds {
+        IndexNeeds { object: matches!(self, Self::Function(_)), bytes: matches!(self, Self::Path { .. }) }
+    }
+
+    /// Calls the callback with each value of an object.
+    fn values(&self, input: &IndexInput<'_, K>, emit: &mut dyn FnMut(&str)) {
+        match (self, input) {
+            (Self::Path { path, .. }, IndexInput { raw: Some(raw), .. }) => raw.field_values(path, emit),
+            (Self::Path { path, read }, IndexInput { object: Some(object), .. }) => read(object, path, emit),
+            (Self::Function(function), IndexInput { object: Some(object), .. }) => function(object, emit),
+            (Self::Path { .. } | Self::Function(_), IndexInput { object: None, .. })
+            | (Self::Namespace, _) => {}
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -87,11 +123,11 @@ impl Panics {
 
 impl<K> Indexes<K> {
     /// Adds an empty index.
-    pub(crate) fn add(&mut self, name: &str, function: IndexFn<K>) -> Result<(), IndexConflictError> {
+    pub(crate) fn add(&mut self, name: &str, source: IndexSource<K>) -> Result<(), IndexConflictError> {
         if self.0.iter().any(|index| *index.name == *name) {
             return Err(IndexConflictError { name: name.to_owned() });
         }
-        let index = Index { name: name.into(), source: Source::Function(function), buckets: Trie::default() };
+        let index = Index { name: name.into(), source, buckets: Trie::default() };
         Arc::make_mut(&mut self.0).push(index);
         Ok(())
     }
@@ -112,23 +148,37 @@ impl<K> Indexes<K> {
     }
 
     /// Returns whether there are indexes other than the one by namespace.
-    pub(crate) fn have_functions(&self) -> bool {
-        self.0.iter().any(|index| matches!(index.source, Source::Function(_)))
+    pub(crate) fn have_values(&self) -> bool {
+        self.count() > 1
     }
 
-    /// Computes the values of `object` in these indexes, sorted and without duplicates. If an index function panics, the
+    /// Returns whether there are index functions, which need the decoded object.
+    pub(crate) fn have_functions(&self) -> bool {
+        self.0.iter().any(|index| index.source.needs().object)
+    }
+
+    /// Returns whether there are index paths, which can be read from bytes.
+    pub(crate) fn have_paths(&self) -> bool {
+        self.0.iter().any(|index| index.source.needs().bytes)
+    }
+
+    /// Returns the forms of an encoded object from which all values are computed.
+    pub(crate) fn needs(&self) -> IndexNeeds {
+        IndexNeeds { object: self.have_functions(), bytes: self.have_paths() }
+    }
+
+    /// Computes the values of an object in these indexes, sorted and without duplicates. If an index function panics, the
     /// object has no values in that index.
     pub(crate) fn values_of(
         &self,
         numbers: Range<usize>,
         key: &Key,
-        object: &K,
+        input: &IndexInput<'_, K>,
         panics: &Panics,
     ) -> Vec<IndexValue> {
         let mut values = Vec::new();
         for number in numbers {
             let index = &self.0[number];
-            let Source::Function(function) = &index.source else { continue };
             let before = values.len();
             let mut emit = |value: &str| {
                 let value =
@@ -136,7 +186,7 @@ impl<K> Indexes<K> {
                 values.push(IndexValue { index: number, value });
             };
             // Unwind safe, because the function has only a shared reference.
-            if catch_unwind(AssertUnwindSafe(|| function(object, &mut emit))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| index.source.values(input, &mut emit))).is_err() {
                 values.truncate(before);
                 panics.0.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(index = %index.name, %key, "index function panicked; object is not indexed");
@@ -245,7 +295,8 @@ impl Hashed for Bucket {
 
 impl<K> Default for Indexes<K> {
     fn default() -> Self {
-        let namespace = Index { name: NAMESPACE.into(), source: Source::Namespace, buckets: Trie::default() };
+        let namespace =
+            Index { name: NAMESPACE.into(), source: IndexSource::Namespace, buckets: Trie::default() };
         Self(Arc::new(vec![namespace]))
     }
 }
@@ -262,11 +313,12 @@ impl<K> Clone for Index<K> {
     }
 }
 
-impl<K> Clone for Source<K> {
+impl<K> Clone for IndexSource<K> {
     fn clone(&self) -> Self {
         match self {
             Self::Namespace => Self::Namespace,
             Self::Function(function) => Self::Function(Arc::clone(function)),
+            Self::Path { path, read } => Self::Path { path: path.clone(), read: *read },
         }
     }
 }

@@ -17,7 +17,6 @@ mod index;
 mod snapshot;
 mod cell;
 mod writer;
-#[cfg(feature = "saved")]
 mod bulk;
 mod lister;
 mod store;

@@ -3,14 +3,14 @@
 use super::{
     cell::Cell,
     entry::Entry,
-    index::{IndexConflictError, Indexes, UnknownIndexError, index_fn},
+    index::{IndexConflictError, IndexSource, Indexes, UnknownIndexError},
     lister::Lister,
     snapshot::Snapshot,
     writer::Writer,
 };
 use crate::{ingest::KnownObjects, labels::CachedLabels};
 use kube_core::Resource;
-use kube_informer_wire::{Key, KeyRef, LabelSelector, ResourceVersion};
+use kube_informer_wire::{FieldPath, FieldValues, Key, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, pin::pin, sync::Arc};
 
 /// A local, indexed copy of a resource. Cheap to clone; reads are lock-free and never block the writer.
@@ -99,20 +99,44 @@ impl<K> StoreBuilder<K> {
     /// assert!(store.by_index("zone", "zone-1").is_err());
     /// # Ok(()) }
     /// ```
-    pub fn index<F, I, V>(mut self, name: &str, function: F) -> Self
+    pub fn index<F, I, V>(self, name: &str, function: F) -> Self
     where
         F: Fn(&K) -> I + Send + Sync + 'static,
         I: IntoIterator<Item = V>,
         V: AsRef<str>,
     {
-        let added = self.indexes.add(name, index_fn(function));
+        self.add_index(name, IndexSource::function(function))
+    }
+
+    /// Adds a named index of the values of a field. Objects that are stored [encoded](crate::Storage) are not decoded for it.
+    ///
+    /// [`FieldValues`] documents the values of a field.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::cache::Store;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, _writer) = Store::<Pod>::builder().index_path("node", "/spec/nodeName".parse()?).build()?;
+    /// assert!(store.by_index("node", "node-1")?.is_empty());
+    /// # Ok(()) }
+    /// ```
+    pub fn index_path(self, name: &str, path: FieldPath) -> Self
+    where
+        K: FieldValues,
+    {
+        self.add_index(name, IndexSource::path(path))
+    }
+
+    fn add_index(mut self, name: &str, source: IndexSource<K>) -> Self {
+        let added = self.indexes.add(name, source);
         self.conflict = self.conflict.or(added.err());
         self
     }
 
-    /// Returns whether index functions were added.
+    /// Returns whether indexes were added.
     pub(crate) fn has_indexes(&self) -> bool {
-        self.indexes.have_functions()
+        self.indexes.have_values()
     }
 
     /// Builds the store.
@@ -256,7 +280,19 @@ impl<K> Store<K> {
         I: IntoIterator<Item = V>,
         V: AsRef<str>,
     {
-        self.cell.add_index(name, function)
+        self.cell.add_index(name, IndexSource::function(function))
+    }
+
+    /// Adds a named index of the values of a field to a store in use; see [`StoreBuilder::index_path`]. When this returns, the
+    /// index contains all objects.
+    ///
+    /// # Errors
+    /// [`IndexConflictError`] if there is an index with this name.
+    pub fn add_index_path(&self, name: &str, path: FieldPath) -> Result<(), IndexConflictError>
+    where
+        K: FieldValues,
+    {
+        self.cell.add_index(name, IndexSource::path(path))
     }
 
     /// Returns the number of panics in index functions.

@@ -3,14 +3,11 @@
 use super::{
     handle::Informer,
     inner::{InformerSpec, Inner, OnError},
+    restore::{RestoreTarget, restore},
+    save::{Save, SaveConfig, SaveRequest},
     source_spec::SourceSpec,
     start_error::StartError,
     sync::SyncState,
-};
-#[cfg(feature = "saved")]
-use super::{
-    restore::{RestoreTarget, RestoredCache, restore},
-    save::{FormatId, Save, SaveConfig, SaveRequest, SaveTarget},
 };
 use crate::{
     boxed::BoxError,
@@ -23,9 +20,11 @@ use crate::{
 };
 use kube_client::Client;
 use kube_core::{ApiResource, DynamicObject, Resource};
-use kube_informer_wire::{FieldSelector, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector};
+use kube_informer_wire::{
+    FieldSelector, FieldValues, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector,
+};
 use serde::{Serialize, de::DeserializeOwned};
-use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// Configures an [`Informer`]. No request is sent before [`start`](Self::start).
 ///
@@ -61,11 +60,7 @@ pub struct InformerBuilder<K: Resource> {
     resync: Duration,
     name: Option<String>,
     on_error: Option<Arc<OnError>>,
-    #[cfg(feature = "saved")]
     save: Option<Save>,
-    /// The resource whose cache is saved. `None` for a custom source.
-    #[cfg(feature = "saved")]
-    save_target: Option<SaveTarget>,
 }
 
 /// The origin of the objects.
@@ -169,19 +164,12 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             resync: Duration::ZERO,
             name: None,
             on_error: None,
-            #[cfg(feature = "saved")]
             save: None,
-            #[cfg(feature = "saved")]
-            save_target: None,
         }
     }
 
     fn for_server(server: Server<K>) -> Self {
-        Self {
-            #[cfg(feature = "saved")]
-            save_target: Some(SaveTarget::new::<K>(&server.client, &server.kind)),
-            ..Self::new(Origin::Server(server))
-        }
+        Self::new(Origin::Server(server))
     }
 
     /// Restricts the informer to one namespace.
@@ -234,6 +222,47 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     {
         self.store = self.store.index(name, function);
         self
+    }
+
+    /// Adds a named index of the values of a field, at a JSON pointer such as `/spec/nodeName`.
+    ///
+    /// Objects that are stored [encoded](Storage) are not decoded for it: the field is read from the bytes that the server
+    /// sent. Otherwise it is read from the fields of the Rust type. A text that is not empty, a number and a boolean are
+    /// values, and a list has the values of its elements. More can be added while the informer runs
+    /// ([`Store::add_index_path`]).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::{Informer, Storage};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let pods = Informer::<Pod>::builder(server.client())
+    ///     .storage(Storage::Encoded)
+    ///     .index_path("node", "/spec/nodeName")
+    ///     .index_path("zone", "/metadata/labels/topology.kubernetes.io~1zone")
+    ///     .start()?;
+    /// pods.synced().await?;
+    /// assert!(pods.by_index("node", "node-17")?.is_empty());
+    /// # Ok(()) }
+    /// ```
+    pub fn index_path(mut self, name: &str, pointer: &str) -> Self
+    where
+        K: FieldValues,
+    {
+        match pointer.parse() {
+            Ok(path) => self.store = self.store.index_path(name, path),
+            Err(cause) => self.reject(StartError::InvalidIndexPath { index: name.to_owned(), cause }),
+        }
+        self
+    }
+
+    /// Makes [`build`](Self::build) return this error, unless it returns an earlier one.
+    fn reject(&mut self, error: StartError) {
+        if !matches!(self.origin, Origin::Invalid(_)) {
+            self.origin = Origin::Invalid(error);
+        }
     }
 
     /// Adds a function that changes every object before it is stored. Several transforms run in the order in which they were
@@ -334,6 +363,49 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
+    /// Saves the cache to a folder, so that the next process starts with it.
+    ///
+    /// The saved state is readable as soon as the informer is [built](Self::build), and is delivered to subscribers, except
+    /// to those with [`Replay::Differences`](crate::subscription::Replay::Differences). After the start, the watch resumes
+    /// from the version of that state, and only changes since then are delivered. If the server no longer has that version,
+    /// the informer relists, and decodes only objects that have changed.
+    /// [`InformerStatus::restored`](super::InformerStatus::restored) reports the age of the restored state. The informer [has
+    /// not synced](super::Informer::has_synced) until the cache has caught up with the server.
+    ///
+    /// Changes are written in the background. After a crash, the file contains a consistent earlier state. Write errors are
+    /// logged and reported in [`InformerStatus::saving`](super::InformerStatus::saving), and the informer continues.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = DevServer::start(); // instead of a cluster
+    /// # let folder = std::env::temp_dir().join(format!("save-to-example-{}", std::process::id()));
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).start()?;
+    /// maps.synced().await?;
+    /// let count = maps.store().len();
+    /// maps.stop();
+    /// maps.stopped().await;
+    ///
+    /// // In the next process, the objects are readable before any request is sent.
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).build()?;
+    /// let restored = maps.status().restored.expect("the cache was saved");
+    /// assert!(maps.store().len() == count && restored.objects == count && !restored.is_confirmed);
+    /// maps.start();
+    /// maps.synced().await?;
+    /// assert!(maps.status().restored.is_some_and(|restored| restored.is_confirmed));
+    /// # maps.stop(); maps.stopped().await; std::fs::remove_dir_all(&folder)?;
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "saved")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
+    pub fn save_to(mut self, save: impl Into<Save>) -> Self {
+        self.save = Some(save.into());
+        self
+    }
+
     /// Builds the informer and starts it.
     ///
     /// # Errors
@@ -365,31 +437,18 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         }
         let resource = sources[0].source.describe();
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
-        #[cfg(feature = "saved")]
         let save = self.save_config(&name)?;
-        #[cfg(feature = "saved")]
-        if save.is_some() {
-            self.ingest.keep_bytes();
+        if let Some(save) = &save {
+            self.ingest.keep_bytes(|storage| save.encoder(storage));
         }
         self.config.resync = Duration::ZERO;
         let ingest = self.ingest.managed_fields(self.managed_fields);
-        #[cfg_attr(not(feature = "saved"), expect(unused_mut, reason = "mutable for restoring"))]
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let ingest = ingest.known_objects(store.known_objects());
         let sync = SyncState::new(resource.clone(), sources.iter().map(|source| source.namespace.clone()));
-        #[cfg(feature = "saved")]
-        let saved = match save {
-            Some(save) => {
-                let target = RestoreTarget {
-                    sources: &mut sources,
-                    ingest: &ingest,
-                    writer: &mut writer,
-                    sync: &sync,
-                };
-                restore(&save, target)?
-            }
-            None => RestoredCache::default(),
-        };
+        let target =
+            RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
+        let saved = save.map(|save| restore(&save, target)).transpose()?;
         Ok(Informer::new(Inner::new(InformerSpec {
             broadcaster: Broadcaster::new(store.clone(), writer, &name, self.resync),
             sync,
@@ -400,9 +459,24 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             sources,
             config: self.config,
             on_error: self.on_error,
-            #[cfg(feature = "saved")]
             saved,
         })))
+    }
+
+    /// Returns the configuration of saving; `None` if the cache is not saved.
+    fn save_config(&self, name: &str) -> Result<Option<SaveConfig>, StartError> {
+        let (Some(save), Origin::Server(server)) = (&self.save, &self.origin) else { return Ok(None) };
+        let request = SaveRequest::<K> {
+            name,
+            client: &server.client,
+            kind: &server.kind,
+            labels: self.labels.as_deref(),
+            fields: self.fields.as_deref(),
+            shard: self.shard.map(|Shard { index, of }| format!("{index}/{of}")),
+            managed_fields: self.managed_fields,
+            has_transform: self.ingest.has_transform(),
+        };
+        SaveConfig::new(save, &request).map(Some)
     }
 
     /// Describes the request to the server at `path`. Two builders with the same description watch the same objects.
@@ -425,10 +499,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             }
             Origin::Invalid(_) => return Ok(Vec::new()),
         };
-        let labels: LabelSelector =
-            parse(self.labels.as_deref(), |text, cause| StartError::InvalidLabels { text, cause })?;
-        let fields: FieldSelector =
-            parse(self.fields.as_deref(), |text, cause| StartError::InvalidFields { text, cause })?;
+        let labels = self.labels.as_deref().unwrap_or_default();
+        let labels: LabelSelector = labels.parse().map_err(StartError::InvalidLabels)?;
+        let fields = self.fields.as_deref().unwrap_or_default();
+        let fields: FieldSelector = fields.parse().map_err(StartError::InvalidFields)?;
         let source = |namespace: Option<&str>| {
             let source = (server.list_watch)(server.client.clone(), namespace, &server.kind)
                 .labels(labels.clone())
@@ -459,7 +533,6 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ("fields", self.fields.is_some()),
             ("encoding", self.encoding.is_some()),
             ("max_object_size", self.max_object_size.is_some()),
-            #[cfg(feature = "saved")]
             ("save_to", self.save.is_some()),
         ];
         match options.into_iter().find(|(_, is_set)| *is_set) {
@@ -508,11 +581,6 @@ where
             }
             Origin::Invalid(error) => Origin::Invalid(error),
         };
-        #[cfg(feature = "saved")]
-        let save_target = match &origin {
-            Origin::Server(server) => Some(SaveTarget::new::<Lazy<K>>(&server.client, &server.kind)),
-            Origin::Source(_) | Origin::Invalid(_) => None,
-        };
         InformerBuilder {
             namespaces: self.namespaces,
             labels: self.labels,
@@ -525,90 +593,10 @@ where
             resync: self.resync,
             name: self.name,
             on_error: self.on_error,
-            #[cfg(feature = "saved")]
             save: self.save,
-            #[cfg(feature = "saved")]
-            save_target,
             ..InformerBuilder::new(origin)
         }
     }
-}
-
-#[cfg(feature = "saved")]
-impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
-    /// Saves the cache to a folder, so that the next process starts with it.
-    ///
-    /// The saved state is readable as soon as the informer is [built](Self::build), and is delivered to subscribers, except
-    /// to those with [`Replay::Differences`](crate::subscription::Replay::Differences). After the start, the watch resumes
-    /// from the version of that state, and only changes since then are delivered. If the server no longer has that version,
-    /// the informer relists, and decodes only objects that have changed.
-    /// [`InformerStatus::restored`](super::InformerStatus::restored) reports the age of the restored state. The informer [has
-    /// not synced](super::Informer::has_synced) until the cache has caught up with the server.
-    ///
-    /// Changes are written in the background. After a crash, the file contains a consistent earlier state. Write errors are
-    /// logged and reported in [`InformerStatus::saving`](super::InformerStatus::saving), and the informer continues.
-    ///
-    /// ```
-    /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use kube_devserver::DevServer;
-    /// use kube_informer::Informer;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = DevServer::start(); // instead of a cluster
-    /// # let folder = std::env::temp_dir().join(format!("save-to-example-{}", std::process::id()));
-    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).start()?;
-    /// maps.synced().await?;
-    /// let count = maps.store().len();
-    /// maps.stop();
-    /// maps.stopped().await;
-    ///
-    /// // In the next process, the objects are readable before any request is sent.
-    /// let maps = Informer::<ConfigMap>::builder(server.client()).save_to(&folder).build()?;
-    /// let restored = maps.status().restored.expect("the cache was saved");
-    /// assert!(maps.store().len() == count && restored.objects == count && !restored.is_confirmed);
-    /// maps.start();
-    /// maps.synced().await?;
-    /// assert!(maps.status().restored.is_some_and(|restored| restored.is_confirmed));
-    /// # maps.stop(); maps.stopped().await; std::fs::remove_dir_all(&folder)?;
-    /// # Ok(()) }
-    /// ```
-    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
-    pub fn save_to(mut self, save: impl Into<Save>) -> Self {
-        self.save = Some(save.into());
-        self
-    }
-
-    /// Returns the configuration of saving; `None` if the cache is not saved.
-    fn save_config(&self, name: &str) -> Result<Option<SaveConfig>, StartError> {
-        let (Some(save), Some(target)) = (&self.save, &self.save_target) else { return Ok(None) };
-        let mut header = target.header.clone();
-        if let Some(labels) = &self.labels {
-            header = header.labels(labels);
-        }
-        if let Some(fields) = &self.fields {
-            header = header.fields(fields);
-        }
-        if let Some(Shard { index, of }) = self.shard {
-            header = header.shard(format!("{index}/{of}"));
-        }
-        let has_transform = self.ingest.has_transform();
-        let mut format = FormatId::new::<K>(self.managed_fields);
-        if has_transform {
-            format = format.transformed();
-        }
-        let request = SaveRequest { header, format, has_transform };
-        SaveConfig::new(name, save.clone(), target, request).map(Some)
-    }
-}
-
-/// Parses a selector.
-fn parse<S, E>(text: Option<&str>, error: fn(String, BoxError) -> StartError) -> Result<S, StartError>
-where
-    S: FromStr<Err = E>,
-    E: Into<BoxError>,
-{
-    let text = text.unwrap_or_default();
-    text.parse().map_err(|cause: E| error(text.to_owned(), cause.into()))
 }
 
 /// Returns true if this is a valid name of a namespace: a DNS label (RFC 1123).

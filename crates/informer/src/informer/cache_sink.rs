@@ -1,8 +1,10 @@
 //! Applies the lists and changes of a source to the cache, and publishes the events.
 
-#[cfg(feature = "saved")]
-use super::save::{AppliedState, Saver};
-use super::{status::Times, sync::SyncState};
+use super::{
+    save::{AppliedState, Saver},
+    status::Times,
+    sync::SyncState,
+};
 use crate::{
     boxed::BoxError,
     cache::{Edit, EventSink, Scope},
@@ -31,7 +33,7 @@ pub(super) struct CacheSink<K> {
     /// The version of the source in the cache.
     pub(super) version: Option<ResourceVersion>,
     pub(super) outdated: OutdatedKeys,
-    #[cfg(feature = "saved")]
+    /// `None` if the cache is not saved.
     pub(super) saver: Option<Arc<Saver<K>>>,
 }
 
@@ -64,7 +66,6 @@ impl OutdatedKeys {
         }
     }
 
-    #[cfg(feature = "saved")]
     fn is_empty(&self) -> bool {
         self.keys.is_empty() && !self.overflowed
     }
@@ -91,18 +92,14 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
             // Computed while the cache is locked, so that the version of several sources never decreases.
             let version = self.sync.version_reached(self.source, self.version.clone());
             let mut edit = writer.edit();
-            #[cfg(feature = "saved")]
             match &self.saver {
-                Some(saver) => change(&mut edit, &mut saver.record(events)),
+                Some(saver) => saver.record(events, |events| change(&mut edit, events)),
                 None => change(&mut edit, events),
             }
-            #[cfg(not(feature = "saved"))]
-            change(&mut edit, events);
             if let Some(version) = version {
                 edit.set_version(version);
             }
         });
-        #[cfg(feature = "saved")]
         if let Some(saver) = self.saver.as_ref().filter(|_| published.is_some()) {
             let handled = self.broadcaster.handled_position();
             saver.applied(AppliedState {
@@ -117,8 +114,6 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
                 saver.end();
             }
         }
-        #[cfg(not(feature = "saved"))]
-        let _ = kind;
         published.is_some()
     }
 

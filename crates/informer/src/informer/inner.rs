@@ -2,29 +2,28 @@
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys},
+    restore::RestoredCache,
+    save::{ClusterCheck, Saver},
     source_spec::SourceSpec,
     status::{
         InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, SubscriberStatus, Times, sum,
     },
     sync::SyncState,
+    sync_error::SyncError,
 };
-#[cfg(feature = "saved")]
-use super::{restore::RestoredCache, save::ClusterCheck, sync_error::SyncError};
-#[cfg(feature = "saved")]
-use crate::parallel::run_blocking;
 use crate::{
     cache::Store,
     ingest::Ingest,
+    parallel::run_blocking,
     reflector::{Config, Reflector, ReflectorStatus, Report},
     source::ListerWatcher,
     subscription::{Broadcaster, Registration},
 };
 use futures_util::FutureExt;
 use kube_core::Resource;
-#[cfg(feature = "saved")]
-use std::pin::pin;
 use std::{
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
 };
 use tokio::{runtime::Handle, sync::watch, time::Instant};
@@ -40,8 +39,8 @@ pub(super) struct Inner<K> {
     pub(super) tasks: TaskTracker,
     pub(super) times: watch::Sender<Times>,
     pub(super) sources: Vec<SourceHandle>,
-    #[cfg(feature = "saved")]
-    saved: RestoredCache<K>,
+    /// `None` if the cache is not saved.
+    saved: Option<RestoredCache<K>>,
     cancel: CancellationToken,
     /// Taken when the informer is started.
     reflectors: Mutex<Vec<CacheReflector<K>>>,
@@ -71,8 +70,8 @@ pub(super) struct InformerSpec<K> {
     pub(super) ingest: Ingest<K>,
     pub(super) config: Config,
     pub(super) on_error: Option<Arc<OnError>>,
-    #[cfg(feature = "saved")]
-    pub(super) saved: RestoredCache<K>,
+    /// `None` if the cache is not saved.
+    pub(super) saved: Option<RestoredCache<K>>,
 }
 
 /// Calls the error handler, or logs the failure if there is none.
@@ -94,7 +93,6 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             tasks: TaskTracker::new(),
             times: watch::Sender::default(),
             sources: Vec::new(),
-            #[cfg(feature = "saved")]
             saved: spec.saved,
             cancel: CancellationToken::new(),
             reflectors: Mutex::default(),
@@ -138,8 +136,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             has_listed: source.restored.is_some(),
             version: source.restored.clone(),
             outdated: OutdatedKeys::default(),
-            #[cfg(feature = "saved")]
-            saver: self.saved.savers.get(number).cloned(),
+            saver: self.saver(number).cloned(),
         };
         let reflector = Reflector::with_config(source.source, sink, config).named(name);
         match source.restored {
@@ -216,38 +213,22 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 }
 
-#[cfg(not(feature = "saved"))]
+/// Saving.
 impl<K: Resource + Send + Sync + 'static> Inner<K> {
-    async fn check_cluster(&self, _: usize, reflector: CacheReflector<K>) -> Option<CacheReflector<K>> {
-        Some(reflector)
+    fn saver(&self, source: usize) -> Option<&Arc<Saver<K>>> {
+        self.saved.as_ref()?.savers.get(source)
     }
 
-    async fn finish(&self, _: usize) {}
-
-    fn cluster_error(&self) -> Option<String> {
-        None
-    }
-
-    fn restored(&self) -> Option<RestoredState> {
-        None
-    }
-
-    fn saving(&self) -> Option<SaveStatus> {
-        None
-    }
-}
-
-#[cfg(feature = "saved")]
-impl<K: Resource + Send + Sync + 'static> Inner<K> {
     /// Checks that the restored state of a source is of the cluster that it watches.
     async fn check_cluster(&self, source: usize, reflector: CacheReflector<K>) -> Option<CacheReflector<K>> {
+        let Some(saved) = &self.saved else { return Some(reflector) };
         let check = async {
-            let mut check = pin!(self.saved.savers.check_cluster(source));
+            let mut check = pin!(saved.savers.check_cluster(source));
             loop {
                 tokio::select! {
                     checked = &mut check => return checked,
                     // Nothing is listed until the cluster is known, so that the status has to show the reason.
-                    () = self.saved.savers.cluster_failed(source) => self.times.send_modify(|_| {}),
+                    () = saved.savers.cluster_failed(source) => self.times.send_modify(|_| {}),
                 }
             }
         };
@@ -263,12 +244,12 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 
     fn cluster_error(&self) -> Option<String> {
-        self.saved.savers.cluster_error()
+        self.saved.as_ref()?.savers.cluster_error()
     }
 
     /// Saves the remaining changes of a source after its reflector has ended.
     async fn finish(&self, source: usize) {
-        let Some(saver) = self.saved.savers.get(source).cloned() else { return };
+        let Some(saver) = self.saver(source).cloned() else { return };
         let snapshot = self.broadcaster.snapshot();
         let handled = self.broadcaster.handled_position();
         // If the runtime shuts down first, the remaining changes are saved when the last handle is dropped.
@@ -276,12 +257,12 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 
     fn restored(&self) -> Option<RestoredState> {
-        let restored = self.saved.restored?;
+        let restored = self.saved.as_ref()?.restored?;
         Some(RestoredState { is_confirmed: self.sync.is_complete(), ..restored })
     }
 
     fn saving(&self) -> Option<SaveStatus> {
-        self.saved.savers.status()
+        self.saved.as_ref()?.savers.status()
     }
 }
 

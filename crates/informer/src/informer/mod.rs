@@ -5,10 +5,8 @@ mod start_error;
 mod sync;
 mod status;
 mod wait_for_sync;
-#[cfg(feature = "saved")]
 mod save;
 mod source_spec;
-#[cfg(feature = "saved")]
 mod restore;
 mod cache_sink;
 mod inner;

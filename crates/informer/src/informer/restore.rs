@@ -1,7 +1,7 @@
 //! Fills a cache with the saved state of an earlier process.
 
 use super::{
-    save::{Opened, RestoredObjects, SaveConfig, Savers, open},
+    save::{RestoredObjects, SaveConfig, SavedSource, Savers},
     source_spec::SourceSpec,
     start_error::StartError,
     status::RestoredState,
@@ -10,7 +10,7 @@ use super::{
 use crate::{
     cache::Writer,
     ingest::{Ingest, KnownObjects},
-    object::{IndexValues, Object, encoded::EncodedObject},
+    object::{IndexInput, IndexValues, Object, encoded::EncodedObject},
     parallel,
 };
 use kube_core::Resource;
@@ -46,10 +46,9 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
     let mut edit = writer.edit();
     for (number, source) in sources.iter_mut().enumerate() {
         let decoder = source.source.decoder().ok_or(StartError::NotForSource { option: "save_to" })?;
-        let restorer = ingest.restorer(decoder).expect("objects are stored encoded if they are saved");
-        let Opened { saver, failure, discarded, state } = open(save, source.namespace.as_deref(), restorer)?;
-        cache.savers.add(saver, failure);
-        cache.savers.note_discarded(discarded);
+        let encoder = ingest.encoder().expect("objects are stored encoded if they are saved").clone();
+        let namespace = source.namespace.as_deref();
+        let state = cache.savers.open(save, SavedSource { namespace, encoder, decoder })?;
         let Some(RestoredObjects { objects, version, has_gaps, age }) = state else { continue };
         let restored = cache.restored.get_or_insert(RestoredState { objects: 0, age, is_confirmed: false });
         restored.objects += objects.len();
@@ -77,22 +76,21 @@ fn index_values<K: Resource + Send + Sync>(
     known: &dyn KnownObjects<K>,
 ) -> Vec<Option<IndexValues>> {
     let has_functions = known.has_index_functions();
-    if !has_functions && !known.caches_labels() {
+    let has_paths = known.has_index_paths();
+    if !has_functions && !has_paths && !known.caches_labels() {
         return Vec::new();
     }
     parallel::map(objects, |(key, encoded): &(Key, EncodedObject<K>)| {
         if encoded.keeps_decoded() {
-            None
-        } else if has_functions {
-            Some(known.index_values(key, &encoded.decode()))
-        } else {
-            Some(encoded.with_labels(|labels| known.label_values(labels)))
+            return None;
         }
+        let raw = has_paths.then(|| encoded.raw());
+        let decoded = has_functions.then(|| encoded.decode());
+        let mut values =
+            known.index_values(key, &IndexInput { object: decoded.as_deref(), raw: raw.as_ref() });
+        if !has_functions && known.caches_labels() {
+            values.values.extend(encoded.with_labels(|labels| known.label_value(labels)));
+        }
+        Some(values)
     })
-}
-
-impl<K> Default for RestoredCache<K> {
-    fn default() -> Self {
-        Self { savers: Savers::default(), restored: None }
-    }
 }

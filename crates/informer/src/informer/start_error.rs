@@ -1,31 +1,18 @@
 //! The error of building or starting an informer.
 
-use crate::{boxed::BoxError, cache::IndexConflictError};
+use crate::cache::IndexConflictError;
+use kube_informer_wire::{FieldPathError, SelectorError};
 
 /// The error of building or starting an informer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The label selector is invalid.
-    #[error("invalid label selector {text:?}")]
-    #[non_exhaustive]
-    InvalidLabels {
-        /// The selector.
-        text: String,
-        /// The error.
-        #[source]
-        cause: BoxError,
-    },
+    #[error(transparent)]
+    InvalidLabels(SelectorError),
     /// The field selector is invalid.
-    #[error("invalid field selector {text:?}")]
-    #[non_exhaustive]
-    InvalidFields {
-        /// The selector.
-        text: String,
-        /// The error.
-        #[source]
-        cause: BoxError,
-    },
+    #[error(transparent)]
+    InvalidFields(SelectorError),
     /// The shard does not exist.
     #[error("invalid shard {index} of {of}: shards are counted from 0")]
     #[non_exhaustive]
@@ -38,6 +25,16 @@ pub enum StartError {
     /// Two indexes have the same name.
     #[error(transparent)]
     Index(#[from] IndexConflictError),
+    /// The JSON pointer of an index is invalid.
+    #[error("invalid path of the index {index:?}")]
+    #[non_exhaustive]
+    InvalidIndexPath {
+        /// The name of the index.
+        index: String,
+        /// The error, with the pointer and the fix.
+        #[source]
+        cause: FieldPathError,
+    },
     /// `namespaces` was called with an empty list.
     #[error("no namespace was given; omit `namespaces` to watch all of them")]
     NoNamespace,
@@ -70,13 +67,9 @@ pub enum StartError {
         option: &'static str,
     },
     /// Secrets are saved only on request.
-    #[cfg(feature = "saved")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error("secrets are not saved by default: call `Save::secrets`, or omit `save_to`")]
     SecretsNotSaved,
     /// A cache with a transform is saved under the name of the transform.
-    #[cfg(feature = "saved")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
     #[error("a transform needs a name to be saved: call `Save::transform`")]
     UnnamedTransform,
     /// The folder is in use, or contains the cache of another resource.

@@ -1,10 +1,16 @@
 //! The sync state of an informer.
 
 use super::sync_error::SyncError;
-use crate::reflector::{Cause, Report, Retry};
+use crate::{
+    ingest::RejectedError,
+    reflector::{Cause, Report, Retry},
+};
 use kube_core::Status;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
 use tokio::sync::{Notify, futures::Notified};
 
 /// The sync state of every source. The informer has synced when all sources have.
@@ -22,13 +28,14 @@ struct Source {
     version: Option<ResourceVersion>,
     has_listed: bool,
     refusal: Option<Box<Status>>,
-    /// Objects that the last list skipped and that no event has replaced since.
-    skipped: KeyMap<()>,
-    /// The error of the first object that was skipped since the last list.
-    first_skipped: Option<String>,
-    /// The error of the first object that the last list skipped.
-    first_skipped_in_list: Option<String>,
+    /// Objects that the last list skipped and that no event has replaced since, with their errors.
+    skipped: KeyMap<Option<String>>,
+    /// The last errors of objects since the last list, at most [`MAX_ERRORS`].
+    errors: VecDeque<(Key, String)>,
 }
+
+/// The maximum number of objects whose errors are recorded.
+const MAX_ERRORS: usize = 256;
 
 /// The result of a sync.
 pub(super) enum SyncResult {
@@ -56,17 +63,19 @@ impl SyncState {
             Cause::Source(error) if matches!(report.retry, Retry::Relist(_)) => {
                 source.refusal = error.as_status().filter(|status| is_final(status)).cloned().map(Box::new);
             }
-            Cause::Object(_) | Cause::Kind(_) | Cause::Rejected(_) => {
-                source.first_skipped.get_or_insert_with(|| report.cause.to_string());
+            cause => {
+                let Some(key) = key_of(cause) else { return };
+                if source.errors.len() == MAX_ERRORS {
+                    source.errors.pop_front();
+                }
+                source.errors.push_back((key.clone(), cause.to_string()));
             }
-            _ => return,
         }
         drop(sources);
         self.changed.notify_waiters();
     }
 
     /// Records that the informer cannot sync any more.
-    #[cfg(feature = "saved")]
     pub(super) fn failed_for_good(&self, error: impl FnOnce(String) -> SyncError) {
         self.fatal.get_or_init(|| error(self.resource.clone()));
         self.changed.notify_waiters();
@@ -98,8 +107,12 @@ impl SyncState {
         let source = &mut sources[source];
         source.has_listed = true;
         source.refusal = None;
-        source.first_skipped_in_list = source.first_skipped.take();
-        source.skipped = skipped.into_iter().map(|key| (key, ())).collect();
+        let mut errors: KeyMap<_> = source.errors.drain(..).collect();
+        let with_error = |key: Key| {
+            let error = errors.remove(&key);
+            (key, error)
+        };
+        source.skipped = skipped.into_iter().map(with_error).collect();
         !was_complete && sources.iter().all(|source| source.has_listed)
     }
 
@@ -135,13 +148,14 @@ impl SyncState {
             return SyncResult::Failed(error.clone());
         }
         if sources.iter().all(|source| source.has_listed) {
-            let mut keys: Vec<_> = sources.iter().flat_map(|source| source.skipped.keys().cloned()).collect();
-            if keys.is_empty() {
+            let mut skipped: Vec<_> = sources.iter().flat_map(|source| &source.skipped).collect();
+            if skipped.is_empty() {
                 return SyncResult::Synced;
             }
-            keys.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
-            let first = sources.iter().find_map(|source| source.first_skipped_in_list.clone());
-            let first = first.unwrap_or_default();
+            skipped.sort_unstable_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+            let first = skipped.iter().find_map(|(_, error)| error.as_ref()).cloned();
+            let first = first.unwrap_or_else(|| "too many errors; see the log".to_owned());
+            let keys = skipped.into_iter().map(|(key, _)| key.clone()).collect();
             return SyncResult::Failed(SyncError::Skipped { resource: resource(), keys, first });
         }
         let refused = sources.iter().filter(|source| !source.has_listed).find_map(|source| {
@@ -149,6 +163,16 @@ impl SyncState {
             Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
         });
         refused.map_or(SyncResult::Pending, SyncResult::Failed)
+    }
+}
+
+/// Returns the key of an object that was skipped.
+fn key_of<'c>(cause: &'c Cause<'_>) -> Option<&'c Key> {
+    match cause {
+        Cause::Object(error) => error.key(),
+        Cause::Kind(error) => error.key.as_ref(),
+        Cause::Rejected(error) => error.downcast_ref::<RejectedError>()?.key(),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the ingest stage asks the cache: the one place where data flows backward.
 
-use crate::object::{IndexValues, Labels, ListedObject};
+use crate::object::{IndexInput, IndexValue, IndexValues, Labels, ListedObject};
 use kube_informer_wire::{Identity, Key};
 
 /// The objects of a cache. Implemented by the cache.
@@ -14,9 +14,12 @@ pub(crate) trait KnownObjects<K>: Send + Sync {
     /// Whether the labels of encoded objects are cached.
     fn caches_labels(&self) -> bool;
 
-    /// Computes the index values of an object, and its cached labels.
-    fn index_values(&self, key: &Key, object: &K) -> IndexValues;
+    /// Whether there are index paths, which are read from the bytes of encoded objects.
+    fn has_index_paths(&self) -> bool;
 
-    /// Computes the cached labels of an object, where there are no index functions.
-    fn label_values(&self, labels: Labels<'_>) -> IndexValues;
+    /// Computes the index values of an object, and its cached labels if it is decoded.
+    fn index_values(&self, key: &Key, input: &IndexInput<'_, K>) -> IndexValues;
+
+    /// Computes the cached labels of an object.
+    fn label_value(&self, labels: Labels<'_>) -> Option<IndexValue>;
 }

@@ -11,12 +11,11 @@ pub(crate) use known_objects::KnownObjects;
 pub(crate) use parallel::{IngestedItem, IngestedObject, ParallelIngest, event_len, ingest_events};
 pub use rejected::RejectedError;
 
-#[cfg(feature = "saved")]
-use crate::object::encoded::Restorer;
 use crate::{
     boxed::BoxError,
     object::{
-        Decoder, ListedObject, Listing, Object, RawObject, RawObjectParts, Storage, ValidationCost,
+        Decoder, IndexInput, IndexValues, ListedObject, Listing, Object, RawObject, RawObjectParts, Storage,
+        ValidationCost,
         encoded::{EncodeInput, EncodedObject, Encoder},
     },
 };
@@ -74,11 +73,10 @@ enum Accepted<K> {
     ToEncode(EncodeInput<K>, Extra<K>),
 }
 
-/// The values that are stored with the bytes of an object.
-enum Extra<K> {
-    None,
-    Decoded(Arc<K>),
-    IndexValues(Box<crate::object::IndexValues>),
+/// The values that are passed on with the bytes of an object.
+struct Extra<K> {
+    decoded: Option<Arc<K>>,
+    index_values: Option<Box<IndexValues>>,
 }
 
 impl<K> Ingest<K> {
@@ -117,12 +115,7 @@ impl<K> Ingest<K> {
     #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {
         self.storage = storage;
-        self.encoder = match storage {
-            Storage::Decoded => None,
-            Storage::Encoded => Some(Encoder::uncompressed()),
-            #[cfg(feature = "compressed")]
-            Storage::Compressed => Some(Encoder::compressed()),
-        };
+        self.encoder = Encoder::for_storage(storage);
         self
     }
 
@@ -140,10 +133,9 @@ impl<K> Ingest<K> {
         self
     }
 
-    /// Keeps the bytes of objects, to save them.
-    #[cfg(feature = "saved")]
-    pub(crate) fn keep_bytes(&mut self) {
-        self.encoder = Some(Encoder::for_saving(self.storage));
+    /// Keeps the bytes of objects in the form of this encoder, to save them.
+    pub(crate) fn keep_bytes(&mut self, encoder: impl FnOnce(Storage) -> Encoder<K>) {
+        self.encoder = Some(encoder(self.storage));
     }
 
     /// Whether a transform was added.
@@ -151,10 +143,9 @@ impl<K> Ingest<K> {
         self.transform.is_some()
     }
 
-    /// Creates the stage that restores saved objects. `None` if bytes are not kept.
-    #[cfg(feature = "saved")]
-    pub(crate) fn restorer(&self, decoder: Decoder<K>) -> Option<Restorer<K>> {
-        Some(Restorer::new(self.encoder.clone()?, decoder))
+    /// Returns the encoder of stored objects; `None` if bytes are not kept.
+    pub(crate) fn encoder(&self) -> Option<&Encoder<K>> {
+        self.encoder.as_ref()
     }
 }
 
@@ -169,7 +160,7 @@ impl<K: Resource> Ingest<K> {
             Accepted::Decoded(object) => (key, object.into()),
             Accepted::ToEncode(input, extra) => {
                 let encoded = self.encode(&[&input]).pop().expect("one object is encoded to one");
-                (key, encoded_object(encoded, extra))
+                (key, Object::encoded(encoded, extra.decoded, extra.index_values))
             }
         })
     }
@@ -205,7 +196,7 @@ impl<K: Resource> Ingest<K> {
                 Found::New(Accepted::Decoded(object)) => object.into(),
                 Found::New(Accepted::ToEncode(_, extra)) => {
                     let encoded = encoded.next().expect("every input is encoded");
-                    encoded_object(encoded, extra).into()
+                    Object::encoded(encoded, extra.decoded, extra.index_values).into()
                 }
             };
             (key, listed)
@@ -252,19 +243,20 @@ impl<K: Resource> Ingest<K> {
 
     /// Validates the bytes of an object. `None` if they are too long to be encoded.
     fn validate(&self, raw: &Raw, decoder: &Decoder<K>) -> Result<Option<(Key, Accepted<K>)>, RejectedError> {
-        let labels_of = self.known.as_ref().filter(|known| known.caches_labels());
-        let mut extra = Extra::None;
+        let known = self.known.as_ref().filter(|known| known.caches_labels() || known.has_index_paths());
+        let mut label_value = None;
         decoder
-            .validate(raw, &mut |labels| {
-                if let Some(known) = labels_of {
-                    extra = Extra::IndexValues(Box::new(known.label_values(labels)));
-                }
-            })
+            .validate(raw, &mut |labels| label_value = known.and_then(|known| known.label_value(labels)))
             .map_err(|cause| RejectedError::Undecodable { cause })?;
         let Some(identity) = raw.identity() else { return Ok(None) };
         let key = identity.key().map_err(|cause| RejectedError::NoKey { cause })?;
-        let input = EncodeInput::new(raw, decoder, &identity);
-        Ok(input.map(|input| (key, Accepted::ToEncode(input, extra))))
+        let Some(input) = EncodeInput::new(raw, decoder, &identity) else { return Ok(None) };
+        let index_values = known.map(|known| {
+            let mut values = known.index_values(&key, &IndexInput { object: None, raw: Some(input.raw()) });
+            values.values.extend(label_value);
+            Box::new(values)
+        });
+        Ok(Some((key, Accepted::ToEncode(input, Extra { decoded: None, index_values }))))
     }
 
     /// Decodes and transforms an object.
@@ -298,34 +290,33 @@ impl<K: Resource> Ingest<K> {
         Ok(match input {
             None => (key, Accepted::Decoded(object)),
             Some(input) => {
-                let extra = self.extra(&key, object, arrival);
+                let extra = self.extra(&key, object, &input, arrival);
                 (key, Accepted::ToEncode(input, extra))
             }
         })
     }
 
-    /// Returns the values that are stored with the bytes of a decoded object.
-    fn extra(&self, key: &Key, object: Arc<K>, arrival: Arrival) -> Extra<K> {
+    /// Returns the values that are passed on with the bytes of a decoded object.
+    fn extra(&self, key: &Key, object: Arc<K>, input: &EncodeInput<K>, arrival: Arrival) -> Extra<K> {
         let keeps_decoded = self.encoder.as_ref().is_some_and(Encoder::keeps_decoded);
-        match &self.known {
-            _ if arrival == Arrival::Watched || keeps_decoded => Extra::Decoded(object),
-            Some(known) if known.caches_labels() || known.has_index_functions() => {
-                Extra::IndexValues(Box::new(known.index_values(key, &object)))
-            }
-            Some(_) | None => Extra::None,
-        }
+        let known = self.known.as_ref().filter(|_| !keeps_decoded);
+        let has_paths = known.is_some_and(|known| known.has_index_paths());
+        // The values of index functions and the labels of a watched object, which stays decoded, are computed when it is
+        // stored. Its bytes would have to be decompressed then.
+        let is_needed = |known: &&Arc<dyn KnownObjects<K>>| match arrival {
+            Arrival::Listed => has_paths || known.caches_labels() || known.has_index_functions(),
+            Arrival::Watched => has_paths,
+        };
+        let index_values = known.filter(is_needed).map(|known| {
+            let raw = has_paths.then(|| input.raw());
+            Box::new(known.index_values(key, &IndexInput { object: Some(&object), raw }))
+        });
+        let decoded = (arrival == Arrival::Watched || keeps_decoded).then_some(object);
+        Extra { decoded, index_values }
     }
 
     fn encode(&self, inputs: &[&EncodeInput<K>]) -> Vec<EncodedObject<K>> {
         self.encoder.as_ref().map(|encoder| encoder.encode(inputs)).unwrap_or_default()
-    }
-}
-
-fn encoded_object<K>(encoded: EncodedObject<K>, extra: Extra<K>) -> Object<K> {
-    match extra {
-        Extra::None => Object::encoded(encoded, None, None),
-        Extra::Decoded(object) => Object::encoded(encoded, Some(object), None),
-        Extra::IndexValues(values) => Object::encoded(encoded, None, Some(values)),
     }
 }
 

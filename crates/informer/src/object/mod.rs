@@ -11,7 +11,7 @@ pub(crate) mod encoded;
 mod stored;
 mod listing;
 
-pub(crate) use index_values::{IndexValue, IndexValues};
+pub(crate) use index_values::{IndexInput, IndexNeeds, IndexValue, IndexValues};
 pub(crate) use kind::{ExpectedKind, is_cluster_scoped};
 pub use kind::{ItemError, KindError};
 pub use listing::{ListedObject, Listing};

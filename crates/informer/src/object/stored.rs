@@ -1,6 +1,9 @@
 //! Objects at rest: in a cache, and in the events of subscribers.
 
-use super::{encoded::EncodedObject, index_values::IndexValues};
+use super::{
+    encoded::EncodedObject,
+    index_values::{IndexInput, IndexNeeds, IndexValues},
+};
 use kube_core::Resource;
 use kube_informer_wire::{Identity, Key, ResourceVersion};
 use std::{
@@ -214,6 +217,25 @@ impl<K> Object<K> {
                 None if lazy.encoded.keeps_decoded() => read(lazy.get()),
                 None => read(&lazy.encoded.decode()),
             },
+        }
+    }
+
+    /// Calls `read` with the forms from which index values are computed, without leaving the object decoded.
+    pub(crate) fn with_index_input<R>(
+        &self,
+        needs: IndexNeeds,
+        read: impl FnOnce(IndexInput<'_, K>) -> R,
+    ) -> R {
+        match &self.0 {
+            Form::Encoded(lazy) if !lazy.encoded.keeps_decoded() => {
+                let raw = needs.bytes.then(|| lazy.encoded.raw());
+                let decoded = match lazy.decoded.get() {
+                    None if needs.object => Some(lazy.encoded.decode()),
+                    decoded => decoded.cloned(),
+                };
+                read(IndexInput { object: decoded.as_deref(), raw: raw.as_ref() })
+            }
+            Form::Encoded(_) | Form::Decoded(_) => read(IndexInput { object: Some(self.get()), raw: None }),
         }
     }
 

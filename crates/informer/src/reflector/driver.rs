@@ -139,7 +139,6 @@ where
     }
 
     /// Starts with a full list of any version, in spite of [`resume_from`](Self::resume_from).
-    #[cfg(feature = "saved")]
     #[must_use]
     pub(crate) fn start_over(mut self) -> Self {
         self.cursor.start_over();

@@ -11,6 +11,7 @@ mod controllers;
 mod full_disk;
 mod handlers;
 mod harness;
+mod index_paths;
 mod informers;
 mod interrupted_watches;
 mod lazy;

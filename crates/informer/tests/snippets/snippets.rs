@@ -187,7 +187,7 @@ fn owners(
 fn lazy(client: Client, pod: &Lazy<Pod>) -> Done {
     let pods = Informer::<Pod>::builder(client)
         .lazy()
-        .index("node", |pod: &Lazy<Pod>| pod.read::<String>("/spec/nodeName").ok().flatten())
+        .index_path("node", "/spec/nodeName")
         .start()?;
     let phase: Option<&str> = pod.read("/status/phase")?;
     let status: Option<PodStatus> = pod.read("/status")?;

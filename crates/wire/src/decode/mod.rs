@@ -16,4 +16,4 @@ mod tests;
 pub(crate) use error::ValueError;
 pub(crate) use json::{decode_json, json_text};
 pub(crate) use node::decode_protobuf;
-pub(crate) use pointer::{Pointer, read_json, read_protobuf};
+pub(crate) use pointer::{Pointer, element_index, read_json, read_protobuf};

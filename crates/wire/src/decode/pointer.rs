@@ -19,8 +19,13 @@ impl<'p> Pointer<'p> {
         (text.is_empty() || text.starts_with('/')).then_some(Self(text))
     }
 
+    /// Returns true if this is the value itself.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the first token and the rest; `None` if the pointer is empty.
-    fn split(self) -> Option<(Cow<'p, str>, Self)> {
+    pub(crate) fn split(self) -> Option<(Cow<'p, str>, Self)> {
         let tokens = self.0.strip_prefix('/')?;
         let (token, rest) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
         let token = if token.contains('~') {
@@ -33,7 +38,7 @@ impl<'p> Pointer<'p> {
 }
 
 /// Returns the index of the element at a token of a pointer.
-fn element_index(token: &str) -> Option<usize> {
+pub(crate) fn element_index(token: &str) -> Option<usize> {
     let is_index = token == "0" || token.starts_with(|first: char| ('1'..='9').contains(&first));
     token.parse().ok().filter(|_| is_index)
 }

@@ -10,7 +10,15 @@ mod validate;
 
 mod lazy;
 
+mod field_path;
+
+mod field_serializer;
+
+mod field_values;
+
 pub use error::ObjectError;
+pub use field_path::{FieldPath, FieldPathError};
+pub use field_values::FieldValues;
 pub use identity::Identity;
 pub use lazy::Lazy;
 pub(crate) use raw::decode_json_object;

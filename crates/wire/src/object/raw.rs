@@ -168,11 +168,17 @@ impl Raw {
             let cause = "invalid JSON pointer: it must start with a slash, as in /status/phase";
             return Err(ObjectError::new(self.identity(), pointer.to_owned(), cause.into()));
         };
-        let part = match self.protobuf(ManagedFields::Keep) {
+        self.read_at(pointer).map_err(|error| self.error(error))
+    }
+
+    pub(super) fn read_at<'a, T: Deserialize<'a>>(
+        &'a self,
+        pointer: Pointer<'_>,
+    ) -> Result<Option<T>, ValueError> {
+        match self.protobuf(ManagedFields::Keep) {
             None => json_text(&self.bytes).and_then(|text| read_json(text, pointer)),
             Some(object) => read_protobuf(object, pointer),
-        };
-        part.map_err(|error| self.error(error))
+        }
     }
 
     /// Checks that an object decoded from these bytes has the [identity](Self::identity) that was read from them.

@@ -8,7 +8,7 @@ use std::{fmt, time::UNIX_EPOCH};
 /// Objects are validated when they are received, so that reads of a cache cannot fail. Objects that another program saved are
 /// validated again when they are restored, because its types may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct FormatId {
+pub(super) struct FormatId {
     /// The type of the objects, with flags for managed fields and transforms.
     objects: String,
     /// The executable; `None` if it cannot be identified.
@@ -17,7 +17,7 @@ pub(in super::super) struct FormatId {
 
 impl FormatId {
     /// Returns the format of objects of type `K` in this program.
-    pub(in super::super) fn new<K>(managed_fields: ManagedFields) -> Self {
+    pub(super) fn new<K>(managed_fields: ManagedFields) -> Self {
         // The texts are those of version 0.1, whose folders are restored.
         let managed_fields = match managed_fields {
             ManagedFields::Keep => "whole",
@@ -28,7 +28,7 @@ impl FormatId {
     }
 
     /// Marks the objects as transformed.
-    pub(in super::super) fn transformed(mut self) -> Self {
+    pub(super) fn transformed(mut self) -> Self {
         self.objects.push_str(" transformed");
         self
     }

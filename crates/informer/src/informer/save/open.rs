@@ -4,57 +4,25 @@ use super::{
     cluster::Cluster,
     dictionaries,
     format_id::FormatId,
+    interface::{RestoredObjects, SaveRequest, SavedSource},
     options::Save,
     saver::{CLUSTER, FORMAT, GAPS, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{
     informer::start_error::StartError,
-    object::encoded::{EncodedObject, Restorer, SavedCompression, SavedObject},
+    object::{
+        Storage,
+        encoded::{EncodedObject, Encoder, Restorer, SavedCompression, SavedObject},
+    },
     parallel::thread_count,
     subscription::metrics::SAVE_FAILURES,
 };
-use kube_client::Client;
 use kube_core::Resource;
 use kube_informer_saved::{
     Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent, file_name,
 };
-use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
-use std::{
-    error::Error,
-    path::Path,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
-
-/// The resource whose cache is saved.
-#[derive(Clone)]
-pub(in super::super) struct SaveTarget {
-    client: Client,
-    /// The group, version and plural name.
-    pub(in super::super) header: Header,
-    is_secret: bool,
-    /// The protobuf schema of its objects.
-    schema: Option<Schema>,
-}
-
-impl SaveTarget {
-    pub(in super::super) fn new<K: Resource>(client: &Client, kind: &K::DynamicType) -> Self {
-        let schema = if K::metadata_api() {
-            Schema::of("meta.k8s.io/v1", "PartialObjectMetadata")
-        } else {
-            Schema::of(&K::api_version(kind), &K::kind(kind))
-        };
-        let group = K::group(kind);
-        let plural = K::plural(kind);
-        Self {
-            client: client.clone(),
-            header: Header::new(&*group, &*K::version(kind), &*plural),
-            // A server may serve Secrets under another plural name.
-            is_secret: group.is_empty() && (plural == "secrets" || K::kind(kind) == "Secret"),
-            schema,
-        }
-    }
-}
+use kube_informer_wire::{Format, Key, Schema};
+use std::{error::Error, path::Path, sync::Arc, time::SystemTime};
 
 /// The configuration of saving, for all sources of an informer.
 pub(in super::super) struct SaveConfig {
@@ -67,31 +35,14 @@ pub(in super::super) struct SaveConfig {
     cluster: Arc<Cluster>,
 }
 
-/// The selection and the format of the saved objects.
-pub(in super::super) struct SaveRequest {
-    /// The header of the target, with the selectors of the informer.
-    pub(in super::super) header: Header,
-    pub(in super::super) format: FormatId,
-    pub(in super::super) has_transform: bool,
-}
-
 /// The opened folder of one source.
-pub(in super::super) struct Opened<K> {
-    pub(in super::super) saver: Option<Arc<Saver<K>>>,
+pub(super) struct Opened<K> {
+    pub(super) saver: Option<Arc<Saver<K>>>,
     /// The reason why the cache is not saved.
-    pub(in super::super) failure: Option<String>,
+    pub(super) failure: Option<String>,
     /// The reason why a saved state was not restored, or only in part.
-    pub(in super::super) discarded: Option<String>,
-    pub(in super::super) state: Option<RestoredObjects<K>>,
-}
-
-/// A restored state.
-pub(in super::super) struct RestoredObjects<K> {
-    pub(in super::super) objects: Vec<(Key, EncodedObject<K>)>,
-    pub(in super::super) version: ResourceVersion,
-    /// True if objects of that version are missing or outdated.
-    pub(in super::super) has_gaps: bool,
-    pub(in super::super) age: Duration,
+    pub(super) discarded: Option<String>,
+    pub(super) state: Option<RestoredObjects<K>>,
 }
 
 impl SaveConfig {
@@ -99,48 +50,74 @@ impl SaveConfig {
     ///
     /// # Errors
     /// [`StartError`] if secrets or an unnamed transform would be saved.
-    pub(in super::super) fn new(
-        name: &str,
-        save: Save,
-        target: &SaveTarget,
-        request: SaveRequest,
+    pub(in super::super) fn new<K: Resource>(
+        save: &Save,
+        request: &SaveRequest<'_, K>,
     ) -> Result<Self, StartError> {
-        if target.is_secret && !save.secrets {
+        let kind = request.kind;
+        let group = K::group(kind);
+        let plural = K::plural(kind);
+        // A server may serve Secrets under another plural name.
+        let is_secret = group.is_empty() && (plural == "secrets" || K::kind(kind) == "Secret");
+        if is_secret && !save.secrets {
             return Err(StartError::SecretsNotSaved);
         }
         if request.has_transform && save.transform.is_none() {
             return Err(StartError::UnnamedTransform);
         }
-        let mut header = request.header.transform(save.transform.clone().unwrap_or_default());
+        let mut header = Header::new(&*group, &*K::version(kind), &*plural)
+            .transform(save.transform.clone().unwrap_or_default());
+        if let Some(labels) = request.labels {
+            header = header.labels(labels);
+        }
+        if let Some(fields) = request.fields {
+            header = header.fields(fields);
+        }
+        if let Some(shard) = &request.shard {
+            header = header.shard(shard);
+        }
         if let Some(cluster) = &save.cluster {
             header = header.cluster(cluster);
         }
-        let cluster = Arc::new(Cluster::new(target.client.clone()));
-        let format = request.format;
-        Ok(Self { name: name.to_owned(), save, header, schema: target.schema, format, cluster })
+        let schema = if K::metadata_api() {
+            Schema::of("meta.k8s.io/v1", "PartialObjectMetadata")
+        } else {
+            Schema::of(&K::api_version(kind), &K::kind(kind))
+        };
+        let mut format = FormatId::new::<K>(request.managed_fields);
+        if request.has_transform {
+            format = format.transformed();
+        }
+        let cluster = Arc::new(Cluster::new(request.client.clone()));
+        Ok(Self { name: request.name.to_owned(), save: save.clone(), header, schema, format, cluster })
+    }
+
+    /// Returns the encoder of a cache that is saved.
+    pub(in super::super) fn encoder<K>(&self, storage: Storage) -> Encoder<K> {
+        Encoder::for_saving(storage)
     }
 
     /// Returns true if the saved state of another cluster is discarded.
-    pub(in super::super) fn starts_over(&self) -> bool {
+    pub(super) fn starts_over(&self) -> bool {
         self.save.starts_over
     }
 
     /// Returns true if the configuration names the cluster, so that its uid is not requested.
-    pub(in super::super) fn names_cluster(&self) -> bool {
+    pub(super) fn names_cluster(&self) -> bool {
         self.save.cluster.is_some()
     }
 }
 
-/// Opens the folder of a source. `namespace` is `None` for all namespaces.
+/// Opens the folder of a source.
 ///
 /// # Errors
 /// [`StartError`] if the folder is in use, or contains the cache of another resource. A folder that cannot be written is not an
 /// error: the informer runs without saving.
-pub(in super::super) fn open<K: Send + Sync + 'static>(
+pub(super) fn open<K: Send + Sync + 'static>(
     config: &SaveConfig,
-    namespace: Option<&str>,
-    restorer: Restorer<K>,
+    source: SavedSource<'_, K>,
 ) -> Result<Opened<K>, StartError> {
+    let SavedSource { namespace, encoder, decoder } = source;
     let informer = config.name.as_str();
     let mut header = config.header.clone();
     let mut path = config.save.folder.clone();
@@ -189,7 +166,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
         tracing::warn!(informer, %error, "saved state discarded");
         discarded = Some(error.to_string());
     }
-    let (state, init) = match restore_state(config, restorer, saved, restored) {
+    let (state, init) = match restore_state(config, Restorer::new(encoder, decoder), saved, restored) {
         (Ok(state), init) => (state, init),
         (Err(reason), init) => {
             tracing::warn!(informer, reason, "saved state cannot be used; starting without it");

@@ -1,6 +1,6 @@
 //! Saves the changes of a cache.
 
-use super::{cluster::Cluster, dictionaries::Dictionaries, format_id::FormatId};
+use super::{cluster::Cluster, dictionaries::Dictionaries, format_id::FormatId, interface::AppliedState};
 use crate::{
     cache::{Entry, EventSink, Snapshot},
     event::Event,
@@ -111,21 +111,6 @@ impl SaverInit {
             is_same_program: false,
         }
     }
-}
-
-/// The cache after a batch.
-pub(in super::super) struct AppliedState<K> {
-    /// The version of the source.
-    pub(in super::super) version: Option<ResourceVersion>,
-    /// True if objects are missing or outdated.
-    pub(in super::super) has_gaps: bool,
-    /// True if the batch was a full list.
-    pub(in super::super) is_list: bool,
-    pub(in super::super) snapshot: Arc<Snapshot<K>>,
-    /// The end of the log.
-    pub(in super::super) position: u64,
-    /// The position that all subscribers with `Replay::Differences` have handled.
-    pub(in super::super) handled: u64,
 }
 
 /// The uids of the restored cluster and the watched cluster, which differ.
@@ -302,11 +287,15 @@ impl<K: Send + Sync + 'static> Saver<K> {
         full
     }
 
-    /// Records the events of a batch while it is applied, and forwards them to `events`.
-    pub(in super::super) fn record<'s, S: EventSink<K>>(&'s self, events: &'s mut S) -> Recorder<'s, K, S> {
+    /// Records the events of a change, and forwards them to `events`.
+    pub(in super::super) fn record(
+        &self,
+        events: &mut dyn EventSink<K>,
+        change: impl FnOnce(&mut dyn EventSink<K>),
+    ) {
         let mut state = self.state();
         state.settled_at = None;
-        Recorder { state, events }
+        change(&mut Recorder { state, events });
     }
 
     /// Records that the recorded events have been applied.
@@ -400,12 +389,12 @@ impl<K> State<K> {
 }
 
 /// Records events for a [`Saver`], and forwards them.
-pub(in super::super) struct Recorder<'s, K, S> {
+struct Recorder<'s, K> {
     state: MutexGuard<'s, State<K>>,
-    events: &'s mut S,
+    events: &'s mut dyn EventSink<K>,
 }
 
-impl<K: Send + Sync + 'static, S: EventSink<K>> EventSink<K> for Recorder<'_, K, S> {
+impl<K: Send + Sync + 'static> EventSink<K> for Recorder<'_, K> {
     fn changed(&mut self, event: Event<K>) {
         match &event {
             Event::Added { key, object, .. } | Event::Updated { key, new: object, .. } => {

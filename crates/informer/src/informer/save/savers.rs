@@ -1,7 +1,11 @@
 //! The savers of all sources of an informer.
 
-use super::{open::SaveConfig, saver::Saver};
-use crate::informer::status::SaveStatus;
+use super::{
+    interface::{ClusterCheck, RestoredObjects, SavedSource},
+    open::{Opened, SaveConfig, open},
+    saver::Saver,
+};
+use crate::informer::{start_error::StartError, status::SaveStatus};
 use std::{error::Error, sync::Arc};
 
 /// The savers of all sources of an informer.
@@ -16,26 +20,14 @@ pub(in super::super) struct Savers<K> {
 }
 
 /// The reaction to a restored state of another cluster.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 enum ClusterPolicy {
     /// The configuration names the cluster, which was compared when the folder was opened.
-    #[default]
     Named,
     /// The state of another cluster is an error.
     Refuse,
     /// The state of another cluster is discarded.
     StartOver,
-}
-
-/// The result of comparing the cluster of a source with that of its restored state.
-pub(in super::super) enum ClusterCheck {
-    Same,
-    /// The restored state is discarded.
-    StartOver,
-    Other {
-        saved: String,
-        found: String,
-    },
 }
 
 impl<K: Send + Sync + 'static> Savers<K> {
@@ -50,15 +42,20 @@ impl<K: Send + Sync + 'static> Savers<K> {
         Self { savers: Vec::new(), failures: Vec::new(), discarded: None, cluster }
     }
 
-    /// Adds the saver of the next source, or the reason why it has none.
-    pub(in super::super) fn add(&mut self, saver: Option<Arc<Saver<K>>>, failure: Option<String>) {
+    /// Opens the folder of the next source, and returns its saved state.
+    ///
+    /// # Errors
+    /// [`StartError`] if the folder is in use, or contains the cache of another resource.
+    pub(in super::super) fn open(
+        &mut self,
+        config: &SaveConfig,
+        source: SavedSource<'_, K>,
+    ) -> Result<Option<RestoredObjects<K>>, StartError> {
+        let Opened { saver, failure, discarded, state } = open(config, source)?;
         self.savers.push(saver);
         self.failures.extend(failure);
-    }
-
-    /// Records why a saved state was not restored.
-    pub(in super::super) fn note_discarded(&mut self, reason: Option<String>) {
-        self.discarded = self.discarded.take().or(reason);
+        self.discarded = self.discarded.take().or(discarded);
+        Ok(state)
     }
 
     /// Waits until the request for the uid of the cluster of a source fails again.
@@ -123,12 +120,5 @@ impl<K: Send + Sync + 'static> Savers<K> {
             saving.file_bytes += status.file_bytes;
         }
         Some(saving)
-    }
-}
-
-impl<K> Default for Savers<K> {
-    fn default() -> Self {
-        let cluster = ClusterPolicy::default();
-        Self { savers: Vec::new(), failures: Vec::new(), discarded: None, cluster }
     }
 }

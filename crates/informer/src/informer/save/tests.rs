@@ -3,7 +3,8 @@
 use super::{
     cluster::Cluster,
     format_id::FormatId,
-    saver::{AppliedState, FORMAT, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
+    interface::AppliedState,
+    saver::{FORMAT, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{Informer, cache::Store, informer::InformerBuilder};
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -9,9 +9,7 @@ use super::{
 };
 #[cfg(feature = "saved")]
 use super::{dictionary::Dictionary, zstd::FAST_LEVEL};
-use crate::object::raw::Decoder;
-#[cfg(feature = "saved")]
-use crate::object::storage::Storage;
+use crate::object::{raw::Decoder, storage::Storage};
 use kube_informer_wire::Format;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +29,16 @@ struct Shared<K> {
 }
 
 impl<K> Encoder<K> {
+    /// Creates the encoder of a cache; `None` if objects are stored decoded.
+    pub(crate) fn for_storage(storage: Storage) -> Option<Self> {
+        match storage {
+            Storage::Decoded => None,
+            Storage::Encoded => Some(Self::uncompressed()),
+            #[cfg(feature = "compressed")]
+            Storage::Compressed => Some(Self::compressed()),
+        }
+    }
+
     /// Creates an encoder that keeps the bytes of each object uncompressed, in a separate allocation.
     pub(crate) fn uncompressed() -> Self {
         Shared::new(Compressor::None).into()

@@ -22,6 +22,11 @@ impl<K> EncodeInput<K> {
         Some(Self { raw, decoder: decoder.clone(), state: StateId::new(identity) })
     }
 
+    /// Returns the bytes to encode.
+    pub(crate) fn raw(&self) -> &Raw {
+        &self.raw
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         self.raw.bytes()
     }

@@ -3,12 +3,9 @@
 use super::{compression::Compression, input::EncodeInput, state_id::StateId};
 #[cfg(feature = "saved")]
 use super::{dictionary::Dictionary, zstd};
-use crate::object::raw::Decoder;
-#[cfg(feature = "saved")]
-use crate::object::raw::Labels;
+use crate::object::raw::{Decoder, Labels};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
-#[cfg(feature = "saved")]
 use kube_core::Resource;
 use kube_informer_wire::{Format, Identity, Raw, ResourceVersion};
 #[cfg(feature = "saved")]
@@ -88,7 +85,8 @@ impl<K> EncodedObject<K> {
         Some(Raw::new(*format, block.slice(start..start + self.0.length as usize)))
     }
 
-    pub(super) fn raw(&self) -> Raw {
+    /// Returns the bytes of the object, decompressed.
+    pub(crate) fn raw(&self) -> Raw {
         self.decompress().expect("the block was valid when the object was encoded")
     }
 
@@ -149,6 +147,17 @@ impl<K> EncodedObject<K> {
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         self.state().is_some() && self.state() == StateId::new(identity).as_ref()
     }
+
+    /// Passes the object's labels to `read`, without decoding the object where possible.
+    pub(crate) fn with_labels<R>(&self, read: impl Fn(Labels<'_>) -> R) -> R
+    where
+        K: Resource,
+    {
+        let mut result = None;
+        // An error leaves `result` empty.
+        let _ = self.decoding().decoder.validate(&self.raw(), &mut |labels| result = Some(read(labels)));
+        result.unwrap_or_else(|| read(self.decode().meta().labels.as_ref()))
+    }
 }
 
 #[cfg(feature = "saved")]
@@ -180,17 +189,6 @@ impl<K> EncodedObject<K> {
     /// Returns the uid and the version, if the object has a version.
     pub(crate) fn uid_and_version(&self) -> Option<(String, String)> {
         self.state().map(StateId::uid_and_version)
-    }
-
-    /// Passes the object's labels to `read`, without decoding the object where possible.
-    pub(crate) fn with_labels<R>(&self, read: impl Fn(Labels<'_>) -> R) -> R
-    where
-        K: Resource,
-    {
-        let mut result = None;
-        // An error leaves `result` empty.
-        let _ = self.decoding().decoder.validate(&self.raw(), &mut |labels| result = Some(read(labels)));
-        result.unwrap_or_else(|| read(self.decode().meta().labels.as_ref()))
     }
 
     /// Decodes the object and returns whether that succeeds, for a restored object. A panic of the decoder is treated as failure.

@@ -23,7 +23,6 @@ impl Cursor {
     }
 
     /// Starts with a full list at any version instead.
-    #[cfg(feature = "saved")]
     pub(in super::super) fn start_over(&mut self) {
         self.phase = Phase::Relist;
         self.version = None;

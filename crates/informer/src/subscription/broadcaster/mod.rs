@@ -231,14 +231,12 @@ impl<K> Broadcaster<K> {
     }
 
     /// Returns the current state of the cache.
-    #[cfg(feature = "saved")]
     pub(crate) fn snapshot(&self) -> Arc<Snapshot<K>> {
         self.store.snapshot()
     }
 
     /// Returns the last position before which every subscriber of [`Replay::Differences`] has handled all events. Includes
     /// subscribers that were removed with unhandled events.
-    #[cfg(feature = "saved")]
     pub(crate) fn handled_position(&self) -> u64 {
         let state = self.state();
         let subscribers = state.subscribers.iter();
@@ -249,7 +247,6 @@ impl<K> Broadcaster<K> {
     }
 
     /// Returns whether [`Self::handled_position`] can never exceed `handled`, because a subscriber was removed there.
-    #[cfg(feature = "saved")]
     pub(crate) fn is_final_position(&self, handled: u64) -> bool {
         self.state().abandoned_at.is_some_and(|abandoned_at| handled >= abandoned_at)
     }
