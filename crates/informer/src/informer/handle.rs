@@ -184,6 +184,12 @@ impl<K> Informer<K> {
         &self.inner.name
     }
 
+    /// Returns the kind of the objects, such as `apps/v1 Deployment`, or the description of a custom source.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        &self.inner.resource
+    }
+
     /// Returns the cache. It stays readable after the informer is stopped, without further updates.
     #[must_use]
     pub fn store(&self) -> &Store<K> {

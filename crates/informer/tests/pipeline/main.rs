@@ -5,6 +5,7 @@
 
 mod cluster;
 mod compressed;
+mod controller_runtime;
 mod controllers;
 // Uses Linux resource limits.
 #[cfg(target_os = "linux")]

@@ -24,7 +24,7 @@ use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Informers, Lazy, Object,
     bridge::watcher_events,
-    controller::{Controller, controller_owner, generation_changed},
+    controller::{self, Controller},
     event::Deletion,
 };
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -178,7 +178,7 @@ fn owners(
     let controller = runtime::Controller::for_stream(trigger, reader).owns(sets, watcher::Config::default());
     let deployments = Informer::<Deployment>::builder(client.clone()).start()?;
     let sets = Informer::<PartialObjectMeta<ReplicaSet>>::builder(client.clone()).start()?;
-    let controller = Controller::filtered(&deployments, generation_changed).watches(&sets, controller_owner::<Deployment, _>);
+    let controller = Controller::new(&deployments).filter(controller::predicates::generation).owns(&sets);
     drop(controller);
     Ok(())
 }
