@@ -5,6 +5,7 @@
 
 mod cluster;
 mod compressed;
+mod controller_properties;
 mod controller_runtime;
 mod controllers;
 // Uses Linux resource limits.
