@@ -114,7 +114,7 @@ impl<T, O: Order> Queue<T, O> {
         self.shared.update(|state| state.backlog.processing())
     }
 
-    /// Returns how many items are delayed. An item that was also added without a delay counts as well.
+    /// Returns how many items are delayed, including those that were also added without a delay.
     pub fn delayed(&self) -> usize {
         self.shared.update(|state| state.backlog.delayed())
     }

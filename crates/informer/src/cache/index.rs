@@ -111,6 +111,14 @@ impl<K> Indexes<K> {
         self.0.len()
     }
 
+    /// Iterates over the names and functions of the indexes other than the one by namespace.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (&Arc<str>, &IndexFn<K>)> {
+        self.0.iter().filter_map(|index| match &index.source {
+            Source::Namespace => None,
+            Source::Function(function) => Some((&index.name, function)),
+        })
+    }
+
     /// Returns whether there are indexes other than the one by namespace.
     pub(crate) fn have_functions(&self) -> bool {
         self.0.iter().any(|index| matches!(index.source, Source::Function(_)))

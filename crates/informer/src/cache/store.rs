@@ -115,6 +115,23 @@ impl<K> StoreBuilder<K> {
         self.indexes.have_functions()
     }
 
+    /// Adds the indexes of this builder to an existing store, except those whose names it has already.
+    pub(crate) fn merge_indexes_into(&self, store: &Store<K>)
+    where
+        K: 'static,
+    {
+        for (name, function) in self.indexes.functions() {
+            let function = Arc::clone(function);
+            let values = move |object: &K| {
+                let mut values = Vec::new();
+                function(object, &mut |value| values.push(value.to_owned()));
+                values
+            };
+            // An index of this name is assumed to be the same one: functions cannot be compared.
+            let _ = store.add_index(name, values);
+        }
+    }
+
     /// Builds the store.
     ///
     /// # Errors

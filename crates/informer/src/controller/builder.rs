@@ -132,8 +132,8 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
         self
     }
 
-    /// Also reconciles the owner when an object of another informer changes: the owner reference with `controller: true`, if it
-    /// is of the kind of this controller. Works for kinds that are known at run time as well.
+    /// Also reconciles the owner when an object of another informer changes: the object of the owner reference with
+    /// `controller: true`, if its kind is that of this controller. Works for kinds that are known at run time as well.
     ///
     /// The informer of owned objects may be of `PartialObjectMeta<O>`, because only the metadata is read.
     #[doc(alias = "EnqueueRequestForOwner")]

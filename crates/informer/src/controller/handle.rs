@@ -45,7 +45,7 @@ pub struct ControllerHandle {
     pub(super) parts: Arc<HandleParts>,
 }
 
-/// What the controller and its handles share.
+/// The state that a controller and its handles share.
 pub(super) struct HandleParts {
     pub(super) work: Arc<Work>,
     pub(super) stop: CancellationToken,
@@ -142,8 +142,8 @@ impl ControllerHandle {
     }
 
     /// Explains why a key was or was not reconciled: its last events with the result of the predicate, the last outcomes, and
-    /// what is scheduled. `None` if there was no event and no reconcile of the key, or if it was long ago: the histories of the
-    /// last 5,000 to 10,000 keys are kept.
+    /// the scheduled reconcile. `None` if there was no event and no reconcile of the key, or if it was long ago: the histories of the
+    /// last 5,000 to 10,000 keys are stored.
     #[must_use]
     pub fn explain(&self, key: &Key) -> Option<KeyReport> {
         self.parts.work.report(key)

@@ -1,8 +1,8 @@
 //! The recent events and outcomes of each key, which explain why a key was or was not reconciled.
 
-use super::{outcome::Outcome, reason::Reason};
-use kube_informer_wire::{Key, KeyMap};
-use std::{collections::VecDeque, fmt, time::Duration};
+use super::{outcome::Outcome, reason::Reason, recent::Recent};
+use kube_informer_wire::{Key, KeyHasher};
+use std::{collections::VecDeque, fmt, hash::BuildHasherDefault, time::Duration};
 use tokio::time::Instant;
 
 /// The recent history of a key; see [`ControllerHandle::explain`](super::ControllerHandle::explain).
@@ -72,7 +72,7 @@ impl fmt::Display for KeyReport {
     }
 }
 
-/// What is recorded of a key.
+/// The record of a key.
 #[derive(Debug, Default)]
 pub(super) struct KeyHistory {
     pub(super) last_event: Option<EventReport>,
@@ -80,16 +80,20 @@ pub(super) struct KeyHistory {
     pub(super) outcomes: VecDeque<Outcome>,
 }
 
-/// The histories of the keys that were used last: at least half of [`MAX_KEYS`], at most all of them.
-#[derive(Debug, Default)]
+/// The histories of the keys that were used last.
+#[derive(Debug)]
 pub(super) struct History {
-    /// When it is full, it replaces `previous`.
-    current: KeyMap<KeyHistory>,
-    previous: KeyMap<KeyHistory>,
+    keys: Recent<Key, KeyHistory, BuildHasherDefault<KeyHasher>>,
 }
 
 const MAX_KEYS: usize = 10_000;
 const MAX_OUTCOMES: usize = 4;
+
+impl Default for History {
+    fn default() -> Self {
+        Self { keys: Recent::new(MAX_KEYS) }
+    }
+}
 
 impl History {
     pub(super) fn event_received(&mut self, key: &Key, event: EventReport) {
@@ -109,24 +113,16 @@ impl History {
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&KeyHistory> {
-        self.current.get(key).or_else(|| self.previous.get(key))
+        self.keys.get(key)
     }
 
     /// Returns the keys with a history.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
-        let is_older = |key: &&Key| !self.current.contains_key(*key);
-        self.current.keys().chain(self.previous.keys().filter(is_older))
+        self.keys.keys()
     }
 
     fn entry(&mut self, key: &Key) -> &mut KeyHistory {
-        if !self.current.contains_key(key) {
-            if self.current.len() >= MAX_KEYS / 2 {
-                self.previous = std::mem::take(&mut self.current);
-            }
-            let history = self.previous.remove(key).unwrap_or_default();
-            self.current.insert(key.clone(), history);
-        }
-        self.current.get_mut(key).expect("inserted above")
+        self.keys.entry(key, KeyHistory::default)
     }
 }
 
@@ -135,7 +131,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_number_of_keys_is_bounded_and_the_last_ones_are_kept() {
+    async fn the_number_of_keys_is_bounded_and_the_last_ones_are_stored() {
         let mut history = History::default();
         let key = |number: usize| Key::new(None, &format!("k{number}")).expect("valid");
         for number in 0..30_000 {

@@ -14,8 +14,8 @@
 //! | [`kube_informer_controller_retries_total`](RETRIES) | counter | | retries scheduled after a failure |
 //! | [`kube_informer_controller_active_workers`](ACTIVE_WORKERS) | gauge | | reconciles that are running |
 //! | [`kube_informer_controller_max_workers`](MAX_WORKERS) | gauge | | the configured concurrency |
-//! | [`kube_informer_controller_unfinished_work_seconds`](UNFINISHED_WORK) | gauge | | total time that the running reconciles have taken so far |
-//! | [`kube_informer_controller_longest_running_seconds`](LONGEST_RUNNING) | gauge | | time that the oldest running reconcile has taken so far |
+//! | [`kube_informer_controller_unfinished_work_seconds`](UNFINISHED_WORK) | gauge | | total duration of the running reconciles until now |
+//! | [`kube_informer_controller_longest_running_seconds`](LONGEST_RUNNING) | gauge | | duration of the oldest running reconcile until now |
 
 use ::metrics::{Counter, Gauge, Histogram, NoopRecorder, Unit, counter, gauge, histogram};
 use ::metrics::{describe_counter, describe_gauge, describe_histogram};
@@ -39,9 +39,9 @@ pub const RETRIES: &str = "kube_informer_controller_retries_total";
 pub const ACTIVE_WORKERS: &str = "kube_informer_controller_active_workers";
 /// The configured concurrency.
 pub const MAX_WORKERS: &str = "kube_informer_controller_max_workers";
-/// Total time that the running reconciles have taken so far.
+/// Total duration of the running reconciles until now.
 pub const UNFINISHED_WORK: &str = "kube_informer_controller_unfinished_work_seconds";
-/// Time that the oldest running reconcile has taken so far.
+/// Duration of the oldest running reconcile until now.
 pub const LONGEST_RUNNING: &str = "kube_informer_controller_longest_running_seconds";
 
 /// The metrics of one controller.
@@ -153,14 +153,6 @@ fn describe() {
     describe_counter!(RETRIES, Unit::Count, "Retries scheduled after a failure");
     describe_gauge!(ACTIVE_WORKERS, Unit::Count, "Reconciles that are running");
     describe_gauge!(MAX_WORKERS, Unit::Count, "The configured concurrency");
-    describe_gauge!(
-        UNFINISHED_WORK,
-        Unit::Seconds,
-        "Total time that the running reconciles have taken so far"
-    );
-    describe_gauge!(
-        LONGEST_RUNNING,
-        Unit::Seconds,
-        "Time that the oldest running reconcile has taken so far"
-    );
+    describe_gauge!(UNFINISHED_WORK, Unit::Seconds, "Total duration of the running reconciles until now");
+    describe_gauge!(LONGEST_RUNNING, Unit::Seconds, "Duration of the oldest running reconcile until now");
 }

@@ -211,7 +211,7 @@ impl<K> OwnerMapper<K> {
         Ok(Self { owners: owners.clone(), owner, scope })
     }
 
-    /// Returns the key of the controller of an object, if it is of the kind of the primary informer.
+    /// Returns the key of the controller of an object, if its kind is that of the primary informer.
     pub(super) fn owner_of<O: Resource>(&self, owned: &O) -> Option<Key> {
         let reference = super::owner::controller_of(owned).filter(|owner| self.owner.is_kind_of(owner))?;
         let in_namespace = || Key::new(owned.meta().namespace.as_deref(), &reference.name).ok();

@@ -1,4 +1,4 @@
-//! The keys of a controller: which are queued, running or scheduled, and why.
+//! The queued, running and scheduled keys of a controller with their reasons.
 
 use super::{
     error_policy::Backoff,
@@ -24,8 +24,8 @@ use tokio::{
 
 /// The keys of a controller. Shared by the triggers, the workers and the handles.
 ///
-/// The queue decides when a key is taken and by which worker; the state decides whether it is due, and why. A key that is taken
-/// before it is due is added to the queue again.
+/// The queue decides which worker takes a key and when. The state has the reason, and decides whether the key is due. A key that
+/// is taken too early is added to the queue again.
 pub(super) struct Work {
     queue: Queue<Key, Priority>,
     state: Mutex<State>,
@@ -326,7 +326,7 @@ impl Work {
         keys
     }
 
-    /// Returns the report of a key; `None` if nothing is known of it.
+    /// Returns the report of a key; `None` if the key is unknown.
     pub(super) fn report(&self, key: &Key) -> Option<KeyReport> {
         let now = Instant::now();
         let state = self.state();

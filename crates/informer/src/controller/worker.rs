@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-/// What all workers of a controller share.
+/// The state that all workers of a controller share.
 pub(super) struct Workers<R> {
     pub(super) work: Arc<Work>,
     pub(super) reconciler: R,

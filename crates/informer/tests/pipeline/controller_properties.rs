@@ -41,12 +41,12 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the reconcile function has done, with its checks.
+/// The calls of the reconcile function, with its checks.
 #[derive(Default)]
 struct Observed {
     running: BTreeSet<Key>,
     most_running: usize,
-    /// The version of each key at its last successful reconcile; `None` if it was gone.
+    /// The version of each key at its last successful reconcile; `None` if it was deleted.
     seen: BTreeMap<Key, Option<String>>,
     violations: Vec<String>,
     is_failing: bool,
@@ -85,7 +85,7 @@ async fn reconcile(key: Key, context: Arc<Context>) -> Result<Action, &'static s
     Ok(Action::await_change())
 }
 
-/// Applies the operations, waits until everything has settled, and checks the result.
+/// Applies the operations, waits until the controller is idle, and checks the result.
 async fn check(ops: Vec<Op>, concurrency: usize) -> Result<(), TestCaseError> {
     let cluster = Cluster::new();
     let maps = Informer::<ConfigMap>::builder(cluster.server.client()).start().unwrap();
@@ -136,7 +136,7 @@ async fn check(ops: Vec<Op>, concurrency: usize) -> Result<(), TestCaseError> {
             let key = Key::of(&*map).unwrap();
             prop_assert_eq!(observed.seen.get(&key), Some(&map.metadata.resource_version.clone()), "{}", key);
         }
-        // An object may come and go while the watch is cut, so that the controller does not know it at all.
+        // An object that is created and deleted while the watch is cut is unknown to the controller.
         let was_missed = |key: &Key| !matches!(observed.seen.get(key), None | Some(None));
         let missed: Vec<Key> = deleted
             .iter()

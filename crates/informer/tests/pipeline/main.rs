@@ -7,6 +7,7 @@ mod cluster;
 mod compressed;
 mod controller_properties;
 mod controller_runtime;
+mod controller_writes;
 mod controllers;
 // Uses Linux resource limits.
 #[cfg(target_os = "linux")]
@@ -17,6 +18,7 @@ mod informers;
 mod interrupted_watches;
 mod lazy;
 mod lists;
+mod manager;
 mod many_subscribers;
 mod namespaces;
 mod order;
@@ -32,4 +34,5 @@ mod subscribers;
 #[path = "subscribers.rs"]
 mod subscribers_compressed;
 mod sync;
+mod website_operator;
 mod wrong_kind;
