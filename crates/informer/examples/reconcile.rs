@@ -1,15 +1,33 @@
 //! A controller that labels every config map with `seen`, and retries failed requests.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::{
+    Client, ResourceExt,
+    api::{Api, Patch, PatchParams, PostParams},
+};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Informer,
-    controller::{Action, Controller},
-    wire::{Key, LabelSelector},
+    controller::{Action, Controller, ErrorPolicy},
+    wire::LabelSelector,
 };
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
+use std::sync::Arc;
+
+struct Context {
+    client: Client,
+}
+
+async fn reconcile(map: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    if !map.labels().contains_key("seen") {
+        let api: Api<ConfigMap> =
+            Api::namespaced(context.client.clone(), &map.namespace().unwrap_or_default());
+        let patch = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
+        api.patch(&map.name_any(), &PatchParams::default(), &patch).await?;
+        println!("labeled {}", map.name_any());
+    }
+    Ok(Action::await_change())
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,26 +41,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     server.faults().inject(Fault::answer(500).on(Verb::Patch).times(2));
 
     let maps = Informer::<ConfigMap>::builder(server.client()).start()?;
-    let (store, cancel) = (maps.store().clone(), CancellationToken::new());
-    let reconcile = move |key: Key| {
-        let (map, api) = (store.get(&key), api.clone());
-        async move {
-            let Some(map) = map else { return Ok(Action::await_change()) };
-            if !map.metadata.labels.iter().flatten().any(|(name, _)| name == "seen") {
-                let patch = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
-                api.patch(key.name(), &PatchParams::default(), &patch).await?;
-                println!("labeled {key}");
-            }
-            Ok::<_, kube::Error>(Action::await_change())
-        }
-    };
-    let running = tokio::spawn(Controller::new(&maps).concurrency(2).run(reconcile, cancel.clone()));
+    let controller = Controller::new(&maps).named("labels").concurrency(2);
+    let handle = controller.handle();
+    let context = Arc::new(Context { client: server.client() });
+    let running = tokio::spawn(controller.run(reconcile, ErrorPolicy::default(), context));
 
     let seen: LabelSelector = "seen=yes".parse()?;
-    let mut events = maps.subscribe();
-    while maps.store().matching(&seen).len() < 5 && events.next().await.is_some() {}
+    let mut outcomes = handle.outcomes();
+    while maps.store().matching(&seen).len() < 5 && outcomes.next().await.is_some() {}
     println!("all {} are labeled", maps.store().matching(&seen).len());
-    cancel.cancel();
+    handle.stop();
     running.await??;
     Ok(())
 }

@@ -53,8 +53,9 @@
 //!
 //! # Controllers
 //!
-//! With the feature `controller`, `Controller` calls a reconcile function for each key that changed, with
-//! backoff after failures. [`Store::wait_for`] waits until the cache has your own writes. Without a cluster, `kube-devserver` serves
+//! With the feature `controller`, `Controller` calls a reconcile function for each object that changed, with backoff and a rate
+//! limit after failures, metrics, and functions for finalizers, server-side apply, conditions and events. With the feature
+//! `manager`, `Manager` runs several controllers with probes and a graceful shutdown. [`Store::wait_for`] waits until the cache has your own writes. Without a cluster, `kube-devserver` serves
 //! the Kubernetes API in the test process.
 //!
 //! # Features
@@ -62,6 +63,7 @@
 //! | feature | adds | needs |
 //! |---|---|---|
 //! | `controller` | `Controller`: the reconcile loop | |
+//! | `manager` | `Manager`: several controllers, probes, metrics, shutdown | `controller` |
 //! | `compressed` | `Storage::Compressed` | a C compiler, for zstd |
 //! | `saved` | `InformerBuilder::save_to`: a cache that is restored after a restart | `compressed` |
 //! | `kube-runtime` | `bridge`: drives `kube::runtime` | |
@@ -83,6 +85,7 @@
 //! | [`subscription`] | [`Subscription`], handlers, policies | `ResourceEventHandler` |
 //! | [`informer`] | [`Informer`] and [`Informers`], status, saving | `SharedIndexInformer`, `SharedInformerFactory` |
 //! | `controller` | the reconcile loop | `workqueue`, controller-runtime |
+//! | `manager` | several controllers in one process | `manager` of controller-runtime |
 //! | [`wire`] | keys, versions, options, selectors, frames | `metav1`, `fields`, `labels` |
 //!
 //! `examples/` has a runnable program for each task.
@@ -108,6 +111,9 @@ pub mod informer;
 #[cfg(feature = "controller")]
 #[cfg_attr(docsrs, doc(cfg(feature = "controller")))]
 pub mod controller;
+#[cfg(feature = "manager")]
+#[cfg_attr(docsrs, doc(cfg(feature = "manager")))]
+pub mod manager;
 #[cfg(feature = "kube-runtime")]
 #[cfg_attr(docsrs, doc(cfg(feature = "kube-runtime")))]
 pub mod bridge;

@@ -159,6 +159,21 @@ impl<T, O: Order> Backlog<T, O> {
         self.phase != Phase::Open
     }
 
+    /// Returns how many items are being processed.
+    pub(crate) fn processing(&self) -> usize {
+        self.processing
+    }
+
+    /// Returns how many items are delayed.
+    pub(crate) fn delayed(&self) -> usize {
+        self.delayed.len()
+    }
+
+    /// Returns whether no item is ready or being processed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ready.len() == 0 && self.processing == 0
+    }
+
     /// Returns whether no item will be ready again.
     pub(crate) fn is_finished(&self) -> bool {
         self.is_shutting_down() && self.ready.len() == 0 && self.redo == 0

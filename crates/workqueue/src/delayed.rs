@@ -55,4 +55,8 @@ impl<L: Copy + Ord> Delayed<L> {
     pub(crate) fn is_empty(&self) -> bool {
         self.by_time.is_empty()
     }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_time.len()
+    }
 }

@@ -65,6 +65,7 @@ mod backlog;
 mod state;
 mod locked_state;
 mod drain;
+mod idle;
 mod processing;
 mod get;
 mod queue;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::drain::Drain;
 use crate::get::Get;
+use crate::idle::Idle;
 use crate::locked_state::Shared;
 use crate::metrics::Metrics;
 use crate::order::{Fifo, Order};
@@ -106,6 +107,25 @@ impl<T, O: Order> Queue<T, O> {
     /// Returns whether no item is ready.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns how many items are being processed.
+    pub fn processing(&self) -> usize {
+        self.shared.update(|state| state.backlog.processing())
+    }
+
+    /// Returns how many items are delayed, including those that were also added without a delay.
+    pub fn delayed(&self) -> usize {
+        self.shared.update(|state| state.backlog.delayed())
+    }
+
+    /// Waits until no item is ready or being processed. Delayed items are not waited for until they are due.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future only ends the wait.
+    pub async fn idle(&self) {
+        Idle::new(&self.shared).await;
     }
 
     /// Shuts the queue down: further adds are ignored, delayed items are dropped, and workers get the remaining items.

@@ -9,13 +9,14 @@ use crate::waiters::{WaiterId, Waiters};
 
 /// The backlog with the futures that wait on it.
 ///
-/// After every change, `select_wakers` picks at most one getter and one drainer to wake. A woken future calls it again
+/// After every change, `select_wakers` picks at most one getter, one drainer and one idler to wake. A woken future calls it again
 /// when it completes or is dropped, so the wake-up passes from future to future until none can make progress.
 #[derive(Debug)]
 pub(crate) struct State<T, O: Order> {
     pub(crate) backlog: Backlog<T, O>,
     getters: Waiters,
     drainers: Waiters,
+    idlers: Waiters,
     timer_owner: Option<TimerOwner>,
 }
 
@@ -41,23 +42,31 @@ pub(crate) enum GetPoll<T, L> {
 pub(crate) struct Wake {
     getter: Option<Waker>,
     drainer: Option<Waker>,
+    idler: Option<Waker>,
 }
 
 impl Wake {
     pub(crate) fn wake(self) {
-        [self.getter, self.drainer].into_iter().flatten().for_each(Waker::wake);
+        [self.getter, self.drainer, self.idler].into_iter().flatten().for_each(Waker::wake);
     }
 }
 
 impl<T, O: Order> State<T, O> {
     pub(crate) fn new(backlog: Backlog<T, O>) -> Self {
-        Self { backlog, getters: Waiters::default(), drainers: Waiters::default(), timer_owner: None }
+        Self {
+            backlog,
+            getters: Waiters::default(),
+            drainers: Waiters::default(),
+            idlers: Waiters::default(),
+            timer_owner: None,
+        }
     }
 
     /// Selects the futures to wake.
     pub(crate) fn select_wakers(&mut self) -> Wake {
         let drainer = if self.backlog.is_drained() { self.drainers.pop() } else { None };
-        Wake { getter: self.next_getter(), drainer }
+        let idler = if self.backlog.is_idle() { self.idlers.pop() } else { None };
+        Wake { getter: self.next_getter(), drainer, idler }
     }
 
     pub(crate) fn poll_get(&mut self, id: &mut Option<WaiterId>, waker: &Waker) -> GetPoll<T, O::Level>
@@ -95,6 +104,21 @@ impl<T, O: Order> State<T, O> {
     pub(crate) fn remove_drainer(&mut self, id: &mut Option<WaiterId>) {
         if let Some(id) = id.take() {
             self.drainers.remove(id);
+        }
+    }
+
+    pub(crate) fn poll_idle(&mut self, id: &mut Option<WaiterId>, waker: &Waker) -> Poll<()> {
+        if self.backlog.is_idle() {
+            self.remove_idler(id);
+            return Poll::Ready(());
+        }
+        self.idlers.register(id, waker);
+        Poll::Pending
+    }
+
+    pub(crate) fn remove_idler(&mut self, id: &mut Option<WaiterId>) {
+        if let Some(id) = id.take() {
+            self.idlers.remove(id);
         }
     }
 

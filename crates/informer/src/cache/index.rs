@@ -147,6 +147,12 @@ impl<K> Indexes<K> {
         self.0.len()
     }
 
+    /// Iterates over the names and sources of the indexes other than the one by namespace.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&Arc<str>, &IndexSource<K>)> {
+        let own = self.0.iter().filter(|index| !matches!(index.source, IndexSource::Namespace));
+        own.map(|index| (&index.name, &index.source))
+    }
+
     /// Returns whether there are indexes other than the one by namespace.
     pub(crate) fn have_values(&self) -> bool {
         self.count() > 1

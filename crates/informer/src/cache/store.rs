@@ -139,6 +139,17 @@ impl<K> StoreBuilder<K> {
         self.indexes.have_values()
     }
 
+    /// Adds the indexes of this builder to an existing store, except those whose names it has already.
+    pub(crate) fn merge_indexes_into(&self, store: &Store<K>)
+    where
+        K: 'static,
+    {
+        for (name, source) in self.indexes.sources() {
+            // An index of this name is assumed to be the same one: functions cannot be compared.
+            let _ = store.cell.add_index(name, source.clone());
+        }
+    }
+
     /// Builds the store.
     ///
     /// # Errors

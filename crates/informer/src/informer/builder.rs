@@ -5,7 +5,7 @@ use super::{
     inner::{InformerSpec, Inner, OnError},
     restore::{RestoreTarget, restore},
     save::{Save, SaveConfig, SaveRequest},
-    source_spec::SourceSpec,
+    source_spec::{ServedResource, SourceSpec},
     start_error::StartError,
     sync::SyncState,
 };
@@ -107,6 +107,37 @@ impl Informer<DynamicObject> {
 
 /// Creates the [`ListWatch`] of one namespace or all, with the decoder of its type.
 type NewListWatch<K> = fn(Client, Option<&str>, &<K as Resource>::DynamicType) -> ListWatch<K>;
+
+/// The settings that all callers of a shared informer must agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SharedSettings {
+    storage: Storage,
+    managed_fields: ManagedFields,
+    /// Functions cannot be compared, so that two transforms are assumed to be the same.
+    transform: &'static str,
+}
+
+impl SharedSettings {
+    /// Returns an error if other settings are requested for an informer that has these.
+    pub(super) fn check(&self, requested: &Self, resource: &str) -> Result<(), StartError> {
+        let settings = [
+            ("storage", format!("{:?}", self.storage), format!("{:?}", requested.storage)),
+            (
+                "managed_fields",
+                format!("{:?}", self.managed_fields),
+                format!("{:?}", requested.managed_fields),
+            ),
+            ("transform", self.transform.to_owned(), requested.transform.to_owned()),
+        ];
+        match settings.into_iter().find(|(_, existing, requested)| existing != requested) {
+            None => Ok(()),
+            Some((setting, existing, requested)) => {
+                let resource = resource.to_owned();
+                Err(StartError::SettingsConflict { resource, setting, existing, requested })
+            }
+        }
+    }
+}
 
 /// A shard of a resource.
 #[derive(Clone, Copy, Debug)]
@@ -436,6 +467,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             }
         }
         let resource = sources[0].source.describe();
+        let served = self.served_resource();
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
         let save = self.save_config(&name)?;
         if let Some(save) = &save {
@@ -455,6 +487,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ingest,
             name,
             resource,
+            served,
             store,
             sources,
             config: self.config,
@@ -477,6 +510,30 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             has_transform: self.ingest.has_transform(),
         };
         SaveConfig::new(save, &request).map(Some)
+    }
+
+    /// Returns the settings that all callers of a shared informer must agree on.
+    pub(super) fn shared_settings(&self) -> SharedSettings {
+        SharedSettings {
+            storage: self.ingest.storage_format(),
+            managed_fields: self.managed_fields,
+            transform: if self.ingest.has_transform() { "a transform" } else { "no transform" },
+        }
+    }
+
+    /// Adds the indexes of this builder to an informer of another builder.
+    pub(super) fn merge_indexes_into(&self, informer: &Informer<K>) {
+        self.store.merge_indexes_into(informer.store());
+    }
+
+    /// Returns the resource of the API server; `None` for a custom source.
+    fn served_resource(&self) -> Option<ServedResource> {
+        let Origin::Server(server) = &self.origin else { return None };
+        Some(ServedResource {
+            group: K::group(&server.kind).into_owned(),
+            plural: K::plural(&server.kind).into_owned(),
+            namespaces: self.namespaces.clone(),
+        })
     }
 
     /// Describes the request to the server at `path`. Two builders with the same description watch the same objects.

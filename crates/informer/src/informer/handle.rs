@@ -2,10 +2,11 @@
 
 use super::{
     inner::Inner,
+    source_spec::ServedResource,
     status::{InformerStatus, StatusWatch},
     sync::SyncResult,
     sync_error::SyncError,
-    wait_for_sync::Synced,
+    wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
 };
 use crate::{
     boxed::BoxFuture,
@@ -17,7 +18,7 @@ use crate::{
 use futures_util::FutureExt;
 use kube_core::Resource;
 use kube_informer_wire::{KeyRef, ResourceVersion};
-use std::{fmt, pin::pin, sync::Arc};
+use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
 /// An up-to-date, indexed cache of a resource that delivers events to subscribers: client-go's `SharedIndexInformer`.
 ///
@@ -52,9 +53,29 @@ use std::{fmt, pin::pin, sync::Arc};
 /// pods.stopped().await;
 /// # Ok(()) }
 /// ```
+#[doc(alias = "SharedInformer")]
+#[doc(alias = "SharedIndexInformer")]
+#[doc(alias = "reflector")]
+#[doc(alias = "watcher")]
 pub struct Informer<K> {
     inner: Arc<Inner<K>>,
     _stop_on_drop: Arc<StopOnDrop<K>>,
+}
+
+/// The error of [`Informer::written`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WrittenError {
+    /// The object has no resource version.
+    #[error("object {name:?} has no resourceVersion; use the object that the server returned")]
+    #[non_exhaustive]
+    NoVersion {
+        /// The name of the object.
+        name: String,
+    },
+    /// The cache cannot reach the version of the object.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
 }
 
 /// Stops the informer when the last handle is dropped.
@@ -137,6 +158,29 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         add_handler(&self.inner.broadcaster, handler, options, &self.inner.tasks)
     }
 
+    /// Waits until the cache is complete, at most for `timeout`.
+    ///
+    /// # Errors
+    /// [`NotSyncedError`] with the reason, and the last error after a timeout.
+    pub async fn synced_within(&self, timeout: Duration) -> Result<(), NotSyncedError> {
+        wait_for_sync([self as &dyn Synced], timeout).await
+    }
+
+    /// Waits until the cache has an object that the server returned for a create, update or patch, or a newer version of it, so
+    /// that a program reads its own writes.
+    ///
+    /// # Errors
+    /// [`WrittenError`] if the object has no resource version, or if the informer is stopped first.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    pub async fn written(&self, object: &K) -> Result<(), WrittenError> {
+        let metadata = object.meta();
+        let no_version = || WrittenError::NoVersion { name: metadata.name.clone().unwrap_or_default() };
+        let version = metadata.resource_version.as_deref().and_then(|version| version.parse().ok());
+        Ok(self.store().wait_for(&version.ok_or_else(no_version)?).await?)
+    }
+
     /// Delivers artificial events to subscribers, to test handlers. The cache does not change.
     #[cfg(any(test, feature = "testing"))]
     #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
@@ -152,11 +196,12 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
 }
 
 impl<K: Send + Sync + 'static> Informer<K> {
-    /// Waits until the cache is complete.
+    /// Waits until the cache is complete. See [`synced_within`](Self::synced_within) for a timeout.
     ///
     /// # Errors
-    /// [`SyncError`] if the server refuses the list, if objects were skipped, or if the informer was stopped. Except after a
-    /// stop, the informer keeps retrying, and a later call may succeed.
+    /// [`SyncError`] if the server refuses the list, if objects were skipped, or if the informer was stopped or not started.
+    /// Except after a stop, the informer keeps retrying, and a later call may succeed.
+    #[doc(alias = "WaitForCacheSync")]
     pub fn synced(&self) -> impl Future<Output = Result<(), SyncError>> + Send + 'static + use<K> {
         let inner = Arc::clone(&self.inner);
         async move {
@@ -169,6 +214,9 @@ impl<K: Send + Sync + 'static> Informer<K> {
                     SyncResult::Failed(error) => return Err(error),
                     SyncResult::Pending if is_stopped => {
                         return Err(SyncError::Stopped { resource: inner.resource.clone() });
+                    }
+                    SyncResult::Pending if inner.times.borrow().started.is_none() => {
+                        return Err(SyncError::NotStarted { resource: inner.resource.clone() });
                     }
                     SyncResult::Pending => changed.await,
                 }
@@ -184,10 +232,22 @@ impl<K> Informer<K> {
         &self.inner.name
     }
 
+    /// Returns the kind of the objects, such as `apps/v1 Deployment`, or the description of a custom source.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        &self.inner.resource
+    }
+
     /// Returns the cache. It stays readable after the informer is stopped, without further updates.
     #[must_use]
     pub fn store(&self) -> &Store<K> {
         &self.inner.store
+    }
+
+    /// Returns the resource of the API server that the informer lists and watches; `None` for a custom source.
+    #[must_use]
+    pub fn served_resource(&self) -> Option<&ServedResource> {
+        self.inner.served.as_ref()
     }
 
     /// Returns true if both are handles of the same informer.
@@ -198,6 +258,7 @@ impl<K> Informer<K> {
 
     /// Returns true if the initial list is complete.
     #[must_use]
+    #[doc(alias = "HasSynced")]
     pub fn has_synced(&self) -> bool {
         self.inner.sync.is_complete()
     }

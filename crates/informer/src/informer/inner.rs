@@ -4,7 +4,7 @@ use super::{
     cache_sink::{CacheSink, OutdatedKeys},
     restore::RestoredCache,
     save::{ClusterCheck, Saver},
-    source_spec::SourceSpec,
+    source_spec::{ServedResource, SourceSpec},
     status::{
         InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, SubscriberStatus, Times, sum,
     },
@@ -36,6 +36,8 @@ pub(super) struct Inner<K> {
     pub(super) sync: Arc<SyncState>,
     pub(super) name: String,
     pub(super) resource: String,
+    /// `None` for a custom source.
+    pub(super) served: Option<ServedResource>,
     pub(super) tasks: TaskTracker,
     pub(super) times: watch::Sender<Times>,
     pub(super) sources: Vec<SourceHandle>,
@@ -63,6 +65,7 @@ pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
 pub(super) struct InformerSpec<K> {
     pub(super) name: String,
     pub(super) resource: String,
+    pub(super) served: Option<ServedResource>,
     pub(super) store: Store<K>,
     pub(super) broadcaster: Broadcaster<K>,
     pub(super) sync: SyncState,
@@ -90,6 +93,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             sync: Arc::new(spec.sync),
             name: spec.name,
             resource: spec.resource,
+            served: spec.served,
             tasks: TaskTracker::new(),
             times: watch::Sender::default(),
             sources: Vec::new(),

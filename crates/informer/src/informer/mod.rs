@@ -18,11 +18,12 @@ mod registry;
 mod tests;
 
 pub use builder::InformerBuilder;
-pub use handle::Informer;
+pub use handle::{Informer, WrittenError};
 pub use registry::{Informers, InformersSnapshot};
 #[cfg(feature = "saved")]
 #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
 pub use save::{Save, cluster_uid};
+pub use source_spec::ServedResource;
 pub use start_error::StartError;
 pub use status::{
     InformerPhase, InformerStatus, RestoredState, SaveStatus, SourceStatus, StatusWatch, SubscriberStatus,

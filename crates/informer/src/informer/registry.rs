@@ -1,7 +1,7 @@
 //! A registry of shared informers.
 
 use super::{
-    builder::InformerBuilder,
+    builder::{InformerBuilder, SharedSettings},
     handle::Informer,
     start_error::StartError,
     wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
@@ -61,6 +61,7 @@ struct Inner {
 #[derive(Default)]
 struct State {
     informers: HashMap<Identity, Arc<dyn Shared>>,
+    settings: HashMap<Identity, SharedSettings>,
     resyncs: HashMap<TypeId, Duration>,
     is_stopped: bool,
 }
@@ -194,11 +195,13 @@ impl Informers {
     /// Returns the informer that `configure` describes. For a typed kind, `kind` is `()`; for a `DynamicObject` it is the
     /// `ApiResource`.
     ///
-    /// If the registry has an informer with the same type, resource, namespaces and selectors, that one is returned, and the
-    /// other settings of `configure` are ignored. Indexes can be [added](crate::cache::Store::add_index) to it.
+    /// If the registry has an informer with the same type, resource, namespaces and selectors, that one is returned. Indexes of
+    /// `configure` that it does not have are added to it. An index of a known name is assumed to be the same, and so is a
+    /// transform if the informer has one; the name, the resync period and the reflector settings of the first caller are used.
     ///
     /// # Errors
-    /// [`StartError`] if the configuration is invalid.
+    /// [`StartError`] if the configuration is invalid, or has another storage, another setting of managed fields, or a transform
+    /// that the existing informer does not have ([`StartError::SettingsConflict`]).
     pub fn with<K>(
         &self,
         kind: K::DynamicType,
@@ -216,12 +219,18 @@ impl Informers {
         if let Some(known) = state.informers.get(&identity).filter(|known| !known.is_stopped()) {
             let known: Arc<dyn Any + Send + Sync> = Arc::clone(known) as _;
             let known = known.downcast::<Informer<K>>().expect("the type is part of the identity");
+            if let Some(existing) = state.settings.get(&identity) {
+                existing.check(&builder.shared_settings(), known.resource())?;
+            }
+            builder.merge_indexes_into(&known);
             return Ok(Informer::clone(&known));
         }
+        let settings = builder.shared_settings();
         let informer = builder.build()?;
         if state.is_stopped {
             informer.stop();
         } else {
+            state.settings.insert(identity.clone(), settings);
             state.informers.insert(identity, Arc::new(informer.clone()));
         }
         Ok(informer)
@@ -239,14 +248,14 @@ impl Informers {
         }
     }
 
-    /// Waits until all started informers have synced, at most for `timeout`.
+    /// Waits until all informers have synced, at most for `timeout`.
     ///
     /// # Errors
-    /// [`NotSyncedError`] lists the informers that have not synced, with the reasons.
+    /// [`NotSyncedError`] lists the informers that have not synced, with the reasons. An informer that was created after the last
+    /// call of [`start`](Self::start) is listed as not started.
     pub async fn synced(&self, timeout: Duration) -> Result<(), NotSyncedError> {
-        let started: Vec<_> =
-            self.state().informers.values().filter(|informer| informer.has_started()).cloned().collect();
-        wait_for_sync(started.iter().map(|informer| &**informer as &dyn Synced), timeout).await
+        let informers: Vec<_> = self.state().informers.values().cloned().collect();
+        wait_for_sync(informers.iter().map(|informer| &**informer as &dyn Synced), timeout).await
     }
 
     /// Removes an informer, stops it, and waits until its tasks have ended. The next call of [`get`](Self::get) creates a new

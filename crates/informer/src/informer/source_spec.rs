@@ -19,3 +19,15 @@ impl<K> SourceSpec<K> {
         Self { namespace, source, restored: None, has_gaps: false }
     }
 }
+
+/// A resource of an API server that an informer lists and watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServedResource {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural name, such as `deployments`.
+    pub plural: String,
+    /// The namespaces; `None` for all namespaces, and for cluster-scoped resources.
+    pub namespaces: Option<Vec<String>>,
+}

@@ -35,6 +35,21 @@ pub enum StartError {
         #[source]
         cause: FieldPathError,
     },
+    /// The registry has an informer of the same objects with other settings.
+    #[error(
+        "shared informer of {resource} exists with {setting} {existing}, but {requested} was requested; use the same settings, or an informer of its own"
+    )]
+    #[non_exhaustive]
+    SettingsConflict {
+        /// The kind.
+        resource: String,
+        /// The setting.
+        setting: &'static str,
+        /// The value of the existing informer.
+        existing: String,
+        /// The value of the second caller.
+        requested: String,
+    },
     /// `namespaces` was called with an empty list.
     #[error("no namespace was given; omit `namespaces` to watch all of them")]
     NoNamespace,

@@ -43,6 +43,13 @@ pub enum SyncError {
         /// The uid of this cluster.
         found: String,
     },
+    /// The informer was not started, so that it would never sync.
+    #[error("informer of {resource} was not started; call `start` first")]
+    #[non_exhaustive]
+    NotStarted {
+        /// The kind.
+        resource: String,
+    },
     /// The informer was stopped, or the handler was removed.
     #[error("{resource} was stopped before it had synced")]
     #[non_exhaustive]
@@ -83,12 +90,21 @@ impl SyncError {
         matches!(self, Self::Stopped { .. })
     }
 
+    /// Returns true if the informer was not started.
+    #[must_use]
+    pub fn is_not_started(&self) -> bool {
+        matches!(self, Self::NotStarted { .. })
+    }
+
     /// Returns the response of the server, if it refused the request.
     #[must_use]
     pub fn as_status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => Some(status),
-            Self::Skipped { .. } | Self::OtherCluster { .. } | Self::Stopped { .. } => None,
+            Self::Skipped { .. }
+            | Self::OtherCluster { .. }
+            | Self::NotStarted { .. }
+            | Self::Stopped { .. } => None,
         }
     }
 }

@@ -111,6 +111,11 @@ impl<K> Ingest<K> {
         self
     }
 
+    /// Returns the storage.
+    pub(crate) fn storage_format(&self) -> Storage {
+        self.storage
+    }
+
     /// Sets the form in which objects are stored. The default is [`Storage::Decoded`].
     #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {

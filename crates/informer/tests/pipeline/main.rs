@@ -5,6 +5,9 @@
 
 mod cluster;
 mod compressed;
+mod controller_properties;
+mod controller_runtime;
+mod controller_writes;
 mod controllers;
 // Uses Linux resource limits.
 #[cfg(target_os = "linux")]
@@ -16,6 +19,7 @@ mod informers;
 mod interrupted_watches;
 mod lazy;
 mod lists;
+mod manager;
 mod many_subscribers;
 mod namespaces;
 mod order;
@@ -31,4 +35,5 @@ mod subscribers;
 #[path = "subscribers.rs"]
 mod subscribers_compressed;
 mod sync;
+mod website_operator;
 mod wrong_kind;

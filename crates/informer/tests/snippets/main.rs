@@ -3,8 +3,9 @@
 mod snippets;
 
 /// The documents with Rust snippets. The README is a doc test instead.
-const DOCS: [(&str, &str); 7] = [
+const DOCS: [(&str, &str); 8] = [
     ("concepts.md", include_str!("../../../../docs/concepts.md")),
+    ("controllers.md", include_str!("../../../../docs/controllers.md")),
     ("devserver.md", include_str!("../../../../docs/devserver.md")),
     ("from-client-go.md", include_str!("../../../../docs/from-client-go.md")),
     ("from-kube-rs.md", include_str!("../../../../docs/from-kube-rs.md")),

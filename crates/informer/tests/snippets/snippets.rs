@@ -24,8 +24,9 @@ use kube_devserver::{DevServer, Fault, Verb};
 use kube_informer::{
     Event, Informer, Informers, Lazy, Object,
     bridge::watcher_events,
-    controller::{Controller, controller_owner, generation_changed},
+    controller::{self, Controller, ErrorPolicy, apply},
     event::Deletion,
+    manager::{Manager, PrometheusRecorder, shutdown_signal},
 };
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -178,7 +179,7 @@ fn owners(
     let controller = runtime::Controller::for_stream(trigger, reader).owns(sets, watcher::Config::default());
     let deployments = Informer::<Deployment>::builder(client.clone()).start()?;
     let sets = Informer::<PartialObjectMeta<ReplicaSet>>::builder(client.clone()).start()?;
-    let controller = Controller::filtered(&deployments, generation_changed).watches(&sets, controller_owner::<Deployment, _>);
+    let controller = Controller::new(&deployments).filter(controller::predicates::generation).owns(&sets);
     drop(controller);
     Ok(())
 }
@@ -203,5 +204,57 @@ async fn save_and_restore(client: Client) -> Done {
     println!("{} pods, {:?}", pods.len(), pods.status().restored);
     pods.start();
     pods.synced().await?;
+    Ok(())
+}
+
+struct Context {
+    client: Client,
+}
+
+fn page_of(_: &Deployment) -> ConfigMap {
+    ConfigMap::default()
+}
+
+mod deployments {
+    use super::*;
+    use kube_informer::controller::Action;
+
+    #[rustfmt::skip]
+    pub(super) async fn reconcile(site: Arc<Deployment>, context: Arc<Context>) -> Result<Action, kube::Error> {
+        let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), "default");
+        apply(&maps, "site-operator", &page_of(&site)).await?;
+        Ok(Action::requeue(Duration::from_secs(600)))
+    }
+}
+
+#[rustfmt::skip]
+async fn controller(client: Client) -> Done {
+    use deployments::reconcile;
+    let sites = Informer::<Deployment>::builder(client.clone()).start()?;
+    let maps = Informer::<ConfigMap>::builder(client.clone()).start()?;
+    Controller::new(&sites)
+        .owns(&maps)
+        .filter(controller::predicates::generation)
+        .concurrency(4)
+        .shutdown_on(shutdown_signal())
+        .run(reconcile, ErrorPolicy::default(), Arc::new(Context { client }))
+        .await?;
+    Ok(())
+}
+
+#[rustfmt::skip]
+async fn manager(sites: Informer<Deployment>, context: Arc<Context>) -> Done {
+    use deployments::reconcile;
+    let recorder = PrometheusRecorder::new();
+    recorder.install()?;
+    Manager::new()
+        .informer(&sites)
+        .controller(Controller::new(&sites).named("sites"), reconcile, ErrorPolicy::default(), context)
+        .serve("0.0.0.0:8080".parse()?)
+        .metrics(recorder)
+        .shutdown_on(shutdown_signal())
+        .shutdown_deadline(Duration::from_secs(25))
+        .run()
+        .await?;
     Ok(())
 }

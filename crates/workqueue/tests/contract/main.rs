@@ -2,6 +2,7 @@
 
 mod dedup;
 mod delay;
+mod idle;
 mod metrics;
 mod priority;
 mod rate_limit;

@@ -24,6 +24,8 @@ mod drain;
 mod entries;
 #[path = "../../src/get.rs"]
 mod get;
+#[path = "../../src/idle.rs"]
+mod idle;
 #[path = "../../src/limiter/mod.rs"]
 mod limiter;
 #[path = "../../src/metrics.rs"]

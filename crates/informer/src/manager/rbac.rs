@@ -1,0 +1,126 @@
+//! The permissions that informers need.
+
+use crate::informer::ServedResource;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+
+/// Returns the minimal rules with which informers can list and watch these resources.
+///
+/// Rules for writes depend on the reconcile functions; add them by hand. Resources with
+/// [namespaces](ServedResource::namespaces) need a `Role` in each of them, all others a `ClusterRole`.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube_devserver::DevServer;
+/// use kube_informer::{Informer, manager::rbac_rules};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let pods = Informer::<Pod>::builder(server.client()).start()?;
+/// let rules = rbac_rules(pods.served_resource());
+/// assert_eq!(rules[0].resources.as_deref(), Some(&["pods".to_owned()][..]));
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub fn rbac_rules<'a>(resources: impl IntoIterator<Item = &'a ServedResource>) -> Vec<PolicyRule> {
+    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for resource in resources {
+        groups.entry(&resource.group).or_default().insert(&resource.plural);
+    }
+    let rule = |(group, plurals): (&str, BTreeSet<&str>)| PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(plurals.into_iter().map(str::to_owned).collect()),
+        verbs: vec!["list".to_owned(), "watch".to_owned()],
+        ..PolicyRule::default()
+    };
+    groups.into_iter().map(rule).collect()
+}
+
+/// Returns the manifests of the roles with this name: one `ClusterRole`, and a `Role` for each namespace, as far as needed.
+#[must_use]
+pub fn role_yaml<'a>(name: &str, resources: impl IntoIterator<Item = &'a ServedResource>) -> String {
+    let mut scopes: BTreeMap<Option<&str>, Vec<&ServedResource>> = BTreeMap::new();
+    for resource in resources {
+        match &resource.namespaces {
+            None => scopes.entry(None).or_default().push(resource),
+            Some(namespaces) => {
+                for namespace in namespaces {
+                    scopes.entry(Some(namespace)).or_default().push(resource);
+                }
+            }
+        }
+    }
+    let mut text = String::new();
+    for (number, (namespace, resources)) in scopes.into_iter().enumerate() {
+        if number > 0 {
+            text.push_str("---\n");
+        }
+        // Writing to a string does not fail.
+        let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+        let _ = writeln!(
+            text,
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}"
+        );
+        if let Some(namespace) = namespace {
+            let _ = writeln!(text, "  namespace: {namespace}");
+        }
+        text.push_str("rules:\n");
+        for rule in rbac_rules(resources) {
+            let list = |items: &Option<Vec<String>>| {
+                let items: Vec<_> = items.iter().flatten().map(|item| format!("\"{item}\"")).collect();
+                items.join(", ")
+            };
+            let (groups, resources) = (list(&rule.api_groups), list(&rule.resources));
+            let _ = writeln!(text, "  - apiGroups: [{groups}]\n    resources: [{resources}]");
+            let _ = writeln!(text, "    verbs: [{}]", list(&Some(rule.verbs)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_contain_each_resource_once() {
+        let resource = |group: &str, plural: &str, namespaces: Option<&[&str]>| ServedResource {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            namespaces: namespaces.map(|all| all.iter().map(|&name| name.to_owned()).collect()),
+        };
+        let resources = [
+            resource("apps", "deployments", None),
+            resource("", "pods", Some(&["web"])),
+            resource("apps", "deployments", None),
+            resource("apps", "statefulsets", None),
+        ];
+        let rules = rbac_rules(&resources);
+        assert_eq!(rules.len(), 2);
+        assert_eq!(rules[1].resources, Some(vec!["deployments".to_owned(), "statefulsets".to_owned()]));
+        let expected = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: op
+rules:
+  - apiGroups: [\"apps\"]
+    resources: [\"deployments\", \"statefulsets\"]
+    verbs: [\"list\", \"watch\"]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: op
+  namespace: web
+rules:
+  - apiGroups: [\"\"]
+    resources: [\"pods\"]
+    verbs: [\"list\", \"watch\"]
+";
+        assert_eq!(role_yaml("op", &resources), expected);
+    }
+}
