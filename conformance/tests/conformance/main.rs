@@ -5,6 +5,7 @@
 mod maps;
 mod objects;
 mod writes;
+mod applying;
 mod lists;
 mod watches;
 mod following;

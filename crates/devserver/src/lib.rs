@@ -29,6 +29,8 @@
 
 mod invalid;
 
+mod apply;
+
 mod registry;
 
 #[cfg(test)]

@@ -92,6 +92,7 @@ where
                 form: accepted.form,
                 encoding: accepted.encoding,
                 content_type: media_type(&parts.headers),
+                user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
             };
             dispatch(front, verb, (request, target.subresource.as_deref()), effect).await

@@ -106,6 +106,7 @@ impl Row {
             needs_version: self.needs_version,
             columns: Vec::new(),
             selectable_fields: Vec::new(),
+            types: None,
         }
     }
 }

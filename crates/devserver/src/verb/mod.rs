@@ -8,11 +8,15 @@ mod form;
 
 mod protobuf;
 
+mod aspect;
+
 mod request;
 
 mod cluster;
 
 mod sound;
+
+mod ownership;
 
 mod consequence;
 
@@ -27,6 +31,8 @@ mod watch;
 mod create;
 
 mod update;
+
+mod apply;
 
 mod patch;
 
@@ -43,6 +49,7 @@ mod discovery;
 mod health;
 
 pub(crate) use answer::{Answer, Body, Broken, Media};
+pub(crate) use aspect::Aspect;
 pub(crate) use cluster::{Cluster, encode, encode_change, encode_json, now};
 pub(crate) use create::create;
 pub(crate) use delete::delete;
@@ -56,5 +63,5 @@ pub(crate) use patch::patch;
 pub(crate) use protobuf::status as protobuf_status;
 pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
-pub(crate) use update::{Aspect, update};
+pub(crate) use update::update;
 pub(crate) use watch::watch;

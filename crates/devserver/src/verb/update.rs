@@ -5,27 +5,18 @@ use crate::object::{apply_status_update, deletion, metadata, prepare_update, sca
 use crate::storage::{Missed, Record, Write, head};
 use crate::verb::{
     answer::Answer,
+    aspect::Aspect,
     cluster::{Cluster, encode},
     consequence,
     create::create_by_update,
     get::object as answer,
+    ownership::{Ownership, differ_in_times_only, put_managed_fields, take_managed_fields},
     refusal::Refusal,
     request::{Intent, Request},
     sound::{self, Way},
 };
 use serde_json::Value;
 use std::sync::Arc;
-
-/// Which side of an object is read and written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aspect {
-    /// The object itself.
-    Whole,
-    /// Its status.
-    Status,
-    /// How many of it there are.
-    Scale,
-}
 
 /// An object as it is, and as it is to become.
 pub(crate) struct Change {
@@ -78,8 +69,24 @@ pub(crate) fn apply(
 ) -> Result<Option<Record>, Refusal> {
     check(request, aspect, &change)?;
     let Change { record, old, mut new, way } = change;
-    prepare(request, aspect, &old, &mut new)
-        .map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))?;
+    let ownership = Ownership::new(request, aspect, way.options())?;
+    let prepared = |new: &mut Value| {
+        let prepared = prepare(request, aspect, &old, new);
+        prepared.map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))
+    };
+    if aspect == Aspect::Scale {
+        prepared(&mut new)?;
+        ownership.update(&old, &mut new);
+    } else {
+        sound::normalized(&request.resource, &mut new, way)?;
+        if way != Way::Applied {
+            ownership.update(&old, &mut new);
+        }
+        // The status of some kinds is written without their metadata, and its owners are new all the same.
+        let managed = take_managed_fields(&mut new);
+        prepared(&mut new)?;
+        put_managed_fields(&mut new, managed);
+    }
     sound::check(&request.resource, &request.name, (&new, way))?;
     // A namespace goes when there is nothing left in it.
     let is_namespace = request.resource.is("", "namespaces");
@@ -87,11 +94,19 @@ pub(crate) fn apply(
     if intent == Intent::Real && aspect == Aspect::Whole && !goes {
         consequence::before_storing(cluster, &request.resource, &mut new)?;
     }
-    let content = encode(&request.resource, record.key().clone(), new);
-    // The API server stores nothing where nothing changes, and the version stays.
-    if content.is_same(record.content()) {
-        return Ok(Some(record));
-    }
+    let content = match differ_in_times_only(&old, &new) {
+        false => encode(&request.resource, record.key().clone(), new),
+        true => {
+            let mut same = new.clone();
+            put_managed_fields(&mut same, old.pointer("/metadata/managedFields").cloned());
+            let same = encode(&request.resource, record.key().clone(), same);
+            // The API server stores nothing where nothing changes but times of owners, and the version stays.
+            if same.is_same(record.content()) {
+                return Ok(Some(record));
+            }
+            encode(&request.resource, record.key().clone(), new)
+        }
+    };
     if intent == Intent::DryRun {
         return Ok(Some(Record::new(Arc::from(content), record.version())));
     }

@@ -4,6 +4,7 @@
 
 mod probe;
 
+mod applying;
 mod churn;
 mod control;
 mod definitions;
