@@ -32,6 +32,8 @@ mod reconcile;
 
 mod prune;
 
+mod visit;
+
 mod managers;
 
 mod conflict;
@@ -55,3 +57,4 @@ pub(crate) use schema::Schema;
 pub(crate) use set::FieldSet;
 pub(crate) use table::built_in;
 pub(crate) use tracker::{ApplyError, Force, Tracker, Writer};
+pub(crate) use visit::visit;

@@ -38,6 +38,7 @@ pub(crate) fn stamp_new(resource: &Resource, object: &mut Value, birth: &Birth<'
     }
     defaults::reset_status(resource, object);
     defaults::fill(resource, object);
+    defaults::hold_namespace(resource, object);
 }
 
 /// Removes what only the server writes from an object that a client creates.

@@ -10,6 +10,8 @@ mod rules;
 
 mod normalize;
 
+mod quantity;
+
 mod defaults;
 
 mod birth;
@@ -26,6 +28,9 @@ pub(crate) mod patch;
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(all(test, feature = "__oracle"))]
+mod oracle;
 
 pub(crate) use birth::{Birth, stamp_new, uid, wipe_system_fields};
 pub(crate) use defaults::fill as fill_defaults;

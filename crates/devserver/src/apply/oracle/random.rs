@@ -98,7 +98,9 @@ impl Random {
         }
         let name = ty.name().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
         match name {
-            "Quantity" => return self.pick(&["1", "1000m", "0.5", "1024Mi", "2G", "1.5Gi", "1e3", "0"]).into(),
+            "Quantity" => {
+                return self.pick(&["1", "1000m", "0.5", "1024Mi", "2G", "1.5Gi", "1e3", "0"]).into();
+            }
             "Time" => return "2026-01-01T00:00:00Z".into(),
             "MicroTime" => return "2026-01-01T00:00:00.000001Z".into(),
             _ => {}
