@@ -6,6 +6,7 @@ mod maps;
 mod objects;
 mod writes;
 mod applying;
+mod lifecycle;
 mod lists;
 mod watches;
 mod following;

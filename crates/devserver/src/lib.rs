@@ -57,3 +57,4 @@ mod server;
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use server::{Builder, DevServer, StartError, Versions};
+pub use verb::Controllers;

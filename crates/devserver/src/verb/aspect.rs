@@ -12,6 +12,10 @@ pub(crate) enum Aspect {
     Status,
     /// How many of it there are.
     Scale,
+    /// The node of a pod.
+    Binding,
+    /// What holds a namespace.
+    Finalize,
 }
 
 impl Aspect {
@@ -21,6 +25,8 @@ impl Aspect {
             Self::Whole => "",
             Self::Status => "status",
             Self::Scale => "scale",
+            Self::Binding => "binding",
+            Self::Finalize => "finalize",
         }
     }
 
@@ -28,7 +34,8 @@ impl Aspect {
     pub(crate) fn ignored(self, resource: &Resource) -> FieldSet {
         match self {
             Self::Whole if resource.has_status => FieldSet::of(&[&["status"]]),
-            Self::Whole | Self::Scale => FieldSet::default(),
+            Self::Whole | Self::Scale | Self::Binding => FieldSet::default(),
+            Self::Finalize => FieldSet::of(&[&["status"]]),
             Self::Status if keeps_metadata(resource) => FieldSet::of(&[&["metadata"], &["spec"]]),
             Self::Status => match resource.storage() {
                 ("apps", "deployments") => FieldSet::of(&[&["spec"], &["metadata", "labels"]]),
@@ -52,5 +59,7 @@ fn keeps_metadata(resource: &Resource) -> bool {
                 | ("admissionregistration.k8s.io", "validatingadmissionpolicies")
                 | ("networking.k8s.io", "servicecidrs")
                 | ("storage.k8s.io", "volumeattachments")
+                | ("resource.k8s.io", "resourceclaims")
+                | ("flowcontrol.apiserver.k8s.io", "flowschemas" | "prioritylevelconfigurations")
         )
 }

@@ -18,6 +18,8 @@ mod sound;
 
 mod ownership;
 
+mod collector;
+
 mod consequence;
 
 mod get;
@@ -40,6 +42,10 @@ mod delete;
 
 mod delete_collection;
 
+pub(crate) mod binding;
+
+pub(crate) mod eviction;
+
 pub(crate) mod status;
 
 pub(crate) mod scale;
@@ -50,6 +56,7 @@ mod health;
 
 pub(crate) use answer::{Answer, Body, Broken, Media};
 pub(crate) use aspect::Aspect;
+pub use cluster::Controllers;
 pub(crate) use cluster::{Cluster, encode, encode_change, encode_json, now};
 pub(crate) use create::create;
 pub(crate) use delete::delete;

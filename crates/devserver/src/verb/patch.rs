@@ -32,7 +32,7 @@ pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Res
     loop {
         let (record, old) = current(cluster, request)?;
         let side = match aspect {
-            Aspect::Whole | Aspect::Status => old.clone(),
+            Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => old.clone(),
             Aspect::Scale => scale::read(&request.resource, &old).ok_or_else(Refusal::no_such_path)?,
         };
         let new = kind.apply(request, &side, &body)?;

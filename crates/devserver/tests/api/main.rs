@@ -13,6 +13,7 @@ mod discovery;
 mod faults;
 mod formats;
 mod hostile;
+mod lifecycle;
 mod limits;
 mod listing;
 mod namespaces;
