@@ -6,11 +6,11 @@
 
 mod element;
 
+mod schema;
+
 mod set;
 
 mod fields_v1;
-
-mod schema;
 
 mod table;
 

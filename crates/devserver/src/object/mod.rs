@@ -16,6 +16,8 @@ mod defaults;
 
 mod birth;
 
+mod immutable;
+
 mod update;
 
 pub(crate) mod deletion;
@@ -35,6 +37,7 @@ mod oracle;
 pub(crate) use birth::{Birth, stamp_new, uid, wipe_system_fields};
 pub(crate) use defaults::fill as fill_defaults;
 pub(crate) use field::{check_fields, field, supported_fields};
+pub(crate) use immutable::immutable_changes;
 pub(crate) use name::{generate_name, validate_name};
 pub(crate) use normalize::{empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};

@@ -1,7 +1,7 @@
 //! Replaces an object, whole or in one of its aspects.
 
 use crate::invalid::FieldError;
-use crate::object::{apply_status_update, deletion, metadata, prepare_update, scale};
+use crate::object::{apply_status_update, deletion, immutable_changes, metadata, prepare_update, scale};
 use crate::storage::{Missed, Record, Write, head};
 use crate::verb::{
     answer::Answer,
@@ -185,7 +185,11 @@ fn check(request: &Request, aspect: Aspect, change: &Change) -> Result<(), Refus
 fn prepare(request: &Request, aspect: Aspect, old: &Value, new: &mut Value) -> Result<(), Vec<FieldError>> {
     let resource = &request.resource;
     match aspect {
-        Aspect::Whole => prepare_update(resource, old, new),
+        Aspect::Whole => {
+            prepare_update(resource, old, new)?;
+            let errors = immutable_changes(resource, old, new);
+            if errors.is_empty() { Ok(()) } else { Err(errors) }
+        }
         Aspect::Status => apply_status_update(resource, old, new),
         Aspect::Binding => Ok(()),
         Aspect::Finalize => {

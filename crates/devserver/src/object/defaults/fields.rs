@@ -1,6 +1,6 @@
 //! Defaults of single fields, by type.
 
-use crate::object::defaults::set;
+use crate::object::defaults::edit::set;
 use serde_json::{Map, Value, json};
 
 /// A default value.

@@ -3,6 +3,8 @@
 //! Go has one defaulting function for each type, which is called wherever the type occurs. So have these modules: the
 //! merge schema tells the type of each part of an object.
 
+mod edit;
+
 mod fields;
 
 mod pod;
@@ -14,7 +16,7 @@ mod service;
 mod others;
 
 use crate::apply::{built_in, visit};
-use crate::object::{metadata, quantity};
+use crate::object::{defaults::edit::set, metadata, quantity};
 use crate::registry::Resource;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -82,52 +84,6 @@ fn fill_type(name: &str, value: &mut Value) {
 /// What the names of the types of built-in kinds begin with.
 const API: &str = "io.k8s.api.";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-
-/// Sets a field that is absent, null or an empty text.
-fn set(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
-    if is_unset(fields, name) {
-        fields.insert(name.to_owned(), value.into());
-    }
-}
-
-fn is_unset(fields: &Map<String, Value>, name: &str) -> bool {
-    match fields.get(name) {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.is_empty(),
-        Some(_) => false,
-    }
-}
-
-/// Returns whether a list or map is absent or empty.
-fn is_empty(fields: &Map<String, Value>, name: &str) -> bool {
-    match fields.get(name) {
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Object(fields)) => fields.is_empty(),
-        _ => true,
-    }
-}
-
-/// Returns the fields of a struct, if it is there.
-fn part<'f>(fields: &'f mut Map<String, Value>, name: &str) -> Option<&'f mut Map<String, Value>> {
-    fields.get_mut(name).and_then(Value::as_object_mut)
-}
-
-/// Returns the fields of a struct, which is created if it is not there.
-fn made<'f>(fields: &'f mut Map<String, Value>, name: &str) -> &'f mut Map<String, Value> {
-    metadata::fields(fields.entry(name).or_insert(Value::Null))
-}
-
-/// Returns the items of a list that are structs.
-fn items<'f>(
-    fields: &'f mut Map<String, Value>,
-    name: &str,
-) -> impl Iterator<Item = &'f mut Map<String, Value>> {
-    fields.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
-}
-
-fn text<'f>(fields: &'f Map<String, Value>, name: &str) -> &'f str {
-    fields.get(name).and_then(Value::as_str).unwrap_or_default()
-}
 
 fn fill_namespace(object: &mut Value) {
     let name = metadata::name(object).to_owned();

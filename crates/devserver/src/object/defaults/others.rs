@@ -1,6 +1,6 @@
 //! Defaults of other kinds that depend on other fields.
 
-use crate::object::defaults::{is_empty, made, set, text};
+use crate::object::defaults::edit::{is_empty, made, set, text};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;

@@ -1,6 +1,6 @@
 //! Defaults of services and network policies that depend on other fields.
 
-use crate::object::defaults::{is_empty, is_unset, items, made, set, text};
+use crate::object::defaults::edit::{is_empty, is_unset, items, made, set, text};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;

@@ -1,6 +1,6 @@
 //! Defaults of controllers of pods that depend on other fields.
 
-use crate::object::defaults::{is_empty, is_unset, items, made, part, set, text};
+use crate::object::defaults::edit::{is_empty, is_unset, items, made, part, set, text};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
