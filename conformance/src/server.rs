@@ -8,7 +8,7 @@ use kube::{
     client::ClientBuilder,
     config::{AuthInfo, KubeConfigOptions, Kubeconfig},
 };
-use kube_devserver::{DevServer, Fault, Injected, Versions};
+use kube_devserver::{Controllers, DevServer, Fault, Injected, Versions};
 use std::{
     sync::{
         Arc, LazyLock,
@@ -52,6 +52,8 @@ impl Server {
     /// A devserver of one's own.
     pub async fn dev() -> Self {
         let builder = DevServer::builder().listen("127.0.0.1:0").tls([""; 0]).token("secret");
+        // A kube-apiserver alone runs no controllers either.
+        let builder = builder.controllers(Controllers::None);
         let server = builder.bookmark_interval(Duration::from_secs(1)).start().await.unwrap();
         let config = config(&server.kubeconfig().unwrap()).await;
         Self { kind: Kind::Dev(Box::new(server)), config, _turn: Turn::Own }

@@ -90,7 +90,7 @@ Usage: cargo xtask <command>
   tidy           check the layout rules, each violation on a line of its own
   tidy phrases PATH..  list the wording to replace in files or directories, with suggestions
   deps           check the licences of dependencies, their versions, and that each has a reason
-  tables         write the field tables of the wire crate anew (needs Go)
+  tables         write the field tables of the wire crate and the merge schema of the devserver anew (needs Go)
   bench [..]     measure this project beside kube-rs and client-go; `bench --help` says how
   soak [..]      many informers under load for a long time, with faults; `soak --help` says how
   cluster [..]   run a kube-apiserver with etcd until Ctrl-C (needs Go); `-port 6443` and other options are its own

@@ -16,6 +16,7 @@ mod outcome;
 mod examples;
 mod simulate;
 mod tables;
+mod oracle;
 mod tidy;
 mod deps;
 mod suite;
@@ -61,7 +62,9 @@ fn perform(command: &Command) -> Result<ExitCode> {
             0
         }
         Command::Tables => {
-            tables::write(&metadata::load()?)?;
+            let workspace = metadata::load()?;
+            tables::write(&workspace)?;
+            oracle::write(&workspace)?;
             0
         }
         Command::BenchHelp => {

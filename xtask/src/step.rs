@@ -11,6 +11,7 @@ pub(crate) enum Step {
     Fuzz,
     Simulate,
     Tables,
+    Oracle,
     Interop,
     Cluster,
     Bench,
@@ -21,7 +22,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Fmt,
         Self::Clippy,
         Self::Tidy,
@@ -30,6 +31,7 @@ impl Step {
         Self::Fuzz,
         Self::Simulate,
         Self::Tables,
+        Self::Oracle,
         Self::Interop,
         Self::Cluster,
         Self::Bench,
@@ -52,6 +54,7 @@ impl Step {
             Self::Fuzz => "fuzz",
             Self::Simulate => "simulate",
             Self::Tables => "tables",
+            Self::Oracle => "oracle",
             Self::Interop => "interop",
             Self::Cluster => "cluster",
             Self::Bench => "bench",
@@ -74,6 +77,7 @@ impl Step {
             Self::Tables => {
                 "the field tables are those of the Go types, and every kind decodes as from JSON (needs Go)"
             }
+            Self::Oracle => "the devserver applies as the libraries of kube-apiserver do (needs Go)",
             Self::Interop => "kubectl and client-go work against the devserver (needs Go)",
             Self::Cluster => "the conformance tests against a real kube-apiserver (needs Go)",
             Self::Bench => {
@@ -94,7 +98,8 @@ impl Step {
     pub(crate) fn needs_build(self) -> bool {
         match self {
             Self::Fmt | Self::Clippy | Self::Tidy | Self::Deps | Self::Tests => false,
-            Self::Fuzz | Self::Simulate | Self::Tables | Self::Interop | Self::Cluster | Self::Bench => true,
+            Self::Fuzz | Self::Simulate | Self::Tables | Self::Oracle | Self::Interop => true,
+            Self::Cluster | Self::Bench => true,
             Self::DocTests | Self::Docs | Self::Model | Self::Examples => true,
         }
     }

@@ -14,6 +14,7 @@ use crate::examples;
 use crate::go::Ready;
 use crate::interop;
 use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
+use crate::oracle;
 use crate::outcome::{Outcome, StepResult, Verdict};
 use crate::paint::Paint;
 use crate::process::{self, Tested};
@@ -61,6 +62,7 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Fuzz => check(&mut process::cargo(["run", "-p", "kube-informer-fuzz"])),
         Step::Simulate => simulate::step(&metadata::load()?),
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
+        Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
         Step::Bench => {

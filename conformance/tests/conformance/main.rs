@@ -5,6 +5,8 @@
 mod maps;
 mod objects;
 mod writes;
+mod applying;
+mod lifecycle;
 mod lists;
 mod watches;
 mod following;

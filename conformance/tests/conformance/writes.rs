@@ -14,6 +14,7 @@ on_both! {
         patches_that_name_no_version_do_not_conflict,
         an_update_makes_a_lease_and_has_to_say_of_which_version_it_is,
         a_namespace_stays_until_it_is_empty_and_is_marked_once,
+        what_is_immutable_does_not_change,
         a_text_that_is_no_utf8_is_taken_and_reads_the_same_in_both_encodings,
     ],
     alone: [],
@@ -164,6 +165,38 @@ async fn a_namespace_stays_until_it_is_empty_and_is_marked_once(server: &Server)
     let found = ask(&maps.client, Request::get(&namespace), Value::Null).await;
     assert_eq!(found["status"]["phase"], "Terminating", "what is in it is held: {found}");
     maps.api.get("held").await.unwrap();
+}
+
+async fn what_is_immutable_does_not_change(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let template = json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "containers": [{ "name": "c", "image": "i" }] } });
+    let spec = |labels: Value| json!({ "selector": { "matchLabels": labels }, "serviceName": "s", "template": template });
+    let named = |fields: Value| {
+        let mut object = fields;
+        object["metadata"] = json!({ "name": "fixed" });
+        object
+    };
+    let both = json!({ "a": "b" });
+    let apps = format!("/apis/apps/v1/namespaces/{}", maps.namespace);
+    let table = [
+        (format!("{apps}/deployments"), json!({ "spec": { "selector": { "matchLabels": { "c": "d" } } } })),
+        (format!("{apps}/replicasets"), json!({ "spec": { "selector": { "matchLabels": { "c": "d" } } } })),
+        (format!("{apps}/statefulsets"), json!({ "spec": { "serviceName": "t" } })),
+        (path(&maps, "secrets"), json!({ "type": "example.com/a" })),
+        (path(&maps, "configmaps"), json!({ "data": { "x": "2" } })),
+        (path(&maps, "configmaps"), json!({ "immutable": false })),
+    ];
+    for (folder, patch) in table {
+        let object = match folder.starts_with(&apps) {
+            true => named(json!({ "spec": spec(both.clone()) })),
+            false if folder.ends_with("secrets") => named(json!({})),
+            false => named(json!({ "immutable": true, "data": { "x": "1" } })),
+        };
+        ask(&maps.client, Request::post(&folder), object).await;
+        let request = Request::patch(format!("{folder}/fixed")).header("content-type", MERGE);
+        let refused = ask(&maps.client, request, patch.clone()).await;
+        assert_eq!(code(&refused), 422, "{folder} {patch}: {refused}");
+    }
 }
 
 /// A field of a protobuf message with few bytes.

@@ -29,6 +29,8 @@
 
 mod invalid;
 
+mod apply;
+
 mod registry;
 
 #[cfg(test)]
@@ -57,3 +59,4 @@ mod server;
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use server::{Builder, DevServer, StartError, Versions};
+pub use verb::Controllers;

@@ -4,7 +4,7 @@ use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
 use crate::http::{AllowedHosts, Control, Door, Front, Guard, Tls, Token, listen};
 use crate::kubeconfig;
-use crate::verb::Cluster;
+use crate::verb::{Cluster, Controllers};
 use serde_json::json;
 use std::{
     error::Error,
@@ -52,6 +52,7 @@ pub struct Builder {
     control: Control,
     history: usize,
     bookmark_interval: Duration,
+    controllers: Controllers,
 }
 
 /// What becomes of versions when a server restarts.
@@ -107,6 +108,7 @@ impl DevServer {
             control: Control::Closed,
             history: 16_384,
             bookmark_interval: Duration::from_secs(60),
+            controllers: Controllers::default(),
         }
     }
 
@@ -253,6 +255,12 @@ impl Builder {
         Self { bookmark_interval: interval.max(Duration::from_millis(1)), ..self }
     }
 
+    /// Chooses which controllers of kube-controller-manager the server runs itself; [`Controllers::BuiltIn`] unless this is
+    /// called.
+    pub fn controllers(self, controllers: Controllers) -> Self {
+        Self { controllers, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
@@ -288,7 +296,7 @@ impl Builder {
     }
 
     fn start_in_memory(&self) -> DevServer {
-        let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval));
+        let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval, self.controllers));
         for name in NAMESPACES {
             make_namespace(&cluster, name);
         }

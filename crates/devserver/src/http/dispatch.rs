@@ -92,6 +92,7 @@ where
                 form: accepted.form,
                 encoding: accepted.encoding,
                 content_type: media_type(&parts.headers),
+                user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
             };
             dispatch(front, verb, (request, target.subresource.as_deref()), effect).await
@@ -131,6 +132,8 @@ fn meant(
         None => true,
         Some("status") => resource.has_status,
         Some("scale") => resource.scale.is_some(),
+        Some("binding" | "eviction") => resource.is("", "pods"),
+        Some("finalize") => resource.is("", "namespaces"),
         Some(_) => false,
     };
     let is_misplaced = match (&target.namespace, resource.is_namespaced()) {
@@ -145,6 +148,9 @@ fn meant(
     let is_part = target.subresource.is_some();
     let lacks_namespace = resource.is_namespaced() && target.namespace.is_none();
     let is_allowed = match verb {
+        Verb::Create if matches!(target.subresource.as_deref(), Some("binding" | "eviction")) => true,
+        _ if matches!(target.subresource.as_deref(), Some("binding" | "eviction")) => false,
+        _ if target.subresource.as_deref() == Some("finalize") => verb == Verb::Update,
         Verb::Create | Verb::DeleteCollection if lacks_namespace => false,
         Verb::Get | Verb::Update | Verb::Patch => true,
         Verb::List | Verb::Watch | Verb::Create | Verb::Delete | Verb::DeleteCollection => {
@@ -162,6 +168,9 @@ async fn dispatch(
 ) -> Result<Answer, Refusal> {
     let (cluster, request) = (&front.cluster, &request);
     match (verb, part) {
+        (Verb::Create, Some("binding")) => verb::binding::bind(cluster, request),
+        (Verb::Create, Some("eviction")) => verb::eviction::evict(cluster, request),
+        (Verb::Update, Some("finalize")) => verb::update(cluster, request, Aspect::Finalize),
         (Verb::Get, Some("scale")) => verb::scale::get(cluster, request),
         (Verb::Update, Some("scale")) => verb::scale::update(cluster, request),
         (Verb::Patch, Some("scale")) => verb::scale::patch(cluster, request),

@@ -97,6 +97,7 @@ impl Target {
             ("GET", _) if is_watch() && self.subresource.is_none() => Some(Verb::Watch),
             ("GET", false) => Some(Verb::List),
             ("GET", true) => Some(Verb::Get),
+            ("POST", true) if self.subresource.is_some() => Some(Verb::Create),
             ("POST", false) => Some(Verb::Create),
             ("PUT", true) => Some(Verb::Update),
             ("PATCH", true) => Some(Verb::Patch),

@@ -22,15 +22,9 @@ pub(crate) struct Birth<'a> {
 /// The caller has checked the name and gives the version.
 pub(crate) fn stamp_new(resource: &Resource, object: &mut Value, birth: &Birth<'_>) {
     resource.write_type(metadata_holder(object));
+    wipe_system_fields(object);
     let meta = metadata::of(object);
-    for owned in [
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "resourceVersion",
-        "generation",
-        "namespace",
-    ] {
+    for owned in ["resourceVersion", "generation", "namespace"] {
         meta.remove(owned);
     }
     meta.insert("name".to_owned(), birth.name.into());
@@ -44,6 +38,15 @@ pub(crate) fn stamp_new(resource: &Resource, object: &mut Value, birth: &Birth<'
     }
     defaults::reset_status(resource, object);
     defaults::fill(resource, object);
+    defaults::hold_namespace(resource, object);
+}
+
+/// Removes what only the server writes from an object that a client creates.
+pub(crate) fn wipe_system_fields(object: &mut Value) {
+    let meta = metadata::of(object);
+    for owned in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"] {
+        meta.remove(owned);
+    }
 }
 
 /// A random uid (version 4) made of these bits.

@@ -1,7 +1,13 @@
-//! Whether an object that is to be deleted goes at once, or waits for its finalizers.
+//! Whether an object that is to be deleted goes at once, or waits for its finalizers or its grace period.
 
 use crate::object::metadata;
-use serde_json::Value;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+/// The finalizer of an object that waits until what it owns is gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of an object that waits until nothing names it as its owner.
+pub(crate) const ORPHAN: &str = "orphan";
 
 /// What a client demands of the object that it deletes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,12 +18,37 @@ pub(crate) struct Preconditions {
     pub(crate) resource_version: Option<String>,
 }
 
+/// What becomes of the objects that a deleted object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay, without an owner.
+    Orphan,
+    /// The client does not say: what an earlier deletion asked for, or else the default of the kind.
+    Unspecified {
+        /// Whether the kind keeps what its objects own.
+        orphans: bool,
+    },
+}
+
+/// How an object is deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// The finalizers that it has from now on.
+    pub(crate) finalizers: Vec<String>,
+    /// How many seconds it may take to end; 0 if it need not be ended.
+    pub(crate) grace: i64,
+}
+
 /// What becomes of an object that is to be deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
     /// It goes.
     Remove,
-    /// It waits for its finalizers, in this state.
+    /// It waits, in this state.
     MarkDeleting(Value),
     /// It is waiting already.
     AlreadyDeleting,
@@ -46,13 +77,33 @@ pub(crate) enum Mismatch {
     },
 }
 
+impl Terms {
+    /// Returns the terms of a deletion without a grace period.
+    pub(crate) fn at_once(object: &Value, policy: Policy) -> Self {
+        let has = |finalizer: &str| metadata::finalizers(object).any(|one| one == finalizer);
+        let collected = match policy {
+            Policy::Background => None,
+            Policy::Foreground => Some(FOREGROUND),
+            Policy::Orphan => Some(ORPHAN),
+            Policy::Unspecified { .. } if has(ORPHAN) => Some(ORPHAN),
+            Policy::Unspecified { .. } if has(FOREGROUND) => Some(FOREGROUND),
+            Policy::Unspecified { orphans } => orphans.then_some(ORPHAN),
+        };
+        let others = metadata::finalizers(object).filter(|one| *one != ORPHAN && *one != FOREGROUND);
+        Self { finalizers: others.chain(collected).map(str::to_owned).collect(), grace: 0 }
+    }
+}
+
 /// Decides what becomes of an object that is deleted at this time.
-///
-/// No kubelet ever ends a pod here, so that grace periods are not waited for.
 ///
 /// # Errors
 /// If the object is not what the client demands.
-pub(crate) fn decide(object: &Value, demands: &Preconditions, now: &str) -> Result<Decision, Mismatch> {
+pub(crate) fn decide(
+    object: &Value,
+    demands: &Preconditions,
+    terms: &Terms,
+    now: &str,
+) -> Result<Decision, Mismatch> {
     let found = metadata::text(object, "uid").to_owned();
     if let Some(wanted) = demands.uid.clone().filter(|wanted| *wanted != found) {
         return Err(Mismatch::Uid { wanted, found });
@@ -61,27 +112,42 @@ pub(crate) fn decide(object: &Value, demands: &Preconditions, now: &str) -> Resu
     if let Some(wanted) = demands.resource_version.clone().filter(|wanted| *wanted != found) {
         return Err(Mismatch::Version { wanted, found });
     }
-    if metadata::finalizers(object).next().is_none() {
+    if terms.finalizers.is_empty() && terms.grace == 0 {
         return Ok(Decision::Remove);
     }
-    if metadata::is_deleting(object) {
+    let is_shorter = terms.grace < metadata::number(object, "deletionGracePeriodSeconds");
+    let is_same = metadata::finalizers(object).eq(terms.finalizers.iter().map(String::as_str));
+    if metadata::is_deleting(object) && is_same && !is_shorter {
         return Ok(Decision::AlreadyDeleting);
     }
-    Ok(Decision::MarkDeleting(marked(object, now)))
+    Ok(Decision::MarkDeleting(marked(object, terms, now)))
 }
 
 /// Whether an object that was written has nothing left to wait for, and goes.
 pub(crate) fn is_finished(object: &Value) -> bool {
-    metadata::is_deleting(object) && metadata::finalizers(object).next().is_none()
+    metadata::is_deleting(object)
+        && metadata::finalizers(object).next().is_none()
+        && metadata::number(object, "deletionGracePeriodSeconds") == 0
 }
 
-fn marked(object: &Value, now: &str) -> Value {
+fn marked(object: &Value, terms: &Terms, now: &str) -> Value {
     let mut object = object.clone();
     let generation = metadata::number(&object, "generation");
+    let was_deleting = metadata::is_deleting(&object);
+    let is_shorter = terms.grace < metadata::number(&object, "deletionGracePeriodSeconds");
     let meta = metadata::of(&mut object);
-    meta.insert("deletionTimestamp".to_owned(), now.into());
-    meta.insert("deletionGracePeriodSeconds".to_owned(), 0.into());
-    if generation > 0 {
+    meta.insert("finalizers".to_owned(), json!(terms.finalizers));
+    if was_deleting && !is_shorter {
+        return object;
+    }
+    let end = now
+        .parse::<Timestamp>()
+        .ok()
+        .and_then(|now| now.checked_add(SignedDuration::from_secs(terms.grace)).ok());
+    let end = end.map_or_else(|| now.to_owned(), |end| end.to_string());
+    meta.insert("deletionTimestamp".to_owned(), end.into());
+    meta.insert("deletionGracePeriodSeconds".to_owned(), terms.grace.into());
+    if generation > 0 && !was_deleting {
         meta.insert("generation".to_owned(), generation.saturating_add(1).into());
     }
     object

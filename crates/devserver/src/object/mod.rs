@@ -8,9 +8,15 @@ mod name;
 
 mod rules;
 
+mod normalize;
+
+mod quantity;
+
 mod defaults;
 
 mod birth;
+
+mod immutable;
 
 mod update;
 
@@ -25,9 +31,15 @@ pub(crate) mod patch;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use birth::{Birth, stamp_new, uid};
+#[cfg(all(test, feature = "__oracle"))]
+mod oracle;
+
+pub(crate) use birth::{Birth, stamp_new, uid, wipe_system_fields};
+pub(crate) use defaults::fill as fill_defaults;
 pub(crate) use field::{check_fields, field, supported_fields};
+pub(crate) use immutable::immutable_changes;
 pub(crate) use name::{generate_name, validate_name};
+pub(crate) use normalize::{empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};
 pub(crate) use rules::metadata_flaws;
 pub(crate) use update::{apply_status_update, prepare_update};

@@ -27,6 +27,10 @@ pub(crate) fn prepare_update(
     if resource.has_status {
         metadata::keep("status", old.get("status"), metadata::fields(new));
     }
+    if resource.is("", "namespaces") {
+        // What holds a namespace is written by its subresource `finalize` alone.
+        metadata::keep("spec", old.get("spec"), metadata::fields(new));
+    }
     defaults::fill(resource, new);
     if resource.has_generation && has_moved(resource, old, new) {
         metadata::of(new)
@@ -69,6 +73,8 @@ fn keeps_metadata(resource: &Resource) -> bool {
     resource.is_custom()
         || resource.is("apiextensions.k8s.io", "customresourcedefinitions")
         || resource.is("admissionregistration.k8s.io", "validatingadmissionpolicies")
+        || resource.is("resource.k8s.io", "resourceclaims")
+        || resource.group == "flowcontrol.apiserver.k8s.io"
 }
 
 /// Metadata that only the server writes.

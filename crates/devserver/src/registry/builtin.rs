@@ -106,6 +106,7 @@ impl Row {
             needs_version: self.needs_version,
             columns: Vec::new(),
             selectable_fields: Vec::new(),
+            types: None,
         }
     }
 }
@@ -134,6 +135,27 @@ const GROUPS: &[(&str, &str, &[Row])] = &[
     ),
     ("coordination.k8s.io", "v1", &[row("leases", "Lease").versioned().made_by_update()]),
     ("discovery.k8s.io", "v1", &[row("endpointslices", "EndpointSlice").counted()]),
+    ("apiregistration.k8s.io", "v1", &[row("apiservices", "APIService").cluster().status().api_extensions()]),
+    (
+        "certificates.k8s.io",
+        "v1",
+        &[row("certificatesigningrequests", "CertificateSigningRequest").short(&["csr"]).cluster().status()],
+    ),
+    ("node.k8s.io", "v1", &[row("runtimeclasses", "RuntimeClass").cluster()]),
+    ("resource.k8s.io", "v1", RESOURCE),
+    ("flowcontrol.apiserver.k8s.io", "v1", FLOW_CONTROL),
+];
+
+const RESOURCE: &[Row] = &[
+    row("deviceclasses", "DeviceClass").cluster().counted(),
+    row("resourceclaims", "ResourceClaim").status(),
+    row("resourceclaimtemplates", "ResourceClaimTemplate"),
+    row("resourceslices", "ResourceSlice").cluster().counted(),
+];
+
+const FLOW_CONTROL: &[Row] = &[
+    row("flowschemas", "FlowSchema").cluster().status().counted(),
+    row("prioritylevelconfigurations", "PriorityLevelConfiguration").cluster().status().counted(),
 ];
 
 const CORE: &[Row] = &[

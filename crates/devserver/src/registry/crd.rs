@@ -1,8 +1,10 @@
 //! The resources that a CustomResourceDefinition describes.
 
+use crate::apply::{Schema, Version, from_openapi};
 use crate::invalid::FieldError;
 use crate::registry::resource::{Origin, PrinterColumn, Resource, ScalePaths, Scope};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A definition that breaks the rules for definitions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +24,18 @@ pub(crate) fn from_crd(crd: &Value) -> Result<Vec<Resource>, CrdError> {
         return Err(CrdError { fields });
     }
     let served = versions(crd).filter(|version| version["served"] == true);
-    Ok(served.map(|version| resource(&crd["spec"], version)).collect())
+    let types = Arc::new(types(crd));
+    Ok(served.map(|version| resource(&crd["spec"], version, &types)).collect())
+}
+
+/// The types of a custom resource in all versions.
+fn types(crd: &Value) -> Schema {
+    let group = text(&crd["spec"]["group"]);
+    let versions = versions(crd).map(|version| Version {
+        api_version: format!("{group}/{}", text(&version["name"])),
+        openapi: version["schema"].get("openAPIV3Schema"),
+    });
+    from_openapi(text(&crd["spec"]["names"]["kind"]), versions)
 }
 
 /// Fills in what the API server adds to a definition once its resources are served, at this time.
@@ -110,7 +123,7 @@ impl Names {
     }
 }
 
-fn resource(spec: &Value, version: &Value) -> Resource {
+fn resource(spec: &Value, version: &Value, types: &Arc<Schema>) -> Resource {
     let Names { plural, singular, kind, list_kind } = Names::of(&spec["names"]);
     let subresources = &version["subresources"];
     let selectable = texts(&version["selectableFields"], |field| text(&field["jsonPath"]));
@@ -132,6 +145,7 @@ fn resource(spec: &Value, version: &Value) -> Resource {
         needs_version: true,
         columns: items(&version["additionalPrinterColumns"]).map(column).collect(),
         selectable_fields: selectable.iter().map(|path| path.trim_start_matches('.').to_owned()).collect(),
+        types: Some(Arc::clone(types)),
     }
 }
 

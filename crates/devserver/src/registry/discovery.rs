@@ -118,7 +118,35 @@ fn resource_entries(resource: &Resource) -> Vec<Value> {
     if resource.has_status {
         entries.push(under("status", &resource.kind));
     }
+    for part in parts(resource) {
+        let mut entry = under(part.name, part.kind);
+        entry["verbs"] = json!([part.verb]);
+        if part.group != resource.group {
+            entry["group"] = part.group.into();
+            entry["version"] = "v1".into();
+        }
+        entries.push(entry);
+    }
+    entries.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
     entries
+}
+
+/// A subresource that has one verb and a kind of its own.
+struct Part {
+    name: &'static str,
+    group: &'static str,
+    kind: &'static str,
+    verb: &'static str,
+}
+
+/// The further subresources of a resource.
+fn parts(resource: &Resource) -> Vec<Part> {
+    let part = |name, group, kind| Part { name, group, kind, verb: "create" };
+    match resource.storage() {
+        ("", "pods") => vec![part("binding", "", "Binding"), part("eviction", "policy", "Eviction")],
+        ("", "namespaces") => vec![Part { verb: "update", ..part("finalize", "", "Namespace") }],
+        _ => Vec::new(),
+    }
 }
 
 const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
@@ -154,7 +182,12 @@ fn aggregated_resource(resource: &Resource) -> Value {
     let status = resource
         .has_status
         .then(|| under("status", kind(&resource.group, &resource.version, &resource.kind)));
-    let subresources: Vec<_> = scale.into_iter().chain(status).collect();
+    let others = parts(resource).into_iter().map(|part| {
+        let response = kind(part.group, "v1", part.kind);
+        json!({"subresource": part.name, "responseKind": response, "verbs": [part.verb]})
+    });
+    let mut subresources: Vec<_> = scale.into_iter().chain(status).chain(others).collect();
+    subresources.sort_by(|a, b| a["subresource"].as_str().cmp(&b["subresource"].as_str()));
     if !subresources.is_empty() {
         entry["subresources"] = subresources.into();
     }

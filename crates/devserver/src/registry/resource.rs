@@ -1,6 +1,8 @@
 //! One resource in one version: its names, its scope and what can be done with it.
 
+use crate::apply::Schema;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A kind of object that is served, in one of its versions.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +41,8 @@ pub(crate) struct Resource {
     pub(crate) columns: Vec<PrinterColumn>,
     /// The fields of custom resources that a field selector may name, without a leading dot.
     pub(crate) selectable_fields: Vec<String>,
+    /// The types of custom resources in all versions; those of built-in ones are in a table.
+    pub(crate) types: Option<Arc<Schema>>,
 }
 
 /// Where the objects of a resource live.

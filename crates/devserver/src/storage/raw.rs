@@ -46,7 +46,11 @@ impl Content {
         let metadata_end = bytes.len();
         append(&mut bytes, rest);
         bytes.shrink_to_fit();
-        Ok(Self::of_parts((key, uid), labels.unwrap_or_default(), fields, (bytes, metadata_end)))
+        let content = Self::of_parts((key, uid), labels.unwrap_or_default(), fields, (bytes, metadata_end));
+        match metadata.get("ownerReferences") {
+            Some(references) => Ok(content.owned_by(&serde_json::from_str(references.get())?)),
+            None => Ok(content),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Content {
     uid: Box<str>,
     labels: Arc<BTreeMap<String, String>>,
     fields: Box<[(String, String)]>,
+    /// The uids of its owners.
+    owners: Box<[Box<str>]>,
     json: Bytes,
     metadata_end: usize,
     /// The object in protobuf, without its version; empty until somebody asks for it.
@@ -53,12 +55,13 @@ impl Content {
         rest.remove("apiVersion");
         let uid = metadata.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
         let labels = labels_of(&metadata);
+        let owners = metadata.get("ownerReferences").map(owners_of).unwrap_or_default();
         let mut json = b"\"".to_vec();
         append_fields(&mut json, &metadata);
         let metadata_end = json.len();
         append_fields(&mut json, &rest);
         json.shrink_to_fit();
-        Self::of_parts((key, uid), labels, fields, (json, metadata_end))
+        Self { owners, ..Self::of_parts((key, uid), labels, fields, (json, metadata_end)) }
     }
 
     /// Joins what was read of an object, and its JSON from behind the version, with where its metadata ends.
@@ -69,7 +72,23 @@ impl Content {
         (json, metadata_end): (Vec<u8>, usize),
     ) -> Self {
         let (uid, labels, fields) = (uid.into(), Arc::new(labels), fields.into());
-        Self { key, uid, labels, fields, json: json.into(), metadata_end, protobuf: OnceLock::new() }
+        let (owners, protobuf) = (Box::default(), OnceLock::new());
+        Self { key, uid, labels, fields, owners, json: json.into(), metadata_end, protobuf }
+    }
+
+    /// The same with the owners that `ownerReferences` name.
+    pub(super) fn owned_by(self, references: &Value) -> Self {
+        Self { owners: owners_of(references), ..self }
+    }
+
+    /// The uids of its owners.
+    pub(super) fn owners(&self) -> &[Box<str>] {
+        &self.owners
+    }
+
+    /// Whether an object with this uid owns it.
+    pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
+        self.owners.iter().any(|owner| **owner == *uid)
     }
 
     #[cfg(test)]
@@ -202,6 +221,12 @@ fn into_map(value: Value) -> Map<String, Value> {
         Value::Object(map) => map,
         _ => Map::new(),
     }
+}
+
+/// The uids in owner references.
+fn owners_of(references: &Value) -> Box<[Box<str>]> {
+    let references = references.as_array().into_iter().flatten();
+    references.filter_map(|one| one["uid"].as_str()).map(Into::into).collect()
 }
 
 fn labels_of(metadata: &Map<String, Value>) -> BTreeMap<String, String> {

@@ -9,7 +9,7 @@ use crate::storage::{
     selection::Selection,
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 use tokio::sync::Notify;
@@ -36,6 +36,8 @@ struct State {
     epoch: u64,
     history: usize,
     collections: HashMap<Place, Collection>,
+    /// The uids that owner references have named.
+    owners: HashSet<Box<str>>,
 }
 
 /// A change that is to be made, if what it builds on is still so.
@@ -100,7 +102,8 @@ impl Place {
 impl Store {
     /// An empty store whose collections remember so many events each.
     pub(crate) fn new(history: usize) -> Self {
-        let state = State { version: 1, epoch: 0, history, collections: HashMap::new() };
+        let state =
+            State { version: 1, epoch: 0, history, collections: HashMap::new(), owners: HashSet::new() };
         Self { state: RwLock::new(state), raised: Notify::new() }
     }
 
@@ -123,6 +126,11 @@ impl Store {
 
     pub(crate) fn get(&self, place: &Place, key: &str) -> Option<Record> {
         self.read().collections.get(place)?.get(key).cloned()
+    }
+
+    /// Whether an object may own others: whether one has ever named it as its owner.
+    pub(crate) fn may_own(&self, uid: &str) -> bool {
+        self.read().owners.contains(uid)
     }
 
     /// Makes a change, under a new version.
@@ -264,6 +272,11 @@ impl State {
             (Write::Replace(..) | Write::Remove(_), None) => return Err(Missed::Missing),
         };
         let changed = Arc::clone(&collection.changed);
+        for owner in record.content().owners() {
+            if !self.owners.contains(owner) {
+                self.owners.insert(owner.clone());
+            }
+        }
         self.version = version;
         Ok((record, changed))
     }

@@ -21,18 +21,34 @@ pub(crate) struct Cluster {
     pub(crate) store: Store,
     /// How often watches that allow bookmarks get one.
     pub(crate) bookmark_interval: Duration,
+    /// Which controllers run.
+    pub(crate) controllers: Controllers,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
+}
+
+/// Which of the controllers of kube-controller-manager a server runs itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Controllers {
+    /// None of them, as a kube-apiserver alone, or beside a kube-controller-manager and kubelets.
+    ///
+    /// What is owned stays when its owner is deleted, an object that is deleted in the foreground waits, a deleted
+    /// namespace keeps its contents, and a pod on a node waits for the kubelet to end it.
+    None,
+    /// The garbage collector, and what deletes the contents of namespaces. Pods on nodes end at once.
+    #[default]
+    BuiltIn,
 }
 
 /// How long a list waits for a version that is not there yet, as in the API server's watch cache.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Cluster {
-    pub(crate) fn new(history: usize, bookmark_interval: Duration) -> Self {
+    pub(crate) fn new(history: usize, bookmark_interval: Duration, controllers: Controllers) -> Self {
         Self {
             store: Store::new(history),
             bookmark_interval,
+            controllers,
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
         }
@@ -53,6 +69,16 @@ impl Cluster {
         change(&mut next)?;
         *registry = Arc::new(next);
         Ok(())
+    }
+
+    /// Each resource that has objects of its own, once.
+    pub(crate) fn stored(&self) -> Vec<Arc<Resource>> {
+        let registry = self.registry();
+        let is_first = |resource: &&Arc<Resource>| {
+            let (group, plural) = resource.storage();
+            registry.preferred(group, plural).is_some_and(|first| Arc::ptr_eq(first, resource))
+        };
+        registry.resources().filter(is_first).cloned().collect()
     }
 
     /// Random bits, good enough for names and uids.

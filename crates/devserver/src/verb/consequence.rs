@@ -1,14 +1,15 @@
 //! What follows from a change: definitions are served, namespaces empty themselves.
 
-use crate::object::{deletion, metadata};
+use crate::object::{deletion::Policy, metadata};
 use crate::registry::{Resource, establish};
 use crate::storage::{Place, Selection, Span, Write};
 use crate::verb::{
-    cluster::{Cluster, encode, now},
+    cluster::{Cluster, Controllers, encode, now},
+    collector::Collector,
     refusal::Refusal,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Checks and completes an object before it is stored: what a definition defines is served from here on.
 pub(crate) fn before_storing(
@@ -43,6 +44,9 @@ pub(crate) fn after_removing(cluster: &Cluster, resource: &Resource, object: &Va
     if resource.is_custom() {
         finish_definition(cluster, &resource.group_resource());
     }
+    let mut collector = Collector::new(cluster);
+    collector.after_removing(object);
+    finish(cluster, collector);
     let namespace = metadata::namespace(object);
     if !namespace.is_empty() {
         finish_namespace(cluster, namespace);
@@ -63,7 +67,10 @@ pub(crate) fn empty(cluster: &Cluster, resource: &Resource, object: &Value) {
         }
         return finish_definition(cluster, name);
     }
-    for resource in stored(cluster).iter().filter(|resource| resource.is_namespaced()) {
+    if cluster.controllers == Controllers::None {
+        return;
+    }
+    for resource in cluster.stored().iter().filter(|resource| resource.is_namespaced()) {
         remove_all(cluster, resource, Some(name));
     }
     finish_namespace(cluster, name);
@@ -127,36 +134,34 @@ pub(crate) fn terminating(resource: &Resource, object: &Value) -> Value {
     next
 }
 
-/// Removes an object, or marks it if it waits for finalizers.
-fn remove(cluster: &Cluster, resource: &Resource, key: &str) {
-    let place = Place::new(resource.storage());
-    // Whoever changes the object meanwhile makes the next round necessary.
-    while let Some((record, object)) = cluster.read(resource, key) {
-        let decision = deletion::decide(&object, &deletion::Preconditions::default(), &now());
-        let write = match decision {
-            Ok(deletion::Decision::Remove) => Write::Remove(record.version()),
-            Ok(deletion::Decision::MarkDeleting(marked)) => {
-                Write::Replace(record.version(), encode(resource, record.key().clone(), marked))
-            }
-            Ok(deletion::Decision::AlreadyDeleting) | Err(_) => return,
-        };
-        let is_removal = matches!(write, Write::Remove(_));
-        if cluster.store.write(&place, key, write).is_ok() {
-            // The namespace is looked at when all of it has been gone through.
-            if is_removal && resource.is_custom() {
-                finish_definition(cluster, &resource.group_resource());
-            }
-            return;
-        }
-    }
-}
-
-fn remove_all(cluster: &Cluster, resource: &Resource, namespace: Option<&str>) {
+fn remove_all(cluster: &Cluster, resource: &Arc<Resource>, namespace: Option<&str>) {
     let selection = Selection::everything(namespace);
     let page = cluster.store.list(&Place::new(resource.storage()), &selection, &Span::default());
+    let mut collector = Collector::new(cluster);
     for record in page.map(|page| page.records).unwrap_or_default() {
-        remove(cluster, resource, record.key().as_str());
+        collector.remove(resource, record.key().as_str(), Policy::Background);
     }
+    finish(cluster, collector);
+}
+
+/// Does what follows from the removals of the garbage collector.
+fn finish(cluster: &Cluster, collector: Collector<'_>) {
+    let removed = collector.into_removed();
+    let definitions: BTreeSet<_> = removed
+        .iter()
+        .filter(|one| one.resource.is_custom())
+        .map(|one| one.resource.group_resource())
+        .collect();
+    definitions.iter().for_each(|name| finish_definition(cluster, name));
+    let namespaces: BTreeSet<_> = removed.iter().map(|one| metadata::namespace(&one.object)).collect();
+    namespaces.iter().for_each(|namespace| finish_namespace(cluster, namespace));
+}
+
+/// Continues the deletion of an object that waits for the garbage collector.
+pub(crate) fn continue_deletion(cluster: &Cluster, resource: &Arc<Resource>, key: &str) {
+    let mut collector = Collector::new(cluster);
+    collector.continue_deletion(resource, key);
+    finish(cluster, collector);
 }
 
 /// Removes a definition that is being deleted, if none of its objects is left.
@@ -200,10 +205,11 @@ fn is_empty(cluster: &Cluster, resource: &Resource, namespace: Option<&str>) -> 
 
 /// Removes a namespace that is being deleted, if nothing is left in it.
 pub(crate) fn finish_namespace(cluster: &Cluster, namespace: &str) {
-    if readiness(cluster, namespace) != Readiness::Terminating {
+    let is_ours = cluster.controllers == Controllers::BuiltIn;
+    if !is_ours || readiness(cluster, namespace) != Readiness::Terminating {
         return;
     }
-    let mut namespaced = stored(cluster).into_iter().filter(|resource| resource.is_namespaced());
+    let mut namespaced = cluster.stored().into_iter().filter(|resource| resource.is_namespaced());
     if namespaced.all(|resource| is_empty(cluster, &resource, Some(namespace)))
         && let Some(resource) = namespaces(cluster)
         && let Some((record, object)) = cluster.read(&resource, namespace)
@@ -213,16 +219,6 @@ pub(crate) fn finish_namespace(cluster: &Cluster, namespace: &str) {
         let _ =
             cluster.store.write(&Place::new(resource.storage()), namespace, Write::Remove(record.version()));
     }
-}
-
-/// Each resource that has objects of its own, once.
-fn stored(cluster: &Cluster) -> Vec<Arc<Resource>> {
-    let registry = cluster.registry();
-    let is_first = |resource: &&Arc<Resource>| {
-        let (group, plural) = resource.storage();
-        registry.preferred(group, plural).is_some_and(|first| Arc::ptr_eq(first, resource))
-    };
-    registry.resources().filter(is_first).cloned().collect()
 }
 
 fn defined_by(cluster: &Cluster, definition: &Value) -> Option<Arc<Resource>> {

@@ -1,13 +1,15 @@
 //! Makes an object.
 
-use crate::object::{Birth, generate_name, metadata, stamp_new, validate_name};
+use crate::object::{Birth, generate_name, metadata, stamp_new, validate_name, wipe_system_fields};
 use crate::registry::Resource;
 use crate::storage::{Missed, Record, Write};
 use crate::verb::{
     answer::Answer,
+    aspect::Aspect,
     cluster::{Cluster, encode, now},
     consequence::{self, Readiness},
     get::object as answer,
+    ownership::Ownership,
     refusal::Refusal,
     request::{Intent, Request},
     sound::{self, Way},
@@ -35,7 +37,8 @@ pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
             true => generate_name(prefix, cluster.random()),
             false => metadata::name(&object).to_owned(),
         };
-        match store(cluster, request, &name, (object.clone(), intent))? {
+        let draft = Draft { object: object.clone(), intent, way: Way::Sent };
+        match store(cluster, request, &name, draft)? {
             Ok(record) => return Ok(answer(201, request, &record)),
             Err(_) if is_generated && attempt < ATTEMPTS => {}
             Err(_) => return Err(Refusal::already_exists(resource, &name)),
@@ -54,19 +57,53 @@ pub(crate) fn create_by_update(
         let why = "Precondition failed: UID in precondition, and there is no object";
         return Err(Refusal::conflict(&request.resource, &request.name, why));
     }
-    let stored = store(cluster, request, &request.name, (object, intent))?;
+    let stored = store(cluster, request, &request.name, Draft { object, intent, way: Way::Sent })?;
     Ok(stored.ok().map(|record| answer(201, request, &record)))
+}
+
+/// Stores an object that a configuration was applied to under the name in the path; `None` if there is one by now.
+pub(crate) fn create_by_apply(
+    cluster: &Cluster,
+    request: &Request,
+    object: Value,
+    intent: Intent,
+) -> Result<Option<Answer>, Refusal> {
+    let (resource, name) = (&request.resource, &request.name);
+    let said = metadata::name(&object);
+    if said != *name {
+        let message = format!("the name of the object ({said}) does not match the name on the URL ({name})");
+        return Err(Refusal::bad_request(&message));
+    }
+    let namespace = metadata::namespace(&object);
+    if !namespace.is_empty() && request.namespace.as_deref() != Some(namespace) {
+        return Err(Refusal::other_namespace());
+    }
+    if !metadata::text(&object, "uid").is_empty() {
+        let why = "uid mismatch: the provided object specified a uid, and no existing object was found";
+        return Err(Refusal::conflict(resource, name, why));
+    }
+    let stored = store(cluster, request, name, Draft { object, intent, way: Way::Applied })?;
+    Ok(stored.ok().map(|record| answer(201, request, &record)))
+}
+
+/// An object that is to be created.
+struct Draft {
+    object: Value,
+    intent: Intent,
+    way: Way,
 }
 
 fn store(
     cluster: &Cluster,
     request: &Request,
     name: &str,
-    (mut object, intent): (Value, Intent),
+    draft: Draft,
 ) -> Result<Result<Record, Missed>, Refusal> {
+    let Draft { mut object, intent, way } = draft;
     let resource = &request.resource;
     validate_name(resource, name).map_err(|error| Refusal::invalid(resource, name, &[error]))?;
-    sound::check(resource, name, (&object, Way::Sent))?;
+    sound::normalized(resource, &mut object, way)?;
+    sound::check(resource, name, (&object, way))?;
     if consequence::is_going(cluster, resource) {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(Refusal::forbidden(resource, name, why));
@@ -78,6 +115,11 @@ fn store(
     let key = key.map_err(|error| Refusal::bad_request(&error.to_string()))?;
     if cluster.store.get(&request.place(), key.as_str()).is_some() {
         return Ok(Err(Missed::Exists));
+    }
+    // Ownership is that of the fields that the client sent and their defaults, not of what the server writes.
+    if way == Way::Sent {
+        wipe_system_fields(&mut object);
+        Ownership::new(request, Aspect::Whole, "CreateOptions")?.create(&mut object);
     }
     let birth = Birth { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
     stamp_new(resource, &mut object, &birth);

@@ -2,14 +2,14 @@
 
 use crate::invalid::FieldError;
 use crate::object::{
-    deletion::{self, Decision, Preconditions},
+    deletion::{self, Decision, Policy, Preconditions, Terms},
     metadata,
 };
 use crate::registry::Resource;
 use crate::storage::{Missed, Record, Write};
 use crate::verb::{
     answer::Answer,
-    cluster::{Cluster, encode, now},
+    cluster::{Cluster, Controllers, encode, now},
     consequence::{self, holds_others},
     get::object as answer,
     refusal::{Refusal, no_details},
@@ -22,8 +22,7 @@ use serde_json::Value;
 
 /// Deletes the object that the path names.
 pub(crate) fn delete(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
-    let (demands, intent) = options(request)?;
-    match remove(cluster, request, &demands, intent)? {
+    match remove(cluster, request, &options(request)?)? {
         Gone::Removed(record) if !returns_object(&request.resource) => {
             Ok(success(&request.resource, &record))
         }
@@ -48,16 +47,29 @@ impl Gone {
 }
 
 const OPTIONS: &str = "DeleteOptions";
-/// What may become of what an object owns; here it stays in any case.
 const POLICIES: [&str; 3] = ["Foreground", "Background", "Orphan"];
 
-/// The demands in the body or the query string.
-pub(crate) fn options(request: &Request) -> Result<(Preconditions, Intent), Refusal> {
-    let options: Value = match request.body.is_empty() {
-        true => Value::Null,
+/// How a client wants an object deleted.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    demands: Preconditions,
+    intent: Intent,
+    /// What becomes of what it owns; `None` leaves that to the kind.
+    policy: Option<Policy>,
+    /// How many seconds a pod may take to end; `None` leaves that to the pod.
+    grace: Option<i64>,
+}
+
+/// The options in the body or the query string.
+pub(crate) fn options(request: &Request) -> Result<Options, Refusal> {
+    match request.body.is_empty() {
+        true => read_options(request, &Value::Null),
         // Options carry the version of the group of the object, or v1; neither makes a difference.
-        false => request.value()?,
-    };
+        false => read_options(request, &request.value()?),
+    }
+}
+
+fn read_options(request: &Request, options: &Value) -> Result<Options, Refusal> {
     let demand =
         |field: &str| options.pointer(&format!("/preconditions/{field}"))?.as_str().map(str::to_owned);
     let said = options.get("dryRun").and_then(Value::as_array).into_iter().flatten();
@@ -66,31 +78,43 @@ pub(crate) fn options(request: &Request) -> Result<(Preconditions, Intent), Refu
         Intent::Real => request.intent(OPTIONS)?,
     };
     let policy = options.get("propagationPolicy").and_then(Value::as_str).map(str::to_owned);
-    if let Some(policy) = policy.or_else(|| request.parameter("propagationPolicy"))
-        && !POLICIES.contains(&policy.as_str())
-    {
-        let error = FieldError::not_supported("propagationPolicy", &policy, &POLICIES);
-        return Err(Refusal::options(OPTIONS, &error));
-    }
-    Ok((Preconditions { uid: demand("uid"), resource_version: demand("resourceVersion") }, intent))
+    let policy = match policy.or_else(|| request.parameter("propagationPolicy")).as_deref() {
+        None => match options.get("orphanDependents").and_then(Value::as_bool) {
+            None => None,
+            Some(true) => Some(Policy::Orphan),
+            Some(false) => Some(Policy::Background),
+        },
+        Some("Background") => Some(Policy::Background),
+        Some("Foreground") => Some(Policy::Foreground),
+        Some("Orphan") => Some(Policy::Orphan),
+        Some(other) => {
+            let error = FieldError::not_supported("propagationPolicy", other, &POLICIES);
+            return Err(Refusal::options(OPTIONS, &error));
+        }
+    };
+    let grace = options.get("gracePeriodSeconds").and_then(Value::as_i64);
+    let grace = grace.or_else(|| request.parameter("gracePeriodSeconds")?.parse().ok());
+    let demands = Preconditions { uid: demand("uid"), resource_version: demand("resourceVersion") };
+    Ok(Options { demands, intent, policy, grace })
+}
+
+/// Deletes the object that a request names, with options that are part of its body.
+pub(crate) fn remove_with(cluster: &Cluster, request: &Request, options: &Value) -> Result<Gone, Refusal> {
+    remove(cluster, request, &read_options(request, options)?)
 }
 
 /// Deletes the object that a request names.
-pub(crate) fn remove(
-    cluster: &Cluster,
-    request: &Request,
-    demands: &Preconditions,
-    intent: Intent,
-) -> Result<Gone, Refusal> {
+pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) -> Result<Gone, Refusal> {
     let (resource, key) = (&request.resource, request.key());
     loop {
         let (record, object) = current(cluster, request)?;
-        let decision = deletion::decide(&object, demands, &now());
+        let terms = terms(resource, &object, options);
+        let decision = deletion::decide(&object, &options.demands, &terms, &now());
         let decision =
             decision.map_err(|mismatch| Refusal::conflict(resource, &request.name, &mismatch.to_string()))?;
         let write = match decision {
-            Decision::Remove if intent == Intent::DryRun => return Ok(Gone::Removed(record)),
-            _ if intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
+            Decision::Remove if options.intent == Intent::DryRun => return Ok(Gone::Removed(record)),
+            _ if options.intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
             _ if holds_others(resource) && metadata::is_deleting(&object) => {
                 consequence::empty(cluster, resource, &object);
                 return Ok(Gone::Waiting(record));
@@ -112,14 +136,57 @@ pub(crate) fn remove(
                 return Ok(Gone::Removed(record));
             }
             Ok(record) => {
-                if holds_others(resource) {
-                    consequence::empty(cluster, resource, &object);
-                }
+                after_marking(cluster, request, &object, &terms)?;
                 return Ok(Gone::Waiting(record));
             }
             Err(Missed::Missing | Missed::Exists) => return Err(Refusal::not_found(resource, &request.name)),
             Err(Missed::Changed) => {}
         }
+    }
+}
+
+/// Does what follows when an object is marked as being deleted.
+fn after_marking(cluster: &Cluster, request: &Request, object: &Value, terms: &Terms) -> Result<(), Refusal> {
+    if holds_others(&request.resource) {
+        consequence::empty(cluster, &request.resource, object);
+        return Ok(());
+    }
+    consequence::continue_deletion(cluster, &request.resource, &request.key());
+    if terms.grace > 0 && cluster.controllers == Controllers::BuiltIn {
+        // There is no kubelet that would end the pod.
+        let ended = Options { grace: Some(0), ..Options::plain() };
+        match remove(cluster, request, &ended) {
+            Err(refusal) if refusal.status().code != 404 => return Err(refusal),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+impl Options {
+    /// Options that demand nothing.
+    fn plain() -> Self {
+        Self { demands: Preconditions::default(), intent: Intent::Real, policy: None, grace: None }
+    }
+}
+
+fn terms(resource: &Resource, object: &Value, options: &Options) -> Terms {
+    let orphans = matches!(resource.storage(), ("batch", "jobs") | ("", "replicationcontrollers"));
+    let terms = Terms::at_once(object, options.policy.unwrap_or(Policy::Unspecified { orphans }));
+    let grace = if resource.is("", "pods") { pod_grace(object, options.grace) } else { 0 };
+    Terms { grace, ..terms }
+}
+
+/// How many seconds a pod may take to end. One that runs nowhere has nothing to end.
+fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
+    let text = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded") {
+        return 0;
+    }
+    let own = || pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    match asked.or_else(own).unwrap_or(30) {
+        negative if negative < 0 => 1,
+        grace => grace,
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn delete_collection(
     request: &Request,
     list: ListOptions,
 ) -> Result<Answer, Refusal> {
-    let (demands, intent) = options(request)?;
+    let options = options(request)?;
     let selection = selection(request, list)?;
     let page = cluster.store.list(&request.place(), &selection, &Span::default());
     let found = page.map(|page| page.records).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn delete_collection(
             name: record.key().name().to_owned(),
             ..request.clone()
         };
-        match remove(cluster, &one, &demands, intent) {
+        match remove(cluster, &one, &options) {
             Ok(gone) => records.push(Gone::into_record(gone)),
             // Someone else deleted it meanwhile, which is what the client wants.
             Err(refusal) if refusal.status().code == 404 => {}

@@ -8,11 +8,17 @@ mod form;
 
 mod protobuf;
 
+mod aspect;
+
 mod request;
 
 mod cluster;
 
 mod sound;
+
+mod ownership;
+
+mod collector;
 
 mod consequence;
 
@@ -28,11 +34,17 @@ mod create;
 
 mod update;
 
+mod apply;
+
 mod patch;
 
 mod delete;
 
 mod delete_collection;
+
+pub(crate) mod binding;
+
+pub(crate) mod eviction;
 
 pub(crate) mod status;
 
@@ -43,6 +55,8 @@ mod discovery;
 mod health;
 
 pub(crate) use answer::{Answer, Body, Broken, Media};
+pub(crate) use aspect::Aspect;
+pub use cluster::Controllers;
 pub(crate) use cluster::{Cluster, encode, encode_change, encode_json, now};
 pub(crate) use create::create;
 pub(crate) use delete::delete;
@@ -56,5 +70,5 @@ pub(crate) use patch::patch;
 pub(crate) use protobuf::status as protobuf_status;
 pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
-pub(crate) use update::{Aspect, update};
+pub(crate) use update::update;
 pub(crate) use watch::watch;

@@ -1,20 +1,30 @@
 //! Changes a part of an object.
 
+use crate::invalid::FieldError;
 use crate::object::{patch, scale};
 use crate::verb::{
     answer::Answer,
+    apply,
+    aspect::Aspect,
     cluster::Cluster,
     refusal::Refusal,
     request::Request,
     sound::Way,
-    update::{Aspect, Change, apply, current, show},
+    update::{Change, apply as store, current, show},
 };
 use kube_core::response::reason;
 use serde_json::Value;
 
 /// Changes what the body says, and answers with what became of the object.
 pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
+    if request.content_type == "application/apply-patch+yaml" {
+        return apply::apply(cluster, request, aspect);
+    }
     let intent = request.intent("PatchOptions")?;
+    if request.parameter("force").is_some() {
+        let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Refusal::options("PatchOptions", &error));
+    }
     let kind = Kind::of(&request.content_type)?;
     let body = serde_json::from_slice(&request.body);
     let body: Value =
@@ -22,12 +32,12 @@ pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Res
     loop {
         let (record, old) = current(cluster, request)?;
         let side = match aspect {
-            Aspect::Whole | Aspect::Status => old.clone(),
+            Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => old.clone(),
             Aspect::Scale => scale::read(&request.resource, &old).ok_or_else(Refusal::no_such_path)?,
         };
         let new = kind.apply(request, &side, &body)?;
         let change = Change { record, old, new, way: Way::Patched };
-        if let Some(record) = apply(cluster, request, (aspect, intent), change)? {
+        if let Some(record) = store(cluster, request, (aspect, intent), change)? {
             return Ok(show(request, aspect, &record));
         }
     }
@@ -47,17 +57,10 @@ impl Kind {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" => Ok(Self::Strategic),
-            "application/apply-patch+yaml" | "application/apply-patch+cbor" => {
-                Err(Refusal::unsupported_media_type(
-                    "server-side apply is not supported by this server - accepted media types include: \
-                     application/json-patch+json, application/merge-patch+json, \
-                     application/strategic-merge-patch+json",
-                ))
-            }
             _ => Err(Refusal::unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: \
                  application/json-patch+json, application/merge-patch+json, \
-                 application/strategic-merge-patch+json",
+                 application/strategic-merge-patch+json, application/apply-patch+yaml",
             )),
         }
     }

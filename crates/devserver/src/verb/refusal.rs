@@ -1,5 +1,6 @@
 //! Why a request is not granted, in the words of the API server.
 
+use crate::apply::Conflict;
 use crate::invalid::FieldError;
 use crate::registry::Resource;
 use kube_core::{
@@ -54,6 +55,17 @@ impl Refusal {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
+    }
+
+    /// Others own fields that a configuration changes.
+    pub(crate) fn apply_conflict(message: &str, conflicts: &[Conflict]) -> Self {
+        let cause = |conflict: &Conflict| StatusCause {
+            reason: "FieldManagerConflict".to_owned(),
+            message: format!("conflict with {}", conflict.owner),
+            field: conflict.field.clone(),
+        };
+        let details = StatusDetails { causes: conflicts.iter().map(cause).collect(), ..no_details() };
+        Self::new(409, reason::CONFLICT, message).with(details)
     }
 
     pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {

@@ -28,9 +28,14 @@ pub(crate) struct Request {
     pub(crate) encoding: Encoding,
     /// The media type of the body, without parameters, in lower case.
     pub(crate) content_type: String,
+    /// The header `User-Agent`.
+    pub(crate) user_agent: String,
     /// The body.
     pub(crate) body: Bytes,
 }
+
+/// How long the name of a field manager may be.
+const LONGEST_MANAGER: usize = 128;
 
 /// Whether a change is made or only tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +101,59 @@ impl Request {
         Intent::of(options, said.iter().map(String::as_str))
     }
 
+    /// A parameter of the query string that is a boolean.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
+        match self.parameter(name).unwrap_or_default().to_ascii_lowercase().as_str() {
+            "" | "0" | "f" | "false" => Ok(false),
+            "1" | "t" | "true" => Ok(true),
+            other => Err(Refusal::bad_request(&format!(
+                "invalid value {other:?} of {name}; expected true or false"
+            ))),
+        }
+    }
+
+    /// The field manager that the options of this name give, or else the beginning of the user agent.
+    ///
+    /// # Errors
+    /// If the name is too long, or has characters that cannot be printed.
+    pub(crate) fn field_manager(&self, options: &str) -> Result<String, Refusal> {
+        let said = self.parameter("fieldManager").unwrap_or_default();
+        let refuse = |error| Err(Refusal::options(options, &error));
+        if said.len() > LONGEST_MANAGER {
+            return refuse(FieldError::too_long("fieldManager", LONGEST_MANAGER));
+        }
+        if said.chars().any(char::is_control) {
+            return refuse(FieldError::invalid(
+                "fieldManager",
+                &said.into(),
+                "should only contain printable characters",
+            ));
+        }
+        if !said.is_empty() {
+            return Ok(said);
+        }
+        let program = self.user_agent.split('/').next().unwrap_or_default();
+        let mut name: String = program.chars().filter(|letter| !letter.is_control()).collect();
+        while name.len() > LONGEST_MANAGER {
+            name.pop();
+        }
+        Ok(name)
+    }
+
+    /// The body as YAML, of which JSON is a part.
+    ///
+    /// # Errors
+    /// Says what is not YAML.
+    pub(crate) fn yaml(&self) -> Result<Value, String> {
+        if let Ok(json) = serde_json::from_slice(&self.body) {
+            return Ok(json);
+        }
+        serde_saphyr::from_slice(&self.body).map_err(|error| error.to_string())
+    }
+
     /// The body as an object of the kind that `kind` and `api_version` say.
     pub(crate) fn object_of(&self, api_version: &str, kind: &str) -> Result<Value, Refusal> {
         let object = self.json()?;
@@ -142,9 +200,10 @@ impl Request {
                 let raw = open_protobuf(&self.body).map_err(|error| refuse(&error))?;
                 raw.decode(ManagedFields::Keep).map_err(|error| refuse(&error))
             }
+            "application/yaml" => self.yaml().map_err(|error| refuse(&format!("yaml parse error: {error}"))),
             _ => Err(Refusal::unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: \
-                 application/json, application/vnd.kubernetes.protobuf",
+                 application/json, application/yaml, application/vnd.kubernetes.protobuf",
             )),
         }
     }

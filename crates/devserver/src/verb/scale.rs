@@ -2,11 +2,12 @@
 
 use crate::verb::{
     answer::Answer,
+    aspect::Aspect,
     cluster::Cluster,
     patch::patch as patch_aspect,
     refusal::Refusal,
     request::Request,
-    update::{Aspect, current, show, update as update_aspect},
+    update::{current, show, update as update_aspect},
 };
 
 /// Reads the scale.

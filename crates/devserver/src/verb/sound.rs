@@ -1,6 +1,6 @@
 //! Whether an object can be stored: its types, its depth, its size, and what its metadata say.
 
-use crate::object::{DEEPEST, depth, metadata_flaws};
+use crate::object::{DEEPEST, depth, fill_defaults, metadata_flaws, normalize};
 use crate::registry::Resource;
 use crate::verb::refusal::Refusal;
 use kube_core::response::reason;
@@ -14,16 +14,41 @@ pub(crate) enum Way {
     Sent,
     /// As a patch of what is there.
     Patched,
+    /// As a configuration that is applied.
+    Applied,
+}
+
+impl Way {
+    /// Returns the kind of the options of a change that comes this way.
+    pub(crate) fn options(self) -> &'static str {
+        match self {
+            Self::Sent => "UpdateOptions",
+            Self::Patched | Self::Applied => "PatchOptions",
+        }
+    }
 }
 
 /// What etcd takes in one request, as it is set up.
 const LARGEST: usize = 3 << 19;
 
-/// Checks an object of this name as it is to be stored. Custom resources have no types here but those of their metadata.
-pub(crate) fn check(resource: &Resource, name: &str, (object, way): (&Value, Way)) -> Result<(), Refusal> {
+/// Rewrites an object as it is stored: without unknown fields, with defaults.
+pub(crate) fn normalized(resource: &Resource, object: &mut Value, way: Way) -> Result<(), Refusal> {
+    check_depth(resource, object, way)?;
+    normalize(resource, object).map_err(|error| wrong(resource, way, &error.to_string()))?;
+    fill_defaults(resource, object);
+    Ok(())
+}
+
+fn check_depth(resource: &Resource, object: &Value, way: Way) -> Result<(), Refusal> {
     if depth(object) > DEEPEST {
         return Err(wrong(resource, way, &format!("it is more than {DEEPEST} levels deep")));
     }
+    Ok(())
+}
+
+/// Checks an object of this name as it is to be stored. Custom resources have no types here but those of their metadata.
+pub(crate) fn check(resource: &Resource, name: &str, (object, way): (&Value, Way)) -> Result<(), Refusal> {
+    check_depth(resource, object, way)?;
     let own = Schema::of(&resource.api_version(), &resource.kind).filter(|_| !resource.is_custom());
     let message = own.unwrap_or(Schema::partial_object_metadata()).encode(object);
     let message = message.map_err(|error| wrong(resource, way, &error.to_string()))?;
@@ -46,6 +71,7 @@ fn wrong(resource: &Resource, way: Way, why: &str) -> Refusal {
             "{kind} in version {:?} cannot be handled as a {kind}: {why}",
             resource.version
         )),
+        Way::Applied => Refusal::unexplained(&format!("failed to convert new object to {kind}: {why}")),
         Way::Patched => {
             Refusal::new(422, reason::INVALID, &format!(" \"\" is invalid: patch: Invalid value: {why}"))
         }

@@ -1,8 +1,8 @@
 //! The status of an object, on its own.
 
 use crate::verb::{
-    answer::Answer, cluster::Cluster, get::get as get_object, patch::patch as patch_aspect, refusal::Refusal,
-    request::Request, update::Aspect, update::update as update_aspect,
+    answer::Answer, aspect::Aspect, cluster::Cluster, get::get as get_object, patch::patch as patch_aspect,
+    refusal::Refusal, request::Request, update::update as update_aspect,
 };
 
 /// Reads the object; the API server shows all of it.

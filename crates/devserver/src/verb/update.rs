@@ -1,31 +1,22 @@
 //! Replaces an object, whole or in one of its aspects.
 
 use crate::invalid::FieldError;
-use crate::object::{apply_status_update, deletion, metadata, prepare_update, scale};
+use crate::object::{apply_status_update, deletion, immutable_changes, metadata, prepare_update, scale};
 use crate::storage::{Missed, Record, Write, head};
 use crate::verb::{
     answer::Answer,
+    aspect::Aspect,
     cluster::{Cluster, encode},
     consequence,
     create::create_by_update,
     get::object as answer,
+    ownership::{Ownership, differ_in_times_only, put_managed_fields, take_managed_fields},
     refusal::Refusal,
     request::{Intent, Request},
     sound::{self, Way},
 };
 use serde_json::Value;
 use std::sync::Arc;
-
-/// Which side of an object is read and written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aspect {
-    /// The object itself.
-    Whole,
-    /// Its status.
-    Status,
-    /// How many of it there are.
-    Scale,
-}
 
 /// An object as it is, and as it is to become.
 pub(crate) struct Change {
@@ -42,7 +33,7 @@ pub(crate) struct Change {
 /// Puts the object in the body in the place of what is there.
 pub(crate) fn update(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
     let new = match aspect {
-        Aspect::Whole | Aspect::Status => request.object()?,
+        Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => request.object()?,
         Aspect::Scale => request.object_of("autoscaling/v1", "Scale")?,
     };
     let intent = request.intent("UpdateOptions")?;
@@ -77,21 +68,25 @@ pub(crate) fn apply(
     change: Change,
 ) -> Result<Option<Record>, Refusal> {
     check(request, aspect, &change)?;
-    let Change { record, old, mut new, way } = change;
-    prepare(request, aspect, &old, &mut new)
-        .map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))?;
+    let mut new = next_state(request, aspect, &change)?;
+    let Change { record, old, way, .. } = change;
     sound::check(&request.resource, &request.name, (&new, way))?;
     // A namespace goes when there is nothing left in it.
     let is_namespace = request.resource.is("", "namespaces");
-    let goes = deletion::is_finished(&new) && !is_namespace;
+    let held = new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
+    let goes = deletion::is_finished(&new) && !(is_namespace && held);
     if intent == Intent::Real && aspect == Aspect::Whole && !goes {
         consequence::before_storing(cluster, &request.resource, &mut new)?;
     }
-    let content = encode(&request.resource, record.key().clone(), new);
-    // The API server stores nothing where nothing changes, and the version stays.
-    if content.is_same(record.content()) {
-        return Ok(Some(record));
+    // The API server stores nothing where nothing changes but times of owners, and the version stays.
+    if differ_in_times_only(&old, &new) {
+        let mut same = new.clone();
+        put_managed_fields(&mut same, old.pointer("/metadata/managedFields").cloned());
+        if encode(&request.resource, record.key().clone(), same).is_same(record.content()) {
+            return Ok(Some(record));
+        }
     }
+    let content = encode(&request.resource, record.key().clone(), new);
     if intent == Intent::DryRun {
         return Ok(Some(Record::new(Arc::from(content), record.version())));
     }
@@ -114,10 +109,35 @@ pub(crate) fn apply(
     }
 }
 
+/// Returns the next state of an object, with its owners.
+fn next_state(request: &Request, aspect: Aspect, change: &Change) -> Result<Value, Refusal> {
+    let Change { old, way, .. } = change;
+    let mut new = change.new.clone();
+    let ownership = Ownership::new(request, aspect, way.options())?;
+    let prepared = |new: &mut Value| {
+        let prepared = prepare(request, aspect, old, new);
+        prepared.map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))
+    };
+    if aspect == Aspect::Scale {
+        prepared(&mut new)?;
+        ownership.update(old, &mut new);
+        return Ok(new);
+    }
+    sound::normalized(&request.resource, &mut new, *way)?;
+    if *way != Way::Applied {
+        ownership.update(old, &mut new);
+    }
+    // The status of some kinds is written without their metadata, and its owners are new all the same.
+    let managed = take_managed_fields(&mut new);
+    prepared(&mut new)?;
+    put_managed_fields(&mut new, managed);
+    Ok(new)
+}
+
 /// Answers with one side of an object.
 pub(crate) fn show(request: &Request, aspect: Aspect, record: &Record) -> Answer {
     match aspect {
-        Aspect::Whole | Aspect::Status => answer(200, request, record),
+        Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => answer(200, request, record),
         Aspect::Scale => {
             let object = record.to_value(&head(&request.resource.api_version(), &request.resource.kind));
             Answer::document(&scale::read(&request.resource, &object).unwrap_or_default())
@@ -133,7 +153,7 @@ fn check(request: &Request, aspect: Aspect, change: &Change) -> Result<(), Refus
         let message = "name must be provided";
         return Err(Refusal::bad_request(message)).or_else(|refusal| match aspect {
             Aspect::Whole => Err(refusal),
-            Aspect::Status | Aspect::Scale => Ok(()),
+            Aspect::Status | Aspect::Scale | Aspect::Binding | Aspect::Finalize => Ok(()),
         });
     }
     if said != name {
@@ -165,8 +185,21 @@ fn check(request: &Request, aspect: Aspect, change: &Change) -> Result<(), Refus
 fn prepare(request: &Request, aspect: Aspect, old: &Value, new: &mut Value) -> Result<(), Vec<FieldError>> {
     let resource = &request.resource;
     match aspect {
-        Aspect::Whole => prepare_update(resource, old, new),
+        Aspect::Whole => {
+            prepare_update(resource, old, new)?;
+            let errors = immutable_changes(resource, old, new);
+            if errors.is_empty() { Ok(()) } else { Err(errors) }
+        }
         Aspect::Status => apply_status_update(resource, old, new),
+        Aspect::Binding => Ok(()),
+        Aspect::Finalize => {
+            let finalizers = new.pointer("/spec/finalizers").cloned();
+            let mut next = old.clone();
+            let spec = metadata::fields(metadata::fields(&mut next).entry("spec").or_insert(Value::Null));
+            metadata::keep("finalizers", finalizers.as_ref(), spec);
+            *new = next;
+            Ok(())
+        }
         Aspect::Scale => {
             let mut next = old.clone();
             scale::write(resource, &mut next, new).map_err(|error| vec![error])?;

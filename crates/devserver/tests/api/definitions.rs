@@ -9,7 +9,7 @@ const CARS: &str = "/apis/example.com/v1/namespaces/default/cars";
 fn cars() -> Value {
     let version = |name: &str, storage: bool| {
         json!({ "name": name, "served": true, "storage": storage, "subresources": { "status": {} },
-            "schema": { "openAPIV3Schema": { "type": "object" } } })
+            "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } })
     };
     json!({
         "metadata": { "name": "cars.example.com" },

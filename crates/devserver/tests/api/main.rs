@@ -4,6 +4,7 @@
 
 mod probe;
 
+mod applying;
 mod browser;
 mod churn;
 mod control;
@@ -13,6 +14,7 @@ mod discovery;
 mod faults;
 mod formats;
 mod hostile;
+mod lifecycle;
 mod limits;
 mod listing;
 mod namespaces;

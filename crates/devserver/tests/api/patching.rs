@@ -54,9 +54,8 @@ async fn patches_that_do_not_apply_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_side_apply_says_that_it_is_not_there() {
+async fn only_applied_configurations_are_forced() {
     let answer =
-        patched("application/apply-patch+yaml", &format!("{MAPS}/a?fieldManager=x"), named("a")).await;
-    assert_eq!(refusal(&answer), (415, "UnsupportedMediaType"));
-    assert!(answer.1["message"].as_str().unwrap().starts_with("server-side apply is not supported"));
+        patched("application/merge-patch+json", &format!("{MAPS}/a?force=true"), json!({ "data": {} })).await;
+    assert_eq!(refusal(&answer), (422, "Invalid"));
 }

@@ -1,4 +1,4 @@
-//! `kubectl apply`, with the merge done by the client.
+//! `kubectl apply`, with the merge done by the client and by the server.
 
 use crate::kubectl::{Kubectl, each_kubectl};
 
@@ -61,11 +61,17 @@ fn containers_merge_by_name_and_go_when_the_file_drops_them() {
 }
 
 #[test]
-fn on_the_server_is_refused_with_the_reason() {
+fn on_the_server_conflicts_with_other_managers() {
     each_kubectl(|kubectl| {
         let file = kubectl.file("web.yaml", &deployment("nginx:1", ""));
-        let errors = kubectl.fail(&format!("apply --server-side --validate=false -f {file}"));
-        assert!(errors.contains("apply"), "{errors}");
-        kubectl.fail("get deployment web");
+        let line = format!("apply --server-side --validate=false -f {file}");
+        assert_eq!(kubectl.run(&line), "deployment.apps/web serverside-applied\n");
+        let other = kubectl.file("other.yaml", &deployment("nginx:2", ""));
+        let line = format!("apply --server-side --validate=false --field-manager=other -f {other}");
+        let errors = kubectl.fail(&line);
+        assert!(errors.contains("conflict with \"kubectl\""), "{errors}");
+        kubectl.run(&format!("{line} --force-conflicts"));
+        let path = "{.spec.template.spec.containers[*].image} {.metadata.generation}";
+        assert_eq!(kubectl.run(&format!("get deployment web -o 'jsonpath={path}'")), "nginx:2 2");
     });
 }

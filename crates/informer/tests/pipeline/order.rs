@@ -94,6 +94,8 @@ async fn managed_fields_are_dropped_by_default_and_kept_on_request() {
         operation: Some("Update".into()),
         ..ManagedFieldsEntry::default()
     }]);
+    // The server records the owner of the label.
+    map.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
     let created = cluster.maps.create(&PostParams::default(), &map).await.unwrap();
     assert!(created.metadata.managed_fields.is_some(), "the server sends them");
     for storage in STORAGES {

@@ -1,0 +1,269 @@
+//! Keeps `metadata.managedFields` up to date for every way of writing an object.
+
+use crate::apply::{
+    conflict::{Conflict, Contested, conflicts},
+    last_applied,
+    managers::{Manager, Managers, ManagersError, Operation, Owned},
+    schema::{Schema, Type},
+    set::FieldSet,
+    updater::{Applied, Configuration, Updated, Updater},
+    validate::{Duplicates, TypeError, validate},
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub(crate) use crate::apply::updater::Force;
+
+/// How many managers that do not apply are remembered one by one.
+const MOST_UPDATERS: usize = 10;
+/// The manager of fields that were there before ownership was recorded.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+/// The manager of what the oldest of too many managers own.
+const ANCIENT_CHANGES: &str = "ancient-changes";
+
+/// Who writes, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer<'a> {
+    /// The field manager.
+    pub(crate) manager: &'a str,
+    /// The subresource that is written to; empty for the object itself.
+    pub(crate) subresource: &'a str,
+    /// The time, as objects have it.
+    pub(crate) now: &'a str,
+}
+
+/// Tracks who owns the fields of objects of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracker<'a> {
+    /// The types of the kind.
+    pub(crate) schema: &'a Schema,
+    /// The version of the request.
+    pub(crate) api_version: &'a str,
+    pub(crate) kind: &'a str,
+    /// The fields that the request cannot write.
+    pub(crate) ignored: FieldSet,
+    /// An object of the kind in which nothing is set.
+    pub(crate) empty: &'a Value,
+    pub(crate) writer: Writer<'a>,
+}
+
+/// A configuration that cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ApplyError {
+    /// Others own fields that it would change: 409.
+    #[error("{}", Conflict::message(.0))]
+    Conflicts(Vec<Conflict>),
+    /// It is not a configuration of an object of this kind: 400.
+    #[error("{0}")]
+    Invalid(String),
+    /// It has a field of another type: 500, as kube-apiserver has it.
+    #[error("failed to create typed patch object: {0}")]
+    Type(#[from] TypeError),
+    /// The managed fields of the stored object cannot be read: 500.
+    #[error("failed to decode managed fields: {0}")]
+    Managers(#[from] ManagersError),
+}
+
+impl<'a> Tracker<'a> {
+    /// Records who owns the fields of an object that a request creates or changes in another way than by applying.
+    ///
+    /// `live` is the stored object, or [`Tracker::empty`] if there is none. If the object is not of its type, ownership is
+    /// forgotten.
+    pub(crate) fn update(&self, live: &Value, new: &mut Value) {
+        let managers = self.managers_of_update(live, new);
+        remove_managed_fields(new);
+        // Objects whose managers are unknown stay so until something is applied.
+        let is_untracked = managers.0.is_empty() && !text(live, "/metadata/uid").is_empty();
+        if is_untracked {
+            return;
+        }
+        let mut live = live.clone();
+        remove_managed_fields(&mut live);
+        if let Some(managers) = self.updated(&live, new, managers, self.writer.manager) {
+            managers.write(new);
+        }
+    }
+
+    /// Applies a configuration to an object; `live` is [`Tracker::empty`] if there is none.
+    ///
+    /// # Errors
+    /// If others own fields that it changes and `force` is not given, or the configuration is not of its type.
+    pub(crate) fn apply(&self, live: &Value, config: &Value, force: Force) -> Result<Value, ApplyError> {
+        let mut managers = Managers::of(live)?;
+        let ty = self.check(config)?;
+        let mut live = live.clone();
+        remove_managed_fields(&mut live);
+        if validate(ty, &live, Duplicates::Allowed).is_err() {
+            // A schema that has changed since: what does not fit is nobody's.
+            managers = Managers::default();
+        }
+        if managers.0.is_empty() {
+            managers = self.updated(self.empty, &live, managers, BEFORE_FIRST_APPLY).unwrap_or_default();
+        }
+        let manager = Manager::applying(self.writer.manager, self.writer.subresource);
+        let config_of = |force| Configuration { value: config, manager: &manager, force };
+        let updater = self.updater();
+        let applied = updater.apply(ty, &live, &managers, config_of(force)).or_else(|contested| {
+            let allowed = self.allowed(ty, &live);
+            let left = conflicts(&contested, &allowed);
+            if left.is_empty() && allowed != FieldSet::default() {
+                let forced = updater.apply(ty, &live, &managers, config_of(Force::Yes));
+                return forced.map_err(|contested| ApplyError::Conflicts(all(&contested)));
+            }
+            Err(ApplyError::Conflicts(left))
+        })?;
+        Ok(self.finish(applied, &manager, live, config))
+    }
+
+    /// Writes the managers after an apply into the object.
+    fn finish(&self, applied: Applied, manager: &Manager, live: Value, config: &Value) -> Value {
+        let Applied { object, mut managers } = applied;
+        if let Some(owned) = managers.0.get_mut(manager) {
+            owned.set = owned.set.difference(&unowned());
+            if object.is_some() {
+                owned.time = Some(self.writer.now.to_owned());
+            }
+        }
+        managers.drop_empty();
+        let mut object = object.unwrap_or(live);
+        if self.writer.manager == last_applied::KUBECTL {
+            last_applied::record(&mut object, config);
+        }
+        managers.write(&mut object);
+        object
+    }
+
+    /// Checks that a configuration is one of this kind.
+    fn check(&self, config: &Value) -> Result<Type<'_>, ApplyError> {
+        let says = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
+        if says("apiVersion") != self.api_version || says("kind") != self.kind {
+            let found = format!("{}, Kind={}", says("apiVersion"), says("kind"));
+            let expected = format!("{}, Kind={}", self.api_version, self.kind);
+            return Err(ApplyError::Invalid(format!("invalid object type: {found}; expected {expected}")));
+        }
+        if config.pointer("/metadata/managedFields").is_some_and(|fields| !fields.is_null()) {
+            return Err(ApplyError::Invalid("metadata.managedFields must be nil".to_owned()));
+        }
+        let ty = self.updater().type_in(self.api_version);
+        let ty = ty.ok_or_else(|| ApplyError::Invalid(format!("no corresponding type for {}", self.kind)))?;
+        validate(ty, config, Duplicates::Refused)?;
+        Ok(ty)
+    }
+
+    /// Returns the fields that kubectl may take, because it applied them on the client's side.
+    fn allowed(&self, ty: Type<'_>, live: &Value) -> FieldSet {
+        if self.writer.manager != last_applied::KUBECTL {
+            return FieldSet::default();
+        }
+        last_applied::owned(ty, self.api_version, live).unwrap_or_default()
+    }
+
+    /// Returns the managers after a change that `name` makes; `None` if an object is not of its type.
+    fn updated(&self, live: &Value, new: &Value, managers: Managers, name: &str) -> Option<Managers> {
+        let updater = self.updater();
+        let ty = updater.type_in(self.api_version)?;
+        validate(ty, new, Duplicates::Allowed).ok()?;
+        validate(ty, live, Duplicates::Allowed).ok()?;
+        let Updated { mut managers, set } = updater.update(ty, live, new, &managers);
+        let set = set.difference(&unowned());
+        if !set.is_empty() {
+            let manager = Manager::updating(name, self.api_version, self.writer.subresource);
+            let set = managers.0.get(&manager).map_or(set.clone(), |before| set.union(&before.set));
+            let (api_version, time) = (self.api_version.to_owned(), Some(self.writer.now.to_owned()));
+            managers.0.insert(manager, Owned { set, api_version, time });
+        }
+        cap_updaters(&mut managers);
+        Some(managers)
+    }
+
+    /// Returns the managers that an update starts from. A client may write managed fields, but not by a subresource.
+    fn managers_of_update(&self, live: &Value, new: &Value) -> Managers {
+        if self.writer.subresource.is_empty() {
+            if is_reset(new) {
+                return Managers::default();
+            }
+            if let Some(managers) = Managers::of(new).ok().filter(|managers| !managers.0.is_empty()) {
+                return managers;
+            }
+        }
+        Managers::of(live).unwrap_or_default()
+    }
+
+    fn updater(&self) -> Updater<'_> {
+        let Self { schema, kind, api_version, ignored, .. } = self;
+        Updater { schema, kind, api_version, ignored }
+    }
+}
+
+fn all(contested: &[Contested]) -> Vec<Conflict> {
+    conflicts(contested, &FieldSet::default())
+}
+
+/// The fields that nobody owns: what names an object and what the server writes.
+fn unowned() -> FieldSet {
+    FieldSet::of(&[
+        &["apiVersion"],
+        &["kind"],
+        &["metadata"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "creationTimestamp"],
+        &["metadata", "selfLink"],
+        &["metadata", "uid"],
+        &["metadata", "clusterName"],
+        &["metadata", "generation"],
+        &["metadata", "managedFields"],
+        &["metadata", "resourceVersion"],
+    ])
+}
+
+/// Returns whether a client asks to forget the managers: an empty list, or a list of one empty entry.
+fn is_reset(new: &Value) -> bool {
+    match new.pointer("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([one]) => one.as_object().is_some_and(serde_json::Map::is_empty),
+        Some(_) | None => false,
+    }
+}
+
+fn remove_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
+fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Joins the oldest managers that do not apply until there are few enough.
+fn cap_updaters(managers: &mut Managers) {
+    let updaters = managers.0.iter().filter(|(manager, _)| manager.operation == Operation::Update);
+    let mut oldest: Vec<_> = updaters.map(|(manager, owned)| (owned.time.clone(), manager.clone())).collect();
+    let mut count = oldest.len();
+    oldest.sort();
+    let mut first_of_version: BTreeMap<String, Manager> = BTreeMap::new();
+    for (time, manager) in oldest {
+        if count <= MOST_UPDATERS {
+            break;
+        }
+        let Some(owned) = managers.0.get(&manager).cloned() else { continue };
+        let version = owned.api_version.clone();
+        let Some(first) = first_of_version.get(&version) else {
+            first_of_version.insert(version, manager);
+            continue;
+        };
+        let bucket = Manager::updating(ANCIENT_CHANGES, &version, "");
+        if !managers.0.contains_key(&bucket)
+            && let Some(owned) = managers.0.remove(first)
+        {
+            managers.0.insert(bucket.clone(), owned);
+        }
+        managers.0.remove(&manager);
+        if let Some(joined) = managers.0.get_mut(&bucket) {
+            joined.set = joined.set.union(&owned.set);
+            joined.time = time;
+        }
+        count -= 1;
+    }
+}

@@ -1,0 +1,65 @@
+//! The parts of an object that are read and written on their own.
+
+use crate::apply::FieldSet;
+use crate::registry::Resource;
+
+/// Which side of an object is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// The object itself.
+    Whole,
+    /// Its status.
+    Status,
+    /// How many of it there are.
+    Scale,
+    /// The node of a pod.
+    Binding,
+    /// What holds a namespace.
+    Finalize,
+}
+
+impl Aspect {
+    /// Returns the name of the subresource; empty for the object itself.
+    pub(crate) fn subresource(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Binding => "binding",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// Returns the fields that are not written this way, whatever a request says about them.
+    pub(crate) fn ignored(self, resource: &Resource) -> FieldSet {
+        match self {
+            Self::Whole if resource.has_status => FieldSet::of(&[&["status"]]),
+            Self::Whole | Self::Scale | Self::Binding => FieldSet::default(),
+            Self::Finalize => FieldSet::of(&[&["status"]]),
+            Self::Status if keeps_metadata(resource) => FieldSet::of(&[&["metadata"], &["spec"]]),
+            Self::Status => match resource.storage() {
+                ("apps", "deployments") => FieldSet::of(&[&["spec"], &["metadata", "labels"]]),
+                ("", "pods") => FieldSet::of(&[
+                    &["spec"],
+                    &["metadata", "deletionTimestamp"],
+                    &["metadata", "ownerReferences"],
+                ]),
+                _ => FieldSet::of(&[&["spec"]]),
+            },
+        }
+    }
+}
+
+/// Returns whether writing the status leaves all metadata as they are.
+fn keeps_metadata(resource: &Resource) -> bool {
+    resource.is_custom()
+        || matches!(
+            resource.storage(),
+            ("apiextensions.k8s.io", "customresourcedefinitions")
+                | ("admissionregistration.k8s.io", "validatingadmissionpolicies")
+                | ("networking.k8s.io", "servicecidrs")
+                | ("storage.k8s.io", "volumeattachments")
+                | ("resource.k8s.io", "resourceclaims")
+                | ("flowcontrol.apiserver.k8s.io", "flowschemas" | "prioritylevelconfigurations")
+        )
+}

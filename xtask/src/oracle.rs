@@ -1,0 +1,88 @@
+//! The merge schema of the devserver, and the Go program that its server-side apply is compared with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::go::{self, Place, Plan, Ready, said};
+use crate::metadata::Workspace;
+use crate::process;
+
+/// The generated merge schema.
+const SCHEMA: &str = "crates/devserver/src/apply/merge_schema.txt";
+/// The Go module with both programs; it depends on `k8s.io/kubernetes`, and the first build takes minutes.
+const MODULE: &str = "tables/kubernetes";
+
+const NO_GO: &str = "merge schema skipped: no `go` on the PATH builds the program that writes it";
+
+/// Generates the merge schema.
+pub(crate) fn write(workspace: &Workspace) -> Result<()> {
+    let go = go::find("go").context(NO_GO)?;
+    let built = build(&go, workspace)?.context("the program that writes the merge schema did not build")?;
+    fs::write(SCHEMA, generate(&built)?).with_context(|| format!("cannot write {SCHEMA}"))?;
+    println!("wrote {SCHEMA}");
+    Ok(())
+}
+
+/// Checks that the merge schema is up to date, and builds the program that the tests ask.
+pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
+    let go = match go::with_go(go::find("go"), Place::detect(), NO_GO) {
+        Plan::Run(go) => go,
+        Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
+        Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
+    };
+    let Some(built) = build(&go, workspace)? else {
+        return Ok(Ready::Fail("the programs with the libraries of kube-apiserver did not build"));
+    };
+    let kept = fs::read_to_string(SCHEMA).with_context(|| format!("cannot read {SCHEMA}"))?;
+    if generate(&built)? != kept {
+        return Ok(Ready::Fail("the merge schema is not what `cargo xtask tables` writes"));
+    }
+    Ok(Ready::Test(test_command(&program(&built, "oracle"))))
+}
+
+/// Returns the folder with the programs; `None` if they do not build.
+fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let folder = workspace.target.join("kubernetes");
+    let mut build = go::build(go, MODULE, &folder);
+    println!("{}", process::line(&build));
+    Ok(process::run(&mut build)?.then_some(folder))
+}
+
+fn generate(built: &Path) -> Result<String> {
+    let output = Command::new(program(built, "schema")).output().context("the generator did not start")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the generator failed: {errors}");
+    String::from_utf8(output.stdout).context("the merge schema is not text")
+}
+
+fn program(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn test_command(oracle: &Path) -> Command {
+    let mut command = process::cargo([
+        "test",
+        "--workspace",
+        "--features",
+        "kube-devserver/__oracle",
+        "--lib",
+        "--",
+        "oracle::",
+    ]);
+    command.env("DEVSERVER_ORACLE", oracle);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_told_where_the_program_is() {
+        let expected = "DEVSERVER_ORACLE=/a/oracle cargo test --workspace --features kube-devserver/__oracle --lib -- oracle::";
+        assert_eq!(process::line(&test_command(Path::new("/a/oracle"))), expected);
+    }
+}
