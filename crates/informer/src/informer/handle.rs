@@ -17,7 +17,7 @@ use crate::{
 use futures_util::FutureExt;
 use kube_core::Resource;
 use kube_informer_wire::{KeyRef, ResourceVersion};
-use std::{fmt, pin::pin, sync::Arc};
+use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
 /// An up-to-date, indexed cache of a resource that delivers events to subscribers: client-go's `SharedIndexInformer`.
 ///
@@ -297,6 +297,18 @@ impl<K> Informer<K> {
     /// [`WaitError`] if the informer is stopped first, or the versions cannot be compared.
     pub async fn wait_for(&self, version: &ResourceVersion) -> Result<(), WaitError> {
         self.store().wait_for(version).await
+    }
+
+    /// Waits until the cache has this version, at most for `timeout`; see [`Store::wait_for_within`].
+    ///
+    /// # Errors
+    /// [`WaitError`] if the cache does not reach the version.
+    pub async fn wait_for_within(
+        &self,
+        version: &ResourceVersion,
+        timeout: Duration,
+    ) -> Result<(), WaitError> {
+        self.store().wait_for_within(version, timeout).await
     }
 }
 
