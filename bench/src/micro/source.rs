@@ -51,6 +51,6 @@ where
         },
     );
     let informer =
-        Informer::from_source(source.without_streaming_lists()).managed_fields(ManagedFields::Keep).build();
+        Informer::from_source(source).managed_fields(ManagedFields::Keep).build();
     Ok((informer.map_err(|error| error.to_string())?, begin))
 }

@@ -8,10 +8,15 @@ use super::{
     snapshot::Snapshot,
     writer::Writer,
 };
-use crate::{ingest::KnownObjects, labels::CachedLabels};
+use crate::{
+    boxed::BoxError,
+    ingest::{Ingest, KnownObjects},
+    labels::CachedLabels,
+};
 use kube_core::Resource;
 use kube_informer_wire::{FieldPath, FieldValues, Key, KeyRef, LabelSelector, ResourceVersion};
-use std::{fmt, pin::pin, sync::Arc};
+use serde::Serialize;
+use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
 /// A local, indexed copy of a resource. Cheap to clone; reads are lock-free and never block the writer.
 ///
@@ -52,6 +57,7 @@ pub struct StoreBuilder<K> {
     indexes: Indexes<K>,
     labels: Option<CachedLabels<K>>,
     conflict: Option<IndexConflictError>,
+    ingest: Ingest<K>,
 }
 
 /// An error of [`Store::wait_for`].
@@ -73,6 +79,16 @@ pub enum WaitError {
         wanted: ResourceVersion,
         /// The current version of the store.
         held: ResourceVersion,
+    },
+    /// The store did not reach the version in time.
+    #[error("store of {resource} did not reach version {wanted} within {timeout:?}")]
+    TimedOut {
+        /// The name of the resource.
+        resource: String,
+        /// The requested version.
+        wanted: ResourceVersion,
+        /// The timeout.
+        timeout: Duration,
     },
 }
 
@@ -134,6 +150,16 @@ impl<K> StoreBuilder<K> {
         self
     }
 
+    /// Adds a function that changes every object before it is stored, if a [`Reflector`](crate::reflector::Reflector) fills the
+    /// store. [`Ingest::transform`] documents it. Objects that are [inserted](super::Edit::insert) directly are not changed.
+    pub fn transform(mut self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self
+    where
+        K: Serialize + 'static,
+    {
+        self.ingest = self.ingest.transform(transform);
+        self
+    }
+
     /// Returns whether indexes were added.
     pub(crate) fn has_indexes(&self) -> bool {
         self.indexes.have_values()
@@ -159,7 +185,7 @@ impl<K> StoreBuilder<K> {
             return Err(conflict);
         }
         let cell = Arc::new(Cell::new(self.resource, self.indexes, self.labels));
-        Ok((Store { cell: Arc::clone(&cell) }, Writer::new(cell)))
+        Ok((Store { cell: Arc::clone(&cell) }, Writer::new(cell, self.ingest)))
     }
 }
 
@@ -185,7 +211,7 @@ impl<K> Default for StoreBuilder<K> {
         // The innermost type: `Pod` for `kube_core::metadata::PartialObjectMeta<k8s_openapi::..::Pod>`.
         let path = path.trim_end_matches('>');
         let resource = path.rsplit([':', '<']).next().unwrap_or(path).to_owned();
-        Self { resource, indexes: Indexes::default(), labels: None, conflict: None }
+        Self { resource, indexes: Indexes::default(), labels: None, conflict: None, ingest: Ingest::new() }
     }
 }
 
@@ -344,6 +370,27 @@ impl<K> Store<K> {
                 return Err(WaitError::Closed { resource, wanted: version.clone() });
             }
             changed.await;
+        }
+    }
+}
+
+impl<K> Store<K> {
+    /// Waits until the store contains all changes up to `version`, at most for `timeout`; otherwise as
+    /// [`wait_for`](Self::wait_for).
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`] after the timeout, and the errors of [`wait_for`](Self::wait_for).
+    pub async fn wait_for_within(
+        &self,
+        version: &ResourceVersion,
+        timeout: Duration,
+    ) -> Result<(), WaitError> {
+        match tokio::time::timeout(timeout, self.wait_for(version)).await {
+            Ok(result) => result,
+            Err(_) => {
+                let resource = self.cell.resource.clone();
+                Err(WaitError::TimedOut { resource, wanted: version.clone(), timeout })
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ use std::{collections::HashSet, fmt, hash::BuildHasherDefault, sync::Arc};
 /// [`wait_for`]: super::Store::wait_for
 pub struct Writer<K> {
     cell: Arc<Cell<K>>,
+    ingest: Ingest<K>,
 }
 
 /// A set of changes that become visible to readers together when this is dropped.
@@ -88,8 +89,8 @@ impl<K> EventSink<K> for Vec<Event<K>> {
 }
 
 impl<K> Writer<K> {
-    pub(super) fn new(cell: Arc<Cell<K>>) -> Self {
-        Self { cell }
+    pub(super) fn new(cell: Arc<Cell<K>>, ingest: Ingest<K>) -> Self {
+        Self { cell, ingest }
     }
 
     /// Returns the objects of the store, for an ingest stage that reuses them.
@@ -328,7 +329,7 @@ impl<K: Resource> Edit<'_, K> {
 /// There are no subscribers, so a resync does nothing.
 impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
     fn ingest(&self) -> Ingest<K> {
-        Ingest::new().known_objects(self.known_objects())
+        self.ingest.clone().known_objects(self.known_objects())
     }
 
     async fn replace(&mut self, listing: Listing<K>) -> Result<(), BoxError> {

@@ -81,7 +81,7 @@ async fn batches_are_limited_if_the_source_is_always_ready() {
             (2..20_000).map(|version| Ok(WatchEvent::Modified(pod(&format!("p{version}")).version(version))));
         Ok(Watch::new(stream::iter(events).chain(stream::pending())))
     };
-    let source = FromFns::new(list, watch).without_streaming_lists();
+    let source = FromFns::new(list, watch);
     let cancel = CancellationToken::new();
     let done = cancel.clone();
     let largest = Arc::new(AtomicUsize::new(0));

@@ -359,6 +359,18 @@ impl<K> Informer<K> {
     pub async fn wait_for(&self, version: &ResourceVersion) -> Result<(), WaitError> {
         self.store().wait_for(version).await
     }
+
+    /// Waits until the cache has this version, at most for `timeout`; see [`Store::wait_for_within`].
+    ///
+    /// # Errors
+    /// [`WaitError`] if the cache does not reach the version.
+    pub async fn wait_for_within(
+        &self,
+        version: &ResourceVersion,
+        timeout: Duration,
+    ) -> Result<(), WaitError> {
+        self.store().wait_for_within(version, timeout).await
+    }
 }
 
 impl<K: Resource + Send + Sync + 'static> Synced for Informer<K> {

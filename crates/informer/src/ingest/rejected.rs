@@ -39,7 +39,9 @@ impl RejectedError {
         match self {
             Self::Transform { key, .. } => Some(key),
             Self::Undecodable { cause: ItemError::Object(error) } => error.key(),
-            Self::Undecodable { cause: ItemError::Kind(_) } | Self::NoKey { .. } => None,
+            Self::Undecodable { cause: ItemError::Panicked { key, .. } } => key.as_ref(),
+            Self::Undecodable { cause: ItemError::Kind(_) | ItemError::Namespace { .. } }
+            | Self::NoKey { .. } => None,
         }
     }
 }

@@ -32,15 +32,39 @@ pub enum ItemError {
     /// The object is of an unexpected kind.
     #[error(transparent)]
     Kind(#[from] KindError),
+    /// The decoder of the object panicked, such as a `Deserialize` implementation of the user.
+    #[error("decoder of object {} panicked", key.as_ref().map_or("without a name", Key::as_str))]
+    Panicked {
+        /// The key of the object, if it could be read.
+        key: Option<Key>,
+        /// The version of the object, if it could be read.
+        version: Option<ResourceVersion>,
+    },
+    /// The object is in a namespace that was not requested.
+    #[error("object {key} is not in namespace {expected}")]
+    Namespace {
+        /// The key of the object.
+        key: Key,
+        /// The requested namespace.
+        expected: String,
+    },
 }
 
 impl ItemError {
-    /// Returns the key of the item, if it could be read.
+    /// Creates the error of an object whose decoder panicked.
+    pub(super) fn panicked(raw: &Raw) -> Self {
+        let identity = raw.identity().unwrap_or_default();
+        Self::Panicked { key: identity.key().ok(), version: identity.version() }
+    }
+
+    /// Returns the key of the item, if it could be read and the item belongs to the source.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
             Self::Object(error) => error.key(),
             Self::Kind(error) => error.key.as_ref(),
+            Self::Panicked { key, .. } => key.as_ref(),
+            Self::Namespace { .. } => None,
         }
     }
 
@@ -49,7 +73,7 @@ impl ItemError {
     pub fn is_malformed(&self) -> bool {
         match self {
             Self::Object(error) => error.is_malformed(),
-            Self::Kind(_) => false,
+            Self::Kind(_) | Self::Panicked { .. } | Self::Namespace { .. } => false,
         }
     }
 
@@ -58,7 +82,8 @@ impl ItemError {
     pub fn version(&self) -> Option<&ResourceVersion> {
         match self {
             Self::Object(error) => error.version(),
-            Self::Kind(_) => None,
+            Self::Panicked { version, .. } => version.as_ref(),
+            Self::Kind(_) | Self::Namespace { .. } => None,
         }
     }
 }

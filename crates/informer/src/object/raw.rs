@@ -3,7 +3,12 @@
 use super::kind::ItemError;
 use kube_core::Resource;
 use kube_informer_wire::{Identity, ManagedFields, Raw};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// An object of a list or a watch, in transit from the source to the cache.
 ///
@@ -93,7 +98,7 @@ impl<K> Decoder<K> {
         K: Resource,
     {
         match &self.validate {
-            Some(validate) => (validate.function)(raw, on_labels),
+            Some(validate) => catch_panic(raw, || (validate.function)(raw, on_labels)),
             None => {
                 on_labels(self.decode(raw)?.meta().labels.as_ref());
                 Ok(())
@@ -104,9 +109,9 @@ impl<K> Decoder<K> {
     /// Decodes an object.
     ///
     /// # Errors
-    /// [`ItemError`] if the bytes are malformed, or are not an object of this kind.
+    /// [`ItemError`] if the bytes are malformed, or are not an object of this kind, or if the function panics.
     pub fn decode(&self, raw: &Raw) -> Result<K, ItemError> {
-        (self.decode)(raw)
+        catch_panic(raw, || (self.decode)(raw))
     }
 
     /// Returns the bytes that the decoder reads.
@@ -121,6 +126,11 @@ impl<K> Decoder<K> {
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.decode, &other.decode)
     }
+}
+
+/// Turns a panic in the `Deserialize` implementation of a user into the error of one object.
+fn catch_panic<T>(raw: &Raw, decode: impl FnOnce() -> Result<T, ItemError>) -> Result<T, ItemError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(ItemError::panicked(raw)))
 }
 
 impl<K> RawObject<K> {

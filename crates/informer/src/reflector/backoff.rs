@@ -15,7 +15,8 @@ pub struct Backoff {
     pub factor: f64,
     /// The maximum share of a delay that is added to it at random: 1 at most doubles it. Negative values mean no jitter.
     pub jitter: f64,
-    /// The time without a failure after which delays start with `initial` again. Zero means that all delays are `initial`.
+    /// The time without a failure, after a delay, after which delays start with `initial` again. Zero means that all delays are
+    /// `initial`.
     pub reset: Duration,
 }
 
@@ -51,10 +52,12 @@ impl BackoffState {
         if self.last.is_some_and(|last| reset.is_zero() || now - last > reset) {
             self.next = initial;
         }
-        self.last = Some(now);
         let delay = self.next.min(cap);
         self.next = delay.mul_f64(factor.max(1.0)).min(cap);
-        delay + delay.mul_f64(jitter.max(0.0) * random.next())
+        let delay = delay + delay.mul_f64(jitter.max(0.0) * random.next());
+        // The delay itself is not a time without a failure: it may be longer than `reset`.
+        self.last = Some(now + delay);
+        delay
     }
 }
 
@@ -149,7 +152,7 @@ mod tests {
         let mut jitter = Jitter::from_seed(1);
         let now = Instant::now();
         let mut at = |seconds| state.next(now + Duration::from_secs(seconds), &mut jitter).as_secs();
-        assert_eq!([at(0), at(10), at(20), at(31)], [1, 2, 4, 1]);
+        assert_eq!([at(0), at(11), at(23), at(38)], [1, 2, 4, 1]);
     }
 
     #[test]
@@ -165,6 +168,23 @@ mod tests {
             })
             .collect();
         assert!(all[10..].iter().all(|delay| *delay >= Duration::from_secs(30)), "{all:?}");
+    }
+
+    // R56
+    #[test]
+    fn delays_reach_a_cap_above_the_reset_time() {
+        let patient = Backoff { cap: Duration::from_secs(600), jitter: 1.0, ..Backoff::default() };
+        let mut state = BackoffState::new(patient);
+        let mut jitter = Jitter::from_seed(1);
+        let mut now = Instant::now();
+        let mut longest = Duration::ZERO;
+        for _ in 0..20 {
+            let delay = state.next(now, &mut jitter);
+            assert!(delay >= longest.min(Duration::from_secs(600)) / 2, "{delay:?} after {longest:?}");
+            longest = longest.max(delay);
+            now += delay;
+        }
+        assert!(longest >= patient.cap, "{longest:?}");
     }
 
     // R57

@@ -15,8 +15,18 @@ pub struct Config {
     /// The delays between retries.
     pub backoff: Backoff,
     /// The minimum timeout of a watch; each watch gets a random timeout between this and twice this. The minimum is
-    /// five minutes.
+    /// five minutes. Watches of sources that send no bookmarks have a shorter timeout; see
+    /// [`idle_timeout`](Self::idle_timeout).
     pub min_watch_timeout: Duration,
+    /// The time without any data after which a watch is considered dead and is opened again from its last version. The default
+    /// is 90 seconds, the minimum 10 seconds.
+    ///
+    /// kube-apiserver sends a bookmark every 60 to 75 seconds. For a source that has not sent a bookmark yet, or with an
+    /// `idle_timeout` below 80 seconds, watches request a timeout slightly below this one, so that the server ends a quiet watch
+    /// before it is considered dead.
+    pub idle_timeout: Duration,
+    /// The state that the first LIST returns.
+    pub initial_list: InitialList,
     /// The time for which internal errors (500) in an open watch are retried by watching again immediately. Zero, the
     /// default, means that they cause a relist.
     pub internal_error_retry_window: Duration,
@@ -39,6 +49,17 @@ pub enum Strategy {
     List,
 }
 
+/// The state that the first LIST returns. A streaming list always returns the most recent state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InitialList {
+    /// Any state that the server has cached (`resourceVersion=0`), as in client-go. It is the cheapest for the server. It may be
+    /// older than a state that an earlier process has seen, if another server responds that lags behind.
+    #[default]
+    Cached,
+    /// The most recent state (no `resourceVersion`). Servers before Kubernetes 1.31 read it from etcd.
+    MostRecent,
+}
+
 /// Whether a streaming list is compared with a LIST at exactly its version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consistency {
@@ -57,6 +78,8 @@ impl Default for Config {
             page_size: None,
             backoff: Backoff::default(),
             min_watch_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(90),
+            initial_list: InitialList::default(),
             internal_error_retry_window: Duration::ZERO,
             resync: Duration::ZERO,
             consistency: Consistency::default(),

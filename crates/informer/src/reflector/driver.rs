@@ -4,7 +4,10 @@ use super::{
     backoff::Jitter,
     config::{Config, Consistency, Strategy},
     consistency::{self, Fingerprint},
-    cursor::{AfterWait, Cursor, Failure, ListMethod, Step, VersionPreview, Wait, WatchMode},
+    cursor::{
+        AfterWait, Cursor, Failure, ListMethod, MAX_PAGES_WITHOUT_PROGRESS, ReceivedPage, Step,
+        VersionPreview, Wait, WatchMode,
+    },
     list_session::ListSession,
     resync::Resync,
     sink::Sink,
@@ -123,8 +126,9 @@ where
     ///
     /// The reflector first requests the current version of the source with a list of one object. It falls back to a full list
     /// if that version is older, if the source no longer has the changes since, or if the versions cannot be compared.
-    /// Otherwise [`Sink::resumed`] is called as soon as the watch has reached that version, or has sent no events for a
-    /// second.
+    /// Otherwise [`Sink::resumed`] is called as soon as the watch has reached that version. Until then, watches have a timeout of
+    /// five seconds: kube-apiserver sends a bookmark with its version two seconds before a watch ends. If three watches do not
+    /// reach the version, the reflector falls back to a full list.
     #[must_use]
     pub fn resume_from(mut self, version: ResourceVersion) -> Self {
         self.cursor.resume_from(version);
@@ -193,6 +197,7 @@ where
             events: self.events,
             list: &self.list.stats,
             content_type: self.source.content_type(),
+            last_data_at: self.source.last_read_at().or(self.cursor.last_data_at()),
         };
         self.telemetry.step_started(&step, &snapshot);
         match step {
@@ -249,7 +254,7 @@ where
     async fn resumed(&mut self) {
         match self.sink.resumed().await {
             Ok(()) => {
-                self.cursor.resumed();
+                self.cursor.resumed(Instant::now());
                 self.resync.arm();
             }
             Err(error) => self.sink_failed(&error),
@@ -262,6 +267,7 @@ where
         }
         self.watch = None;
         self.list.stats.page_requested();
+        let items_before = self.list.stats.items;
         let session = &mut self.list;
         let telemetry = &self.telemetry;
         let mut on_item = |item| {
@@ -282,7 +288,16 @@ where
         match result {
             Ok(meta) => {
                 self.list.stats.page_received(meta.remaining);
-                self.cursor.page_received(meta.version, meta.continue_token);
+                let page = ReceivedPage {
+                    version: meta.version,
+                    continue_token: meta.continue_token,
+                    items: self.list.stats.items - items_before,
+                };
+                self.cursor.page_received(page, Instant::now());
+                if self.cursor.waiting().is_some() {
+                    let error = Error::EndlessList { pages: MAX_PAGES_WITHOUT_PROGRESS };
+                    self.fail(Activity::List, Cause::Source(&error));
+                }
             }
             Err(error) => {
                 self.cursor.list_failed(Failure::of(&error), Instant::now());
@@ -311,6 +326,10 @@ where
 
     async fn read(&mut self, mode: WatchMode, deadline: Instant) {
         let Some(watch) = &mut self.watch else { return self.cursor.watch_closed(Instant::now()) };
+        // A source that is always ready must not delay the resync.
+        if self.resync.due().is_some_and(|due| due <= Instant::now()) {
+            return self.resync().await;
+        }
         let stall = (mode == WatchMode::InitialList).then(|| self.list.stats.stall_due());
         let wake = [stall, self.resync.due()].into_iter().flatten().fold(deadline, Instant::min);
         tokio::select! {
@@ -332,9 +351,7 @@ where
             },
             () = sleep_until(wake) => {
                 if wake == deadline {
-                    if !self.cursor.settle_resume() {
-                        self.timed_out(mode);
-                    }
+                    self.deadline_reached(mode);
                 } else if Some(wake) == stall {
                     self.telemetry.stream_stalled(&mut self.list.stats);
                 } else {
@@ -362,12 +379,17 @@ where
             }
             Ok(event) => {
                 let now = Instant::now();
+                match &event {
+                    WatchEvent::Added(_) => self.cursor.item_collected(now),
+                    _ => self.cursor.change_collected(now),
+                }
                 self.list.event(event, now);
-                self.cursor.event_collected(now);
                 self.report_streamed();
             }
             Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => {
                 if let Some(key) = cause.key() {
+                    // The objects before it may not be ingested yet.
+                    self.list.complete().await;
                     self.list.remove(key);
                 }
                 self.skip_streamed(&RejectedError::Undecodable { cause: cause.into() });
@@ -375,6 +397,7 @@ where
             Err(error) => match undecodable(error) {
                 Ok(cause) => {
                     if let Some(key) = cause.key() {
+                        self.list.complete().await;
                         self.list.skip(key.clone());
                     }
                     self.skip_streamed(&RejectedError::Undecodable { cause });
@@ -421,6 +444,14 @@ where
                 break;
             }
         }
+        if let Some(version) = preview.implausible() {
+            let version = tracing::field::display(version);
+            tracing::warn!(
+                reflector = self.telemetry.name,
+                version,
+                "ignored an implausible resource version"
+            );
+        }
         batch.version = preview.version().cloned();
         let is_change = !batch.deltas.is_empty() || preview.version() != self.cursor.version();
         let applied = if is_change { self.sink.apply(batch).await } else { Ok(()) };
@@ -462,14 +493,14 @@ where
                     preview.other(version);
                 }
             }
-            Ok(WatchEvent::Bookmark { version, .. }) => preview.other(Some(version)),
+            Ok(WatchEvent::Bookmark { version, .. }) => preview.bookmark(version),
             Ok(WatchEvent::Error(status)) => return Err(Stop::Failed(Error::status(*status))),
             Ok(WatchEvent::Unknown { kind, version }) => {
                 let kind: String = kind.chars().take(MAX_LOGGED_TYPE).collect();
                 tracing::warn!(reflector = self.telemetry.name, kind, "unknown watch event type");
-                preview.other(version);
+                preview.unknown(version);
             }
-            Ok(_) => preview.other(None),
+            Ok(_) => preview.unknown(None),
             Err(Error::Event(DecodeError::Object { event: EventType::Deleted, cause })) => {
                 let version = cause.version().cloned();
                 let error = RejectedError::Undecodable { cause: cause.into() };
@@ -540,7 +571,7 @@ where
         let started = Instant::now();
         match self.sink.replace(listing).await {
             Ok(()) => {
-                self.cursor.replaced();
+                self.cursor.replaced(Instant::now());
                 self.resync.arm();
                 self.telemetry.list_delivered(&self.list.stats, objects, started.elapsed());
             }
@@ -558,6 +589,7 @@ where
             return self.sink_failed(&error);
         }
         self.resync.arm();
+        self.cursor.data_received(Instant::now());
     }
 
     fn count_bytes(&mut self) {
@@ -576,11 +608,24 @@ where
         }
     }
 
+    /// Closes the watch, unless a part of an event was received in the meantime.
+    fn deadline_reached(&mut self, mode: WatchMode) {
+        if let Some(at) = self.source.last_read_at() {
+            self.cursor.data_received(at);
+        }
+        let now = Instant::now();
+        if matches!(self.cursor.next(now), Step::Read { deadline, .. } if deadline <= now) {
+            self.timed_out(mode);
+        }
+    }
+
     fn timed_out(&mut self, mode: WatchMode) {
         self.watch = None;
-        self.cursor.watch_timed_out(Instant::now());
-        if mode == WatchMode::InitialList {
-            self.fail(Activity::Stream, Cause::BrokenStream);
+        let is_dead = self.cursor.watch_timed_out(Instant::now());
+        match mode {
+            WatchMode::InitialList => self.fail(Activity::Stream, Cause::BrokenStream),
+            WatchMode::Changes if is_dead => self.fail(Activity::Watch, Cause::DeadWatch),
+            WatchMode::Changes => {}
         }
     }
 
@@ -601,6 +646,9 @@ where
                 (activity, Cause::Object(error))
             }
             RejectedError::Undecodable { cause: ItemError::Kind(error) } => (activity, Cause::Kind(error)),
+            RejectedError::Undecodable {
+                cause: ItemError::Panicked { .. } | ItemError::Namespace { .. },
+            } => (activity, Cause::Rejected(error)),
             RejectedError::Transform { .. } | RejectedError::NoKey { .. } => {
                 (Activity::Deliver, Cause::Rejected(error))
             }

@@ -14,6 +14,7 @@
 //! | [`kube_informer_reflector_relists_total`](RELISTS) | counter | `reason` | errors that led to a relist |
 //! | [`kube_informer_reflector_errors_total`](ERRORS) | counter | `kind` | errors |
 //! | [`kube_informer_reflector_version`](VERSION) | gauge | | the version of the sink, if it is a number |
+//! | [`kube_informer_reflector_last_data_timestamp_seconds`](LAST_DATA) | gauge | | Unix time of the last data that was read; `time()` minus this is the age of the state while a watch is open |
 //! | [`kube_informer_reflector_bytes_total`](BYTES) | counter | | bytes of lists and watches read, if the source counts them |
 //!
 //! `reason` and `kind` are [`Cause::kind`](super::Cause::kind).
@@ -24,7 +25,7 @@ use ::metrics::{
     describe_histogram, gauge, histogram,
 };
 use kube_informer_wire::{ResourceVersion, WatchEvent};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Full lists started.
 pub const LISTS: &str = "kube_informer_reflector_lists_total";
@@ -44,6 +45,8 @@ pub const RELISTS: &str = "kube_informer_reflector_relists_total";
 pub const ERRORS: &str = "kube_informer_reflector_errors_total";
 /// The version of the sink.
 pub const VERSION: &str = "kube_informer_reflector_version";
+/// Unix time of the last data that was read.
+pub const LAST_DATA: &str = "kube_informer_reflector_last_data_timestamp_seconds";
 /// Bytes of lists and watches read.
 pub const BYTES: &str = "kube_informer_reflector_bytes_total";
 
@@ -72,6 +75,7 @@ struct Handles {
     error: Counter,
     unknown: Counter,
     version: Gauge,
+    last_data: Gauge,
     bytes: Counter,
 }
 
@@ -94,6 +98,7 @@ impl Handles {
             error: events("error"),
             unknown: events("unknown"),
             version: gauge!(VERSION, "name" => name.clone()),
+            last_data: gauge!(LAST_DATA, "name" => name.clone()),
             bytes: counter!(BYTES, "name" => name.clone()),
             name,
         }
@@ -165,6 +170,12 @@ impl Metrics {
         }
     }
 
+    /// Records that data was just read.
+    pub(super) fn set_last_data(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.handles.last_data.set(now.as_secs_f64());
+    }
+
     pub(super) fn bytes_read(&mut self, total: u64) {
         self.handles.bytes.increment(total.saturating_sub(self.bytes_read));
         self.bytes_read = self.bytes_read.max(total);
@@ -185,6 +196,7 @@ fn describe() {
     describe_counter!(RELISTS, Unit::Count, "Errors that led to a relist");
     describe_counter!(ERRORS, Unit::Count, "Errors");
     describe_gauge!(VERSION, "The version up to which the sink has everything");
+    describe_gauge!(LAST_DATA, Unit::Seconds, "Unix time of the last data that was read");
     describe_counter!(BYTES, Unit::Bytes, "Bytes of lists and watches read");
 }
 

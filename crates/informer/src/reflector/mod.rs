@@ -39,7 +39,7 @@ mod driver;
 mod tests;
 
 pub use backoff::Backoff;
-pub use config::{Config, Consistency, Strategy};
+pub use config::{Config, Consistency, InitialList, Strategy};
 pub use driver::{ListAndWatchEnd, Reflector};
 pub use sink::Sink;
 pub use telemetry::{

@@ -75,12 +75,14 @@ pub enum Cause<'r> {
     Object(&'r ObjectError),
     /// An object has an unexpected kind, and is skipped.
     Kind(&'r KindError),
-    /// An object has no key or its transform failed, and is skipped.
+    /// An object has no key, is in another namespace, or its transform or decoder failed, and is skipped.
     Rejected(&'r (dyn std::error::Error + 'static)),
     /// The sink returned an error.
     Sink(&'r BoxError),
     /// A watch ended within a second without an event.
     VeryShortWatch,
+    /// A watch received no data for the [idle timeout](super::Config::idle_timeout).
+    DeadWatch,
     /// A streaming list ended or timed out before it was complete.
     BrokenStream,
     /// A streaming list differs from a LIST at its version.
@@ -89,7 +91,7 @@ pub enum Cause<'r> {
 
 impl Cause<'_> {
     /// Returns the `kind` label of the [metrics](super::metrics): [`Error::label`], or `object`, `kind`, `rejected`, `sink`,
-    /// `very_short_watch`, `broken_stream`, `inconsistent`.
+    /// `very_short_watch`, `dead_watch`, `broken_stream`, `inconsistent`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -99,6 +101,7 @@ impl Cause<'_> {
             Self::Rejected(_) => "rejected",
             Self::Sink(_) => "sink",
             Self::VeryShortWatch => "very_short_watch",
+            Self::DeadWatch => "dead_watch",
             Self::BrokenStream => "broken_stream",
             Self::Inconsistent(_) => "inconsistent",
         }
@@ -120,6 +123,7 @@ impl fmt::Display for Cause<'_> {
             Self::VeryShortWatch => {
                 return f.write_str("watch lasted less than a second and no events were received");
             }
+            Self::DeadWatch => return f.write_str("watch received no data for the idle timeout"),
             Self::BrokenStream => return f.write_str("streaming list ended before it was complete"),
             Self::Inconsistent(differences) => return differences.fmt(f),
         };
@@ -170,6 +174,8 @@ pub enum Retry {
     Continue,
     /// It retries immediately, such as with a LIST instead of a streaming list, or without a version.
     Immediate,
+    /// It waits, then requests the refused page of the list again.
+    Page(Duration),
     /// It waits, then opens the watch again from the last version.
     Rewatch(Duration),
     /// It waits, then relists, or probes again whether a watch can continue from the restored version.
@@ -180,6 +186,7 @@ impl Retry {
     pub(super) fn after(wait: Option<Wait>) -> Self {
         match wait {
             None => Self::Immediate,
+            Some(Wait { delay, then: AfterWait::Page }) => Self::Page(delay),
             Some(Wait { delay, then: AfterWait::Watch }) => Self::Rewatch(delay),
             Some(Wait { delay, then: AfterWait::Relist | AfterWait::Stream | AfterWait::Probe }) => {
                 Self::Relist(delay)
@@ -204,6 +211,17 @@ pub struct ReflectorStatus {
     pub progress: Progress,
     /// The encoding of the last response, if the source reports it.
     pub content_type: Option<ContentType>,
+    /// The time of the last data that was read: the last byte if the source reports it, or else the last response or event.
+    pub last_data_at: Option<Instant>,
+}
+
+impl ReflectorStatus {
+    /// Returns the time since the last data; `None` before the first. While a watch is open it stays below
+    /// [`Config::idle_timeout`](super::Config::idle_timeout).
+    #[must_use]
+    pub fn since_last_data(&self) -> Option<Duration> {
+        self.last_data_at.map(|at| at.elapsed())
+    }
 }
 
 /// The phase of a reflector.
@@ -274,6 +292,8 @@ pub(super) struct Snapshot<'r> {
     pub(super) events: u64,
     pub(super) list: &'r ListStats,
     pub(super) content_type: Option<ContentType>,
+    /// The time of the last data.
+    pub(super) last_data_at: Option<Instant>,
 }
 
 impl Telemetry {
@@ -303,13 +323,17 @@ impl Telemetry {
 
     /// Updates the status and metrics before a step.
     pub(super) fn step_started(&mut self, step: &Step, snapshot: &Snapshot<'_>) {
-        let Snapshot { version, events, list, content_type } = *snapshot;
+        let Snapshot { version, events, list, content_type, last_data_at } = *snapshot;
         self.resolve_metrics();
         self.status.send_if_modified(|status| {
             let phase = status.phase;
             let counts = status.counts;
             status.counts.events = events;
             status.content_type = content_type;
+            if status.last_data_at < last_data_at {
+                status.last_data_at = last_data_at;
+                self.metrics.set_last_data();
+            }
             match step {
                 Step::List(options) => {
                     status.phase = ReflectorPhase::Listing;

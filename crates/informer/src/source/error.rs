@@ -40,6 +40,12 @@ pub enum Error {
     /// The object of a watch event has an unexpected kind.
     #[error("watch event skipped")]
     Kind(#[from] KindError),
+    /// The pages of a list do not end: the server repeats a continue token, or sends empty pages.
+    #[error("list does not end: the server sent {pages} pages in succession without progress")]
+    EndlessList {
+        /// The number of pages.
+        pages: u32,
+    },
     /// The response is a table, which contains no objects.
     #[error("response is a {kind} ({api_version}), which is not supported")]
     Table {
@@ -88,6 +94,12 @@ impl Error {
     #[must_use]
     pub fn is_internal(&self) -> bool {
         self.as_status().is_some_and(StatusExt::is_internal_error_status)
+    }
+
+    /// Returns true if the server considers the request invalid: 400 or 422.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.as_status().is_some_and(|status| matches!(status.code, 400 | 422))
     }
 
     /// Returns true if the credentials were rejected: 401.
@@ -145,7 +157,7 @@ impl Error {
             Self::Status { .. } => "status",
             Self::Transport(_) if self.is_connection_refused() => "connection_refused",
             Self::Transport(_) => "transport",
-            Self::List(_) | Self::Frame(_) => "body",
+            Self::List(_) | Self::Frame(_) | Self::EndlessList { .. } => "body",
             Self::Event(_) | Self::Item(_) => "event",
             Self::Kind(_) => "kind",
             Self::Table { .. } => "table",

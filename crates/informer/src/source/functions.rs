@@ -62,7 +62,8 @@ enum StreamingLists {
 }
 
 impl<L, W> FromFns<L, W> {
-    /// Creates a source that lists with `list` and watches with `watch`.
+    /// Creates a source that lists with `list` and watches with `watch`. It is listed with `list` unless
+    /// [`with_streaming_lists`](Self::with_streaming_lists) is called.
     pub fn new<K, LF, WF>(list: L, watch: W) -> Self
     where
         L: Fn(ListOptions) -> LF + Send + Sync,
@@ -70,13 +71,13 @@ impl<L, W> FromFns<L, W> {
         W: Fn(WatchOptions) -> WF + Send + Sync,
         WF: Future<Output = Result<Watch<K>, Error>> + Send,
     {
-        Self { list, watch, streaming_lists: StreamingLists::Supported }
+        Self { list, watch, streaming_lists: StreamingLists::Unsupported }
     }
 
-    /// Declares that the watch function does not support `sendInitialEvents`.
+    /// Declares that the watch function supports `sendInitialEvents`.
     #[must_use]
-    pub fn without_streaming_lists(mut self) -> Self {
-        self.streaming_lists = StreamingLists::Unsupported;
+    pub fn with_streaming_lists(mut self) -> Self {
+        self.streaming_lists = StreamingLists::Supported;
         self
     }
 }

@@ -4,29 +4,25 @@ use super::{
     content_type::{ContentType, Encoding, LastContentType, Negotiation, ResponseKind, Typing},
     error::Error,
     lister_watcher::{ListerWatcher, OnItem, Watch},
+    response::{Pace, ReceivedData, error_body, next_chunk, retry_after, unexpected_encoding, with_timeout},
 };
 use crate::{
     boxed::BoxFuture,
     object::{Decoder, ExpectedKind, ItemError, RawObject, ValidationCost},
 };
-use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
-use kube_core::{ApiResource, DynamicObject, Resource};
+use kube_core::{ApiResource, DynamicObject, ObjectMeta, Resource};
 use kube_informer_wire::{
-    FieldSelector, JsonLines, LabelSelector, Lazy, ListError, ListMeta, ListOptions, ManagedFields,
-    ObjectError, Raw, WatchOptions, parse_retry_after, status_from_body,
+    FieldSelector, JsonLines, Key, LabelSelector, Lazy, ListError, ListMeta, ListOptions, ManagedFields,
+    ObjectError, Raw, WatchOptions, status_from_body,
 };
 use serde::de::DeserializeOwned;
 use std::{
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, OnceLock},
 };
+use tokio::time::Instant;
 
 /// A resource of a Kubernetes API server, in all namespaces or one, restricted by selectors.
 ///
@@ -52,11 +48,13 @@ pub struct ListWatch<K: Resource> {
     client: Client,
     path: String,
     expected: ExpectedKind,
+    /// The namespace of the objects; `None` for all.
+    namespace: Option<String>,
     codec: ObjectCodec<K>,
     negotiation: Negotiation,
     managed_fields: ManagedFields,
     max_object_size: usize,
-    bytes: Arc<AtomicU64>,
+    received: Arc<ReceivedData>,
     content_type: LastContentType,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -163,11 +161,12 @@ impl<K: Resource + 'static> ListWatch<K> {
             client,
             path: K::url_path(kind, namespace),
             expected: ExpectedKind::of::<K>(kind),
+            namespace: namespace.map(Into::into),
             negotiation: Negotiation::new::<K>(kind, codec.typing),
             codec,
             managed_fields: ManagedFields::Keep,
             max_object_size: MAX_OBJECT_SIZE,
-            bytes: Arc::default(),
+            received: Arc::new(ReceivedData::new()),
             content_type: LastContentType::default(),
             labels: LabelSelector::everything(),
             fields: FieldSelector::everything(),
@@ -280,9 +279,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             self.content_type.set(content_type);
             return Ok((response.into_body(), content_type));
         }
-        let retry_after =
-            response.headers().get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry_after = retry_after.and_then(parse_retry_after);
+        let retry_after = retry_after(response.headers());
         let code = response.status().as_u16();
         let body = error_body(response.into_body()).await;
         Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
@@ -301,6 +298,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             Typing::Untyped => expected.check(raw),
         };
         let expected = self.expected.clone();
+        let namespace = self.namespace.clone();
         let checked_decode = move |raw: &Raw, managed_fields| -> Result<K, ItemError> {
             check_kind(raw)?;
             let object = decode(raw, managed_fields).or_else(|error| match raw.without_trailing_data() {
@@ -309,6 +307,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             });
             let object = object.map_err(|error| expected.cause(raw, error))?;
             raw.check_identity(&object)?;
+            check_namespace(namespace.as_deref(), object.meta())?;
             Ok(object)
         };
         let managed_fields = self.managed_fields;
@@ -316,6 +315,7 @@ impl<K: Resource + 'static> ListWatch<K> {
         let decoder =
             Decoder::new(move |raw| full_decode(raw, managed_fields)).managed_fields(managed_fields);
         let expected = self.expected.clone();
+        let namespace = self.namespace.clone();
         match validation {
             Validation::Decode => decoder.validate_with(ValidationCost::Full, move |raw, on_labels| {
                 if managed_fields == ManagedFields::Keep {
@@ -331,6 +331,7 @@ impl<K: Resource + 'static> ListWatch<K> {
                 let head = raw.validate_untyped()?;
                 raw.check_identity(&head)?;
                 expected.check(raw)?;
+                check_namespace(namespace.as_deref(), &head.metadata)?;
                 on_labels(head.metadata.labels.as_ref());
                 Ok(())
             }),
@@ -338,51 +339,20 @@ impl<K: Resource + 'static> ListWatch<K> {
     }
 }
 
-/// Returns the content encoding of a response if it has one. None was requested, and responses are not decompressed.
-fn unexpected_encoding(headers: &http::HeaderMap) -> Option<String> {
-    let encoding = headers.get(http::header::CONTENT_ENCODING)?;
-    let encoding = String::from_utf8_lossy(encoding.as_bytes()).trim().to_ascii_lowercase();
-    (!matches!(encoding.as_str(), "" | "identity")).then(|| encoding.escape_debug().to_string())
+/// Returns an error if the server returns an object of a namespace that was not requested.
+fn check_namespace(expected: Option<&str>, meta: &ObjectMeta) -> Result<(), ItemError> {
+    let Some(expected) = expected.filter(|expected| meta.namespace.as_deref() != Some(*expected)) else {
+        return Ok(());
+    };
+    match Key::new(meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default()) {
+        Ok(key) => Err(ItemError::Namespace { key, expected: expected.into() }),
+        // An object without a name is rejected anyway.
+        Err(_) => Ok(()),
+    }
 }
 
 fn is_not_acceptable(error: &Error) -> bool {
     error.as_status().is_some_and(|status| status.code == http::StatusCode::NOT_ACCEPTABLE.as_u16())
-}
-
-/// The maximum time without progress of a list. The timeout of the API server is a minute.
-const LIST_TIMEOUT: Duration = Duration::from_secs(90);
-
-/// Fails if no data is received for [`LIST_TIMEOUT`].
-async fn with_timeout<T>(progress: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let timed_out = |_| Error::Transport(format!("no data received for {LIST_TIMEOUT:?}").into());
-    tokio::time::timeout(LIST_TIMEOUT, progress).await.map_err(timed_out)?
-}
-
-/// The maximum length of an error response that is read.
-const MAX_ERROR_BODY: usize = 1 << 20;
-
-async fn error_body(mut body: Body) -> Vec<u8> {
-    let mut text = Vec::new();
-    while let Some(Ok(frame)) = body.frame().await {
-        text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
-        if text.len() > MAX_ERROR_BODY {
-            text.truncate(MAX_ERROR_BODY);
-            break;
-        }
-    }
-    text
-}
-
-/// Reads the next chunk of a body and counts its bytes; `None` at the end.
-async fn next_chunk(body: &mut Body, bytes: &AtomicU64) -> Result<Option<Bytes>, Error> {
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Error::Transport(error.into()))?;
-        if let Ok(data) = frame.into_data() {
-            bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
-            return Ok(Some(data));
-        }
-    }
-    Ok(None)
 }
 
 impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
@@ -397,7 +367,9 @@ impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
             let mut items = content_type.items(self.max_object_size);
             let mut start = Vec::new();
             let decoder = self.shared_decoder();
-            while let Some(chunk) = with_timeout(next_chunk(&mut body, &self.bytes)).await? {
+            let mut pace = Pace::new(Instant::now());
+            while let Some(chunk) = with_timeout(next_chunk(&mut body, &self.received)).await? {
+                pace.received(chunk.len(), Instant::now())?;
                 start.extend_from_slice(&chunk[..chunk.len().min(START.saturating_sub(start.len()))]);
                 items.push(chunk);
                 while let Some(item) = items.next()? {
@@ -419,13 +391,13 @@ impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
         Box::pin(async move {
             let (body, content_type) = self.send(&self.watch_query(options), ResponseKind::Object).await?;
             let decoder = self.shared_decoder();
-            let state = (body, content_type.frames(self.max_object_size), Arc::clone(&self.bytes));
-            let events = stream::try_unfold(state, move |(mut body, mut frames, bytes)| async move {
+            let state = (body, content_type.frames(self.max_object_size), Arc::clone(&self.received));
+            let events = stream::try_unfold(state, move |(mut body, mut frames, received)| async move {
                 loop {
                     if let Some(frame) = frames.next()? {
-                        return Ok(Some((frame.split(), (body, frames, bytes))));
+                        return Ok(Some((frame.split(), (body, frames, received))));
                     }
-                    match next_chunk(&mut body, &bytes).await? {
+                    match next_chunk(&mut body, &received).await? {
                         Some(chunk) => frames.push(chunk),
                         // The connection may end within a frame: the event is sent again by the next watch.
                         None => return Ok::<_, Error>(None),
@@ -443,7 +415,11 @@ impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
     }
 
     fn bytes_read(&self) -> Option<u64> {
-        Some(self.bytes.load(Ordering::Relaxed))
+        Some(self.received.bytes())
+    }
+
+    fn last_read_at(&self) -> Option<Instant> {
+        self.received.last_at()
     }
 
     fn content_type(&self) -> Option<ContentType> {

@@ -11,6 +11,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
+use tokio::time::Instant;
 
 /// Called for each item of a page as it arrives, or with the error of an item that is skipped.
 pub type OnItem<'a, K> = &'a mut (dyn FnMut(Result<RawObject<K>, ItemError>) + Send);
@@ -47,6 +48,12 @@ pub trait ListerWatcher<K>: Send + Sync {
 
     /// Returns the number of bytes read so far; `None` if they are not counted.
     fn bytes_read(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the time at which the last byte was read; `None` before the first, or if bytes are not counted. A watch that
+    /// receives part of a large event is then not considered dead.
+    fn last_read_at(&self) -> Option<Instant> {
         None
     }
 
@@ -127,6 +134,10 @@ impl<K, L: ListerWatcher<K> + ?Sized> ListerWatcher<K> for std::sync::Arc<L> {
 
     fn bytes_read(&self) -> Option<u64> {
         (**self).bytes_read()
+    }
+
+    fn last_read_at(&self) -> Option<Instant> {
+        (**self).last_read_at()
     }
 
     fn content_type(&self) -> Option<ContentType> {

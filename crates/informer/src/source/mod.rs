@@ -6,6 +6,7 @@ mod lister_watcher;
 mod functions;
 mod paging;
 mod pager;
+mod response;
 mod list_watch;
 mod shard;
 #[cfg(any(test, feature = "testing"))]
@@ -21,7 +22,7 @@ pub use error::Error;
 pub use functions::{FromFns, Page};
 pub use list_watch::{ListWatch, MAX_OBJECT_SIZE};
 pub use lister_watcher::{ListerWatcher, OnItem, Watch};
-pub use pager::{Listed, PAGE_SIZE, Pager};
+pub use pager::{Listed, ListedPage, PAGE_SIZE, Pager};
 pub(crate) use paging::{Next, Paging};
 #[cfg(any(test, feature = "testing"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]

@@ -2,13 +2,17 @@
 
 use super::{
     error::Error,
-    functions::Page,
     lister_watcher::ListerWatcher,
     paging::{Next, Paging},
 };
 use crate::object::{ItemError, RawObject};
 use kube_informer_wire::{ListOptions, ResourceVersion};
-use std::num::NonZeroU64;
+use std::{
+    num::NonZeroU64,
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+    task::Poll,
+};
 use tokio::sync::mpsc;
 
 /// Reads a full list in pages: client-go's `ListPager`.
@@ -55,6 +59,17 @@ pub struct Listed<K> {
     pub version: Option<ResourceVersion>,
     /// True if more than one request was needed.
     pub is_paged: bool,
+}
+
+/// One page of a list; see [`Pager::each_page`].
+#[derive(Debug)]
+pub struct ListedPage<K> {
+    /// The objects, in order.
+    pub items: Vec<K>,
+    /// The errors of items that cannot be decoded, and were skipped.
+    pub undecodable: Vec<ItemError>,
+    /// The version of the list.
+    pub version: Option<ResourceVersion>,
 }
 
 impl<K> Listed<K> {
@@ -133,7 +148,8 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         }
     }
 
-    /// Calls `on_item` with every item as it is decoded, and returns the version of the list.
+    /// Calls `on_item` with every item as it is decoded, and returns the version of the list. Stops when `on_item` returns
+    /// [`ControlFlow::Break`]: the response is not read further, and no other page is requested.
     ///
     /// There is no fallback for a page that has expired, since `on_item` would be called twice for the same item.
     ///
@@ -142,31 +158,42 @@ impl<'l, L: ?Sized> Pager<'l, L> {
     pub async fn each<K: Send>(
         &self,
         options: &ListOptions,
-        mut on_item: impl FnMut(Result<K, ItemError>) + Send,
+        mut on_item: impl FnMut(Result<K, ItemError>) -> ControlFlow<()> + Send,
     ) -> Result<Option<ResourceVersion>, Error>
     where
         L: ListerWatcher<K>,
     {
         let mut paging = self.paging(options);
         let mut version = None;
-        let mut on_item = |item| on_item(decode(item));
+        let is_stopped = AtomicBool::new(false);
+        let mut on_item = |item| {
+            if !is_stopped.load(Ordering::Relaxed) && on_item(decode(item)).is_break() {
+                is_stopped.store(true, Ordering::Relaxed);
+            }
+        };
         loop {
-            let meta = self.source.list(&paging.request(), &mut on_item).await?;
+            let request = paging.request();
+            let mut page = self.source.list(&request, &mut on_item);
+            let page = std::future::poll_fn(|context| match page.as_mut().poll(context) {
+                Poll::Pending if is_stopped.load(Ordering::Relaxed) => Poll::Ready(None),
+                poll => poll.map(Some),
+            });
+            let Some(meta) = page.await.transpose()? else { return Ok(version) };
             version = version.or(meta.version);
-            if paging.page_received(meta.continue_token) == Next::Done {
+            if is_stopped.load(Ordering::Relaxed) || paging.page_received(meta.continue_token) == Next::Done {
                 return Ok(version);
             }
         }
     }
 
-    /// Calls `on_page` with every page, and fetches the next pages in the meantime. Items that cannot be decoded are skipped.
+    /// Calls `on_page` with every page, and fetches the next pages in the meantime.
     ///
     /// # Errors
     /// The error of the page that failed, after `on_page` has handled the pages before it, or the error of `on_page`.
     pub async fn each_page<K: Send, E, F>(
         &self,
         options: &ListOptions,
-        mut on_page: impl FnMut(Page<K>) -> F,
+        mut on_page: impl FnMut(ListedPage<K>) -> F,
     ) -> Result<(), E>
     where
         L: ListerWatcher<K>,
@@ -191,7 +218,7 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         .await
     }
 
-    async fn fetch<K: Send>(&self, options: &ListOptions, pages: mpsc::Sender<Result<Page<K>, Error>>)
+    async fn fetch<K: Send>(&self, options: &ListOptions, pages: mpsc::Sender<Result<ListedPage<K>, Error>>)
     where
         L: ListerWatcher<K>,
     {
@@ -199,12 +226,15 @@ impl<'l, L: ?Sized> Pager<'l, L> {
         // The slot is reserved before the request, so that at most `read_ahead` pages wait.
         while let Ok(slot) = pages.reserve().await {
             let mut items = Vec::new();
-            let mut on_item = |item: Result<RawObject<K>, ItemError>| items.extend(decode(item).ok());
+            let mut undecodable = Vec::new();
+            let mut on_item = |item| match decode(item) {
+                Ok(object) => items.push(object),
+                Err(error) => undecodable.push(error),
+            };
             match self.source.list(&paging.request(), &mut on_item).await {
                 Ok(meta) => {
-                    let token = meta.continue_token.clone();
                     let next = paging.page_received(meta.continue_token);
-                    slot.send(Ok(Page { items, version: meta.version, continue_token: token }));
+                    slot.send(Ok(ListedPage { items, undecodable, version: meta.version }));
                     if next == Next::Done {
                         return;
                     }

@@ -16,6 +16,8 @@ pub(crate) struct Paging {
     options: ListOptions,
     limit: Option<NonZeroU64>,
     state: State,
+    /// True after a page has expired. A server that splits the list into pages nevertheless gets no second chance.
+    has_fallen_back: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub(crate) enum Next {
 impl Paging {
     /// Starts a list in pages of `limit` items. `None` means one page.
     pub(crate) fn new(options: ListOptions, limit: Option<NonZeroU64>) -> Self {
-        Self { options, limit, state: State::First }
+        Self { options, limit, state: State::First, has_fallen_back: false }
     }
 
     /// Returns the options of the next request. With a token there is no version: the token implies it.
@@ -62,6 +64,19 @@ impl Paging {
         options
     }
 
+    /// Returns true if the next request is a page after the first.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.token().is_some()
+    }
+
+    /// Returns the token of the next request.
+    pub(crate) fn token(&self) -> Option<&str> {
+        match &self.state {
+            State::Continued(token) => Some(token),
+            State::First | State::Unpaged => None,
+        }
+    }
+
     /// Returns true after more than one request.
     pub(crate) fn is_paged(&self) -> bool {
         self.state != State::First
@@ -79,11 +94,12 @@ impl Paging {
     }
 
     /// Records that a page has expired. Returns true if the list starts over with one request for all items, so that the
-    /// items received so far must be discarded. There is no such fallback for the first request and for that request itself.
+    /// items received so far must be discarded. There is no such fallback for the first request, and only one for each list.
     pub(crate) fn page_expired(&mut self) -> bool {
-        let falls_back = matches!(self.state, State::Continued(_));
+        let falls_back = self.is_continued() && !self.has_fallen_back;
         if falls_back {
             self.state = State::Unpaged;
+            self.has_fallen_back = true;
         }
         falls_back
     }

@@ -10,6 +10,7 @@ use crate::object::{Decoder, ItemError, RawObject};
 use futures_util::StreamExt;
 use kube_core::Resource;
 use kube_informer_wire::{Identity, ListMeta, ListOptions, ShardSelector, WatchEvent, WatchOptions};
+use tokio::time::Instant;
 
 /// The objects of a source that match a shard selector.
 ///
@@ -93,6 +94,10 @@ where
 
     fn bytes_read(&self) -> Option<u64> {
         self.source.bytes_read()
+    }
+
+    fn last_read_at(&self) -> Option<Instant> {
+        self.source.last_read_at()
     }
 
     fn content_type(&self) -> Option<ContentType> {

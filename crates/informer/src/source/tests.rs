@@ -1,14 +1,18 @@
 //! Tests of lists in pages, errors and watches.
 
-use super::{Error, Listed, Page, Pager, Request, Script, Watch};
-use crate::testing::{pod, rv};
+use super::{Error, ItemError, Listed, ListedPage, ListerWatcher, OnItem, Pager, Request, Script, Watch};
+use crate::{
+    boxed::BoxFuture,
+    testing::{PodBuilder, pod, rv},
+};
 use futures_util::stream;
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::Status;
-use kube_informer_wire::{ListOptions, VersionMatch, WatchEvent};
+use kube_informer_wire::{ListMeta, ListOptions, VersionMatch, WatchEvent, WatchOptions, decode_object};
 use std::{
     io,
     num::NonZeroU64,
+    ops::ControlFlow,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -71,7 +75,7 @@ async fn a_request_with_a_token_has_no_version() {
     let collected = source(21);
     pages_of_ten(&collected).list::<Pod>(&options).await.unwrap();
     let visited = source(21);
-    pages_of_ten(&visited).each::<Pod>(&options, |_| {}).await.unwrap();
+    pages_of_ten(&visited).each::<Pod>(&options, |_| ControlFlow::Continue(())).await.unwrap();
     for script in [collected, visited] {
         assert_eq!(requests(&script), ["LIST(10, 10)", "LIST(-, 10, C1)", "LIST(-, 10, C2)"]);
         let matches = |request: &Request| match request {
@@ -111,9 +115,64 @@ async fn fails_when_a_page_expires_without_a_fallback() {
 async fn each_stops_at_a_failed_page_after_the_items_before_it() {
     let script = Script::new().page(pods(10), 10, Some("C1")).list_fails(expired());
     let mut visited = 0;
-    let failed = pages_of_ten(&script).each::<Pod>(&ListOptions::default(), |_| visited += 1).await;
+    let visit = |_| {
+        visited += 1;
+        ControlFlow::Continue(())
+    };
+    let failed = pages_of_ten(&script).each::<Pod>(&ListOptions::default(), visit).await;
     assert!(failed.unwrap_err().is_expired());
     assert_eq!(visited, 10);
+}
+
+// R68
+#[tokio::test]
+async fn each_stops_when_the_callback_breaks() {
+    let script = source(50);
+    let mut visited = 0;
+    let visit = |_| {
+        visited += 1;
+        if visited == 12 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    pages_of_ten(&script).each::<Pod>(&ListOptions::default(), visit).await.unwrap();
+    assert_eq!((visited, script.asked().len()), (12, 2), "no item and no page after the last");
+}
+
+/// A source whose second item of each page cannot be decoded.
+struct PartlyUndecodable;
+
+impl ListerWatcher<Pod> for PartlyUndecodable {
+    fn list<'a>(
+        &'a self,
+        options: &'a ListOptions,
+        on_item: OnItem<'a, Pod>,
+    ) -> BoxFuture<'a, Result<ListMeta, Error>> {
+        Box::pin(async move {
+            let decode = || decode_object::<Pod>(br#"{"metadata":{"name":"b"},"spec":5}"#).unwrap_err();
+            on_item(Ok(pod("a").version(1).into()));
+            on_item(Err(decode().into()));
+            let mut meta = ListMeta::default();
+            meta.continue_token = options.continue_token.is_none().then(|| "C1".into());
+            Ok(meta)
+        })
+    }
+
+    fn watch<'a>(&'a self, _: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<Pod>, Error>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+// R69
+#[tokio::test]
+async fn each_page_reports_items_that_cannot_be_decoded() {
+    let mut pages = Vec::new();
+    let collect = |page: ListedPage<Pod>| {
+        let keys: Vec<_> =
+            page.undecodable.iter().filter_map(ItemError::key).map(ToString::to_string).collect();
+        pages.push((page.items.len(), keys));
+        async { Ok::<(), Error>(()) }
+    };
+    Pager::new(&PartlyUndecodable).each_page(&ListOptions::default(), collect).await.unwrap();
+    assert_eq!(pages, [(1, vec!["b".to_owned()]), (1, vec!["b".to_owned()])]);
 }
 
 // R69
@@ -123,7 +182,7 @@ async fn fetches_at_most_read_ahead_pages() {
         let script = source(50);
         let consumed = AtomicUsize::new(0);
         let pager = pages_of_ten(&script).read_ahead(read_ahead);
-        let first = async |_: Page<Pod>| -> Result<(), Error> {
+        let first = async |_: ListedPage<Pod>| -> Result<(), Error> {
             if consumed.fetch_add(1, Ordering::Relaxed) == 0 {
                 // While the consumer is busy with the first page, the maximum number of pages is fetched.
                 while script.asked().len() < fetched {
@@ -145,7 +204,7 @@ async fn fetches_at_most_read_ahead_pages() {
 #[tokio::test]
 async fn a_failing_consumer_stops_fetching() {
     let script = source(50);
-    let fails = |_: Page<Pod>| async { Err::<(), _>(expired()) };
+    let fails = |_: ListedPage<Pod>| async { Err::<(), _>(expired()) };
     assert!(
         pages_of_ten(&script)
             .read_ahead(0)

@@ -382,8 +382,7 @@ async fn objects_of_a_custom_source_are_stored_decoded() {
         move |_| std::future::ready(Ok(page())),
         |_| async { Ok(Watch::new(futures_util::stream::pending())) },
     );
-    let maps =
-        Informer::from_source(source.without_streaming_lists()).storage(Storage::Compressed).start().unwrap();
+    let maps = Informer::from_source(source).storage(Storage::Compressed).start().unwrap();
     maps.synced().await.unwrap();
     let [one, other] = [(); 2].map(|()| maps.get("a").unwrap());
     assert!(Arc::ptr_eq(&one, &other));

@@ -28,6 +28,7 @@ mod random_faults;
 mod kinds;
 mod restart;
 mod restart_properties;
+mod robustness;
 mod shards;
 mod skipped_objects;
 mod streaming_lists;

@@ -63,8 +63,9 @@ async fn check_recovery(harness: Harness, mut random: Random, ticks: u32) {
     harness.server.faults().clear();
     let faults_ended = tokio::time::Instant::now();
     harness.check_converged().await;
+    // At most five watches are opened in ten seconds.
     assert!(
-        faults_ended.elapsed() < Duration::from_secs(5),
+        faults_ended.elapsed() < Duration::from_secs(15),
         "{:?} {:?}",
         faults_ended.elapsed(),
         harness.reports()

@@ -22,12 +22,13 @@ async fn falls_back_to_list_without_streaming_lists() {
 }
 
 /// Some proxies drop the bookmark that ends the initial list.
+// A9
 #[tokio::test(start_paused = true)]
 async fn falls_back_to_list_if_the_end_bookmark_is_dropped() {
     let began = tokio::time::Instant::now();
     let harness = harness_with(Fault::drop_initial_events_end()).await;
-    assert_eq!(harness.list_counts(), (1, 3), "three streams, then a list");
-    assert!(began.elapsed() < Duration::from_secs(240), "{:?}", began.elapsed());
+    assert_eq!(harness.list_counts(), (1, 1), "one stream, then a list");
+    assert!(began.elapsed() < Duration::from_secs(130), "{:?}", began.elapsed());
     harness.stop().await;
 }
 

@@ -368,3 +368,26 @@ async fn deeply_nested_objects_are_skipped_in_lists_and_watches() {
         assert_eq!(reports.len(), 2, "{reports:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_other_namespaces_are_skipped_and_reported() {
+    let map = |namespace: &str, name: &str, version: u64| {
+        let mut map = object("v1", "ConfigMap", name, version);
+        map["metadata"]["namespace"] = namespace.into();
+        map
+    };
+    let responses = || {
+        let list = list(&[map("default", "a", 1), map("kube-system", "b", 2)]);
+        [list, events(&[map("kube-system", "c", 6), map("default", "d", 7)])]
+    };
+    let typed = reflect(ListWatch::<ConfigMap>::namespaced(client(responses()), "default")).await;
+    for (names, version, reports) in [typed, reflect(config_maps(client(responses()))).await] {
+        assert_eq!((names, version.as_str()), (vec!["default/a".to_owned(), "default/d".to_owned()], "7"));
+        let reported = |key: &str| {
+            let text =
+                format!("v1 ConfigMap: object cannot be decoded: object {key} is not in namespace default");
+            reports.contains(&text)
+        };
+        assert!(reported("kube-system/b") && reported("kube-system/c"), "{reports:?}");
+    }
+}

@@ -16,8 +16,10 @@ pub(in super::super) enum Failure {
     Refused,
     /// There was no response, or one from a proxy, with `Retry-After` if it was set.
     Unavailable(Option<Duration>),
-    /// The server returned an internal error.
-    Internal,
+    /// The server returned an internal error, with `Retry-After` if it was set.
+    Internal(Option<Duration>),
+    /// The server considers the request invalid: 400 or 422.
+    Invalid,
     /// Any other error, with `Retry-After` if it was set.
     Other(Option<Duration>),
 }
@@ -38,7 +40,9 @@ impl Failure {
         } else if error.is_unanswered() {
             Self::Unavailable(error.retry_after())
         } else if error.is_internal() {
-            Self::Internal
+            Self::Internal(error.retry_after())
+        } else if error.is_invalid() {
+            Self::Invalid
         } else {
             Self::Other(error.retry_after())
         }
@@ -51,10 +55,19 @@ impl Failure {
     /// Returns the minimum delay before a retry: the server's `Retry-After`, up to [`MAX_RETRY_AFTER`].
     pub(super) fn min_delay(self) -> Duration {
         match self {
-            Self::Throttled(wait) | Self::Unavailable(wait) | Self::Other(wait) => {
+            Self::Throttled(wait) | Self::Unavailable(wait) | Self::Internal(wait) | Self::Other(wait) => {
                 wait.unwrap_or_default().min(MAX_RETRY_AFTER)
             }
-            Self::Expired | Self::VersionTooLarge | Self::Refused | Self::Internal => Duration::ZERO,
+            Self::Expired | Self::VersionTooLarge | Self::Refused | Self::Invalid => Duration::ZERO,
+        }
+    }
+
+    /// Returns whether the server asks to send the same request again later: 429, or 5xx with `Retry-After`.
+    pub(super) fn is_deferred(self) -> bool {
+        match self {
+            Self::Throttled(_) => true,
+            Self::Unavailable(wait) | Self::Internal(wait) => wait.is_some(),
+            Self::Expired | Self::VersionTooLarge | Self::Refused | Self::Invalid | Self::Other(_) => false,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The state machine of a reflector, without I/O.
 
 mod failure;
+mod request_limiter;
 mod list;
 mod watch;
 mod resume;
 mod stream;
 
 pub(super) use failure::Failure;
+pub(super) use list::{MAX_PAGES_WITHOUT_PROGRESS, ReceivedPage};
 pub(super) use watch::VersionPreview;
 
 use super::{
@@ -15,6 +17,7 @@ use super::{
 };
 use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use list::ListState;
+use request_limiter::{RequestKind, RequestLimiter};
 use resume::ResumeState;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -69,6 +72,8 @@ pub(super) struct Wait {
 pub(super) enum AfterWait {
     /// A full list.
     Relist,
+    /// The page of a list that was refused.
+    Page,
     /// Another streaming list.
     Stream,
     /// A watch from the last recorded version.
@@ -101,6 +106,7 @@ pub(super) struct Cursor {
     backoff: BackoffState,
     internal_errors: RetryWindow,
     jitter: Jitter,
+    limiter: RequestLimiter,
     phase: Phase,
     /// The version of the sink.
     version: Option<ResourceVersion>,
@@ -108,8 +114,17 @@ pub(super) struct Cursor {
     is_version_unavailable: bool,
     /// True if a list at any version was paged, which shows that the server has no cache.
     is_list_paged: bool,
+    /// True if the pages of the last list did not end.
+    is_list_endless: bool,
     /// Streaming lists of this cycle that ended before they were complete.
     interrupted_streams: u32,
+    /// True after a streaming list was not completed in time, which shows that the source does not support them.
+    is_streaming_abandoned: bool,
+    /// True while the source sends bookmarks, so that a watch without data is dead.
+    sends_bookmarks: bool,
+    /// True if the next watch without a bookmark is a reason to compare the version with the server's: the source has sent
+    /// bookmarks, and the version was not compared since.
+    is_silence_suspicious: bool,
     /// Consecutive attempts to open a watch without a response of the server.
     unanswered_watches: u32,
     /// Set until the watch has caught up with the restored state.
@@ -123,10 +138,17 @@ enum Phase {
     Listing(ListState),
     Streaming,
     Collecting(OpenWatch),
-    Replacing { version: Option<ResourceVersion>, watch: Option<OpenWatch> },
+    Replacing {
+        version: Option<ResourceVersion>,
+        watch: Option<OpenWatch>,
+    },
     Watching,
     Delivering(OpenWatch),
-    Waiting(Wait),
+    /// `list` is the list that continues after the wait.
+    Waiting {
+        wait: Wait,
+        list: Option<ListState>,
+    },
 }
 
 impl Cursor {
@@ -135,11 +157,16 @@ impl Cursor {
             backoff: BackoffState::new(config.backoff),
             internal_errors: RetryWindow::new(config.internal_error_retry_window),
             jitter,
+            limiter: RequestLimiter::default(),
             phase: Phase::Relist,
             version: None,
             is_version_unavailable: false,
             is_list_paged: false,
+            is_list_endless: false,
             interrupted_streams: 0,
+            is_streaming_abandoned: false,
+            sends_bookmarks: false,
+            is_silence_suspicious: false,
             unanswered_watches: 0,
             resume: None,
             config,
@@ -159,7 +186,7 @@ impl Cursor {
     /// Returns the current wait, if the cursor is waiting.
     pub(super) fn waiting(&self) -> Option<Wait> {
         match self.phase {
-            Phase::Waiting(wait) => Some(wait),
+            Phase::Waiting { wait, .. } => Some(wait),
             _ => None,
         }
     }
@@ -170,9 +197,13 @@ impl Cursor {
             self.interrupted_streams = 0;
             self.resume = None;
             match self.config.strategy {
+                Strategy::Stream if self.is_streaming_abandoned => self.start_list(),
                 Strategy::Stream | Strategy::StreamOnly => self.phase = Phase::Streaming,
                 Strategy::List => self.start_list(),
             }
+        }
+        if let Some(delay) = self.limit_requests(now) {
+            return Step::Wait(delay);
         }
         match &self.phase {
             Phase::Relist => unreachable!("a list or a stream was started above"),
@@ -185,21 +216,55 @@ impl Cursor {
             }
             Phase::Delivering(_) if self.has_caught_up() => Step::Resumed,
             Phase::Delivering(watch) => {
-                let deadline =
-                    if self.resume.is_some() { watch.resume_deadline() } else { watch.end_deadline() };
-                Step::Read { mode: WatchMode::Changes, deadline }
+                Step::Read { mode: WatchMode::Changes, deadline: watch.deadline(self.idle_timeout()) }
             }
             Phase::Replacing { version, .. } => Step::Replace(version.clone()),
-            Phase::Waiting(wait) => Step::Wait(wait.delay),
+            Phase::Waiting { wait, .. } => Step::Wait(wait.delay),
         }
     }
 
+    /// Records the next request, if the next step is one. Returns the delay instead, if there were too many like it.
+    fn limit_requests(&mut self, now: Instant) -> Option<Duration> {
+        let kind = match &self.phase {
+            Phase::Probing => RequestKind::Probe,
+            Phase::Listing(list) if list.is_limited() => list.request_kind(),
+            Phase::Listing(list) => {
+                self.limiter.sent(list.request_kind(), now);
+                return None;
+            }
+            Phase::Streaming => RequestKind::Stream,
+            Phase::Watching => RequestKind::Watch,
+            Phase::Relist
+            | Phase::Collecting(_)
+            | Phase::Replacing { .. }
+            | Phase::Delivering(_)
+            | Phase::Waiting { .. } => return None,
+        };
+        self.limiter.delay(kind, now)
+    }
+
     /// Records that the full list was delivered to the sink.
-    pub(super) fn replaced(&mut self) {
+    pub(super) fn replaced(&mut self, now: Instant) {
         let Phase::Replacing { version, watch } = &mut self.phase else { return };
         self.version = version.take();
         self.is_version_unavailable = false;
         self.phase = watch.take().map_or(Phase::Watching, Phase::Delivering);
+        self.data_received(now);
+    }
+
+    /// Returns when the open watch last received data.
+    pub(super) fn last_data_at(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Collecting(watch) | Phase::Delivering(watch) => watch.last_data_at(),
+            _ => None,
+        }
+    }
+
+    /// Records that data was received at `at`, or that the watch was not read until then because the sink was busy.
+    pub(super) fn data_received(&mut self, at: Instant) {
+        if let Phase::Collecting(watch) | Phase::Delivering(watch) = &mut self.phase {
+            watch.data_received(at);
+        }
     }
 
     /// Relists after an error of the sink, since it may have missed changes.
@@ -211,7 +276,8 @@ impl Cursor {
     pub(super) fn interrupted(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Relist) {
             Phase::Delivering(_) => Phase::Watching,
-            phase @ (Phase::Probing | Phase::Watching | Phase::Waiting(_)) => phase,
+            Phase::Waiting { wait: Wait { then: AfterWait::Page, .. }, .. } => Phase::Relist,
+            phase @ (Phase::Probing | Phase::Watching | Phase::Waiting { .. }) => phase,
             Phase::Relist
             | Phase::Listing(_)
             | Phase::Streaming
@@ -222,8 +288,9 @@ impl Cursor {
 
     /// Ends the wait.
     pub(super) fn waited(&mut self) {
-        if let Phase::Waiting(wait) = self.phase {
+        if let Phase::Waiting { wait, list } = &mut self.phase {
             self.phase = match wait.then {
+                AfterWait::Page => list.take().map_or(Phase::Relist, Phase::Listing),
                 AfterWait::Relist => Phase::Relist,
                 AfterWait::Stream => Phase::Streaming,
                 AfterWait::Watch => Phase::Watching,
@@ -234,6 +301,6 @@ impl Cursor {
 
     fn wait(&mut self, failure: Failure, then: AfterWait, now: Instant) {
         let delay = self.backoff.next(now, &mut self.jitter).max(failure.min_delay());
-        self.phase = Phase::Waiting(Wait { delay, then });
+        self.phase = Phase::Waiting { wait: Wait { delay, then }, list: None };
     }
 }

@@ -10,9 +10,12 @@ use tokio::time::Instant;
 pub(super) struct ResumeState {
     /// The server's version when it was probed.
     target: Option<ResourceVersion>,
-    /// True if the watch has sent no events for a while.
-    is_settled: bool,
+    /// The watches that ended before they reached the target.
+    incomplete_watches: u32,
 }
+
+/// Watches that end before they reach the target, before the cursor relists.
+const MAX_INCOMPLETE_WATCHES: u32 = 3;
 
 impl Cursor {
     /// Starts with a watch from this version, which is the version of the sink.
@@ -36,6 +39,7 @@ impl Cursor {
     /// Records the server's version.
     pub(in super::super) fn probed(&mut self, server: Option<ResourceVersion>) {
         let Phase::Probing = self.phase else { return };
+        let is_resume = self.resume.is_some();
         let order = match (&server, &self.version) {
             (Some(server), Some(restored)) => server.partial_cmp(restored),
             _ => None,
@@ -45,7 +49,7 @@ impl Cursor {
             Some(Ordering::Equal | Ordering::Greater) => Phase::Watching,
             Some(Ordering::Less) | None => Phase::Relist,
         };
-        self.resume = Some(ResumeState { target: server, is_settled: false });
+        self.resume = is_resume.then_some(ResumeState { target: server, incomplete_watches: 0 });
     }
 
     /// Records that the probe failed.
@@ -53,30 +57,47 @@ impl Cursor {
         if failure.is_version_unavailable() {
             self.phase = Phase::Relist;
         } else {
-            self.wait(failure, AfterWait::Probe, now);
+            let then = if self.resume.is_some() { AfterWait::Probe } else { AfterWait::Watch };
+            self.wait(failure, then, now);
         }
     }
 
     /// Returns whether a resumed watch has sent everything that changed since the restored version.
     pub(super) fn has_caught_up(&self) -> bool {
-        let Some(ResumeState { target, is_settled }) = &self.resume else { return false };
         let Phase::Delivering(watch) = &self.phase else { return false };
-        let has_reached_target = target.as_ref().is_some_and(|target| self.version.as_ref() >= Some(target));
-        watch.is_accepted && (*is_settled || has_reached_target)
+        self.resume.is_some() && watch.is_accepted && !self.is_catching_up()
+    }
+
+    /// Returns whether a watch from the restored version has not reached the version of the server yet.
+    pub(super) fn is_catching_up(&self) -> bool {
+        let Some(ResumeState { target: Some(target), .. }) = &self.resume else { return false };
+        self.version.as_ref() < Some(target)
     }
 
     /// Records that the sink was notified that the watch has caught up.
-    pub(in super::super) fn resumed(&mut self) {
+    pub(in super::super) fn resumed(&mut self, now: Instant) {
         self.resume = None;
+        self.data_received(now);
     }
 
-    /// Marks a resumed watch as caught up because nothing was received until the deadline. Returns `false` if no resume is
-    /// in progress, in which case the watch has [timed out](Self::watch_timed_out).
-    pub(in super::super) fn settle_resume(&mut self) -> bool {
-        if let Some(resume) = &mut self.resume {
-            resume.is_settled = true;
+    /// Continues after a watch has ended.
+    ///
+    /// Relists if several watches have not reached the version of the server after a restore, since the source may send no
+    /// bookmarks. Compares the version with the server's if a source that sends bookmarks has sent nothing in a whole watch: it
+    /// sends nothing to a watch from a version that it does not have yet.
+    pub(super) fn reopen(&mut self, now: Instant) {
+        let was_silent = matches!(&self.phase, Phase::Delivering(watch) if watch.was_silent(now));
+        self.phase = Phase::Watching;
+        if self.is_catching_up() {
+            if let Some(resume) = &mut self.resume {
+                resume.incomplete_watches += 1;
+                if resume.incomplete_watches >= MAX_INCOMPLETE_WATCHES {
+                    self.phase = Phase::Relist;
+                }
+            }
+        } else if was_silent && std::mem::take(&mut self.is_silence_suspicious) {
+            self.phase = Phase::Probing;
         }
-        self.resume.is_some()
     }
 
     /// Relists without a wait, because the server does not have the restored version. That is expected after a while.

@@ -11,16 +11,24 @@ const MAX_INTERRUPTED_STREAMS: u32 = 3;
 impl Cursor {
     pub(super) fn open_stream(&mut self, now: Instant) -> Step {
         let from = self.version.clone().filter(|_| !self.is_version_unavailable);
-        let timeout = self.watch_timeout();
+        let timeout = self.long_watch_timeout();
         let options = WatchOptions { timeout: Some(timeout), ..WatchOptions::streaming_list(from) };
         self.phase = Phase::Collecting(OpenWatch::new(now, timeout));
         Step::Stream { options, deadline: now + RESPONSE_TIMEOUT }
     }
 
-    /// Records that an event of the initial list was collected.
-    pub(in super::super) fn event_collected(&mut self, now: Instant) {
+    /// Records that an object of the initial list was collected.
+    pub(in super::super) fn item_collected(&mut self, now: Instant) {
         if let Phase::Collecting(watch) = &mut self.phase {
             watch.events_received(1, now);
+        }
+    }
+
+    /// Records that a change was collected before the end of the initial list, which should then be near.
+    pub(in super::super) fn change_collected(&mut self, now: Instant) {
+        if let Phase::Collecting(watch) = &mut self.phase {
+            watch.events_received(1, now);
+            watch.change_collected(now);
         }
     }
 
@@ -29,6 +37,7 @@ impl Cursor {
         if let Phase::Collecting(watch) = &mut self.phase {
             watch.initial_list_complete(now);
             self.phase = Phase::Replacing { version: Some(version), watch: Some(watch.clone()) };
+            self.bookmark_received();
         } else {
             let mut preview = self.preview();
             preview.other(Some(version));
@@ -47,12 +56,19 @@ impl Cursor {
             Failure::Expired
             | Failure::VersionTooLarge
             | Failure::Unavailable(_)
-            | Failure::Internal
+            | Failure::Internal(_)
+            | Failure::Invalid
             | Failure::Other(_) => self.fall_back_to_list(failure, now),
         }
     }
 
-    /// Records that a stream ended, or timed out, before it was complete.
+    /// Records that a stream was not completed in time. The source does not support them, so that no other is tried.
+    pub(super) fn stream_timed_out(&mut self, now: Instant) {
+        self.is_streaming_abandoned = true;
+        self.fall_back_to_list(Failure::Other(None), now);
+    }
+
+    /// Records that a stream ended before it was complete.
     pub(super) fn stream_interrupted(&mut self, now: Instant) {
         self.interrupted_streams += 1;
         if self.interrupted_streams < MAX_INTERRUPTED_STREAMS {

@@ -8,14 +8,27 @@ use tokio::time::Instant;
 /// How long after the requested timeout a watch that sends nothing is considered dead.
 const END_GRACE_PERIOD: Duration = Duration::from_secs(30);
 
-/// The timeout for opening a watch, and for the next event of a streaming list.
+/// The timeout for opening a streaming list, for its next event, and for its end after the first change.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The timeout for a streaming list.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The minimum of [`Config::idle_timeout`](crate::reflector::Config::idle_timeout).
+const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The maximum time between two bookmarks, which is 75 seconds for kube-apiserver, with some tolerance.
+const MAX_BOOKMARK_INTERVAL: Duration = Duration::from_secs(80);
+
+/// The timeout of watches from a restored version until they have reached the version of the server. kube-apiserver sends a
+/// bookmark two seconds before a watch ends.
+const RESUME_WATCH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The share of the idle timeout that is requested as the timeout of a watch without bookmarks.
+const QUIET_WATCH_SHARE: f64 = 0.9;
 
 /// A watch that is closed sooner than this without an event is a failure.
 const MIN_WATCH_DURATION: Duration = Duration::from_secs(1);
-
-/// The time without events after which a resumed watch has caught up: a server sends pending events immediately.
-const RESUME_SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// Unanswered attempts to open a watch before a relist: a proxy may answer lists and not watches.
 const MAX_UNANSWERED_WATCHES: u32 = 3;
@@ -29,6 +42,8 @@ pub(super) struct OpenWatch {
     /// The time at which the server ends the watch.
     ends_at: Instant,
     last_activity: Instant,
+    /// The first change before the end of the initial list.
+    first_change: Option<Instant>,
     pub(super) is_accepted: bool,
     events: u64,
     /// True if ADDED events may be synthetic, so that their versions are not versions of the watch.
@@ -41,6 +56,7 @@ impl OpenWatch {
             requested_at: now,
             ends_at: now + timeout,
             last_activity: now,
+            first_change: None,
             is_accepted: false,
             events: 0,
             is_synthetic: true,
@@ -49,7 +65,19 @@ impl OpenWatch {
 
     pub(super) fn events_received(&mut self, count: u64, now: Instant) {
         self.events += count;
-        self.last_activity = now;
+        self.data_received(now);
+    }
+
+    pub(super) fn data_received(&mut self, at: Instant) {
+        self.last_activity = self.last_activity.max(at);
+    }
+
+    pub(super) fn last_data_at(&self) -> Option<Instant> {
+        self.is_accepted.then_some(self.last_activity)
+    }
+
+    pub(super) fn change_collected(&mut self, now: Instant) {
+        self.first_change.get_or_insert(now);
     }
 
     pub(super) fn initial_list_complete(&mut self, now: Instant) {
@@ -58,15 +86,21 @@ impl OpenWatch {
     }
 
     pub(super) fn stream_deadline(&self) -> Instant {
-        self.last_activity + RESPONSE_TIMEOUT
+        let silent = self.last_activity.min(self.first_change.unwrap_or(self.last_activity));
+        (silent + RESPONSE_TIMEOUT).min(self.requested_at + STREAM_TIMEOUT)
     }
 
-    pub(super) fn resume_deadline(&self) -> Instant {
-        self.last_activity + RESUME_SETTLE_TIME
+    pub(super) fn deadline(&self, idle_timeout: Duration) -> Instant {
+        (self.last_activity + idle_timeout).min(self.ends_at + END_GRACE_PERIOD)
     }
 
-    pub(super) fn end_deadline(&self) -> Instant {
-        self.ends_at + END_GRACE_PERIOD
+    /// Returns whether the watch has reached the end of its timeout without an event or bookmark.
+    pub(super) fn was_silent(&self, now: Instant) -> bool {
+        self.events == 0 && now + MIN_WATCH_DURATION >= self.ends_at
+    }
+
+    fn is_idle(&self, idle_timeout: Duration, now: Instant) -> bool {
+        now >= self.last_activity + idle_timeout
     }
 
     fn is_very_short(&self, now: Instant) -> bool {
@@ -80,15 +114,51 @@ pub(in super::super) struct VersionPreview {
     version: Option<ResourceVersion>,
     is_synthetic: bool,
     events: u64,
+    has_bookmark: bool,
+    implausible: Option<ResourceVersion>,
 }
+
+/// The maximum difference between the versions of two events in succession. Versions of some servers are times in nanoseconds.
+const MAX_VERSION_STEP: u64 = 1_000_000_000_000_000;
 
 impl VersionPreview {
     /// Appends an ADDED event. Its version is ignored while the watch may send synthetic events.
     pub(in super::super) fn added(&mut self, version: Option<ResourceVersion>) {
         self.events += 1;
-        if !self.is_synthetic {
-            self.version = version.or(self.version.take());
+        let Some(version) = version.filter(|_| !self.is_synthetic) else { return };
+        if self.is_plausible(&version) {
+            self.version = Some(version);
+        } else {
+            self.implausible = Some(version);
         }
+    }
+
+    /// Appends an event of an unknown type. It does not count as an event: a watch that sends nothing else has failed.
+    pub(in super::super) fn unknown(&mut self, version: Option<ResourceVersion>) {
+        self.other(version);
+        self.events -= 1;
+    }
+
+    /// Appends a bookmark.
+    pub(in super::super) fn bookmark(&mut self, version: ResourceVersion) {
+        self.has_bookmark = true;
+        self.other(Some(version));
+    }
+
+    /// Returns whether the server can have reached `next` after the recorded version. A watch from a version that it does not
+    /// have would fail, or would miss all changes.
+    fn is_plausible(&self, next: &ResourceVersion) -> bool {
+        let current = self.version.as_ref().and_then(ResourceVersion::to_number);
+        match (current, next.to_number()) {
+            (None | Some(0), _) => true,
+            (Some(current), Some(next)) => next.saturating_sub(current) <= MAX_VERSION_STEP,
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Returns the last version that was not recorded because the server cannot have reached it.
+    pub(in super::super) fn implausible(&self) -> Option<&ResourceVersion> {
+        self.implausible.as_ref()
     }
 
     /// Appends an event of any other type, which is never synthetic; nor are the events after it.
@@ -119,11 +189,30 @@ impl Cursor {
         };
         let is_synthetic = self.version.as_ref().is_none_or(ResourceVersion::is_any);
         self.phase = Phase::Delivering(OpenWatch { is_synthetic, ..OpenWatch::new(now, timeout) });
-        Step::Watch { options, deadline: now + RESPONSE_TIMEOUT }
+        // Some proxies send the headers of a response with its first event, which may be a bookmark.
+        Step::Watch { options, deadline: now + self.idle_timeout() }
+    }
+
+    /// Returns the timeout to request for a watch.
+    ///
+    /// A server ends a watch without bookmarks before it is considered dead, so that every watch that is silent for the idle
+    /// timeout is dead.
+    fn watch_timeout(&mut self) -> Duration {
+        if self.is_catching_up() {
+            RESUME_WATCH_TIMEOUT
+        } else if self.sends_bookmarks && self.idle_timeout() >= MAX_BOOKMARK_INTERVAL {
+            self.long_watch_timeout()
+        } else {
+            Duration::from_secs(self.idle_timeout().mul_f64(QUIET_WATCH_SHARE).as_secs())
+        }
+    }
+
+    pub(super) fn idle_timeout(&self) -> Duration {
+        self.config.idle_timeout.max(MIN_IDLE_TIMEOUT)
     }
 
     /// Returns a random timeout between the configured minimum and twice that.
-    pub(super) fn watch_timeout(&mut self) -> Duration {
+    pub(super) fn long_watch_timeout(&mut self) -> Duration {
         let min = self.config.min_watch_timeout.max(MIN_WATCH_TIMEOUT);
         Duration::from_secs((min + min.mul_f64(self.jitter.next())).as_secs())
     }
@@ -132,7 +221,7 @@ impl Cursor {
     pub(in super::super) fn watch_opened(&mut self, now: Instant) {
         if let Phase::Collecting(watch) | Phase::Delivering(watch) = &mut self.phase {
             watch.is_accepted = true;
-            watch.last_activity = now;
+            watch.data_received(now);
             self.unanswered_watches = 0;
         }
     }
@@ -157,7 +246,8 @@ impl Cursor {
             Failure::Expired
             | Failure::VersionTooLarge
             | Failure::Unavailable(_)
-            | Failure::Internal
+            | Failure::Internal(_)
+            | Failure::Invalid
             | Failure::Other(_) => {
                 self.unanswered_watches = 0;
                 AfterWait::Relist
@@ -176,13 +266,14 @@ impl Cursor {
         }
         match failure {
             Failure::Throttled(_) => self.wait(failure, AfterWait::Watch, now),
-            Failure::Internal if self.internal_errors.allows(now) => self.phase = Phase::Watching,
+            Failure::Internal(_) if self.internal_errors.allows(now) => self.phase = Phase::Watching,
             // The version is not marked unavailable: a list at that version or newer may still be served.
             Failure::Expired
             | Failure::VersionTooLarge
             | Failure::Refused
             | Failure::Unavailable(_)
-            | Failure::Internal
+            | Failure::Internal(_)
+            | Failure::Invalid
             | Failure::Other(_) => self.wait(failure, AfterWait::Relist, now),
         }
     }
@@ -194,16 +285,25 @@ impl Cursor {
             Phase::Delivering(watch) if watch.is_very_short(now) => {
                 self.wait(Failure::Other(None), AfterWait::Relist, now);
             }
-            _ => self.phase = Phase::Watching,
+            _ => self.reopen(now),
         }
     }
 
-    /// Records that no event was received until the deadline.
-    pub(in super::super) fn watch_timed_out(&mut self, now: Instant) {
+    /// Records that the deadline of the open watch has passed. Returns whether the watch sent no data for the idle timeout.
+    pub(in super::super) fn watch_timed_out(&mut self, now: Instant) -> bool {
+        let idle_timeout = self.idle_timeout();
         match &self.phase {
+            Phase::Collecting(watch) if watch.is_accepted => self.stream_timed_out(now),
             Phase::Collecting(_) => self.stream_interrupted(now),
-            _ => self.phase = Phase::Watching,
+            Phase::Delivering(watch) if watch.is_idle(idle_timeout, now) => {
+                // The next watch does not depend on bookmarks: this source may send none.
+                self.sends_bookmarks = false;
+                self.reopen(now);
+                return true;
+            }
+            _ => self.reopen(now),
         }
+        false
     }
 
     /// Starts a preview of the version that will be recorded once the next events are applied.
@@ -217,7 +317,13 @@ impl Cursor {
             Phase::Delivering(watch) => watch.is_synthetic,
             _ => true,
         };
-        VersionPreview { version: self.version.clone(), is_synthetic, events: 0 }
+        VersionPreview {
+            version: self.version.clone(),
+            is_synthetic,
+            events: 0,
+            has_bookmark: false,
+            implausible: None,
+        }
     }
 
     /// Records that the events of `preview` were delivered to the sink.
@@ -226,13 +332,21 @@ impl Cursor {
             watch.events_received(preview.events, now);
             watch.is_synthetic = preview.is_synthetic;
             self.version = preview.version;
+            if preview.has_bookmark {
+                self.bookmark_received();
+            }
         }
+    }
+
+    pub(super) fn bookmark_received(&mut self) {
+        self.sends_bookmarks = true;
+        self.is_silence_suspicious = true;
     }
 
     /// Records that an event was skipped because its object cannot be decoded. The version does not change.
     pub(in super::super) fn event_skipped(&mut self, now: Instant) {
         if let Phase::Collecting(watch) | Phase::Delivering(watch) = &mut self.phase {
-            watch.last_activity = now;
+            watch.data_received(now);
         }
     }
 }
@@ -241,7 +355,7 @@ impl Cursor {
 mod tests {
     use super::*;
     use crate::{
-        reflector::{Config, Strategy, backoff::Jitter},
+        reflector::{Config, Strategy, backoff::Jitter, cursor::ReceivedPage},
         testing::rv,
     };
 
@@ -250,8 +364,8 @@ mod tests {
         let config = Config { strategy: Strategy::List, ..Config::default() };
         let mut cursor = Cursor::new(config, Jitter::from_entropy());
         cursor.next(now);
-        cursor.page_received(Some(rv(version)), None);
-        cursor.replaced();
+        cursor.page_received(ReceivedPage { version: Some(rv(version)), ..ReceivedPage::default() }, now);
+        cursor.replaced(now);
         assert!(matches!(cursor.next(now), Step::Watch { .. }));
         cursor.watch_opened(now);
         cursor

@@ -54,8 +54,7 @@ async fn stopping_drops_the_watch_once() {
                 })))
             }
         },
-    )
-    .without_streaming_lists();
+    );
     let reflector = Reflector::new(source, Recorder::default());
     let mut status = reflector.status();
     let cancel = CancellationToken::new();

@@ -2,11 +2,11 @@
 
 use super::{Config, Recorder, expired, failure, idle, list_config, start, start_into, too_large};
 use crate::{
-    source::{Request, Scene, Script},
+    source::{Error, Request, Scene, Script},
     testing::{PodBuilder, pod},
 };
 use k8s_openapi::api::core::v1::Pod;
-use std::num::NonZeroU64;
+use std::{num::NonZeroU64, time::Duration};
 
 fn pods(count: usize) -> Vec<Pod> {
     (0..count).map(|number| pod(&format!("p{number}")).version(1)).collect()
@@ -164,12 +164,105 @@ async fn stopping_during_a_list_delivers_nothing() {
     assert!(run.sink.calls().is_empty() && run.errors().is_empty());
 }
 
+/// Returns an error that asks to repeat the request after some seconds.
+fn later(code: u16, seconds: u64) -> Error {
+    let Error::Status { status, .. } = failure(code, "", "later") else { panic!("a status") };
+    Error::Status { status, retry_after: Some(Duration::from_secs(seconds)) }
+}
+
+// A3
+#[tokio::test(start_paused = true)]
+async fn a_refused_page_is_requested_again() {
+    for refusal in [failure(429, "TooManyRequests", "slow down"), later(429, 1), later(503, 1), later(500, 1)]
+    {
+        let script = Script::new()
+            .page(pods(4), 10, Some("C1"))
+            .list_fails(refusal)
+            .list_fails(later(429, 1))
+            .page(pods(4), 10, Some("C2"))
+            .list(pods(1), 10)
+            .watch(idle());
+        let mut run = start(script, pages_of_four());
+        let expected = [
+            "LIST(0, 4)",
+            "LIST(-, 4, C1)",
+            "LIST(-, 4, C1)",
+            "LIST(-, 4, C1)",
+            "LIST(-, 4, C2)",
+            "WATCH(10)",
+        ];
+        assert_eq!(run.requests(6).await, expected);
+        assert_eq!(run.sink.calls()[0].split_whitespace().count(), 2 + 9, "no page is lost or repeated");
+        assert!((1.8..6.0).contains(&run.seconds()), "{}", run.seconds());
+    }
+}
+
+// A3
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_refused_too_often_restarts_the_list() {
+    let script = (0..6)
+        .fold(Script::new().page(pods(4), 10, Some("C1")), |script, _| script.list_fails(later(429, 1)));
+    let mut run = start(script, pages_of_four());
+    let asked = run.requests(8).await;
+    assert_eq!(asked, [&["LIST(0, 4)"], &["LIST(-, 4, C1)"; 6][..], &["LIST(0, 4)"]].concat());
+}
+
+// A3
+#[tokio::test(start_paused = true)]
+async fn a_page_that_fails_without_retry_after_restarts_the_list() {
+    for failed in
+        [failure(500, "InternalError", "no"), failure(503, "", "no"), Error::Transport("cut".into())]
+    {
+        let script =
+            Script::new().page(pods(4), 10, Some("C1")).list_fails(failed).list([], 11).watch(idle());
+        let mut run = start(script, pages_of_four());
+        assert_eq!(run.requests(4).await, ["LIST(0, 4)", "LIST(-, 4, C1)", "LIST(0, 4)", "WATCH(11)"]);
+    }
+}
+
+/// 200 pages of which each is refused with a probability of 1 %: 202 requests instead of about 650 with a restart of the list.
+// A3
+#[tokio::test(start_paused = true)]
+async fn refused_pages_hardly_add_requests_to_a_long_list() {
+    let script = (0..199).fold(Script::new(), |script, page| {
+        let script = if page % 100 == 50 { script.list_fails(later(429, 1)) } else { script };
+        script.page(pods(1), 10, Some(&format!("C{page}")))
+    });
+    let mut run = start(script.list(pods(1), 10).watch(idle()), pages_of_four());
+    assert_eq!(run.requests(203).await.iter().filter(|asked| asked.starts_with("LIST")).count(), 202);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_pages_do_not_end_fails() {
+    let repeated = (0..6).fold(Script::new(), |script, _| script.page(pods(4), 10, Some("C1")));
+    let empty = (0..6).fold(Script::new(), |script, page| script.page([], 10, Some(&format!("C{page}"))));
+    for script in [repeated, empty] {
+        let mut run = start(script, pages_of_four());
+        run.until(|run| !run.errors().is_empty()).await;
+        let expected = "List: list does not end: the server sent 5 pages in succession without progress";
+        assert_eq!(run.errors(), [expected]);
+        run.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_falls_back_from_an_expired_page_once() {
+    let script = Script::new()
+        .page(pods(4), 10, Some("C1"))
+        .list_fails(expired())
+        .page(pods(4), 10, Some("C2"))
+        .list_fails(expired())
+        .list([], 12)
+        .watch(idle());
+    let mut run = start(script, pages_of_four());
+    let expected =
+        ["LIST(0, 4)", "LIST(-, 4, C1)", "LIST(0, 0)", "LIST(-, 4, C2)", "LIST(-, 4)", "WATCH(12)"];
+    assert_eq!(run.requests(6).await, expected);
+}
+
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_respected() {
-    let mut busy = failure(503, "ServiceUnavailable", "later");
-    if let crate::source::Error::Status { retry_after, .. } = &mut busy {
-        *retry_after = Some(std::time::Duration::from_secs(100));
-    }
+    let busy = later(503, 100);
     let mut run = start(Script::new().list_fails(busy).list([], 1).watch(Scene::open([])), list_config());
     run.requests(3).await;
     assert!((100.0..101.0).contains(&run.seconds()), "{}", run.seconds());

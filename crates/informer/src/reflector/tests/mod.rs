@@ -7,6 +7,8 @@ mod lifecycle;
 mod consistency;
 mod observe;
 mod resume;
+mod dead_watch;
+mod request_rates;
 
 use super::{Config, Reflector, ReflectorStatus, Report, Sink, Strategy};
 use crate::{

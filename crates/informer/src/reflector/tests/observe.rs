@@ -227,7 +227,7 @@ async fn a_stalled_stream_is_logged_every_ten_seconds() {
             .event(added(pod("b").version(2)))
             .pause(Duration::from_secs(15))
             .event(complete(2))
-            .pause(Duration::from_secs(100))
+            .pause(Duration::from_secs(80))
             .event(bookmark(3));
         let mut run = start(Script::new().watch(scene), Config::default());
         run.until(|run| run.status.borrow().version == Some(rv(3))).await;

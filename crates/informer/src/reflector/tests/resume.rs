@@ -4,7 +4,7 @@ use super::{
     Config, Recorder, Run, bookmark, expired, idle, list_config, modified, start_with, throttled, too_large,
 };
 use crate::{
-    source::{Scene, Script},
+    source::{Request, Scene, Script},
     testing::{PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -53,14 +53,32 @@ async fn has_caught_up_once_a_bookmark_has_the_probed_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn has_caught_up_once_the_watch_is_idle_for_a_second() {
-    let script = Script::new().list([], 9).watch(Scene::open([modified(pod("a").version(8))]));
-    let run = resume(script, Config::default());
-    for (millis, calls) in [(950, &["update a@8"][..]), (100, &["update a@8", "resumed"])] {
-        tokio::time::sleep(Duration::from_millis(millis)).await;
-        assert_eq!(run.sink.calls(), calls);
-    }
-    assert_eq!(run.asked(), ["LIST(-, 1)", "WATCH(7)"], "the watch is still open");
+async fn has_not_caught_up_while_the_watch_is_silent_below_the_probed_version() {
+    let silent =
+        Scene::closed([modified(pod("a").version(8))]).pause(Duration::from_secs(3)).event(bookmark(9));
+    let mut run = resume(Script::new().list([], 9).watch(silent), Config::default());
+    tokio::time::sleep(Duration::from_millis(2900)).await;
+    assert_eq!(run.sink.calls(), ["update a@8"]);
+    assert_eq!(run.calls(3).await, ["update a@8", "version 9", "resumed"]);
+    let Request::Watch(options) = &run.script.asked()[1] else { panic!("a watch") };
+    assert_eq!(options.timeout, Some(Duration::from_secs(5)), "a bookmark is sent before the watch ends");
+}
+
+#[tokio::test(start_paused = true)]
+async fn relists_if_three_watches_do_not_reach_the_probed_version() {
+    let quiet = || Scene::closed([]).pause(Duration::from_secs(5));
+    let script = Script::new().list([], 9).watch(quiet()).watch(quiet()).watch(quiet());
+    let mut run = resume(script.list([pod("a").version(8)], 9).watch(idle()), list_config());
+    assert_eq!(run.calls(1).await, ["replace 9 [a@8]"]);
+    assert_eq!(run.asked()[..5], ["LIST(-, 1)", "WATCH(7)", "WATCH(7)", "WATCH(7)", "LIST(7, 0)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_reached_needs_no_short_watch() {
+    let mut run = resume(Script::new().list([], 7).watch(idle()), Config::default());
+    run.calls(1).await;
+    let Request::Watch(options) = &run.script.asked()[1] else { panic!("a watch") };
+    assert!(options.timeout > Some(Duration::from_secs(60)));
 }
 
 #[tokio::test(start_paused = true)]

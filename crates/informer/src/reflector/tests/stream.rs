@@ -8,7 +8,8 @@ use crate::{
     source::{Request, Scene, Script},
     testing::{PodBuilder, pod},
 };
-use kube_informer_wire::VersionMatch;
+use k8s_openapi::api::core::v1::Pod;
+use kube_informer_wire::{VersionMatch, WatchEvent};
 use std::time::Duration;
 
 // R41, R42
@@ -99,14 +100,25 @@ async fn an_interrupted_stream_is_retried_and_the_third_falls_back_to_list() {
 }
 
 /// If a proxy drops the end bookmark, client-go waits forever.
+// A9
 #[tokio::test(start_paused = true)]
 async fn a_stream_without_an_end_bookmark_times_out() {
-    let endless = || Scene::open([added(pod("a").version(1))]);
-    let script =
-        Script::new().watch(endless()).watch(endless()).watch(endless()).list([pod("a").version(1)], 3);
-    let mut run = start(script, Config::default());
-    assert_eq!(run.requests(5).await[3..], ["LIST(0, 500)", "WATCH(3)"]);
-    assert!((180.0..190.0).contains(&run.seconds()), "{}", run.seconds());
+    let endless = Scene::open([added(pod("a").version(1))]);
+    let mut run = start(Script::new().watch(endless).list([pod("a").version(1)], 3), Config::default());
+    assert_eq!(run.requests(3).await, ["STREAM(-)", "LIST(0, 500)", "WATCH(3)"]);
+    assert!((60.0..61.0).contains(&run.seconds()), "{}", run.seconds());
+}
+
+/// A source that decodes objects itself reports the deletion of an undecodable object out of band.
+// R45
+#[tokio::test(start_paused = true)]
+async fn an_undecodable_deletion_before_completion_removes_the_object() {
+    let decode = |event: &[u8]| crate::source::Error::Event(WatchEvent::<Pod>::decode(event).unwrap_err());
+    let deleted =
+        decode(br#"{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"2"},"spec":5}}"#);
+    let scene = Scene::open([added(pod("a").version(1))]).fails(deleted).event(complete(2));
+    let mut run = start(Script::new().watch(scene), Config::default());
+    assert_eq!(run.calls(1).await, ["replace 2 []"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,24 +181,19 @@ async fn only_the_end_bookmark_sets_the_version() {
 #[tokio::test(start_paused = true)]
 async fn streams_only_if_configured_and_supported_by_the_source() {
     use crate::source::{FromFns, ListerWatcher, Page, Watch};
-    use k8s_openapi::api::core::v1::Pod;
     let source = || {
         FromFns::new(
             |_| async { Ok(Page::<Pod> { items: Vec::new(), version: None, continue_token: None }) },
             |_| async { Ok(Watch::new(futures_util::stream::pending())) },
         )
     };
-    assert!(ListerWatcher::<Pod>::can_stream_lists(&source()));
-    assert!(!ListerWatcher::<Pod>::can_stream_lists(&source().without_streaming_lists()));
+    assert!(ListerWatcher::<Pod>::can_stream_lists(&source().with_streaming_lists()));
+    assert!(!ListerWatcher::<Pod>::can_stream_lists(&source()));
     for (strategy, streams) in [(Strategy::Stream, true), (Strategy::List, false)] {
         let mut run = start(Script::new(), Config { strategy, ..Config::default() });
         assert_eq!(run.requests(1).await[0].starts_with("STREAM"), streams);
     }
-    let reflector = super::Reflector::with_config(
-        source().without_streaming_lists(),
-        super::Recorder::default(),
-        Config::default(),
-    );
+    let reflector = super::Reflector::with_config(source(), super::Recorder::default(), Config::default());
     let mut status = reflector.status();
     let cancel = tokio_util::sync::CancellationToken::new();
     let task = tokio::spawn(reflector.run(cancel.clone()));
