@@ -12,6 +12,7 @@ mod source_spec;
 mod restore;
 mod cache_sink;
 mod inner;
+mod until;
 mod handle;
 mod builder;
 mod registry;
@@ -31,4 +32,5 @@ pub use status::{
     Times,
 };
 pub use sync_error::SyncError;
+pub use until::{InformerWatch, UntilError};
 pub use wait_for_sync::{NotSyncedError, NotSyncedReason, Synced, wait_for_sync};
