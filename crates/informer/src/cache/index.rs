@@ -147,6 +147,28 @@ impl<K> Indexes<K> {
         values
     }
 
+    /// Computes the values of `object` in the index `name`, without duplicates. None if its function panics.
+    pub(crate) fn values_in(
+        &self,
+        name: &str,
+        namespace: Option<&str>,
+        object: &K,
+    ) -> Result<Vec<Arc<str>>, UnknownIndexError> {
+        let mut values: Vec<Arc<str>> = Vec::new();
+        match &self.named(name)?.source {
+            Source::Namespace => values.extend(namespace.map(Into::into)),
+            Source::Function(function) => {
+                let mut emit = |value: &str| values.push(value.into());
+                if catch_unwind(AssertUnwindSafe(|| function(object, &mut emit))).is_err() {
+                    values.clear();
+                }
+            }
+        }
+        values.sort_unstable();
+        values.dedup();
+        Ok(values)
+    }
+
     /// Returns the same values, sharing the allocations of values that are in the indexes already.
     pub(crate) fn shared(&self, values: &[IndexValue]) -> Vec<IndexValue> {
         let share = |value: &IndexValue| {

@@ -8,6 +8,7 @@ mod wait_for_sync;
 #[cfg(feature = "saved")]
 mod save;
 mod source_spec;
+mod modify_options;
 #[cfg(feature = "saved")]
 mod restore;
 mod cache_sink;
@@ -22,7 +23,7 @@ mod tests;
 
 pub use builder::InformerBuilder;
 pub use handle::Informer;
-pub use registry::{Informers, InformersSnapshot};
+pub use registry::{Informers, InformersBuilder, InformersSnapshot};
 #[cfg(feature = "saved")]
 #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
 pub use save::{Save, cluster_uid};
