@@ -144,16 +144,14 @@ where
     /// each call continues after the event of the last one.
     ///
     /// ```
-    /// # use k8s_openapi::api::batch::v1::Job;
-    /// # use kube_informer::{retry_watch::RetryWatch, source::ListWatch, wire::WatchEvent, ResourceVersion};
-    /// # use std::time::Duration;
-    /// async fn wait_for_job(jobs: ListWatch<Job>, created: ResourceVersion) -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::batch::v1::Job;
+    /// use kube_informer::{ResourceVersion, retry_watch::RetryWatch, source::ListWatch, wire::WatchEvent};
+    /// use std::{error::Error, sync::Arc, time::Duration};
+    ///
+    /// async fn wait_for_job(jobs: ListWatch<Job>, created: ResourceVersion) -> Result<(), Box<dyn Error>> {
     ///     let mut watch = RetryWatch::new(jobs, created)?;
-    ///     let is_done = |event: &WatchEvent<_>| match event {
-    ///         WatchEvent::Modified(job) => {
-    ///             let job: &Job = job;
-    ///             job.status.as_ref().is_some_and(|status| status.succeeded.is_some())
-    ///         }
+    ///     let is_done = |event: &WatchEvent<Arc<Job>>| match event {
+    ///         WatchEvent::Modified(job) => job.status.as_ref().is_some_and(|status| status.succeeded.is_some()),
     ///         _ => false,
     ///     };
     ///     tokio::time::timeout(Duration::from_secs(600), watch.until(is_done)).await??;
