@@ -78,6 +78,7 @@
 //! | [`document`] | requests for documents of limited size | |
 //! | [`object`] | objects in transit and at rest | |
 //! | [`source`] | [`ListWatch`](source::ListWatch) and other sources, [`Pager`](source::Pager) | `ListerWatcher`, `pager` |
+//! | [`retry_watch`] | [`RetryWatch`](retry_watch::RetryWatch): a watch that is reopened, without a cache | `tools/watch` |
 //! | [`ingest`] | decoding, transforms, encoding | `TransformFunc` |
 //! | [`reflector`] | [`Reflector`](reflector::Reflector): lists and watches, recovers from failures | `Reflector` |
 //! | [`cache`] | [`Store`] and its indexes, snapshots and listers | `Indexer`, listers |
@@ -99,6 +100,7 @@ mod parallel;
 pub mod document;
 pub mod object;
 pub mod source;
+pub mod retry_watch;
 mod labels;
 pub mod event;
 mod delta;

@@ -11,7 +11,7 @@ const HASH_LENGTH: usize = 18;
 ///
 /// The result is always a single component of a path: it is not empty, is neither `.` nor `..`, does not start with a dot, contains
 /// only lower case ASCII letters, digits, `-`, `_`, `.` and `%`, and has at most 200 bytes. Different texts have different names, also on
-/// file systems that ignore case; a hash distinguishes texts that are longer. Valid names of Kubernetes resources and namespaces are returned as they are.
+/// file systems that ignore case; longer strings are distinguished by a hash. Valid names of Kubernetes resources and namespaces are returned as they are.
 ///
 /// ```
 /// use kube_informer_saved::file_name;

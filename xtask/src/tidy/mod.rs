@@ -17,6 +17,7 @@ mod testing;
 mod links;
 mod disk;
 mod behavior;
+mod parity;
 mod scope;
 mod parameters;
 pub(crate) mod phrases;
@@ -30,7 +31,7 @@ use crate::tidy::violation::Violation;
 
 type Rule = fn(&Tree<'_>) -> Vec<Violation>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     opening::check,
     length::check,
     names::check,
@@ -40,6 +41,7 @@ const RULES: [Rule; 11] = [
     testing::check,
     links::check,
     behavior::check,
+    parity::check,
     parameters::check,
     phrases::check,
 ];

@@ -203,6 +203,29 @@ impl<K> Indexes<K> {
         values
     }
 
+    /// Computes the values of `object` in the index `name`, without duplicates. None if its function panics.
+    pub(crate) fn values_in(
+        &self,
+        name: &str,
+        namespace: Option<&str>,
+        object: &K,
+    ) -> Result<Vec<Arc<str>>, UnknownIndexError> {
+        let mut values: Vec<Arc<str>> = Vec::new();
+        match &self.named(name)?.source {
+            IndexSource::Namespace => values.extend(namespace.map(Into::into)),
+            source => {
+                let input = IndexInput { object: Some(object), raw: None };
+                let mut emit = |value: &str| values.push(value.into());
+                if catch_unwind(AssertUnwindSafe(|| source.values(&input, &mut emit))).is_err() {
+                    values.clear();
+                }
+            }
+        }
+        values.sort_unstable();
+        values.dedup();
+        Ok(values)
+    }
+
     /// Returns the same values, sharing the allocations of values that are in the indexes already.
     pub(crate) fn shared(&self, values: &[IndexValue]) -> Vec<IndexValue> {
         let share = |value: &IndexValue| {

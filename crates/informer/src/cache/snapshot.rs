@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{labels::CachedLabels, object::ListedObject};
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyRef, LabelSelector, ResourceVersion};
+use kube_informer_wire::{Identity, Key, KeyMap, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
 
 /// The state of a [`Store`](super::Store) at one point in time.
@@ -159,6 +159,20 @@ impl<K: Resource> Snapshot<K> {
     pub(super) fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
         let entry = self.entry((&*identity.namespace, &*identity.name))?;
         entry.is_state(identity).then(|| (entry.key().clone(), ListedObject::known(entry.stored())))
+    }
+
+    /// Returns the objects that share a value of the index `index` with `object`, which need not be in the cache: client-go's
+    /// `Indexer.Index`.
+    ///
+    /// # Errors
+    /// [`UnknownIndexError`] if there is no such index.
+    #[doc(alias = "Index")]
+    pub fn by_index_of(&self, index: &str, object: &K) -> Result<Vec<Arc<K>>, UnknownIndexError> {
+        let mut found = KeyMap::default();
+        for value in self.indexes.values_in(index, object.meta().namespace.as_deref(), object)? {
+            found.extend(self.indexed(index, &value)?.map(|entry| (entry.key().clone(), entry)));
+        }
+        Ok(found.into_values().map(Entry::object).collect())
     }
 
     /// Returns the objects whose labels match, in no particular order.

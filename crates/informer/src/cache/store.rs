@@ -396,6 +396,15 @@ impl<K> Store<K> {
 }
 
 impl<K: Resource> Store<K> {
+    /// Returns the objects that share a value of an index with `object`; see [`Snapshot::by_index_of`].
+    ///
+    /// # Errors
+    /// [`UnknownIndexError`] if there is no such index.
+    #[doc(alias = "Index")]
+    pub fn by_index_of(&self, index: &str, object: &K) -> Result<Vec<Arc<K>>, UnknownIndexError> {
+        self.snapshot().by_index_of(index, object)
+    }
+
     /// Returns the objects whose labels match. [`Snapshot::matching`] documents which objects are decoded.
     #[must_use]
     pub fn matching(&self, labels: &LabelSelector) -> Vec<Arc<K>> {

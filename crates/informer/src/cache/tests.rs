@@ -217,6 +217,24 @@ fn an_index_can_be_added_to_a_store_in_use() {
     assert_eq!(Store::builder().index("users", users).index("users", users).build().unwrap_err(), conflict);
 }
 
+// R104, R107
+#[test]
+fn objects_that_share_an_index_value_are_found_by_an_object() {
+    let (store, mut writer) = store();
+    store.add_index("users", users).unwrap();
+    for (key, names) in [("web/a", "anna,otto"), ("web/b", "otto,anna"), ("db/c", "ernie"), ("db/d", "")] {
+        put(&mut writer, pod(key).label("users", names));
+    }
+    let of = |index: &str, pod: &Pod| sorted(store.by_index_of(index, pod).unwrap());
+    let shared = |names: &str| of("users", &pod("x/new").label("users", names));
+    assert_eq!(shared("anna"), ["web/a@0", "web/b@0"]);
+    assert_eq!(shared("anna,otto,ernie"), ["db/c@0", "web/a@0", "web/b@0"], "each object once");
+    assert_eq!(shared("nobody"), [""; 0]);
+    assert_eq!(of(NAMESPACE, &pod("db/new")), ["db/c@0", "db/d@0"]);
+    assert_eq!(of(NAMESPACE, &pod("new")), [""; 0], "an object without a namespace");
+    assert_eq!(store.by_index_of("zones", &pod("a")).unwrap_err().name, "zones");
+}
+
 #[test]
 fn the_writer_does_not_wait_while_an_index_is_computed() {
     let (store, mut writer) = store();

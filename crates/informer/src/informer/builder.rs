@@ -3,6 +3,7 @@
 use super::{
     handle::Informer,
     inner::{InformerSpec, Inner, OnError},
+    modify_options::ModifyOptions,
     restore::{RestoreTarget, restore},
     save::{Save, SaveConfig, SaveRequest},
     source_spec::{ServedResource, SourceSpec},
@@ -21,7 +22,8 @@ use crate::{
 use kube_client::Client;
 use kube_core::{ApiResource, DynamicObject, Resource};
 use kube_informer_wire::{
-    FieldSelector, FieldValues, LabelSelector, Lazy, ManagedFields, ShardField, ShardSelector,
+    FieldSelector, FieldValues, LabelSelector, Lazy, ListOptions, ManagedFields, ShardField, ShardSelector,
+    WatchOptions,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{fmt, sync::Arc, time::Duration};
@@ -51,6 +53,7 @@ pub struct InformerBuilder<K: Resource> {
     labels: Option<String>,
     fields: Option<String>,
     shard: Option<Shard>,
+    modify: ModifyOptions,
     encoding: Option<Encoding>,
     managed_fields: ManagedFields,
     max_object_size: Option<usize>,
@@ -186,6 +189,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             labels: None,
             fields: None,
             shard: None,
+            modify: ModifyOptions::default(),
             encoding: None,
             managed_fields: ManagedFields::Drop,
             max_object_size: None,
@@ -240,6 +244,33 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     /// well, so that the result is the same with any server.
     pub fn shard(mut self, index: u32, of: u32) -> Self {
         self.shard = Some(Shard { index, of });
+        self
+    }
+
+    /// Adds a function that changes the options of every list before it is sent. Several run in the order in which they were added.
+    ///
+    /// The cache contains what the server returns: a function that changes selectors must be added with
+    /// [`modify_watch`](Self::modify_watch) as well. A saved state is not compared with the functions: use another folder if they select
+    /// other objects.
+    #[doc(alias = "WithTweakListOptions")]
+    pub fn modify_list(mut self, modify: impl Fn(&mut ListOptions) + Send + Sync + 'static) -> Self {
+        self.modify = self.modify.and(ModifyOptions::list(modify));
+        self
+    }
+
+    /// Adds a function that changes the options of every watch before it is sent; see [`modify_list`](Self::modify_list).
+    #[doc(alias = "WithTweakListOptions")]
+    pub fn modify_watch(mut self, modify: impl Fn(&mut WatchOptions) + Send + Sync + 'static) -> Self {
+        self.modify = self.modify.and(ModifyOptions::watch(modify));
+        self
+    }
+
+    /// Sets the namespaces of an informer without any, unless its kind is cluster-scoped, and adds these functions before its own.
+    pub(super) fn defaults(mut self, namespaces: Option<&[String]>, modify: &ModifyOptions) -> Self {
+        if self.namespaces.is_none() && !is_cluster_scoped::<K>() {
+            self.namespaces = namespaces.map(<[String]>::to_vec);
+        }
+        self.modify = modify.clone().and(self.modify);
         self
     }
 
@@ -543,7 +574,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             namespaces.sort_unstable();
             namespaces
         });
-        format!("{path} {namespaces:?} {:?} {:?} {:?}", self.labels, self.fields, self.shard)
+        format!(
+            "{path} {namespaces:?} {:?} {:?} {:?} {:?}",
+            self.labels, self.fields, self.shard, self.modify
+        )
     }
 
     /// Creates a source for each namespace, or one for all namespaces.
@@ -567,6 +601,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
                 .encoding(self.encoding.unwrap_or_default())
                 .managed_fields(self.managed_fields)
                 .max_object_size(self.max_object_size.unwrap_or(MAX_OBJECT_SIZE));
+            let source = self.modify.apply(source);
             SourceSpec::new(namespace.map(str::to_owned), Arc::new(source))
         };
         let Some(namespaces) = &self.namespaces else { return Ok(vec![source(None)]) };
@@ -588,6 +623,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ("namespaces", self.namespaces.is_some()),
             ("labels", self.labels.is_some()),
             ("fields", self.fields.is_some()),
+            ("modify_list or modify_watch", self.modify.is_some()),
             ("encoding", self.encoding.is_some()),
             ("max_object_size", self.max_object_size.is_some()),
             ("save_to", self.save.is_some()),
@@ -643,6 +679,7 @@ where
             labels: self.labels,
             fields: self.fields,
             shard: self.shard,
+            modify: self.modify,
             encoding: self.encoding,
             managed_fields: self.managed_fields,
             max_object_size: self.max_object_size,

@@ -6,11 +6,13 @@ use super::{
     status::{InformerStatus, StatusWatch},
     sync::SyncResult,
     sync_error::SyncError,
+    until::{self, InformerWatch, UntilError},
     wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
 };
 use crate::{
     boxed::BoxFuture,
     cache::{IndexConflictError, Lister, Snapshot, Store, UnknownIndexError, WaitError},
+    event::Event,
     subscription::{
         AddHandlerError, EventHandler, Registration, SubscribeOptions, Subscription, add_handler,
     },
@@ -132,6 +134,107 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     #[must_use]
     pub fn subscribe_with(&self, options: SubscribeOptions<K>) -> Subscription<K> {
         Subscription::new(&self.inner.broadcaster, options)
+    }
+
+    /// Watches the informer like a server: the objects of the cache as `ADDED`, then every change in order. A deletion that was not
+    /// observed is a `DELETED` with the last known object. Resyncs are not delivered.
+    ///
+    /// Events that are not read accumulate without limit ([`Policy::Unbounded`](crate::Policy::Unbounded)). The watch ends when the
+    /// informer is stopped; dropping the watch does not stop the informer.
+    #[doc(alias = "NewIndexerInformerWatcher")]
+    #[doc(alias = "InformerWatcher")]
+    #[must_use]
+    pub fn watch(&self) -> InformerWatch<K> {
+        InformerWatch::new(self.subscribe_with(until::every_event("watch")))
+    }
+
+    /// Waits until the cache has synced and fulfills `condition`, and returns the state that fulfills it.
+    ///
+    /// The condition is checked for the current state after each batch of changes, so that it may not see states in between. Use
+    /// [`until_with_sync`](Self::until_with_sync) to check every event, and [`await_condition`](Self::await_condition) for one object.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let namespaces = Informer::<Namespace>::builder(server.client()).start()?;
+    /// let four = namespaces.until(|snapshot| snapshot.len() >= 4);
+    /// let snapshot = tokio::time::timeout(Duration::from_secs(10), four).await??;
+    /// assert!(snapshot.contains("kube-system"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`UntilError`] if the list is refused, or the informer is stopped.
+    #[doc(alias = "UntilWithSync")]
+    pub async fn until(
+        &self,
+        condition: impl FnMut(&Snapshot<K>) -> bool,
+    ) -> Result<Arc<Snapshot<K>>, UntilError> {
+        let events = self.subscribe_with(until::wake_up());
+        UntilError::check(self.synced().await)?;
+        until::until_snapshot(self.store(), events, condition).await.ok_or(UntilError::Stopped)
+    }
+
+    /// Waits until the cache has synced, then for an event that fulfills `condition`, and returns the event. If the cache fulfills
+    /// `precondition` after the initial list, returns `None` without waiting for events.
+    ///
+    /// The events start with those of the initial list, and none is skipped.
+    ///
+    /// # Errors
+    /// [`UntilError`] if the list is refused, or the informer is stopped.
+    #[doc(alias = "UntilWithSync")]
+    pub async fn until_with_sync(
+        &self,
+        precondition: impl FnOnce(&Snapshot<K>) -> bool,
+        condition: impl FnMut(&Event<K>) -> bool,
+    ) -> Result<Option<Event<K>>, UntilError> {
+        let events = self.subscribe_with(until::every_event("until"));
+        UntilError::check(self.synced().await)?;
+        if precondition(&self.snapshot()) {
+            return Ok(None);
+        }
+        until::until_event(events, condition).await.map(Some).ok_or(UntilError::Stopped)
+    }
+
+    /// Waits until the cache has synced and the object with this key fulfills `condition`, which is called with `None` while there is
+    /// no such object. Returns the object that fulfills it.
+    ///
+    /// Unlike `kube::runtime::wait::await_condition`, this opens no watch of its own. States of the object that follow each other
+    /// quickly may be skipped.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let namespaces = Informer::<Namespace>::builder(server.client()).start()?;
+    /// let is_active = |namespace: Option<&Namespace>| {
+    ///     let status = namespace.and_then(|namespace| namespace.status.as_ref());
+    ///     status.is_some_and(|status| status.phase.as_deref() == Some("Active"))
+    /// };
+    /// namespaces.await_condition("default", is_active).await?;
+    /// namespaces.await_condition("removed", |namespace| namespace.is_none()).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`UntilError`] if the list is refused, or the informer is stopped.
+    pub async fn await_condition<'k>(
+        &self,
+        key: impl Into<KeyRef<'k>>,
+        condition: impl FnMut(Option<&K>) -> bool,
+    ) -> Result<Option<Arc<K>>, UntilError> {
+        let key = key.into();
+        let events = self.subscribe_with(until::wake_up());
+        UntilError::check(self.synced().await)?;
+        until::until_object(self.store(), events, key, condition).await.ok_or(UntilError::Stopped)
     }
 
     /// Adds a handler with the default options. It runs in its own task until it is [removed](Registration::remove) or the

@@ -7,9 +7,11 @@ mod status;
 mod wait_for_sync;
 mod save;
 mod source_spec;
+mod modify_options;
 mod restore;
 mod cache_sink;
 mod inner;
+mod until;
 mod handle;
 mod builder;
 mod registry;
@@ -19,7 +21,7 @@ mod tests;
 
 pub use builder::InformerBuilder;
 pub use handle::{Informer, WrittenError};
-pub use registry::{Informers, InformersSnapshot};
+pub use registry::{Informers, InformersBuilder, InformersSnapshot};
 #[cfg(feature = "saved")]
 #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]
 pub use save::{Save, cluster_uid};
@@ -30,4 +32,5 @@ pub use status::{
     Times,
 };
 pub use sync_error::SyncError;
+pub use until::{InformerWatch, UntilError};
 pub use wait_for_sync::{NotSyncedError, NotSyncedReason, Synced, wait_for_sync};

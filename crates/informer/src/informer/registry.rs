@@ -3,6 +3,7 @@
 use super::{
     builder::{InformerBuilder, SharedSettings},
     handle::Informer,
+    modify_options::ModifyOptions,
     start_error::StartError,
     wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
 };
@@ -13,7 +14,7 @@ use crate::{
 use futures_util::{FutureExt, future::join_all};
 use kube_client::Client;
 use kube_core::Resource;
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions};
 use serde::de::DeserializeOwned;
 use std::{
     any::{Any, TypeId},
@@ -55,8 +56,39 @@ pub struct Informers {
 struct Inner {
     client: Client,
     resync: Duration,
+    namespaces: Option<Vec<String>>,
+    modify: ModifyOptions,
+    /// A `Configure<K>` for some of the types.
+    types: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     state: Mutex<State>,
 }
+
+/// Configures the informers of one type.
+type Configure<K> = Box<dyn Fn(InformerBuilder<K>) -> InformerBuilder<K> + Send + Sync>;
+
+/// Sets the defaults of all informers of a registry: client-go's `NewSharedInformerFactoryWithOptions`.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+/// use kube_devserver::DevServer;
+/// use kube_informer::Informers;
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = DevServer::start();
+/// let informers = Informers::builder(server.client())
+///     .namespace("web")
+///     .resync(Duration::from_secs(600))
+///     .modify_list(|options| options.limit = std::num::NonZeroU64::new(100))
+///     .configure(|pods| pods.transform(|pod: Pod| Ok(Pod { status: None, ..pod })))
+///     .build();
+/// let pods = informers.get::<Pod>()?; // of the namespace web, without their status
+/// let maps = informers.with::<ConfigMap>((), |builder| builder.namespace("db"))?;
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[doc(alias = "NewSharedInformerFactoryWithOptions")]
+pub struct InformersBuilder(Inner);
 
 #[derive(Default)]
 struct State {
@@ -162,17 +194,83 @@ impl<K: Resource + Send + Sync + 'static> Shared for Informer<K> {
     }
 }
 
+impl InformersBuilder {
+    /// Sets the default resync period of the informers. The default is never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.0.resync = period;
+        self
+    }
+
+    /// Sets the namespace of the informers, except of those that set namespaces themselves or whose type is cluster-scoped. May be
+    /// called repeatedly.
+    #[doc(alias = "WithNamespace")]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.0.namespaces.get_or_insert_default().push(namespace.into());
+        self
+    }
+
+    /// Adds a function that changes the options of every list; see [`InformerBuilder::modify_list`].
+    #[doc(alias = "WithTweakListOptions")]
+    pub fn modify_list(mut self, modify: impl Fn(&mut ListOptions) + Send + Sync + 'static) -> Self {
+        self.0.modify = self.0.modify.and(ModifyOptions::list(modify));
+        self
+    }
+
+    /// Adds a function that changes the options of every watch; see [`InformerBuilder::modify_list`].
+    #[doc(alias = "WithTweakListOptions")]
+    pub fn modify_watch(mut self, modify: impl Fn(&mut WatchOptions) + Send + Sync + 'static) -> Self {
+        self.0.modify = self.0.modify.and(ModifyOptions::watch(modify));
+        self
+    }
+
+    /// Configures all informers of type `K`, such as with a [transform](InformerBuilder::transform). A second call for the same type
+    /// replaces the first.
+    #[doc(alias = "WithTransform")]
+    pub fn configure<K: Resource + 'static>(
+        mut self,
+        configure: impl Fn(InformerBuilder<K>) -> InformerBuilder<K> + Send + Sync + 'static,
+    ) -> Self {
+        let configure: Configure<K> = Box::new(configure);
+        self.0.types.insert(TypeId::of::<K>(), Box::new(configure));
+        self
+    }
+
+    /// Creates the registry.
+    #[must_use]
+    pub fn build(self) -> Informers {
+        Informers { inner: Arc::new(self.0) }
+    }
+}
+
+impl fmt::Debug for InformersBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InformersBuilder").field("namespaces", &self.0.namespaces).finish_non_exhaustive()
+    }
+}
+
 impl Informers {
     /// Creates a registry of informers that use this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self::with_resync(client, Duration::ZERO)
+        Self::builder(client).build()
     }
 
     /// Creates a registry of informers that resync with this period by default.
     #[must_use]
     pub fn with_resync(client: Client, period: Duration) -> Self {
-        Self { inner: Arc::new(Inner { client, resync: period, state: Mutex::default() }) }
+        Self::builder(client).resync(period).build()
+    }
+
+    /// Returns a builder of a registry, to set defaults for all of its informers.
+    pub fn builder(client: Client) -> InformersBuilder {
+        InformersBuilder(Inner {
+            client,
+            resync: Duration::ZERO,
+            namespaces: None,
+            modify: ModifyOptions::default(),
+            types: HashMap::new(),
+            state: Mutex::default(),
+        })
     }
 
     /// Sets the resync period of informers of type `K` that are created after this call.
@@ -213,7 +311,12 @@ impl Informers {
     {
         let path = K::url_path(&kind, None);
         let period = self.state().resyncs.get(&TypeId::of::<K>()).copied().unwrap_or(self.inner.resync);
-        let builder = configure(Informer::builder_for(self.inner.client.clone(), kind).resync(period));
+        let mut builder = Informer::builder_for(self.inner.client.clone(), kind).resync(period);
+        if let Some(defaults) = self.inner.types.get(&TypeId::of::<K>()) {
+            let defaults = defaults.downcast_ref::<Configure<K>>().expect("the type is the key");
+            builder = defaults(builder);
+        }
+        let builder = configure(builder).defaults(self.inner.namespaces.as_deref(), &self.inner.modify);
         let identity = Identity { kind: TypeId::of::<K>(), request: builder.request(&path) };
         let mut state = self.state();
         if let Some(known) = state.informers.get(&identity).filter(|known| !known.is_stopped()) {

@@ -50,7 +50,7 @@ pub struct RestoredState {
 pub struct SaveStatus {
     /// The error of the last attempt, if it failed. The state that was saved before is still valid.
     pub error: Option<String>,
-    /// The reason why the state of an earlier process was not restored, or not completely. `None` if it was, or if there was none.
+    /// The reason why the state of an earlier process was not restored, or not completely. `None` if it was restored, or if no state was saved.
     pub discarded: Option<String>,
     /// The number of failed attempts.
     pub failures: u64,

@@ -1,13 +1,25 @@
 //! The registry of shared informers.
 
-use crate::cluster::Cluster;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use crate::cluster::{Cluster, named};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::api::PostParams;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube_devserver::Fault;
 use kube_informer::{
-    Event, Informers, ManagedFields, Storage, informer::InformerBuilder, subscription::SubscribeOptions,
+    Event, Informer, Informers, ManagedFields, StartError, Storage,
+    informer::InformerBuilder,
+    reflector::Strategy,
+    source::{FromFns, Page, Watch},
+    subscription::SubscribeOptions,
 };
-use std::time::Duration;
+use std::{
+    num::NonZeroU64,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::time::{Instant, timeout};
 
 const SOON: Duration = Duration::from_secs(60);
@@ -50,6 +62,75 @@ async fn equal_requests_share_one_informer() {
     let after = informers.get::<ConfigMap>().unwrap();
     informers.start();
     assert!(after.is_stopped() && !after.has_started());
+}
+
+// R147
+#[tokio::test(start_paused = true)]
+async fn defaults_of_the_registry_apply_to_all_informers() {
+    let cluster = Cluster::new();
+    for (namespace, name) in [("web", "a"), ("web", "b"), ("db", "c")] {
+        let maps = cluster.namespace(namespace).await;
+        maps.create(&PostParams::default(), &named(name)).await.unwrap();
+    }
+    let informers = Informers::builder(cluster.server.client())
+        .namespace("web")
+        .modify_list(|options| options.field_selector = "metadata.name!=b".parse().unwrap())
+        .modify_watch(|options| options.field_selector = "metadata.name!=b".parse().unwrap())
+        .configure(|maps| maps.transform(|map: ConfigMap| Ok(ConfigMap { data: None, ..map })))
+        .build();
+    let maps = informers.get::<ConfigMap>().unwrap();
+    assert!(informers.get::<ConfigMap>().unwrap().is_same(&maps), "functions of the registry are shared");
+    let own = informers.with::<ConfigMap>((), |builder| builder.modify_list(|_| {})).unwrap();
+    assert!(!own.is_same(&maps), "functions cannot be compared");
+    let db = informers.with::<ConfigMap>((), |builder| builder.namespace("db")).unwrap();
+    let namespaces = informers.get::<Namespace>().unwrap();
+    informers.start();
+    informers.synced(SOON).await.unwrap();
+    let keys = |informer: &Informer<ConfigMap>| {
+        let mut keys: Vec<_> = informer.store().keys().iter().map(ToString::to_string).collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!((keys(&maps), keys(&db)), (vec!["web/a".to_owned()], vec!["db/c".to_owned()]));
+    assert!(maps.list().iter().all(|map| map.data.is_none()), "the transform ran");
+    assert!(namespaces.len() > 2, "a cluster-scoped kind has no namespace");
+    informers.stop();
+    informers.stopped().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_modified_together_with_namespaces_and_labels() {
+    let cluster = Cluster::new();
+    for (namespace, name) in [("web", "a"), ("web", "b"), ("db", "c"), ("rest", "d")] {
+        let maps = cluster.namespace(namespace).await;
+        maps.create(&PostParams::default(), &named(name)).await.unwrap();
+    }
+    let limits = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&limits);
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client())
+        .namespaces(["web", "db"])
+        .labels("!unknown")
+        .strategy(Strategy::List)
+        .modify_list(|options| {
+            options.limit = NonZeroU64::new(1);
+            // A list at any version is sent in one response.
+            options.resource_version = None;
+        })
+        .modify_list(move |options| {
+            assert_eq!(options.limit, NonZeroU64::new(1), "functions run in order");
+            assert!(!options.label_selector.is_everything());
+            counted.fetch_add(1, Ordering::SeqCst);
+        })
+        .start()
+        .unwrap();
+    maps.synced().await.unwrap();
+    assert_eq!((maps.len(), limits.load(Ordering::SeqCst)), (3, 3), "a page for each object");
+    let source = FromFns::new(
+        |_| async { Ok(Page { items: Vec::<ConfigMap>::new(), version: None, continue_token: None }) },
+        |_| async { Ok(Watch::new(futures_util::stream::empty())) },
+    );
+    let error = Informer::from_source(source).modify_watch(|_| {}).build().unwrap_err();
+    assert!(matches!(error, StartError::NotForSource { .. }), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -123,6 +123,12 @@ fn redact(message: &str) -> String {
     }
 }
 
+/// Removes the value from an error that serde_json returned for the parts around objects.
+#[cold]
+pub(crate) fn redacted(error: serde_json::Error) -> serde_json::Error {
+    if error.is_data() { serde::de::Error::custom(redact(&error.to_string())) } else { error }
+}
+
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.cause.fmt(f)

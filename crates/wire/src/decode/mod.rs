@@ -13,7 +13,7 @@ mod pointer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::ValueError;
+pub(crate) use error::{ValueError, redacted};
 pub(crate) use json::{decode_json, json_text};
 pub(crate) use node::decode_protobuf;
 pub(crate) use pointer::{Pointer, element_index, read_json, read_protobuf};

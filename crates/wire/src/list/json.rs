@@ -4,7 +4,7 @@ use super::{
     error::{ListError, MAX_DEPTH},
     meta::ListMeta,
 };
-use crate::{frame::JsonLines, json::Brackets, version::ResourceVersion};
+use crate::{decode::redacted, frame::JsonLines, json::Brackets, version::ResourceVersion};
 use bytes::Bytes;
 use serde::Deserialize;
 use std::{collections::VecDeque, ops::Range};
@@ -304,7 +304,8 @@ fn read_meta(envelope: &[u8]) -> Result<ListMeta, ListError> {
         r#continue: Option<String>,
         remaining_item_count: Option<i64>,
     }
-    let envelope: Envelope = serde_json::from_slice(envelope).map_err(ListError::Envelope)?;
+    let envelope: Envelope =
+        serde_json::from_slice(envelope).map_err(|error| ListError::Envelope(redacted(error)))?;
     let metadata = envelope.metadata.unwrap_or_default();
     let version = metadata.resource_version.unwrap_or_default();
     Ok(ListMeta {

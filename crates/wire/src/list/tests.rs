@@ -71,6 +71,35 @@ fn errors_have_an_offset() {
 }
 
 #[test]
+fn errors_of_the_parts_around_items_do_not_show_values() {
+    for body in [
+        r#"{"items":"HUNTER2"}"#,
+        r#"{"items":[],"metadata":"HUNTER2"}"#,
+        r#"{"items":[],"metadata":{"continue":{"x":"HUNTER2"}}}"#,
+        r#"{"items":[],"kind":["HUNTER2, expected \"HUNTER2\""]}"#,
+        r#"{"items":[],"kind":{"a":"HUNTER2"}}"#,
+        r#""HUNTER2""#,
+    ] {
+        let mut list = JsonList::new();
+        list.push(Bytes::copy_from_slice(body.as_bytes()));
+        let error = loop {
+            match list.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => break list.finish().unwrap_err(),
+                Err(error) => break error,
+            }
+        };
+        let mut text = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            text = format!("{text}: {error} {error:?}");
+            cause = error.source();
+        }
+        assert!(!text.contains("HUNTER2"), "{text}");
+    }
+}
+
+#[test]
 fn a_body_without_items_is_not_a_list() {
     for body in [
         "{}",

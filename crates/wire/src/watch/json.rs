@@ -6,6 +6,7 @@ use super::{
     event::{EventType, WatchEvent},
 };
 use crate::{
+    decode::redacted,
     json::Scanner,
     object::{Format, Identity, ManagedFields, ObjectError, Raw, decode_json_object, decode_object},
     status::status_from_body,
@@ -80,7 +81,8 @@ fn split_any(frame: &[u8]) -> Result<WatchEvent<&[u8]>, DecodeError> {
         #[serde(borrow)]
         object: &'a RawValue,
     }
-    let Parts { r#type, object } = serde_json::from_slice(frame).map_err(DecodeError::Frame)?;
+    let Parts { r#type, object } =
+        serde_json::from_slice(frame).map_err(|error| DecodeError::Frame(redacted(error)))?;
     let object = object.get().as_bytes();
     let Some(event) = EventType::parse(&r#type) else {
         let version = Identity::of_json(object).and_then(|identity| identity.version());

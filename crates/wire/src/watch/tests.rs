@@ -86,6 +86,17 @@ fn initial_events_end_requires_the_annotation_to_be_true() {
 
 // R26
 #[test]
+fn errors_of_frames_do_not_show_values() {
+    for frame in
+        [r#"{"type":{"a":"HUNTER2"},"object":{}}"#, r#"{"type":["HUNTER2"],"object":{}}"#, r#""HUNTER2""#]
+    {
+        let error = WatchEvent::<Pod>::decode(frame.as_bytes()).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap();
+        assert!(!format!("{error} {error:?} {cause}").contains("HUNTER2"), "{error:?}");
+    }
+}
+
+#[test]
 fn reads_an_error_with_any_object() {
     let status = Status::failure("too old", "Expired").with_code(410);
     let read = |line: &[u8]| match WatchEvent::<Pod>::decode(line).unwrap() {

@@ -125,16 +125,7 @@ pub(super) fn open<K: Send + Sync + 'static>(
         header = header.namespaces([namespace]);
         path = path.join(file_name(namespace));
     }
-    let mut options = Options::default();
-    if let Some(interval) = config.save.interval {
-        options = options.flush_interval(interval);
-    }
-    if config.save.starts_over {
-        options = options.start_over();
-    }
-    let name = config.name.clone();
-    let folder = path.clone();
-    options = options.on_event(move |event| log(&name, &folder, event));
+    let options = options(config, &path);
     let mut discarded = None;
     let opened = match SavedState::open(&path, &header, options.clone()) {
         Err(error @ OpenError::Corrupt { .. }) => {
@@ -177,6 +168,20 @@ pub(super) fn open<K: Send + Sync + 'static>(
     let folder = SourceFolder { namespace: namespace.map(str::to_owned), path };
     let saver = Saver::new(folder, config.format.clone(), Arc::clone(&config.cluster), init);
     Ok(Opened { saver: Some(Arc::new(saver)), failure: None, discarded, state })
+}
+
+/// Returns the options of the saved state in a folder.
+fn options(config: &SaveConfig, folder: &Path) -> Options {
+    let mut options = Options::default();
+    if let Some(interval) = config.save.interval {
+        options = options.flush_interval(interval);
+    }
+    if config.save.starts_over {
+        options = options.start_over();
+    }
+    let name = config.name.clone();
+    let folder = folder.to_owned();
+    options.on_event(move |event| log(&name, &folder, event))
 }
 
 /// Restores all saved objects, or returns the reason if one of them cannot be used.
