@@ -27,7 +27,7 @@ pub enum SyncError {
         resource: String,
         /// The objects.
         keys: Vec<Key>,
-        /// The error of the first one whose error is known. The errors of at most 256 objects are recorded.
+        /// The error of the first of these objects. At most 256 errors are recorded.
         first: String,
     },
     /// The restored state is of another cluster. The informer has stopped.

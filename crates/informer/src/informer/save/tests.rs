@@ -4,13 +4,14 @@ use super::{
     cluster::Cluster,
     format_id::FormatId,
     interface::AppliedState,
+    options::Save,
     saver::{FORMAT, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{Informer, cache::Store, informer::InformerBuilder};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_devserver::{DevServer, Fault};
 use kube_informer_saved::{
-    Batch, Encoding, Enqueue, Header, Layout, Object, Options, Payload, Restored, SavedState,
+    Batch, Encoding, Enqueue, Header, Layout, Object, Options, Payload, Restored, SavedState, Snapshot,
 };
 use kube_informer_wire::{ManagedFields, ResourceVersion};
 use std::{
@@ -160,6 +161,104 @@ async fn a_state_of_another_program_is_validated_before_it_is_used() {
         let next = maps(&folder).build().unwrap();
         assert_eq!(next.status().restored.is_some(), is_used, "{program} {json}");
         assert_eq!(next.snapshot().contains(("default", "odd")), is_used);
+    }
+}
+
+/// Counts the warnings of this crate.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicU64>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::WARN && metadata.target().starts_with("kube_informer")
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// Returns a folder with the state of an informer of version 0.1: file format 1, the type of the objects with a hash of the
+/// program, and objects that are compressed without a dictionary.
+fn folder_of_version_0_1(format: &str) -> Folder {
+    let folder = Folder::new();
+    let (saved, _) = folder.open();
+    let objects = [object(VALID)].into_iter();
+    let snapshot = Snapshot::new(objects).version(ResourceVersion::number(3));
+    let snapshot = snapshot.attach(FORMAT, format!("{format}\n9f86d081884c7d65\n").into());
+    assert_eq!(saved.replace(snapshot), Enqueue::Queued);
+    saved.close().unwrap();
+    let file = std::fs::read(folder.0.join("state")).unwrap();
+    assert!(file.starts_with(b"kisaved\n\x01\0\0\0"), "0.1 wrote files of format 1");
+    folder
+}
+
+#[tokio::test]
+async fn a_folder_of_version_0_1_is_restored_or_relisted_with_one_warning() {
+    let kind = std::any::type_name::<ConfigMap>();
+    for (format, managed_fields, is_restored) in [
+        (format!("{kind} whole"), ManagedFields::Keep, true),
+        (format!("{kind} without managed fields"), ManagedFields::Drop, true),
+        (format!("{kind} whole"), ManagedFields::Drop, false),
+        ("form".to_owned(), ManagedFields::Drop, false),
+        (String::new(), ManagedFields::Drop, false),
+    ] {
+        let server = DevServer::start();
+        let folder = folder_of_version_0_1(&format);
+        let warnings = Warnings::default();
+        let _guard = tracing::subscriber::set_default(warnings.clone());
+        let maps = |server: &DevServer| {
+            let builder = Informer::<ConfigMap>::builder(server.client()).managed_fields(managed_fields);
+            builder.save_to(&folder.0).build().unwrap()
+        };
+        let informer = maps(&server);
+        assert_eq!(informer.status().restored.is_some(), is_restored, "{format}");
+        assert_eq!(informer.snapshot().contains(("default", "odd")), is_restored, "{format}");
+        assert_eq!(warnings.0.load(Ordering::Relaxed), u64::from(!is_restored), "{format}");
+        // A restored informer resumes from version 3. Otherwise it relists, and the server does not have the object.
+        informer.start();
+        informer.synced().await.unwrap();
+        let keys = informer.store().keys();
+        assert_eq!(informer.snapshot().contains(("default", "odd")), is_restored, "{keys:?}");
+        informer.stop();
+        informer.stopped().await;
+        let next = maps(&server);
+        assert!(next.status().restored.is_some_and(|restored| restored.objects == keys.len()), "{format}");
+    }
+}
+
+#[tokio::test]
+async fn files_of_version_0_1_with_other_contents_are_relisted_with_one_warning() {
+    let encoded = include_bytes!("../../../../saved/tests/saved/fixtures/encoded.state");
+    let compressed = include_bytes!("../../../../saved/tests/saved/fixtures/compressed.state");
+    for (file, expected) in [(&encoded[..], 1), (&compressed[..], 2)] {
+        let server = DevServer::start();
+        let folder = Folder::new();
+        std::fs::create_dir(&folder.0).unwrap();
+        std::fs::write(folder.0.join("state"), file).unwrap();
+        let warnings = Warnings::default();
+        let _guard = tracing::subscriber::set_default(warnings.clone());
+        let save = Save::in_folder(&folder.0).cluster("5f1e");
+        let pods = Informer::<Pod>::builder(server.client()).save_to(save).build().unwrap();
+        assert!(pods.status().restored.is_none() && pods.is_empty());
+        // A file with an incomplete end has a warning for that, too.
+        assert_eq!(warnings.0.load(Ordering::Relaxed), expected);
+        pods.start();
+        pods.synced().await.unwrap();
+        pods.stop();
+        pods.stopped().await;
     }
 }
 
