@@ -392,7 +392,7 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
             let work = Arc::clone(&self.parts.work);
             tasks.spawn(async move {
                 while let Some(key) = keys.next().await {
-                    work.add(&key, Reason::Stream);
+                    work.add(key, Reason::Stream);
                 }
             });
         }
@@ -401,7 +401,7 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
             let store = self.informer.store().clone();
             tasks.spawn(async move {
                 while let Some(()) = stream.next().await {
-                    store.keys().iter().for_each(|key| work.add(key, Reason::All));
+                    store.keys().into_iter().for_each(|key| work.add(key, Reason::All));
                 }
             });
         }

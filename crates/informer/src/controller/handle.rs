@@ -96,7 +96,7 @@ impl ControllerHandle {
         if self.parts.work.has_ended() {
             return Err(ControllerEnded);
         }
-        self.parts.work.add(&key, Reason::Triggered);
+        self.parts.work.add(key, Reason::Triggered);
         Ok(())
     }
 

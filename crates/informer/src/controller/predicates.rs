@@ -8,9 +8,7 @@
 //! use kube_informer::{Event, Informer, controller::{Controller, predicates::{self, Predicate}}};
 //!
 //! fn controller(deployments: &Informer<Deployment>) -> Controller<Deployment> {
-//!     let is_paused = |event: &Event<Deployment>| {
-//!         event.object().get().spec.as_ref().is_some_and(|spec| spec.paused == Some(true))
-//!     };
+//!     let is_paused = |event: &Event<Deployment>| event.object().get().spec.paused == Some(true);
 //!     let is_relevant = predicates::generation.or(predicates::labels).and(predicates::not(is_paused));
 //!     Controller::new(deployments).filter(is_relevant)
 //! }

@@ -152,7 +152,7 @@ impl Work {
     }
 
     /// Adds a key, which is reconciled when the debounce time has passed and a worker is free.
-    pub(super) fn add(&self, key: &Key, reason: Reason) {
+    pub(super) fn add(&self, key: Key, reason: Reason) {
         let now = Instant::now();
         let priority = reason.priority();
         let mut state = self.state();
@@ -169,9 +169,9 @@ impl Work {
         // Also if it is queued already, to raise its priority.
         let at_priority = self.queue.at_priority(priority);
         if debounce.is_zero() {
-            at_priority.add(key.clone())
+            at_priority.add(key);
         } else {
-            at_priority.add_after(key.clone(), debounce)
+            at_priority.add_after(key, debounce);
         }
     }
 
@@ -180,7 +180,7 @@ impl Work {
         let accepted = event.is_accepted.then(|| event.reason.clone());
         self.state().history.event_received(key, event);
         if let Some(reason) = accepted {
-            self.add(key, reason);
+            self.add(key.clone(), reason);
         }
     }
 
@@ -247,7 +247,7 @@ impl Work {
         let mut state = self.state();
         state.running.remove(key);
         drop(state);
-        self.add(key, started.reason);
+        self.add(key.clone(), started.reason);
     }
 
     /// Adds a key again that was taken from the queue, but not started.

@@ -23,6 +23,7 @@ mod manager;
 mod many_subscribers;
 mod namespaces;
 mod order;
+mod ported_controllers;
 mod production_incidents;
 mod random_faults;
 mod kinds;

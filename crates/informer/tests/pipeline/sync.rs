@@ -153,7 +153,9 @@ async fn wait_for_sync_names_those_that_have_not_synced_with_the_reasons() {
     assert_eq!(names, ["idle", "lazy", "v1 Node", "v1 Pod"]);
     let text = error.to_string();
     assert!(
-        text.starts_with("failed to sync all caches: idle: not synced within 5s, last error: not started; "),
+        text.starts_with(
+            "failed to sync all caches: idle: informer of v1 ConfigMap was not started; call `start` first; "
+        ),
         "{text}"
     );
     assert!(
