@@ -11,7 +11,7 @@ use crate::tidy::tree::SourceFile;
 const SKIPPED: [&str; 3] = [".git", "target", "proptest-regressions"];
 
 /// The files whose text the rules look at.
-const READ: [&str; 3] = ["rs", "toml", "md"];
+const READ: [&str; 4] = ["rs", "toml", "md", "go"];
 
 /// Every file below the root, in order of path.
 pub(crate) fn read(root: &Path) -> Result<Vec<SourceFile>> {

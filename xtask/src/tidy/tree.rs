@@ -6,7 +6,7 @@ use crate::tidy::syntax::{self, Function, Module};
 use crate::tidy::tokens::Tokens;
 use crate::tidy::violation::Violation;
 
-/// A file of the repository by its path from the root; only Rust, TOML and Markdown come with their text.
+/// A file of the repository by its path from the root; only Rust, Go, TOML and Markdown files have a text.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
     pub(crate) path: String,
