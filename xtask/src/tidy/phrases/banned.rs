@@ -56,7 +56,7 @@ fn rules(line: &'static str) -> impl Iterator<Item = Rule> {
     patterns.split(" | ").map(move |pattern| Rule { words: words(pattern), replacement })
 }
 
-/// Returns the words of a sentence in lower case, between `^` and `$`; code in backquotes is the word `#`.
+/// Splits a sentence into lower-case words, between `^` and `$`; code in backquotes is the word `#`.
 fn words(sentence: &str) -> Vec<String> {
     let mut words = vec!["^".to_owned()];
     for (index, part) in without_link_targets(sentence).split('`').enumerate() {

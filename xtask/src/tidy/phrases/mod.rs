@@ -30,8 +30,8 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
         file: finding.path.to_owned(),
         line: finding.text.line,
         rule: RULE,
-        wrong: format!("\"{}\"", finding.hit.phrase),
-        mend: finding.hit.replacement.to_owned(),
+        problem: format!("\"{}\"", finding.hit.phrase),
+        fix: finding.hit.replacement.to_owned(),
     };
     findings(tree, scope::is_enforced).into_iter().map(violation).collect()
 }

@@ -36,13 +36,16 @@ fn plain_sentences_are_not_flagged() {
 #[test]
 fn wording_is_checked_in_comments_errors_logs_and_test_names() {
     let path = "crates/workqueue/src/a.rs";
-    let text = "//! Plain.\n\
-        // Whoever asks is told.\n\
-        #[error(\"a line that is no text\")] struct E;\n\
-        fn a() { debug!(\"goes on\"); }\n\
-        #[test] fn it_is_written_anew() {}\n\
-        fn b() { let c = \"goes on\"; }\n";
-    let lines: Vec<_> = check(&Tree::new(&files(&[(path, text)]))).iter().map(|hit| hit.line).collect();
+    let lines = [
+        "//! Plain.",
+        concat!("//", " Whoever asks is told."),
+        "#[error(\"a line that is no text\")] struct E;",
+        "fn a() { debug!(\"goes on\"); }",
+        "#[test] fn it_is_written_anew() {}",
+        "fn b() { let c = \"goes on\"; }",
+    ];
+    let text = lines.join("\n");
+    let lines: Vec<_> = check(&Tree::new(&files(&[(path, &text)]))).iter().map(|hit| hit.line).collect();
     assert_eq!(lines, [2, 3, 4, 5]);
 }
 
@@ -61,5 +64,5 @@ fn files_out_of_scope_pass() {
 fn a_violation_names_the_phrase_and_its_replacement() {
     let files = files(&[("crates/workqueue/src/a.rs", "// The file is written anew.")]);
     let violation = check(&Tree::new(&files)).remove(0).to_string();
-    assert!(violation.contains("\"anew\"; mend: \"again\""), "{violation}");
+    assert!(violation.contains("\"anew\"; fix: \"again\""), "{violation}");
 }
