@@ -47,7 +47,7 @@ impl ObservedInformer {
         backoff: BackoffChoice,
         times: &Arc<Mutex<DeliveryTimes>>,
     ) -> Result<Self, String> {
-        let storage = if number % 2 == 0 { Storage::Decoded } else { Storage::Compressed };
+        let storage = if number.is_multiple_of(2) { Storage::Decoded } else { Storage::Compressed };
         let builder = Informer::<ConfigMap>::builder(client)
             .namespace(Load::namespace(number))
             .named(format!("soak-{number}"))
