@@ -19,7 +19,7 @@ import (
 
 const roleAPIServer = "kube-apiserver"
 
-// What a client can make use of and is off by default.
+// Features that clients can use and that are off by default.
 const featureGates = "ShardedListAndWatch=true,WatchList=true"
 
 func apiserverArguments(o options, folder string, p ports) []string {
@@ -41,7 +41,7 @@ func apiserverArguments(o options, folder string, p ports) []string {
 		"--feature-gates=" + featureGates,
 		"--runtime-config=api/all=true",
 		fmt.Sprintf("--etcd-compaction-interval=%s", o.compaction),
-		// Nobody here makes service accounts, nor the addresses behind `kubernetes.default`.
+		// There are no controllers that create service accounts or the endpoints of `kubernetes.default`.
 		"--disable-admission-plugins=ServiceAccount",
 		"--endpoint-reconciler-type=none",
 		"--profiling=false",
@@ -61,7 +61,7 @@ func apiserverArguments(o options, folder string, p ports) []string {
 	return arguments
 }
 
-// runAPIServer is what the child in this role does.
+// runAPIServer runs kube-apiserver in a child process.
 func runAPIServer(arguments []string) {
 	endWithParent(arguments[0])
 	command := app.NewAPIServerCommand()

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// The lines of a log that are shown when a child fails.
+// The number of log lines that are printed when a child fails.
 const tailLines = 30
 
-// A child is this program again, in a role. It ends when its standard input does, which is when this process ends,
-// whatever ends it.
+// A child is another process of this program, with a role. It exits when its standard input is closed, which happens at the latest
+// when this process ends.
 type child struct {
 	role      string
 	folder    string
@@ -67,7 +67,7 @@ func (c *child) start() error {
 	return nil
 }
 
-// kill ends the child as a power cut would.
+// kill ends the child with SIGKILL.
 func (c *child) kill() {
 	if c == nil || c.command == nil {
 		return
@@ -102,7 +102,7 @@ func (c *child) ended() bool {
 	}
 }
 
-// tail is the end of what the child logged.
+// tail returns the last lines of the child's log.
 func (c *child) tail() string {
 	text, err := os.ReadFile(c.log())
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *child) tail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// endWithParent deletes the folder and ends this process when its standard input ends. Whoever is orderly kills its
-// children first, so that this is for a parent that was killed itself.
+// endWithParent deletes the directory and exits when standard input is closed. A parent that stops normally kills its children
+// first, so this is for a parent that was killed.
 func endWithParent(folder string) {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// How long the API may take to answer, on a busy machine.
+// The timeout of the first response of the API, on a loaded machine.
 const patience = 2 * time.Minute
 
-// How often a cluster is tried whose children end.
+// The number of attempts to start a cluster.
 const attempts = 3
 
-// A cluster is a folder, what is in it, and the processes that use it.
+// A cluster is a directory with its contents, and the processes that use it.
 type cluster struct {
 	folder    string
 	keys      *keys
@@ -29,11 +29,11 @@ type cluster struct {
 	apiserver *child
 }
 
-// errEnded is what it is when a child did not live until it answered.
+// errEnded is returned if a child exits before its first response.
 var errEnded = errors.New("ended before it answered")
 
-// start starts a cluster. A port may be taken between the moment it was found free and the moment a child listens there,
-// so that a child that ends is tried with others.
+// start starts a cluster. Another process may use a port before the child listens on it, so a child that exits is started again
+// with other ports.
 func start(o options, folder string) (*cluster, error) {
 	for attempt := 1; ; attempt++ {
 		c, err := startOnce(o, folder)
@@ -69,7 +69,7 @@ func (c *cluster) end() {
 	c.etcd.kill()
 }
 
-// start starts a child and waits until it answers.
+// start starts a child and waits for its first response.
 func (c *cluster) start(child *child) error {
 	if err := child.start(); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *cluster) start(child *child) error {
 	}
 }
 
-// serve says how to reach the cluster, and does what it is told until nobody tells it anything any more.
+// serve prints the address of the cluster, and executes commands until standard input is closed.
 func (c *cluster) serve(in io.Reader, out io.Writer) error {
 	lines := make(chan string)
 	go func() {
@@ -137,7 +137,7 @@ func (c *cluster) description() map[string]any {
 	}
 }
 
-// version is that of the Kubernetes this program was built from.
+// version returns the version of Kubernetes.
 func version() string {
 	if built, known := debug.ReadBuildInfo(); known {
 		for _, module := range built.Deps {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// obey does what one line says.
+// obey executes the command of one line.
 //
-//	compact                                       forget the history before the present revision
+//	compact                                       drops the history before the current revision
 //	kill|start|restart|pause|resume CHILD         etcd or kube-apiserver; kill is SIGKILL, pause is SIGSTOP
-//	token NAMESPACE SERVICEACCOUNT UID SECONDS    a token of this service account that expires so soon
+//	token NAMESPACE SERVICEACCOUNT UID SECONDS    a token of this service account that expires after SECONDS
 func (c *cluster) obey(line string) (map[string]any, error) {
 	words := strings.Fields(line)
 	if len(words) == 0 {

@@ -24,7 +24,7 @@ func etcdArguments(folder string, p ports) []string {
 	return []string{filepath.Join(folder, "data"), strconv.Itoa(p.etcd)}
 }
 
-// runEtcd is what the child in this role does: serve a folder on a port.
+// runEtcd runs etcd in a child process.
 func runEtcd(arguments []string) {
 	endWithParent(arguments[0])
 	if err := serveEtcd(arguments[1], arguments[2]); err != nil {
@@ -38,7 +38,7 @@ func serveEtcd(data, port string) error {
 	if err != nil {
 		return err
 	}
-	// A cluster of one has no peers, but etcd listens for them all the same.
+	// A cluster of one has no peers, but etcd listens for them.
 	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	config := embed.NewConfig()
 	config.Dir = data
@@ -46,7 +46,7 @@ func serveEtcd(data, port string) error {
 	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	config.LogLevel = "warn"
-	// The data are gone with the folder; no disk has to hold them. A killed process loses nothing by it.
+	// The data is deleted with the directory, so fsync is not needed. A killed process does not lose data without it.
 	config.UnsafeNoFsync = true
 	etcd, err := embed.StartEtcd(config)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *cluster) etcdReady() error {
 	return err
 }
 
-// compact forgets everything before the present revision, and says which that is.
+// compact drops the history before the current revision, and returns that revision.
 func (c *cluster) compact() (int64, error) {
 	client, ctx, done, err := c.etcdClient()
 	if err != nil {

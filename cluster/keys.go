@@ -31,14 +31,14 @@ const (
 	kubeconfigFile     = "kubeconfig"
 )
 
-// keys are how a client gets in: the certificate to trust and the tokens to show.
+// keys are the credentials of clients: the certificate to trust, and tokens.
 type keys struct {
 	url, ca       string
 	admin, nobody string
 	signing       *ecdsa.PrivateKey
 }
 
-// kube-apiserver takes a token for so many seconds after it has expired, for the sake of clocks that differ.
+// The seconds for which kube-apiserver accepts an expired token, because clocks differ.
 const leeway = 60
 
 type account struct{ namespace, name, uid string }
@@ -60,7 +60,7 @@ func (k *keys) writeCertificate(folder string) error {
 	if err != nil {
 		return err
 	}
-	// The authority comes after the certificate it signed.
+	// The authority follows the certificate that it signed.
 	_, authority := pem.Decode(chain)
 	k.ca = string(authority)
 	return errors.Join(write(folder, certificateFile, chain), write(folder, certificateKeyFile, key))
@@ -77,7 +77,7 @@ func (k *keys) writeSigningKey(folder string) (err error) {
 	return write(folder, signingKeyFile, key)
 }
 
-// writeTokens lets in an administrator, and somebody who is known and may do nothing.
+// writeTokens creates an administrator, and a user without permissions.
 func (k *keys) writeTokens(folder string) error {
 	text := fmt.Sprintf("%s,admin,admin,\"system:masters\"\n%s,nobody,nobody\n", k.admin, k.nobody)
 	return write(folder, tokensFile, []byte(text))
@@ -94,7 +94,7 @@ func (k *keys) writeKubeconfig(folder string) error {
 	return clientcmd.WriteToFile(*config, filepath.Join(folder, kubeconfigFile))
 }
 
-// token makes a token as the API does, but for as short a time as one likes; the API gives them for ten minutes at least.
+// token creates a token as the API does, but with any lifetime; the minimum of the API is ten minutes.
 func (k *keys) token(a account, seconds int64) (string, error) {
 	generator, err := serviceaccount.JWTTokenGenerator(issuer, k.signing)
 	if err != nil {

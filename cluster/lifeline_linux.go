@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// The kernel signals when the thread that started a child ends, so one thread starts them all and is kept.
+// The kernel signals a child when the thread that started it ends, so one permanent thread starts all of them.
 var starts = make(chan func())
 
 func init() {
@@ -18,8 +18,8 @@ func init() {
 	}()
 }
 
-// launch starts a command that goes on when this process ends, should it be stopped then: a child that is stopped does
-// not see that its standard input has ended.
+// launch starts a command that is resumed when this process ends: a stopped child does not detect that its standard input
+// was closed.
 func launch(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGCONT}
 	result := make(chan error)

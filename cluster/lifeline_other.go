@@ -4,7 +4,7 @@ package main
 
 import "os/exec"
 
-// launch starts a command. A child that is stopped when this process is killed stays stopped: there is nobody to wake it.
+// launch starts a command. A stopped child is not resumed if this process is killed.
 func launch(command *exec.Cmd) error {
 	return command.Start()
 }

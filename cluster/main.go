@@ -1,10 +1,9 @@
-// Command cluster runs a real kube-apiserver and the etcd below it, on loopback, for as long as somebody listens.
+// Command cluster runs kube-apiserver and etcd on loopback until its standard input is closed.
 //
-// It prints one line of JSON when the API answers, then takes commands on standard input, one a line, and answers each
-// with one line of JSON. When standard input ends, or on SIGTERM, everything it started ends and its folder is deleted.
+// It prints a line of JSON when the API is ready, then reads commands from standard input, one per line, and prints a line of JSON
+// for each. When standard input is closed, or on SIGTERM, it stops all processes and deletes its directory.
 //
-// etcd and kube-apiserver are processes of their own, so that they can be killed, started again and stopped in the
-// middle; this program is all three.
+// etcd and kube-apiserver are separate processes of this program, so that they can be killed, restarted and paused.
 package main
 
 import (
@@ -28,7 +27,7 @@ type options struct {
 }
 
 func main() {
-	// A child is told what it is by its first argument; the rest is for the program it stands for.
+	// The first argument of a child is its role, the others are the arguments of that role.
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case roleEtcd:
@@ -45,7 +44,7 @@ func main() {
 	flag.StringVar(&o.uncached, "uncached", "secrets", "resources without a watch cache, so that compaction is felt at once")
 	flag.BoolVar(&o.verbose, "verbose", false, "show what etcd and kube-apiserver log")
 	flag.Parse()
-	// The etcd client logs each attempt to reach what is still starting.
+	// The etcd client logs each attempt to connect to a starting server.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	if err := run(o); err != nil {

@@ -1,4 +1,4 @@
-// Ports for etcd and kube-apiserver that nobody else comes to have.
+// Free ports for etcd and kube-apiserver.
 
 package main
 
@@ -12,10 +12,10 @@ import (
 
 type ports struct{ etcd, apiserver int }
 
-// Ports below this one need rights, or are those of well-known services.
+// Lower ports need permissions, or belong to well-known services.
 const firstPort = 10_000
 
-// free fills in ports that nobody listens on. All are held until the last is found, so that they differ.
+// free sets ports that are not in use. All are open until the last one is found, so that they differ.
 func free(p ports) (ports, error) {
 	var problems error
 	for _, port := range []*int{&p.etcd, &p.apiserver} {
@@ -33,8 +33,8 @@ func free(p ports) (ports, error) {
 	return p, problems
 }
 
-// listen takes a port that the system gives to nobody who does not ask for it by its number. One that it gives away
-// could be somebody's own end of a connection by the time that a server is started, or started again.
+// listen opens a port outside of the ephemeral range. An ephemeral port could be the local end of another connection when a server
+// is started or restarted.
 func listen() (net.Listener, error) {
 	if count := firstGivenAway() - firstPort; count > 0 {
 		for range 100 {
@@ -46,7 +46,7 @@ func listen() (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// firstGivenAway is the first of the ports that the system gives to those who ask for any.
+// firstGivenAway is the first port of the ephemeral range.
 func firstGivenAway() int {
 	var first int
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

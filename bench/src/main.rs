@@ -1,40 +1,60 @@
-//! The benchmarks' own programs, which `cargo xtask bench` runs.
-//!
-//! `replay` is the server, `load` fills a real one, `ours` is our client, `micro` measures parts of it, and
-//! `devserver` and `watchers` are the two ends of a server with many watchers.
+//! The benchmark program: `compare` runs it with its other subcommands, the kube-rs client and the client-go client as child processes.
 
 mod replay;
-mod real;
-mod ours;
-mod micro;
+mod kube_apiserver;
+mod informer_client;
+mod components;
 mod watchers;
+mod compare;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: kube-informer-bench replay --n N [--seed S] [--kind pods|widgets] [--only json|protobuf]
-       kube-informer-bench load --kubeconfig FILE --n N
-       kube-informer-bench ours --kubeconfig FILE --n N [--encoding json|protobuf] [--keep whole|compact]
-                           [--managed-fields keep|drop] [--strategy stream|list] [--settle SECONDS] [--kind pods|widgets]
-       kube-informer-bench devserver
-       kube-informer-bench watchers --kubeconfig FILE --n EVENTS --pid PID
-       kube-informer-bench micro fanout|slow|readers|queue|fill NUMBER..";
+use anyhow::anyhow;
+use clap::{Parser, Subcommand};
+use kube_informer_bench_client::options::ClientOptions;
+use kube_informer_bench_client::session::ProcessStart;
+
+/// Benchmarks of kube-informer.
+#[derive(Parser)]
+#[command(name = "kube-informer-bench")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Compare(compare::CompareOptions),
+    /// Serves objects that were encoded in advance
+    Replay(replay::ReplayOptions),
+    /// Creates pods on a real server, and updates them
+    Load(kube_apiserver::LoadOptions),
+    /// Runs an informer as a client under test
+    Client(ClientOptions),
+    /// Runs a devserver on one thread
+    Devserver,
+    /// Opens 100 watches on a server, and writes to it
+    Watchers(watchers::WatcherOptions),
+    /// Measures a component without a server
+    #[command(subcommand)]
+    Component(components::Component),
+}
 
 fn main() -> ExitCode {
-    let began = ours::Began::now();
-    let mut arguments = std::env::args().skip(1);
-    let outcome = match arguments.next().as_deref() {
-        Some("replay") => replay::run(arguments),
-        Some("load") => real::run(arguments),
-        Some("ours") => ours::run(began, arguments),
-        Some("devserver") => watchers::serve(),
-        Some("watchers") => watchers::run(arguments),
-        Some("micro") => micro::run(arguments),
-        _ => Err(USAGE.to_owned()),
+    let start = ProcessStart::now();
+    let outcome = match Cli::parse().command {
+        Command::Compare(options) => compare::run(&options),
+        Command::Replay(options) => replay::run(&options).map_err(|error| anyhow!(error)),
+        Command::Load(options) => kube_apiserver::run(&options).map_err(|error| anyhow!(error)),
+        Command::Client(options) => informer_client::run(start, &options).map_err(|error| anyhow!(error)),
+        Command::Devserver => watchers::serve().map_err(|error| anyhow!(error)),
+        Command::Watchers(options) => watchers::run(&options).map_err(|error| anyhow!(error)),
+        Command::Component(component) => components::run(&component).map_err(|error| anyhow!(error)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(wrong) => {
-            eprintln!("kube-informer-bench: {wrong}");
+        Err(error) => {
+            eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -1,18 +1,17 @@
-//! A server with a hundred watchers: how many events it delivers for a second of a processor.
+//! A server with 100 watches: deliveries per second of processor time.
 
+use anyhow::{Result as AnyResult, bail};
 use bytes::Bytes;
+use clap::Args;
 use http_body_util::BodyExt;
 use hyper::{Method, Request, header::CONTENT_TYPE};
-use kube_client::{
-    Client, Config,
-    client::Body,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube_client::{Client, Config, client::Body};
 use kube_devserver::DevServer;
-use kube_informer_bench_client::{session::say, usage::Usage};
+use kube_informer_bench_client::{session::print_line, usage::Usage};
 use serde_json::{Value, json};
 use std::{
     io,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -21,150 +20,157 @@ use std::{
 };
 use tokio::task::JoinSet;
 
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+use crate::kube_apiserver::client_config;
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
 const WRITERS: u64 = 10;
-/// A server is slower when it has just begun, and now and then.
-const TURNS: u64 = 8;
-/// A turn that does not count is tried again, so many times in all.
-const TRIES: usize = 4;
+/// The number of measurements, of which the median counts.
+const TURNS: usize = 5;
+/// The number of attempts of a measurement in which watches are lost.
+const ATTEMPTS: usize = 4;
+/// A turn ends if nothing is delivered for this time.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// Runs a devserver on one thread until standard input ends.
+/// The options of `watchers`.
+#[derive(Args, Debug)]
+pub(crate) struct WatcherOptions {
+    /// The kubeconfig file of the server.
+    #[arg(long)]
+    kubeconfig: PathBuf,
+    /// The number of events per turn.
+    #[arg(long)]
+    events: u64,
+    /// The process of the server, whose processor time is measured.
+    #[arg(long)]
+    pid: u64,
+}
+
+/// Runs a devserver on one thread until standard input is closed.
 pub(crate) fn serve() -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let server = DevServer::builder().listen("127.0.0.1:0").history(1 << 20);
     let server = runtime.block_on(server.start()).map_err(|error| error.to_string())?;
-    say(&json!({ "url": server.url() }));
-    // Whatever comes, the end of it is what is waited for.
+    print_line(&json!({ "url": server.url() }));
     io::copy(&mut io::stdin(), &mut io::sink()).map_err(|error| error.to_string())?;
     Ok(())
 }
 
-/// Watches and writes; the arguments are a kubeconfig, the number of events, and the process of the server, of each server.
-pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
-    let words: Vec<_> = arguments.collect();
-    let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is no number"));
-    let mut asked = Vec::new();
-    for words in words.chunks(6) {
-        let [_, kubeconfig, _, events, _, pid] = words else {
-            let usage = "usage: kube-informer-bench watchers (--kubeconfig FILE --n EVENTS --pid PID)..";
-            return Err(usage.to_owned());
-        };
-        asked.push((kubeconfig.clone(), number(events)?, number(pid)?));
-    }
+/// Opens watches, writes, and prints deliveries per second and per second of processor time.
+pub(crate) fn run(options: &WatcherOptions) -> Result<(), String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let report = runtime.block_on(measure(asked)).map_err(|error| error.to_string())?;
-    say(&report);
+    let report = runtime.block_on(measure(options)).map_err(|error| format!("{error:#}"))?;
+    print_line(&report);
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Has every server its turns, one after the other, so that a moment in which the processors are slow is in all of them.
-async fn measure(asked: Vec<(String, u64, u64)>) -> Result<Value, Box<dyn std::error::Error>> {
-    let mut servers = Vec::new();
-    for (kubeconfig, events, pid) in asked {
-        servers.push(Server::new(&kubeconfig, events, pid).await?);
-    }
+async fn measure(options: &WatcherOptions) -> AnyResult<Value> {
+    let mut server = Server::new(options).await?;
     for _ in 0..TURNS {
-        for server in &mut servers {
-            server.turn().await?;
-        }
+        server.turn().await?;
     }
-    let report = |server: &Server| json!({ "per_core": server.per_core, "rate": server.rate });
-    Ok(json!({ "servers": servers.iter().map(report).collect::<Vec<_>>() }))
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Ok(json!({ "per_core": median(&mut server.per_core), "rate": median(&mut server.rate) }))
 }
 
-/// A server with watchers, and what it did in each turn.
+/// A server with watches, and the results of the turns.
 struct Server {
     client: Client,
     config: Config,
     events: u64,
     pid: u64,
-    /// Who watches, where nobody was lost.
-    open: Option<Watching>,
-    /// How often each writer has written.
+    /// The open watches; `None` if some were lost.
+    watches: Option<Watches>,
+    /// The number of writes of each writer.
     written: u64,
     per_core: Vec<f64>,
     rate: Vec<f64>,
 }
 
-/// Watchers, who go with it, and how many events they have seen.
-type Watching = (JoinSet<()>, Arc<AtomicU64>);
+/// Open watches, and the number of events that they have received.
+struct Watches {
+    tasks: JoinSet<()>,
+    received: Arc<AtomicU64>,
+}
+
+/// The result of a turn.
+struct Deliveries {
+    delivered: u64,
+    expected: u64,
+}
 
 impl Server {
-    async fn new(kubeconfig: &str, events: u64, pid: u64) -> Result<Self, Box<dyn std::error::Error>> {
-        let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        config.read_timeout = None;
+    async fn new(options: &WatcherOptions) -> AnyResult<Self> {
+        let config = client_config(&options.kubeconfig).await?;
         let client = Client::try_from(config.clone())?;
         for writer in 0..WRITERS {
-            write(&client, (Method::POST, MAPS), writer, 0).await?;
+            write(&client, Method::POST, writer, 0).await?;
         }
-        let (per_core, rate) = (Vec::new(), Vec::new());
-        Ok(Self { client, config, events, pid, open: None, written: 0, per_core, rate })
+        let (events, pid) = (options.events, options.pid);
+        Ok(Self { client, config, events, pid, watches: None, written: 0, per_core: vec![], rate: vec![] })
     }
 
-    /// Has its turn. kube-apiserver ends watches that are slow for a moment: where it ended many, the turn is not counted.
-    async fn turn(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        let (mut delivered, mut deliveries) = (0, 0);
-        for _ in 0..TRIES {
-            (delivered, deliveries) = self.attempt().await?;
-            if delivered * 2 >= deliveries {
+    /// Runs one turn. kube-apiserver closes slow watches: a turn in which it closed many is repeated.
+    async fn turn(&mut self) -> AnyResult<()> {
+        for _ in 0..ATTEMPTS {
+            let Deliveries { delivered, expected } = self.attempt().await?;
+            if delivered * 2 >= expected {
                 return Ok(());
             }
         }
-        Err(format!("only {delivered} of {deliveries} were delivered, the {TRIES}th time in a row").into())
+        bail!("less than half of the events were delivered in {ATTEMPTS} attempts")
     }
 
-    /// Says how much was delivered, of how much.
-    async fn attempt(&mut self) -> Result<(u64, u64), Box<dyn std::error::Error>> {
-        let (watchers, seen) = match self.open.take() {
-            Some(watching) => watching,
+    async fn attempt(&mut self) -> AnyResult<Deliveries> {
+        let watches = match self.watches.take() {
+            Some(watches) => watches,
             None => watch(&self.client, &self.config).await?,
         };
-        let (before, began, told) =
-            (Usage::of_server(self.pid), Instant::now(), seen.load(Ordering::Relaxed));
-        let times = self.events / WRITERS;
-        change(&self.client, self.written, times).await?;
+        let (cpu_before, start) = (Usage::of_server(self.pid), Instant::now());
+        let before = watches.received.load(Ordering::Relaxed);
+        let times = (self.events / WRITERS).max(1);
+        update(&self.client, self.written, times).await?;
         self.written += times;
-        let deliveries = times * WRITERS * WATCHERS;
-        let (reached, ended) = settled(&seen, told + deliveries).await;
-        let delivered = reached - told;
-        self.open = (delivered == deliveries).then_some((watchers, seen));
-        if delivered * 2 >= deliveries {
-            let used = Usage::of_server(self.pid) - before;
+        let expected = times * WRITERS * WATCHERS;
+        let (received, last) = wait_for_deliveries(&watches.received, before + expected).await;
+        let delivered = received - before;
+        if delivered * 2 >= expected {
+            let used = Usage::of_server(self.pid) - cpu_before;
             self.per_core.push(delivered as f64 / used.max(0.01));
-            self.rate.push(delivered as f64 / (ended - began).as_secs_f64());
+            self.rate.push(delivered as f64 / (last - start).as_secs_f64());
         }
-        Ok((delivered, deliveries))
+        self.watches = (delivered == expected).then_some(watches);
+        Ok(Deliveries { delivered, expected })
     }
 }
 
-/// Has a hundred watch.
-async fn watch(client: &Client, config: &Config) -> Result<Watching, Box<dyn std::error::Error>> {
-    let list: Value = client.request(Request::get(MAPS).body(Vec::new())?).await?;
+/// Opens 100 watches.
+async fn watch(client: &Client, config: &Config) -> AnyResult<Watches> {
+    let list: Value = client.request(Request::get(CONFIG_MAPS).body(Vec::new())?).await?;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-    let (mut watchers, seen) = (JoinSet::new(), Arc::new(AtomicU64::new(0)));
+    let mut watches = Watches { tasks: JoinSet::new(), received: Arc::new(AtomicU64::new(0)) };
     for _ in 0..WATCHERS {
-        let path = format!("{MAPS}?watch=1&resourceVersion={version}");
-        // Each on a connection of its own: one connection takes a hundred requests at a time and no more.
+        let path = format!("{CONFIG_MAPS}?watch=1&resourceVersion={version}");
+        // Each watch has its own connection, because HTTP/2 limits the streams of a connection.
         let watcher = Client::try_from(config.clone())?;
-        let answer = watcher.send(Request::get(path).body(Body::empty())?).await?;
-        watchers.spawn(count(answer.into_body(), Arc::clone(&seen)));
+        let response = watcher.send(Request::get(path).body(Body::empty())?).await?;
+        watches.tasks.spawn(count_lines(response.into_body(), Arc::clone(&watches.received)));
     }
-    Ok((watchers, seen))
+    Ok(watches)
 }
 
-/// Has every writer change its object so many times more.
-async fn change(client: &Client, written: u64, times: u64) -> Result<(), Box<dyn std::error::Error>> {
+/// Updates the object of every writer this number of times.
+async fn update(client: &Client, written: u64, times: u64) -> AnyResult<()> {
     let writers = (0..WRITERS).map(|writer| {
         let client = client.clone();
         tokio::spawn(async move {
-            let path = format!("{MAPS}/m{writer}");
             for time in 1..=times {
-                write(&client, (Method::PUT, &path), writer, written + time).await?;
+                write(&client, Method::PUT, writer, written + time).await?;
             }
             Ok::<_, kube_client::Error>(())
         })
@@ -175,15 +181,15 @@ async fn change(client: &Client, written: u64, times: u64) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// Waits until so many were delivered, or no more come; says how many, and when the last came.
-async fn settled(seen: &AtomicU64, wanted: u64) -> (u64, Instant) {
+/// Waits for a number of deliveries, or until there are no more; returns their number and the time of the last one.
+async fn wait_for_deliveries(received: &AtomicU64, expected: u64) -> (u64, Instant) {
     let (mut last, mut at) = (0, Instant::now());
     loop {
-        let now = seen.load(Ordering::Relaxed);
+        let now = received.load(Ordering::Relaxed);
         if now > last {
             (last, at) = (now, Instant::now());
         }
-        if last >= wanted || at.elapsed() > QUIET {
+        if last >= expected || at.elapsed() > QUIET {
             return (last, at);
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -191,25 +197,24 @@ async fn settled(seen: &AtomicU64, wanted: u64) -> (u64, Instant) {
 }
 
 /// Counts events: each is a line.
-async fn count(mut body: Body, seen: Arc<AtomicU64>) {
+async fn count_lines(mut body: Body, received: Arc<AtomicU64>) {
     while let Some(Ok(frame)) = body.frame().await {
         let lines = frame.into_data().map_or(0, |data: Bytes| memchr::memchr_iter(b'\n', &data).count());
-        seen.fetch_add(lines as u64, Ordering::Relaxed);
+        received.fetch_add(lines as u64, Ordering::Relaxed);
     }
 }
 
-async fn write(
-    client: &Client,
-    (method, path): (Method, &str),
-    writer: u64,
-    turn: u64,
-) -> Result<(), kube_client::Error> {
+async fn write(client: &Client, method: Method, writer: u64, turn: u64) -> Result<(), kube_client::Error> {
     let object = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": { "name": format!("m{writer}") },
         "data": { "x": format!("{turn:0>800}") },
     });
+    let path = match method {
+        Method::POST => CONFIG_MAPS.to_owned(),
+        _ => format!("{CONFIG_MAPS}/m{writer}"),
+    };
     let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
     let request = request.body(object.to_string().into_bytes()).map_err(kube_client::Error::HttpError)?;
     client.request::<Value>(request).await.map(drop)

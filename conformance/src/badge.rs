@@ -1,4 +1,4 @@
-//! A token that can be changed while a client is at work, as a mounted service account token is.
+//! A client token that can be replaced at any time, like a mounted service account token.
 
 use http::{HeaderValue, Request, header::AUTHORIZATION};
 use std::{
@@ -8,18 +8,18 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// What a client shows at the door.
+/// The token of a client.
 #[derive(Clone, Debug)]
 pub struct Badge(Arc<Mutex<String>>);
 
 impl Badge {
-    /// Shows this token.
+    /// Creates a badge with this token.
     #[must_use]
     pub fn new(token: impl Into<String>) -> Self {
         Self(Arc::new(Mutex::new(token.into())))
     }
 
-    /// Shows another token from now on.
+    /// Replaces the token.
     pub fn renew(&self, token: impl Into<String>) {
         *self.0.lock().unwrap() = token.into();
     }
@@ -33,7 +33,7 @@ impl<S> Layer<S> for Badge {
     }
 }
 
-/// A client whose requests carry a badge.
+/// Creates a client whose requests have the token.
 #[derive(Clone, Debug)]
 pub struct Shown<S> {
     badge: Badge,

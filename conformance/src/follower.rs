@@ -1,4 +1,4 @@
-//! A cache that follows a resource, and a handler that checks every event against what it knew.
+//! An informer with a handler that checks every event against the previous ones.
 
 use crate::wait::eventually;
 use kube::{
@@ -31,12 +31,12 @@ pub type Versions = BTreeMap<String, String>;
 pub struct Follower<K: Resource> {
     /// The cache.
     pub store: Store<K>,
-    /// What keeps it.
+    /// The informer.
     pub informer: Informer<K>,
     told: Arc<Mutex<Told>>,
 }
 
-/// What the handler was told.
+/// The events of the handler.
 #[derive(Debug, Default)]
 struct Told {
     known: Versions,
@@ -45,7 +45,7 @@ struct Told {
     reports: Vec<String>,
 }
 
-/// What a reflector does here unless a test says otherwise: it loses no time.
+/// Returns the default config of the tests, with short waits.
 fn impatient() -> Config {
     let mut config = Config::default();
     config.backoff.initial = Duration::from_millis(50);
@@ -53,7 +53,7 @@ fn impatient() -> Config {
     config
 }
 
-/// Gets the initial state by a list.
+/// Returns a config that uses LIST for the initial objects.
 #[must_use]
 pub fn listing() -> Config {
     let mut config = impatient();
@@ -61,13 +61,13 @@ pub fn listing() -> Config {
     config
 }
 
-/// Both ways to get the initial state.
+/// Returns configs for a streamed list and for LIST.
 #[must_use]
 pub fn strategies() -> [Config; 2] {
     [impatient(), listing()]
 }
 
-/// The versions of some objects by their keys.
+/// Returns the versions of objects by their keys.
 pub fn versions<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> Versions {
     let entry = |object: &K| (Key::of(object).unwrap().to_string(), version(object));
     objects.into_iter().map(entry).collect()
@@ -81,12 +81,12 @@ impl<K> Follower<K>
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    /// Begins to follow a source.
+    /// Starts an informer of a source.
     pub fn start(source: ListWatch<K>, config: Config) -> Self {
         Self::of(Informer::from_source(source).config(config))
     }
 
-    /// Begins to follow.
+    /// Starts the informer.
     pub fn of(informer: InformerBuilder<K>) -> Self {
         let told = Arc::new(Mutex::new(Told::default()));
         let hears = Arc::clone(&told);
@@ -102,7 +102,7 @@ where
         Self { store: informer.store().clone(), informer, told }
     }
 
-    /// Waits until the cache and what the events amount to are what the server lists.
+    /// Waits until the cache and the sum of the events equal a list of the server.
     pub async fn settled(&self, api: &Api<K>, selected: &ListParams) {
         eventually("a cache equal to the server", async || {
             let listed = api.list(selected).await.map_err(|error| error.to_string())?;
@@ -122,7 +122,7 @@ where
         self.alive();
     }
 
-    /// Waits until the cache says what is wanted.
+    /// Waits for a condition of the cache.
     pub async fn until(&self, what: &str, is_so: impl Fn(&Store<K>) -> bool) {
         eventually(what, async || {
             let instead = || {
@@ -144,26 +144,26 @@ where
         .await;
     }
 
-    /// Waits until the first state is in the cache.
+    /// Waits until the cache has synced.
     pub async fn synced(&self) {
         self.until("a first state", |store| store.version().is_some()).await;
     }
 
-    /// How often it did what.
+    /// Returns the counts of the reflector.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.informer.status().counts
     }
 
-    /// How often the whole state was asked for, in either way.
+    /// Returns the number of lists, streamed or not.
     #[must_use]
     pub fn asked(&self) -> u64 {
         let counts = self.counts();
         counts.lists + counts.streams
     }
 
-    /// How often the rules allow a whole state: at first, after a version that has expired, after a watch that ended within a
-    /// second without an event, and after one whose connection broke while it was being opened.
+    /// Returns the permitted number of lists: the initial one, and one after each expired version, each watch that ended within a second
+    /// without an event, and each watch whose connection failed while it was opened.
     #[must_use]
     pub fn allowed(&self) -> u64 {
         let is_cause = |report: &&String| {
@@ -177,25 +177,25 @@ where
         1 + self.reports().iter().filter(is_cause).count() as u64
     }
 
-    /// The failures so far, in words.
+    /// Returns the texts of all failures.
     #[must_use]
     pub fn reports(&self) -> Vec<String> {
         self.told.lock().unwrap().reports.clone()
     }
 
-    /// The events so far, as `added name`.
+    /// Returns all events, as `added name`.
     #[must_use]
     pub fn events(&self) -> Vec<String> {
         self.told.lock().unwrap().events.clone()
     }
 
-    /// What was found missing, and was not seen to go.
+    /// Returns the deletions that were not observed.
     #[must_use]
     pub fn unseen_deletions(&self) -> Vec<String> {
         self.told.lock().unwrap().unseen_deletions.clone()
     }
 
-    /// Stops everything, and waits until it has.
+    /// Stops the informer, and waits for its end.
     pub async fn stop(self) {
         self.alive();
         self.informer.stop();
@@ -203,14 +203,14 @@ where
         assert_eq!(self.informer.tasks(), 0);
     }
 
-    /// A handler that found something wrong has panicked.
+    /// Fails if the handler has panicked.
     fn alive(&self) {
         assert!(!self.told.is_poisoned(), "an event did not fit what was known");
     }
 }
 
 impl Told {
-    /// Folds an event into what is known, which it has to fit.
+    /// Applies an event, which must fit to the previous ones.
     fn hear<K: Resource>(&mut self, event: &Event<K>) {
         let key = event.key().to_string();
         let name = event.key().name().to_owned();

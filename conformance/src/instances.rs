@@ -1,6 +1,6 @@
-//! One claim, two tests: against the devserver and against a real server.
+//! Creates two tests from each claim: for the devserver and for a real server.
 
-/// Makes a test of each function for each server; those under `alone` have the real server for themselves.
+/// Creates a test of each function for each server; tests under `alone` do not share the real server.
 #[macro_export]
 macro_rules! on_both {
     (shared: [$($shared:ident),* $(,)?], alone: [$($alone:ident),* $(,)?] $(,)?) => {

@@ -1,4 +1,4 @@
-//! What the conformance tests need: a server of either kind, a way to it that can be disturbed, and a cache that follows it.
+//! Support for the conformance tests: a server of either kind, a proxy that disturbs connections, and an informer that checks events.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The program of `cluster/`: a kube-apiserver and an etcd that do what they are told.
+//! The program of `cluster/`, which runs kube-apiserver and etcd.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,24 +8,24 @@ use std::{
     sync::{Mutex, OnceLock},
 };
 
-/// The variable that says where the program is.
+/// The variable with the path of the program.
 const VARIABLE: &str = "CLUSTER_PROGRAM";
 
-/// The variable that says where its folder is made.
+/// The variable with the parent of its directory.
 const FOLDER: &str = "CLUSTER_FOLDER";
 
 /// A running cluster, one for all tests of this process.
 ///
-/// It ends when its standard input does, which is when this process ends, however it ends.
+/// It stops when its standard input is closed, at the latest at the end of this process.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) ready: Ready,
     talk: Mutex<Talk>,
-    /// Nobody waits for its end: it outlives this process by the moment that it takes to delete its files.
+    /// Not waited for: it deletes its files after the end of this process.
     _child: Child,
 }
 
-/// What the program says when the API answers.
+/// The first line of the program, when the API is ready.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) kubeconfig: String,
@@ -39,7 +39,7 @@ struct Talk {
 }
 
 impl Program {
-    /// The cluster of this process, started by whoever comes first.
+    /// Returns the cluster of this process, which the first call starts.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Program> = OnceLock::new();
         SHARED.get_or_init(Self::start)
@@ -58,12 +58,12 @@ impl Program {
         Self { ready: serde_json::from_value(talk.answer()).unwrap(), talk: Mutex::new(talk), _child: child }
     }
 
-    /// Gives a command and waits until it is done.
+    /// Executes a command and waits for the response.
     pub(crate) async fn tell(&'static self, command: String) -> Value {
         tokio::task::spawn_blocking(move || self.say(&command)).await.unwrap()
     }
 
-    /// Gives a command and holds the thread until it is done.
+    /// Executes a command and blocks the thread until the response.
     pub(crate) fn say(&self, command: &str) -> Value {
         let answer = {
             let mut talk = self.talk.lock().unwrap();

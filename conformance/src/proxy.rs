@@ -1,4 +1,4 @@
-//! A way to a server that can be disturbed: every connection passes through here, byte by byte.
+//! A proxy that disturbs connections to a server.
 
 use crate::random::Random;
 use std::{
@@ -28,19 +28,18 @@ pub struct Proxy {
     task: JoinHandle<()>,
 }
 
-/// What connections go through, apart from the network.
+/// The disturbance of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weather {
-    /// Nothing happens.
+    /// No disturbance.
     Calm,
-    /// Bytes arrive in small pieces, late.
+    /// Bytes are split and delayed.
     Rough,
-    /// Connections stall and break, too.
+    /// In addition, connections stall and fail.
     Storm,
 }
 
-/// Whether bytes pass, and how often every connection was broken: one value, so that what is held back when a connection is
-/// broken is never let through by what is said after it.
+/// Whether bytes pass, and the number of cuts. One value, so that bytes that are held back at a cut never pass after it.
 #[derive(Clone, Copy, Debug)]
 struct Gate {
     is_open: bool,
@@ -57,7 +56,7 @@ struct Way {
 }
 
 impl Proxy {
-    /// Leads to `target`; the seed decides what the weather does.
+    /// Creates a proxy to `target`; the disturbances depend on the seed.
     pub async fn start(target: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let way = Arc::new(Way {
@@ -72,33 +71,33 @@ impl Proxy {
         Self { address, way, task }
     }
 
-    /// Where it listens.
+    /// Returns the address of the proxy.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What happens to bytes from now on.
+    /// Sets the disturbance.
     pub fn weather(&self, weather: Weather) {
         *self.way.weather.lock().unwrap() = weather;
     }
 
-    /// Breaks every connection.
+    /// Cuts every connection.
     pub fn cut(&self) {
         self.way.gate.send_modify(|gate| gate.cuts += 1);
     }
 
-    /// Holds every byte back, without a word, until [`flow`](Self::flow).
+    /// Stalls all connections until [`flow`](Self::flow).
     pub fn stall(&self) {
         self.way.gate.send_modify(|gate| gate.is_open = false);
     }
 
-    /// Lets bytes through.
+    /// Resumes all connections.
     pub fn flow(&self) {
         self.way.gate.send_modify(|gate| gate.is_open = true);
     }
 
-    /// How many connections there have been.
+    /// Returns the total number of connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.way.connections.load(Ordering::Relaxed)
@@ -119,20 +118,20 @@ async fn listen(listener: TcpListener, way: Arc<Way>) {
     }
 }
 
-/// Carries one connection until either end has had enough.
+/// Forwards one connection until either end closes it.
 async fn carry(near: TcpStream, way: Arc<Way>) {
     let mut gate = way.gate.subscribe();
     let born = gate.borrow().cuts;
     let Ok(far) = TcpStream::connect(way.target).await else { return };
     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
     tokio::select! {
-        () = pump(near_read, far_write, (&way, born)) => {}
-        () = pump(far_read, near_write, (&way, born)) => {}
+        () = pump(near_read, far_write, &way, born) => {}
+        () = pump(far_read, near_write, &way, born) => {}
         _ = gate.wait_for(|gate| gate.cuts != born) => {}
     }
 }
 
-/// What becomes of some bytes.
+/// The effect on a chunk.
 enum Fate {
     Pass,
     Split { piece: usize, late: Duration },
@@ -158,7 +157,7 @@ impl Way {
     }
 }
 
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, (way, born): (&Way, u64)) {
+async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &Way, born: u64) {
     let (mut buffer, mut gate) = (vec![0; 16 * 1024], way.gate.subscribe());
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         let bytes = &buffer[..count];
@@ -174,7 +173,7 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, (way, born): (&Wa
                 sleep(late).await;
                 count
             }
-            // Not so small that a long list takes minutes.
+            // Large enough that a long list does not take minutes.
             Fate::Split { piece, late } => {
                 sleep(late).await;
                 piece.max(count / 20)
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_a_broken_connection_held_back_is_lost() {
+    async fn bytes_held_back_are_lost_with_the_connection() {
         let target = TcpListener::bind("127.0.0.1:0").await.unwrap();
         for turn in 0..100 {
             let proxy = Proxy::start(target.local_addr().unwrap(), turn).await;
@@ -208,7 +207,7 @@ mod tests {
             proxy.cut();
             proxy.flow();
             let mut rest = Vec::new();
-            // It may be reset as well as ended.
+            // The connection is reset or closed.
             let _ = near.read_to_end(&mut rest).await;
             assert!(rest.is_empty(), "{turn}: {}", String::from_utf8_lossy(&rest));
         }

@@ -1,4 +1,4 @@
-//! A server: the devserver, or a real one, with what both can be made to do.
+//! A server: the devserver or a real one, with the operations that both support.
 
 use crate::{badge::Badge, program::Program, proxy::Proxy};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-/// A server that a test may use.
+/// The server of a test.
 #[derive(Debug)]
 pub struct Server {
     kind: Kind,
@@ -32,7 +32,7 @@ enum Kind {
     Real(&'static Program),
 }
 
-/// Tests that break a server that others use, too, wait until they are alone.
+/// Tests that disturb the shared server have exclusive access to it.
 #[derive(Debug)]
 enum Turn {
     Own,
@@ -49,7 +49,7 @@ pub struct Paused<'s> {
 }
 
 impl Server {
-    /// A devserver of one's own.
+    /// Creates a devserver for one test.
     pub async fn dev() -> Self {
         let builder = DevServer::builder().listen("127.0.0.1:0").tls([""; 0]).token("secret");
         // A kube-apiserver alone runs no controllers either.
@@ -59,13 +59,13 @@ impl Server {
         Self { kind: Kind::Dev(Box::new(server)), config, _turn: Turn::Own }
     }
 
-    /// The real server, beside others who use it.
+    /// Returns the shared real server.
     pub async fn real() -> Self {
         let turn = Turn::Shared { _guard: turns().read_owned().await };
         Self::shared(turn).await
     }
 
-    /// The real server, when nobody else uses it.
+    /// Returns the real server with exclusive access.
     pub async fn real_alone() -> Self {
         let turn = Turn::Alone { _guard: turns().write_owned().await };
         Self::shared(turn).await
@@ -77,13 +77,13 @@ impl Server {
         Self { kind: Kind::Real(program), config, _turn: turn }
     }
 
-    /// Whether it is a real one.
+    /// Returns true for a real server.
     #[must_use]
     pub fn is_real(&self) -> bool {
         matches!(self.kind, Kind::Real(_))
     }
 
-    /// The devserver, for faults that a real server is brought to in other ways.
+    /// Returns the devserver, for injected faults.
     #[must_use]
     pub fn as_dev(&self) -> Option<&DevServer> {
         match &self.kind {
@@ -92,13 +92,13 @@ impl Server {
         }
     }
 
-    /// A client that may do everything and retries nothing.
+    /// Returns a client with all permissions and without retries.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::try_from(self.config.clone()).unwrap()
     }
 
-    /// Such a client with another token, which may change, and through a proxy.
+    /// Returns a client with another token, which can be replaced, through a proxy.
     #[must_use]
     pub fn client_with(&self, badge: &Badge, proxy: &Proxy) -> Client {
         let mut config = self.through(proxy);
@@ -106,13 +106,13 @@ impl Server {
         ClientBuilder::try_from(config).unwrap().with_layer(badge).build()
     }
 
-    /// Such a client that comes through a proxy.
+    /// Returns a client that connects through a proxy.
     #[must_use]
     pub fn client_through(&self, proxy: &Proxy) -> Client {
         Client::try_from(self.through(proxy)).unwrap()
     }
 
-    /// A proxy that leads here.
+    /// Creates a proxy to this server.
     pub async fn proxy(&self, seed: u64) -> Proxy {
         Proxy::start(self.config.cluster_url.authority().unwrap().as_str().parse().unwrap(), seed).await
     }
@@ -123,7 +123,7 @@ impl Server {
         config
     }
 
-    /// A new namespace, for one test.
+    /// Creates a namespace for one test.
     pub async fn namespace(&self) -> String {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -133,9 +133,9 @@ impl Server {
         name
     }
 
-    /// Forgets history: versions before the present one have expired.
+    /// Drops the history: older versions expire.
     ///
-    /// A real server feels it at once where it has no watch cache, which is so for secrets.
+    /// On a real server this affects resources without a watch cache, which are the secrets.
     pub async fn forget_history(&self) {
         match self.alone() {
             Kind::Dev(server) => server.compact(),
@@ -151,8 +151,7 @@ impl Server {
         }
     }
 
-    /// Kills what keeps the data, below the server, and starts it again; the devserver has nothing below it, and loses its
-    /// watches.
+    /// Kills and restarts etcd. The devserver has no etcd; its watches are cut.
     pub async fn restart_data(&self) {
         match self.alone() {
             Kind::Dev(server) => server.cut_watches(),
@@ -160,7 +159,7 @@ impl Server {
         }
     }
 
-    /// Stops what keeps the data, in the middle of what it is doing.
+    /// Pauses etcd.
     pub async fn pause(&self) -> Paused<'_> {
         let stalled = match self.alone() {
             Kind::Dev(server) => Some(server.faults().inject(Fault::stall_until_withdrawn())),
@@ -172,7 +171,7 @@ impl Server {
         Paused { stalled, server: self }
     }
 
-    /// A token of a service account for so long; nothing for the devserver, which knows no accounts.
+    /// Returns a token of a service account with a lifetime; `None` for the devserver, which has no accounts.
     pub async fn token(&self, account: &ServiceAccount, life: Duration) -> Option<String> {
         let Kind::Real(program) = &self.kind else { return None };
         let word = |word: &Option<String>| word.clone().unwrap();
@@ -183,7 +182,7 @@ impl Server {
         Some(answer["token"].as_str().unwrap().to_owned())
     }
 
-    /// The kubeconfig that leads here, for other programs.
+    /// Returns the kubeconfig of this server.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         match &self.kind {
@@ -192,7 +191,7 @@ impl Server {
         }
     }
 
-    /// Which Kubernetes it is.
+    /// Returns the version of Kubernetes.
     #[must_use]
     pub fn version(&self) -> &str {
         match &self.kind {
@@ -201,7 +200,7 @@ impl Server {
         }
     }
 
-    /// The kind, for what others would feel.
+    /// Returns the exclusive server, for operations that affect other tests.
     fn alone(&self) -> &Kind {
         let is_alone = match self._turn {
             Turn::Own | Turn::Alone { .. } => true,
@@ -218,7 +217,7 @@ impl Drop for Paused<'_> {
             stalled.withdraw();
         }
         if let Kind::Real(program) = self.server.kind {
-            // It takes no time, and has to be done also when a test fails.
+            // Required even if a test fails.
             program.say("resume etcd");
         }
     }

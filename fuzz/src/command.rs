@@ -1,4 +1,4 @@
-//! What the command makes of words that are typed, of documents of a server, and of names and values in objects.
+//! Arguments of the command, discovery documents, and text and objects that it prints.
 
 use kube_core::DynamicObject;
 use kube_informer_cli::untrusted::{
@@ -8,12 +8,12 @@ use kube_informer_cli::untrusted::{
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
-/// Fields that a cell of a terminal is filled with must not act on it.
+/// Checks that a text has no effect on a terminal.
 fn check_safe(text: &str) {
     assert!(!text.chars().any(is_unsafe), "{text:?}");
 }
 
-/// Text of others that is about to be shown.
+/// Untrusted text that is printed.
 pub(crate) fn text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let safe = clean(&text);
@@ -42,13 +42,13 @@ pub(crate) fn text(data: &[u8]) {
     }
 }
 
-/// What is typed: durations, seeds, and the text of a file of faults.
+/// Arguments: durations, seeds, and the contents of a file of faults.
 pub(crate) fn words(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(time) = duration(&text) {
         let again = |written: String| duration(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
         let (whole, part) = (time.as_secs(), time.subsec_nanos());
-        // Seconds are read as floating point, which has fewer digits than long times have: what is near the end may be beyond it.
+        // Seconds are parsed as floating point, so that values near the maximum may exceed it.
         let near = Duration::from_nanos(200 + (whole >> 21));
         if whole > u64::MAX >> 1 {
             return;
@@ -61,7 +61,7 @@ pub(crate) fn words(data: &[u8]) {
         let written: Vec<_> = read.iter().map(|(kind, count)| format!("{kind}={count}")).collect();
         assert_eq!(seeds(&written.join(",")).as_ref(), Ok(&read));
     }
-    // What is wrong is told in one line.
+    // An error has one line.
     for wrong in [duration(&text).err(), seeds(&text).err()].into_iter().flatten() {
         assert!(wrong.len() < 10 * text.len() + 200, "no more is told than was typed");
         clean_lines(&wrong).split('\n').for_each(check_safe);
@@ -72,7 +72,7 @@ pub(crate) fn words(data: &[u8]) {
     }
 }
 
-/// A document in which a server names its kinds, and a word behind it that means one.
+/// A discovery document, followed by the name of a kind.
 pub(crate) fn names(data: &[u8]) {
     let (document, word) = parts(data);
     let Ok(document) = serde_json::from_slice::<Value>(document) else { return };
@@ -89,7 +89,7 @@ pub(crate) fn names(data: &[u8]) {
             |name: &str| name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
         if can_be_watched && [&plural, &version].into_iter().all(|name| !name.is_empty() && is_usual(name)) {
             let word = format!("{plural}.{version}.{group}").to_lowercase();
-            // Another kind may have this as one of its other names.
+            // This may also be a short name of another kind.
             let found = resolve(&document, &word);
             let is_found = found
                 .as_ref()
@@ -99,7 +99,7 @@ pub(crate) fn names(data: &[u8]) {
     }
 }
 
-/// Two states of an object, as JSON one behind the other.
+/// Two states of an object as JSON, one after the other.
 pub(crate) fn objects(data: &[u8]) {
     let (old, new) = parts(data);
     let object = |data: &[u8]| serde_json::from_slice::<DynamicObject>(data).ok().map(Arc::new);
@@ -120,7 +120,7 @@ pub(crate) fn objects(data: &[u8]) {
     shown(&old, &new).iter().for_each(|line| check_safe(line));
 }
 
-/// What stands before the first zero byte, and what stands behind it.
+/// Splits the input at the first zero byte.
 fn parts(data: &[u8]) -> (&[u8], &[u8]) {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     (&data[..at], data.get(at + 1..).unwrap_or_default())

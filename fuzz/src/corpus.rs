@@ -1,19 +1,19 @@
-//! The inputs that are kept in the repository.
+//! The inputs in the repository.
 
 use std::{fs, io, path::PathBuf};
 
-/// Inputs that are kept of a target, in the order of their names.
+/// Returns the inputs of a target, in the order of their names.
 pub(crate) fn of(target: &str) -> io::Result<Vec<Vec<u8>>> {
-    let folder = folder().join(target);
-    let mut paths: Vec<_> = fs::read_dir(&folder)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?
+    let directory = directory().join(target);
+    let mut paths: Vec<_> = fs::read_dir(&directory)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", directory.display())))?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;
     paths.sort_unstable();
     paths.iter().map(fs::read).collect()
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
@@ -24,16 +24,16 @@ mod tests {
 
     #[test]
     fn every_target_has_a_corpus_and_every_corpus_a_target() {
-        let mut folders: Vec<_> =
-            fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut directories: Vec<_> =
+            fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         let mut names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        folders.sort_unstable();
+        directories.sort_unstable();
         names.sort_unstable();
-        assert_eq!(folders, names);
+        assert_eq!(directories, names);
     }
 
     #[test]
-    fn what_is_kept_passes_and_is_small() {
+    fn the_corpus_passes_and_is_small() {
         let mut size = 0;
         for target in TARGETS {
             for input in of(target.name).unwrap() {

@@ -9,10 +9,10 @@ use kube_informer_wire::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// So long may a frame be where its length is what is looked at.
+/// The maximum length of a frame in this target.
 const SHORT: usize = 512;
 
-/// Frames, and how the stream ended.
+/// The frames, and the end of the stream.
 type Cut = (Vec<Bytes>, Result<(), FrameError>);
 
 pub(crate) fn json(data: &[u8]) {
@@ -47,7 +47,7 @@ pub(crate) fn protobuf(data: &[u8]) {
     while let Ok(Some(frame)) = frames.next() {
         event(&frame);
     }
-    // Few inputs are right about their lengths.
+    // Few inputs have correct lengths.
     let length = u32::try_from(data.len()).expect("input is small");
     let mut frames = Frames::protobuf();
     frames.push([&length.to_be_bytes()[..], data].concat().into());
@@ -84,7 +84,7 @@ fn protobuf_frames(pieces: impl IntoIterator<Item = Bytes>) -> Cut {
     (found, frames.finish())
 }
 
-/// What an event is taken apart to must be what it decodes to.
+/// Checks that a split event equals the decoded one.
 fn event(frame: &Frame) {
     let (split, decoded) = (frame.split(), frame.decode::<Value>(ManagedFields::Keep));
     drop(frame.decode::<Pod>(ManagedFields::Drop));
@@ -96,13 +96,13 @@ fn event(frame: &Frame) {
             };
             assert_eq!(split.map(object), decoded.map(Some), "apart and whole");
         }
-        // An object that is malformed is found when it is decoded.
+        // A malformed object is detected when it is decoded.
         (Ok(_), Err(error)) => assert!(!error.to_string().is_empty()),
         (Err(error), decoded) => assert!(decoded.is_err(), "{error}: {decoded:?}"),
     }
 }
 
-/// What serde_json makes of a frame is what is made of it here.
+/// Compares a frame with the result of serde_json.
 fn against_serde(frame: &Frame, line: &[u8]) {
     #[derive(Deserialize)]
     struct Event {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use kube_informer_wire::{Format, Items, ListMeta, ManagedFields, Raw, Schema};
 use serde_json::Value;
 
-/// Items, and what the list said of itself, or that it was none.
+/// The items, and the metadata of the list or an error.
 type Cut = (Vec<Raw>, Option<ListMeta>);
 
 pub(crate) fn json(data: &[u8]) {
@@ -18,7 +18,7 @@ pub(crate) fn json(data: &[u8]) {
 }
 
 pub(crate) fn protobuf(data: &[u8]) {
-    // Most input begins as a list does, so that what follows is looked at.
+    // Most inputs start with the prefix of a list, so that the rest is decoded.
     let pods = Schema::of("v1", "PodList").expect("it is there").body(data);
     for data in [data, &pods] {
         let whole = read(Items::protobuf(), [Bytes::copy_from_slice(data)]);
@@ -52,12 +52,13 @@ fn poke(item: &Raw) {
     drop(item.decode::<Value>(ManagedFields::Drop));
 }
 
-/// A list that serde_json can read has the items that it reads.
-fn against_serde(data: &[u8], (items, meta): &Cut) {
+/// Compares the items with those of serde_json, if it accepts the list.
+fn against_serde(data: &[u8], cut: &Cut) {
+    let (items, meta) = cut;
     let (Ok(theirs), Some(meta)) = (serde_json::from_slice::<Value>(data), meta) else { return };
     let is_plain = data.windows(5).filter(|window| window == b"items").count() == 1;
     if !is_plain {
-        // A name that comes twice is a matter of taste.
+        // The result for duplicate names is not specified.
         return;
     }
     let decode = |item: &Raw| item.decode::<Value>(ManagedFields::Keep).expect("serde_json read it");

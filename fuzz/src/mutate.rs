@@ -1,14 +1,14 @@
-//! Makes new input of what there is.
+//! Creates inputs by mutation.
 
 use crate::random::Random;
 
-/// The longest input that is made.
+/// The maximum length of an input.
 const LONGEST: usize = 32 << 10;
-/// Bytes that tend to mean something.
+/// Bytes with a special meaning in many formats.
 const BYTES: [u8; 12] = [0, 1, 2, 0x0a, 0x12, 0x1a, 0x20, 0x7f, 0x80, 0xfe, 0xff, b'"'];
 
-/// Input made of a corpus and words by the numbers of `random`.
-pub(crate) fn make(corpus: &[Vec<u8>], words: &[&[u8]], random: &mut Random) -> Vec<u8> {
+/// Mutates a random input of the corpus.
+pub(crate) fn mutate(corpus: &[Vec<u8>], words: &[&[u8]], random: &mut Random) -> Vec<u8> {
     let mut input = if corpus.is_empty() { Vec::new() } else { random.pick(corpus).clone() };
     for _ in 0..=random.below(6) {
         change(&mut input, corpus, words, random);
@@ -34,21 +34,21 @@ fn change(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], random: &mut
         6 => repeat(input, at..end, random),
         _ => {
             let word = *random.pick(words);
-            // In the place of something, or before it.
+            // Replace a range, or insert before it.
             let end = if random.below(2) == 0 { end } else { at };
             drop(input.splice(at..end, word.iter().copied()));
         }
     }
 }
 
-/// Goes on with some of another input.
+/// Inserts a part of another input.
 fn splice(input: &mut Vec<u8>, other: &[u8], at: usize, random: &mut Random) {
-    let begin = random.below(other.len() + 1);
-    let end = begin + random.below(other.len() - begin + 1);
-    drop(input.splice(at..at, other[begin..end].iter().copied()));
+    let start = random.below(other.len() + 1);
+    let end = start + random.below(other.len() - start + 1);
+    drop(input.splice(at..at, other[start..end].iter().copied()));
 }
 
-/// Nesting, length bombs and long texts are made of what comes again and again.
+/// Repeats a range, which creates nesting, length bombs and long texts.
 fn repeat(input: &mut Vec<u8>, range: std::ops::Range<usize>, random: &mut Random) {
     let times = 1 << random.below(13);
     let length = range.len().max(1);
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_makes_the_same_input() {
+    fn the_same_seed_creates_the_same_input() {
         let (corpus, words) = ([b"{\"a\":1}".to_vec(), Vec::new()], [&b"[["[..]]);
-        let made = |seed| make(&corpus, &words, &mut Random::new(seed));
+        let made = |seed| mutate(&corpus, &words, &mut Random::new(seed));
         let all: std::collections::HashSet<_> = (0..200).map(made).collect();
         assert!((0..200).all(|seed| all.contains(&made(seed))));
         assert!(all.len() > 100, "{} are different", all.len());

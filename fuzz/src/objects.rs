@@ -1,4 +1,4 @@
-//! Objects in JSON, beside what serde_json makes of them.
+//! JSON objects, compared with serde_json.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::DynamicObject;
@@ -10,7 +10,7 @@ pub(crate) fn json(data: &[u8]) {
     let theirs = serde_json::from_slice::<Value>(data).ok();
     let ours = raw.decode::<Value>(ManagedFields::Keep);
     assert_eq!(ours.as_ref().ok(), theirs.as_ref(), "{:?}", ours.as_ref().err());
-    // What is passed over may be malformed.
+    // Skipped fields may be malformed.
     if let Some(stripped) = theirs.clone().map(without_managed_fields) {
         let dropped = raw.decode::<Value>(ManagedFields::Drop).ok();
         assert_eq!(dropped.as_ref(), Some(&stripped), "managed fields are passed over");
@@ -24,7 +24,7 @@ pub(crate) fn json(data: &[u8]) {
     drop(raw.without_trailing_data());
 }
 
-/// What can be decoded can be kept as it is, and is the same when it is decoded then. What is malformed need not.
+/// Checks that an object that can be decoded can also be stored lazily, and decodes to the same value.
 pub(crate) fn lazy(raw: &Raw) {
     for pointer in
         ["/", "/metadata/managedFields/0/fieldsV1", "/spec/containers/1/ports", "/data/a~1b", "/status"]
@@ -39,7 +39,7 @@ pub(crate) fn lazy(raw: &Raw) {
     for (managed_fields, lazy) in decoded {
         match lazy {
             Ok(lazy) => assert_eq!(lazy.decode().ok(), raw.decode::<Pod>(managed_fields).ok()),
-            // Metadata that are null or there twice are refused, as they are of any untyped object.
+            // Null or duplicate metadata is rejected, as for all untyped objects.
             Err(_) => assert!(raw.decode::<DynamicObject>(managed_fields).is_err()),
         }
     }
@@ -52,11 +52,11 @@ fn without_managed_fields(mut object: Value) -> Value {
     object
 }
 
-/// Where serde_json reads a pod, so do we; what it does not read may be more to us, since we look at less.
+/// Checks that a pod decodes if serde_json decodes it. The decoder may accept more, because it skips fields.
 fn typed(raw: &Raw, data: &[u8]) {
     drop(decode_object::<DynamicObject>(data));
     let ours = raw.decode::<Pod>(ManagedFields::Drop);
-    // What it passes over, serde_json does not even hold against UTF-8, unless it is given text.
+    // serde_json checks skipped fields for UTF-8 only if the input is a string.
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(mut theirs) = serde_json::from_str::<Pod>(text) else { return };
     theirs.metadata.managed_fields = None;
@@ -64,7 +64,7 @@ fn typed(raw: &Raw, data: &[u8]) {
     assert!(raw.decode::<Pod>(ManagedFields::Keep).is_ok());
 }
 
-/// Who an object is does not depend on who asks, or it is refused; and it is not refused if it says so once.
+/// Checks that all ways to read the identity agree, and that an unambiguous identity is accepted.
 fn identity(raw: &Raw, data: &[u8]) {
     let (Some(known), Ok(pod)) = (raw.identity(), raw.decode::<Pod>(ManagedFields::Keep)) else { return };
     let decoded = Identity::of(&pod);

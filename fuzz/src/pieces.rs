@@ -1,12 +1,12 @@
-//! The same bytes, as they may arrive.
+//! Splits of an input into chunks.
 
 use crate::random::Random;
 use bytes::Bytes;
 
-/// Longer input does not come byte by byte, which takes too long.
+/// The maximum length of inputs that are split into single bytes.
 const SHORT: usize = 2048;
 
-/// The same bytes cut in other ways: at places that follow from them, and everywhere.
+/// Returns several splits of the input: at positions that depend on it, and at every byte.
 pub(crate) fn cuts(data: &[u8]) -> Vec<Vec<Bytes>> {
     let mut random = Random::of(data);
     let mut ends: Vec<_> = (0..random.below(9)).map(|_| random.below(data.len() + 1)).collect();

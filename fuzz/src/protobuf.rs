@@ -10,7 +10,7 @@ use kube_informer_wire::{
 };
 use serde_json::Value;
 
-/// Kinds that have between them what there is: maps, bytes, times, quantities, messages in messages.
+/// Kinds with all types of fields: maps, bytes, times, quantities, nested messages.
 const KINDS: [(&str, &str); 4] = [
     ("v1", "Pod"),
     ("v1", "Secret"),
@@ -37,7 +37,7 @@ fn object(raw: &Raw) {
     drop(raw.decode::<CustomResourceDefinition>(ManagedFields::Keep));
     let Ok(value) = raw.decode::<Value>(ManagedFields::Keep) else { return };
     let (Format::Protobuf(schema) | Format::ProtobufItem(schema)) = raw.format() else { return };
-    // What is no protobuf of Go's cannot always be written again; what can is the same.
+    // Protobuf that Go does not produce cannot always be encoded again.
     if let Ok(encoded) = schema.encode(&value) {
         let again = Raw::new(raw.format(), encoded.into()).decode::<Value>(ManagedFields::Keep);
         let again = again.expect("what was encoded can be read");

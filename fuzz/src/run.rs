@@ -1,6 +1,6 @@
 //! Runs a target for a bounded time.
 
-use crate::{corpus, mutate::make, random::Random, target::Target};
+use crate::{corpus, mutate::mutate, random::Random, target::Target};
 use peak_alloc::PeakAlloc;
 use std::{
     io,
@@ -8,55 +8,55 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a target runs, and on which numbers.
+/// The duration and the seed of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// When it ends. The corpus is run whole in any case.
+    /// The duration; all inputs of the corpus are run in any case.
     pub time: Duration,
-    /// What the input follows from.
+    /// The seed of the inputs.
     pub seed: u64,
 }
 
-/// What a target is run on.
+/// An input of a target.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Its number, by which it comes again.
+    /// The number of the input, which reproduces it with the same seed.
     pub number: u64,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// How many inputs there were.
+    /// The number of inputs.
     pub inputs: u64,
-    /// The most that was allocated at once; nothing if nobody counts.
+    /// The peak of allocated bytes; zero without the counting allocator.
     pub peak: usize,
-    /// What ended the run early.
+    /// The first failure, which ended the run.
     pub failure: Option<(Input, Failure)>,
 }
 
-/// What is wrong with a target.
+/// The failure of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It panicked; the message is on stderr.
+    /// A panic, whose message is on stderr.
     Panicked,
-    /// It took more memory than it may.
+    /// More memory than allowed.
     Memory {
-        /// So much it took.
+        /// The peak in bytes.
         peak: usize,
-        /// So much it may take.
+        /// The limit in bytes.
         allowed: usize,
     },
-    /// It took too long.
+    /// More time than allowed.
     Slow(Duration),
 }
 
-/// So long may one input take, on a machine that is busy with other things.
+/// The maximum duration of one input, on a loaded machine.
 const SLOW: Duration = Duration::from_secs(10);
 
-/// Runs a target on its corpus, and then on what can be made of it until time is up. `before` is told of each input.
+/// Runs a target with its corpus, then with mutations until the time is over. `before` is called with each input.
 ///
 /// # Errors
 /// If the corpus cannot be read.
@@ -66,8 +66,8 @@ pub fn run(target: &Target, budget: Budget, mut before: impl FnMut(&Input)) -> i
     while (outcome.inputs as usize) < corpus.len() || began.elapsed() < budget.time {
         let number = outcome.inputs;
         let mut random = Random::new(budget.seed ^ number.rotate_left(32));
-        let kept = usize::try_from(number).ok().and_then(|number| corpus.get(number));
-        let bytes = kept.cloned().unwrap_or_else(|| make(&corpus, target.words, &mut random));
+        let existing = usize::try_from(number).ok().and_then(|number| corpus.get(number));
+        let bytes = existing.cloned().unwrap_or_else(|| mutate(&corpus, target.words, &mut random));
         let input = Input { number, bytes };
         before(&input);
         outcome.inputs += 1;
@@ -82,10 +82,10 @@ pub fn run(target: &Target, budget: Budget, mut before: impl FnMut(&Input)) -> i
     Ok(outcome)
 }
 
-/// Runs a target on one input, and says how much it allocated at once.
+/// Runs a target with one input, and returns the peak of allocated bytes.
 ///
 /// # Errors
-/// [`Failure`] if it panics, takes too much memory or too long.
+/// [`Failure`] if it panics, or exceeds a limit.
 pub fn attempt(target: &Target, input: &[u8]) -> Result<usize, Failure> {
     let before = PeakAlloc.current_usage();
     PeakAlloc.reset_peak_usage();
@@ -104,7 +104,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Panicked => write!(f, "panicked"),
-            Self::Memory { peak, allowed } => write!(f, "allocated {peak} bytes, and may {allowed}"),
+            Self::Memory { peak, allowed } => write!(f, "allocated {peak} bytes, more than {allowed}"),
             Self::Slow(took) => write!(f, "took {took:?}"),
         }
     }

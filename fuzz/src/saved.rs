@@ -1,10 +1,10 @@
-//! Saved states, as files that anybody may have written.
+//! Saved states from untrusted files.
 
 use kube_informer_saved::{Header, Options, Restored, SavedState};
 use std::{cell::OnceCell, fs, path::PathBuf, time::Duration};
 use twox_hash::XxHash3_64;
 
-/// A folder of this process, and what a new file there begins with.
+/// A directory of this process, and the header of a new file.
 struct Folder {
     path: PathBuf,
     preamble: Vec<u8>,
@@ -14,11 +14,11 @@ thread_local! {
     static FOLDER: OnceCell<Folder> = const { OnceCell::new() };
 }
 
-/// The input is a whole file.
+/// The input is the contents of a file.
 pub(crate) fn files(data: &[u8]) {
     with_folder(|folder| {
         if let Some(first) = folder.restore(data) {
-            // What was opened once has lost what could not be read, and is the same from then on.
+            // Opening truncates unreadable parts, so that later results are the same.
             let (saved, again) = folder.open().expect("it was opened before");
             drop(saved);
             assert_eq!(state(&again), state(&first));
@@ -27,7 +27,7 @@ pub(crate) fn files(data: &[u8]) {
     });
 }
 
-/// The input is what one frame holds, in a file whose checksums are right.
+/// The input is the contents of one frame, in a file with valid checksums.
 pub(crate) fn records(data: &[u8]) {
     with_folder(|folder| {
         let preamble = &folder.preamble;
@@ -81,7 +81,7 @@ impl Folder {
         SavedState::open(&self.path, &Header::new("", "v1", "pods").cluster("5f1e"), options).ok()
     }
 
-    /// What a file of these bytes holds; nothing if it is refused.
+    /// Restores a file with these bytes; `None` if it is rejected.
     fn restore(&self, file: &[u8]) -> Option<Restored> {
         fs::write(self.file(), file).expect("the folder is there");
         self.open().map(|(_, restored)| restored)
@@ -90,7 +90,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind in a folder for such things does no harm.
+        // Remaining files in the temporary directory are harmless.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn texts(data: &[u8]) {
     }
 }
 
-/// What is written of a selector is read as that selector, and an error points into the text.
+/// Checks that a formatted selector parses to the same selector, and that errors have a valid position.
 fn same<S>(text: &str) -> Option<S>
 where
     S: FromStr<Err = SelectorError> + Display + PartialEq + std::fmt::Debug,

@@ -1,31 +1,31 @@
-//! All targets, in one table.
+//! The table of targets.
 
 use crate::{command, file_names, frames, keys, lists, objects, protobuf, query, saved, selectors, status};
 
-/// Something that takes bytes from others.
+/// A decoder of untrusted bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, which its folder in the corpus has as well.
+    /// The name, also of its directory in the corpus.
     pub name: &'static str,
-    /// Takes any bytes, and panics if something is wrong.
+    /// Accepts any bytes, and panics if a check fails.
     pub check: fn(&[u8]),
-    /// What mutations put in: pieces that mean something there.
+    /// Parts of the format, which mutations insert.
     pub words: &'static [&'static [u8]],
-    /// What it may allocate at once.
+    /// The limit of allocated bytes.
     pub memory: Memory,
 }
 
-/// What a target may allocate at once.
+/// The limit of allocated bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Whatever the input.
+    /// The constant part.
     pub base: usize,
-    /// For each byte of input.
+    /// The bytes per byte of input.
     pub factor: usize,
 }
 
 impl Memory {
-    /// The most bytes that may be allocated for input of this length.
+    /// Returns the limit for an input of this length.
     #[must_use]
     pub fn allowed(self, length: usize) -> usize {
         self.base + self.factor * length
@@ -259,16 +259,16 @@ const OBJECTS: &[&[u8]] = &[
     b"[{\"a\":[",
 ];
 
-/// A tree of JSON takes many times its text: a map of one member has room for eleven.
+/// A JSON tree is many times larger than its text: a map with one member has room for eleven.
 const TREE: Memory = Memory { base: 1 << 20, factor: 512 };
-/// An element of a list takes two bytes of protobuf, and one or two thousand in a struct or a tree; three are there at once here.
+/// An element of a list needs two bytes of protobuf, and up to two thousand as a struct or a tree; targets have three at a time.
 const ELEMENTS: Memory = Memory { base: 1 << 20, factor: 8192 };
-/// What is kept of text is no larger than a few copies of it.
+/// Some copies of the text.
 const TEXT: Memory = Memory { base: 1 << 20, factor: 64 };
-/// A payload may expand to 64 MiB, and zstd needs room to do it.
+/// A payload may expand to 64 MiB, and zstd needs buffers.
 const FILE: Memory = Memory { base: 160 << 20, factor: 64 };
 
-/// Two trees, and the lines that show them, each indented by as much as it is nested.
+/// Two trees and their lines, which are indented by their depth.
 const SHOWN: Memory = Memory { base: 1 << 20, factor: 4096 };
 
 const fn target(
@@ -280,7 +280,7 @@ const fn target(
     Target { name, check, words, memory }
 }
 
-/// Everything that takes bytes from others.
+/// All targets.
 pub const TARGETS: [Target; 17] = [
     target("json_frames", frames::json, JSON, TREE),
     target("protobuf_frames", frames::protobuf, PROTOBUF, ELEMENTS),
@@ -301,7 +301,7 @@ pub const TARGETS: [Target; 17] = [
     target("command_objects", command::objects, OBJECTS, SHOWN),
 ];
 
-/// The target of this name.
+/// Returns the target with this name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)

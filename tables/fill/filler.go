@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// filler makes random objects.
+// filler creates random objects.
 type filler struct {
 	random *randfill.Filler
-	// Whether times may be unset in some objects, which JSON writes as null where the API has no place for it.
+	// True if times may be unset in some objects; JSON has null for them.
 	unsets bool
-	// Whether they may in this one.
+	// True if times may be unset in this object.
 	unset bool
-	// How many schemas the one that is being filled lies in.
+	// The nesting depth of the current schema.
 	depth int
 }
 
@@ -60,7 +60,7 @@ func (f *filler) object(t reflect.Type) any {
 	return object
 }
 
-// schema fills what can hold itself, to a depth that ends.
+// schema fills a recursive type to a limited depth.
 func (f *filler) schema(schema any, c randfill.Continue) {
 	if f.depth > 3 || f.depth > 0 && c.Intn(12) != 0 {
 		return
@@ -70,7 +70,7 @@ func (f *filler) schema(schema any, c randfill.Continue) {
 	f.depth--
 }
 
-// orBool fills one of two: JSON does not tell whether something is allowed where there is a schema.
+// orBool fills one of two fields: the JSON of a schema does not contain the boolean.
 func orBool[S any](allows *bool, schema **S, c randfill.Continue) {
 	*allows = c.Bool()
 	if c.Bool() {
@@ -79,7 +79,7 @@ func orBool[S any](allows *bool, schema **S, c randfill.Continue) {
 	}
 }
 
-// orList fills one of two: JSON tells of one.
+// orList fills one of two fields: the JSON contains only one of them.
 func orList[S, E any](schema **S, list *[]E, c randfill.Continue) {
 	if c.Bool() {
 		*schema = new(S)
@@ -92,7 +92,7 @@ func orList[S, E any](schema **S, list *[]E, c randfill.Continue) {
 	}
 }
 
-// A time of a year that has four digits.
+// A time in a year with four digits.
 func (f *filler) anyTime(c randfill.Continue) time.Time {
 	if f.unset && c.Intn(4) == 0 {
 		return time.Time{}
@@ -130,17 +130,17 @@ func fillFields(f *metav1.FieldsV1, c randfill.Continue) {
 	f.SetRawBytes(randomJSON(c))
 }
 
-// Small numbers are as likely as large ones, and zero is among them.
+// Small numbers, including zero, are as likely as large ones.
 func fillInt64(i *int64, c randfill.Continue) {
 	*i = int64(c.Uint64()) >> c.Intn(64)
 }
 
-// The JSON decoder on the other side may be wrong in the last bit of a long fraction.
+// The JSON decoder of the test may differ in the last bit of a long fraction.
 func fillFloat64(f *float64, c randfill.Continue) {
 	*f = float64(c.Int63n(1<<20)-1<<19) / 8
 }
 
-// The keys are sorted, as whoever encodes a map does it.
+// The keys are sorted, as in every encoded map.
 func randomJSON(c randfill.Continue) []byte {
 	texts := []string{
 		`{}`, `{"a":1}`, `{"a":"<ä>","b":[1,2.5,null,true],"c":{"d":{}}}`, `{"f:metadata":{"f:labels":{".":{},"f:app":{}}}}`,

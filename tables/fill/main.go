@@ -1,6 +1,6 @@
-// Command fill writes random objects of every kind, each in JSON and in protobuf, for a decoder that should find them equal.
+// Command fill writes random objects of every kind, each in JSON and in protobuf, which must decode to the same value.
 //
-// An object is four texts, each after its length in four bytes, big end first: version, kind, JSON, protobuf.
+// An object has four parts, each after its length as a big-endian 32-bit number: version, kind, JSON, protobuf.
 package main
 
 import (
@@ -64,14 +64,14 @@ func fill(out *bufio.Writer, filler *filler, count int, only string) error {
 	return nil
 }
 
-// message is what every type has that can be written as protobuf.
+// message is implemented by every type with a protobuf encoding.
 type message interface {
 	runtime.Object
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
 }
 
-// stored is what an API server knows of an object, which it has read from storage: null and empty are one there.
+// stored returns an object as an API server reads it from storage, where null and empty are the same.
 func stored(object any, t reflect.Type) (runtime.Object, error) {
 	binary, err := object.(message).Marshal()
 	if err != nil {
@@ -83,7 +83,7 @@ func stored(object any, t reflect.Type) (runtime.Object, error) {
 
 func write(out *bufio.Writer, texts ...[]byte) {
 	for _, text := range texts {
-		// A buffered writer keeps its error until it is flushed.
+		// A buffered writer returns its error when it is flushed.
 		_ = binary.Write(out, binary.BigEndian, uint32(len(text)))
 		_, _ = out.Write(text)
 	}

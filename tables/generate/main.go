@@ -1,7 +1,7 @@
 // Command generate writes the field tables of the wire crate: how each protobuf message of the Kubernetes API becomes JSON.
 //
-// Numbers and JSON names are in the tags of the Go types. The protobuf tags are unreliable beyond the number, so what a
-// field holds is told by its Go type, as the program does that writes the API's .proto files.
+// Numbers and JSON names are in the tags of the Go types. The protobuf tags are reliable only for the number, so the type
+// of a field is determined by its Go type, as in the generator of the .proto files of the API.
 package main
 
 import (

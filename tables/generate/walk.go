@@ -22,7 +22,7 @@ import (
 	"github.com/kube-informer/kube-informer/tables/kinds"
 )
 
-// The types whose JSON is their own, and how the tables call them.
+// The types with a custom JSON encoding, and their names in the tables.
 var special = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Time]():                                       "Time",
 	reflect.TypeFor[metav1.MicroTime]():                                  "MicroTime",
@@ -40,7 +40,7 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrStringArray](): "SchemaOrTexts",
 }
 
-// The decoder has room for so many types that are inlined in one another.
+// The maximum depth of inlined types in the decoder.
 const mostInlined = 2
 
 // message is one table.
@@ -49,7 +49,7 @@ type message struct {
 	fields       map[int]string
 }
 
-// walk follows types to the types of their fields, and makes a table of each.
+// walk visits types and the types of their fields, and creates a table for each.
 type walk struct {
 	messages map[reflect.Type]*message
 }
@@ -92,7 +92,7 @@ func (w *walk) message(t reflect.Type) error {
 	return nil
 }
 
-// field describes one field as the tables do.
+// field returns the description of one field.
 func (w *walk) field(field reflect.StructField) (string, error) {
 	tag := strings.Split(field.Tag.Get("json"), ",")
 	jsonName, omits := tag[0], slices.Contains(tag, "omitempty") || slices.Contains(tag, "omitzero")
@@ -109,7 +109,7 @@ func (w *walk) field(field reflect.StructField) (string, error) {
 	}
 	described := fmt.Sprintf("%s(%q, %s)", shape, jsonName, value)
 	switch {
-	// What is no pointer is written to protobuf also when it is zero; a struct is in the JSON even so, unless the tag says more.
+	// A zero value that is not a pointer is written to protobuf too. A zero struct is also in the JSON, depending on the tag.
 	case omits && shape == "one" && (inner.Kind() != reflect.Struct || slices.Contains(tag, "omitzero")):
 		if inner.Kind() == reflect.Struct && value != "Time" {
 			return "", fmt.Errorf("these tables cannot tell when a %v is zero", inner)
@@ -131,7 +131,7 @@ func (w *walk) inlined(t reflect.Type) (string, error) {
 	return fmt.Sprintf("inline(&%s)", name(t)), nil
 }
 
-// inlineDepth is how many types are inlined in one another, from this one on.
+// inlineDepth returns the depth of inlined types below a type.
 func inlineDepth(t reflect.Type) int {
 	deepest := 0
 	for i := range t.NumField() {
@@ -144,7 +144,7 @@ func inlineDepth(t reflect.Type) int {
 	return deepest + 1
 }
 
-// shapeOf tells how often the value inside is there.
+// shapeOf returns whether a value is single, optional, a list or a map.
 func shapeOf(t reflect.Type) (string, reflect.Type) {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -209,7 +209,7 @@ func (m *message) write(out io.Writer) {
 	fmt.Fprintln(out, "]);")
 }
 
-// name is that of a table: CORE_V1_POD_SPEC.
+// name returns the name of a table, such as CORE_V1_POD_SPEC.
 func name(t reflect.Type) string {
 	parts := strings.Split(t.PkgPath(), "/")
 	words := strings.Join(parts[len(parts)-2:], "_")
@@ -219,7 +219,7 @@ func name(t reflect.Type) string {
 	return strings.ToUpper(words + "_" + snake(t.Name()))
 }
 
-// snake puts an underscore where a word begins.
+// snake inserts an underscore before each word.
 func snake(camel string) string {
 	letters := []rune(camel)
 	var out strings.Builder

@@ -1,4 +1,4 @@
-// Package kinds knows every kind that the Kubernetes API serves as protobuf, by reflection over the registered scheme.
+// Package kinds lists the kinds that the Kubernetes API serves as protobuf, by reflection over the registered scheme.
 package kinds
 
 import (
@@ -15,13 +15,13 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// Kind is one kind of one version of the API, and the Go type behind it.
+// Kind is a kind of one version of the API, and its Go type.
 type Kind struct {
 	APIVersion, Kind string
 	Type             reflect.Type
 }
 
-// Scheme is everything that clients of the API know by heart.
+// Scheme contains all built-in kinds.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgo.AddToScheme(scheme))
@@ -32,13 +32,13 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// All lists the kinds that have a protobuf form, in order of version and name.
+// All returns the kinds with a protobuf encoding, in the order of version and name.
 func All() []Kind {
 	metaPackage := reflect.TypeFor[metav1.ObjectMeta]().PkgPath()
 	var all []Kind
 	for gvk, t := range Scheme().AllKnownTypes() {
 		version := gvk.GroupVersion().String()
-		// The kinds that all groups have in common are registered with each of them.
+		// Kinds of all groups are registered with each group.
 		isCommon := t.PkgPath() == metaPackage && version != "v1" && version != "meta.k8s.io/v1"
 		_, saysKind := t.FieldByName("TypeMeta")
 		if gvk.Version == runtime.APIVersionInternal || isCommon || !saysKind || !HasProtobuf(t) {
@@ -52,7 +52,7 @@ func All() []Kind {
 	return all
 }
 
-// HasProtobuf says whether a type is a protobuf message of its own.
+// HasProtobuf returns true if a type is a protobuf message.
 func HasProtobuf(t reflect.Type) bool {
 	_, found := reflect.PointerTo(t).MethodByName("Unmarshal")
 	return found

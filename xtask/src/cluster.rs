@@ -1,4 +1,4 @@
-//! A real kube-apiserver with etcd, built from the Go module in `cluster/`: for the conformance tests, and for a person.
+//! Builds kube-apiserver and etcd from the Go module in `cluster/`, for the conformance tests and for manual use.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,24 +9,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::go::{self, Place, Plan, Ready, said};
+use crate::go::{self, Ready};
 use crate::interop;
 use crate::metadata::Workspace;
 use crate::process;
 
-/// A cluster notices at once that its tests have ended, and then has files to delete.
-const GRACE: Duration = Duration::from_secs(20);
+/// The time that a cluster has to delete its files after the tests.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often is looked for what is left behind.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Builds the program and gives the command that runs the tests against it.
+/// Builds the programs, and returns the command that runs the tests.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
-    const WHY: &str = "kube-apiserver left out: no `go` on the PATH builds it";
-    let go = match go::with_go(go::find("go"), Place::detect(), WHY) {
-        Plan::Run(go) => go,
-        Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
-        Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
+    let go = match go::find_or_skip("kube-apiserver is skipped: `go` is not in the PATH") {
+        Ok(go) => go,
+        Err(missing) => return Ok(missing.into()),
     };
     let Some(program) = build(&go, workspace)? else {
         return Ok(Ready::Fail("kube-apiserver did not build"));
@@ -35,20 +32,20 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         return Ok(Ready::Fail("kubectl did not build"));
     };
     let Some(informer) = informer(workspace)? else { return Ok(Ready::Fail("informer did not build")) };
-    let folder = folder(workspace);
-    Ok(Ready::Test(test_command(&Programs { program, folder, kubectl, informer })))
+    let directory = directory(workspace);
+    Ok(Ready::Test(test_command(&Programs { program, directory, kubectl, informer })))
 }
 
-/// What the tests are told.
+/// The paths that the tests need.
 struct Programs {
     program: PathBuf,
-    /// Where clusters have their folders.
-    folder: PathBuf,
+    /// The parent of the directories of clusters.
+    directory: PathBuf,
     kubectl: PathBuf,
     informer: PathBuf,
 }
 
-/// Builds the command that people use.
+/// Builds the command `informer`.
 fn informer(workspace: &Workspace) -> Result<Option<PathBuf>> {
     let mut build = process::cargo(["build", "--workspace", "--bin", "informer"]);
     println!("{}", process::line(&build));
@@ -56,23 +53,23 @@ fn informer(workspace: &Workspace) -> Result<Option<PathBuf>> {
     Ok(process::run(&mut build)?.then_some(program))
 }
 
-/// What clusters have not deleted, although those who started them have ended.
-pub(crate) fn left_behind(workspace: &Workspace) -> Result<Vec<PathBuf>> {
-    let deadline = Instant::now() + GRACE;
+/// Returns the directories of clusters that have not stopped after their tests.
+pub(crate) fn remaining(workspace: &Workspace) -> Result<Vec<PathBuf>> {
+    let deadline = Instant::now() + CLEANUP_TIMEOUT;
     loop {
-        let left = contents(&folder(workspace))?;
-        // The folder of a cluster goes last, so that none is left where no folder is.
-        if left.is_empty() || Instant::now() > deadline {
-            return Ok(left);
+        // A cluster deletes its directory last.
+        let remaining = contents(&directory(workspace))?;
+        if remaining.is_empty() || Instant::now() > deadline {
+            return Ok(remaining);
         }
         thread::sleep(POLL);
     }
 }
 
-/// Runs a cluster for a person, until they end it.
+/// Runs a cluster until Ctrl-C.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
-    let Some(go) = go::find("go") else { bail!("no `go` on the PATH builds kube-apiserver") };
-    println!("building kube-apiserver and etcd; the first time this takes some minutes");
+    let Some(go) = go::find("go") else { bail!("kube-apiserver cannot be built: `go` is not in the PATH") };
+    println!("building kube-apiserver and etcd, which takes some minutes the first time");
     let Some(program) = build(&go, workspace)? else { bail!("kube-apiserver did not build") };
     let mut command = Command::new(program);
     let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
@@ -87,13 +84,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The program, built, and where its folder is to be made.
-pub(crate) fn command(workspace: &Workspace) -> Result<Command> {
-    let Some(go) = go::find("go") else { bail!("no `go` on the PATH builds kube-apiserver") };
+/// Builds the program, and returns its path.
+pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
+    let Some(go) = go::find("go") else { bail!("kube-apiserver cannot be built: `go` is not in the PATH") };
     let Some(program) = build(&go, workspace)? else { bail!("kube-apiserver did not build") };
-    let mut command = Command::new(program);
-    command.arg("-within").arg(folder(workspace));
-    Ok(command)
+    Ok(program)
 }
 
 fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
@@ -104,16 +99,16 @@ fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
     Ok(process::run(&mut build)?.then_some(program))
 }
 
-/// Where clusters of tests have their folders.
-fn folder(workspace: &Workspace) -> PathBuf {
+/// Returns the parent of the directories of clusters.
+fn directory(workspace: &Workspace) -> PathBuf {
     workspace.target.join("cluster").join("run")
 }
 
-fn contents(folder: &Path) -> Result<Vec<PathBuf>> {
-    if !folder.exists() {
+fn contents(directory: &Path) -> Result<Vec<PathBuf>> {
+    if !directory.exists() {
         return Ok(Vec::new());
     }
-    let entries = folder.read_dir().with_context(|| format!("cannot list {}", folder.display()))?;
+    let entries = directory.read_dir().with_context(|| format!("cannot list {}", directory.display()))?;
     Ok(entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?)
 }
 
@@ -131,7 +126,7 @@ fn test_command(programs: &Programs) -> Command {
         "kinds::",
         "command::",
     ]);
-    command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.folder);
+    command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.directory);
     command.env("CLUSTER_KUBECTL", &programs.kubectl).env("CLUSTER_INFORMER", &programs.informer);
     command
 }
@@ -145,16 +140,16 @@ kube-apiserver {version} at {url}
 
   export KUBECONFIG={kubeconfig}
   kubectl get namespaces
-  kubectl --context nobody get pods      # somebody without any rights
+  kubectl --context nobody get pods      # a user without permissions
   informer watch configmaps
 
-There are no nodes, no controllers and no scheduler. Commands, one a line:
+There are no nodes, controllers or scheduler. Commands, one per line:
 
-  compact                                       forget history: watches from older versions are expired
+  compact                                       drops the history: watches from older versions expire
   kill|start|restart|pause|resume CHILD         CHILD is etcd or kube-apiserver
-  token NAMESPACE SERVICEACCOUNT UID SECONDS    a token that expires so soon
+  token NAMESPACE SERVICEACCOUNT UID SECONDS    a token that expires after SECONDS
 
-Ctrl-C or Ctrl-D ends it and deletes its files."
+Ctrl-C or Ctrl-D stops the cluster and deletes its files."
     )
 }
 
@@ -164,10 +159,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tests_are_told_where_the_program_is() {
-        let [program, folder, kubectl, informer] =
+    fn the_tests_get_the_paths_of_the_programs() {
+        let [program, directory, kubectl, informer] =
             ["/cluster", "/run", "/kubectl", "/informer"].map(Into::into);
-        let command = test_command(&Programs { program, folder, kubectl, informer });
+        let command = test_command(&Programs { program, directory, kubectl, informer });
         let expected = "CLUSTER_FOLDER=/run CLUSTER_INFORMER=/informer CLUSTER_KUBECTL=/kubectl \
                         CLUSTER_PROGRAM=/cluster cargo test --workspace --features \
                         kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds:: command::";
@@ -175,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_how_to_reach_it() {
+    fn the_welcome_text_has_the_address() {
         let text =
             welcome(&json!({ "version": "v1", "url": "https://host:1", "kubeconfig": "/a/kubeconfig" }));
         assert!(text.contains("v1 at https://host:1") && text.contains("KUBECONFIG=/a/kubeconfig"), "{text}");
     }
 
     #[test]
-    fn nothing_is_left_where_nothing_was() {
-        assert_eq!(contents(Path::new("no/such/folder")).unwrap(), [""; 0].map(PathBuf::from));
+    fn a_missing_directory_has_no_contents() {
+        assert_eq!(contents(Path::new("no/such/directory")).unwrap(), [""; 0].map(PathBuf::from));
     }
 }

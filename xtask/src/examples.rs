@@ -7,43 +7,43 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::metadata::{Example, Workspace};
-use crate::outcome::{StepResult, Verdict};
 use crate::process::{self, Ended};
-use crate::tally::Tally;
+use crate::report::{StepResult, Verdict};
+use crate::test_counts::TestCounts;
 
-/// An example shows something and ends; one that runs longer than this hangs.
+/// The time limit of an example.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs all examples, also after one has failed; each counts as a test.
+/// Runs all examples, even if one fails. Each is a test of the summary.
 pub(crate) fn run(workspace: &Workspace) -> Result<StepResult> {
     if workspace.examples.is_empty() {
-        return Ok(StepResult::skipped("there are none"));
+        return Ok(StepResult::skipped("no examples"));
     }
     if !build(&workspace.examples)? {
-        return Ok(StepResult { verdict: Verdict::NotBuilt, tally: None });
+        return Ok(StepResult::not_built());
     }
-    let mut tally = Tally::default();
+    let mut counts = TestCounts::default();
     let mut failed = Vec::new();
     for example in &workspace.examples {
         println!("running example `{}` of {}", example.name, example.package);
         match run_one(&workspace.target, example)? {
-            None => tally.passed += 1,
-            Some(why) => {
-                println!("example `{}` {why}", example.name);
-                tally.failed += 1;
+            None => counts.passed += 1,
+            Some(problem) => {
+                println!("example `{}` {problem}", example.name);
+                counts.failed += 1;
                 failed.push(example.name.as_str());
             }
         }
     }
     let verdict = if failed.is_empty() { Verdict::Passed } else { Verdict::Failed(failed.join(", ")) };
-    Ok(StepResult { verdict, tally: Some(tally) })
+    Ok(StepResult { verdict, counts: Some(counts) })
 }
 
 fn build(examples: &[Example]) -> Result<bool> {
     if !process::run(&mut process::cargo(["build", "--workspace", "--examples"]))? {
         return Ok(false);
     }
-    // Cargo passes over examples whose features are off, so these are built one by one.
+    // Cargo skips examples with disabled features, so these are built one by one.
     for example in examples.iter().filter(|example| !example.features.is_empty()) {
         let features: Vec<_> =
             example.features.iter().map(|name| format!("{}/{name}", example.package)).collect();
@@ -55,7 +55,7 @@ fn build(examples: &[Example]) -> Result<bool> {
     Ok(true)
 }
 
-/// None when it went well, else what went wrong.
+/// Returns the problem; `None` if the example succeeded.
 fn run_one(target: &Path, example: &Example) -> Result<Option<String>> {
     let file = format!("{}{}", example.name, std::env::consts::EXE_SUFFIX);
     let mut program = Command::new(target.join("debug").join("examples").join(file));

@@ -1,80 +1,71 @@
-//! Go: whether it is there, what its absence means, and how programs are built with it.
+//! Finds Go, and builds programs with it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who waits for the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A contributor's machine, which need not have everything.
-    Desk,
-    /// Continuous integration, where what is left out is never missed.
-    Ci,
-}
-
-/// What becomes of the tests.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Plan<T> {
-    Run(T),
-    LeaveOut(&'static str),
-    Fail(&'static str),
-}
-
-/// What a step comes to.
+/// A prepared step.
 #[derive(Debug)]
 pub(crate) enum Ready {
-    /// This command runs the tests.
+    /// The command that runs the tests.
     Test(Command),
-    /// There are none, for this reason.
+    /// The reason for skipping the tests.
     Skip(&'static str),
-    /// There have to be some, and for this reason there are none.
+    /// The reason why the tests cannot run.
     Fail(&'static str),
 }
 
-impl Place {
-    /// Where this runs.
-    pub(crate) fn detect() -> Self {
-        Self::from_variable(std::env::var("CI").ok().as_deref())
-    }
+/// A missing program: the reason for skipping its tests, or for their failure.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Skip(&'static str),
+    Fail(&'static str),
+}
 
-    /// CI services set `CI=true`.
-    fn from_variable(ci: Option<&str>) -> Self {
-        match ci {
-            None | Some("" | "0" | "false") => Self::Desk,
-            Some(_) => Self::Ci,
+impl From<Missing> for Ready {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Skip(reason) => Self::Skip(reason),
+            Missing::Fail(reason) => Self::Fail(reason),
         }
     }
 }
 
-/// What becomes of tests that need Go; `why` is said where they are left out.
-pub(crate) fn with_go(go: Option<PathBuf>, place: Place, why: &'static str) -> Plan<PathBuf> {
-    match (go, place) {
-        (Some(go), Place::Desk | Place::Ci) => Plan::Run(go),
-        (None, Place::Desk) => Plan::LeaveOut(why),
-        (None, Place::Ci) => Plan::Fail(why),
-    }
+/// Returns the path of Go. Without Go, the step is skipped, or fails in CI, where nothing may be skipped.
+pub(crate) fn find_or_skip(reason: &'static str) -> Result<PathBuf, Missing> {
+    find("go").ok_or_else(|| missing(reason, is_ci()))
 }
 
-/// The program of this name on the PATH.
+/// Prints the reason for a skipped test; in CI it is a failure.
+pub(crate) fn missing(reason: &'static str, is_ci: bool) -> Missing {
+    println!("{reason}");
+    if is_ci { Missing::Fail(reason) } else { Missing::Skip(reason) }
+}
+
+/// Returns true in CI, which sets `CI=true`.
+pub(crate) fn is_ci() -> bool {
+    is_true(std::env::var("CI").ok().as_deref())
+}
+
+fn is_true(variable: Option<&str>) -> bool {
+    !matches!(variable, None | Some("" | "0" | "false"))
+}
+
+/// Returns the program with this name in the PATH.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(&file)).find(|program| program.is_file())
+    let directories = std::env::var_os("PATH")?;
+    std::env::split_paths(&directories)
+        .map(|directory| directory.join(&file))
+        .find(|program| program.is_file())
 }
 
-/// The command that builds every program of a Go module into a folder.
+/// Returns the command that builds all programs of a Go module into a directory.
 pub(crate) fn build(go: &Path, module: &str, into: &Path) -> Command {
     let mut command = Command::new(go);
     command.args(["build", "-C", module, "-trimpath", "-ldflags=-s -w", "-o"]);
-    // Only a path that ends in a separator is a folder to Go.
+    // Go treats a path as a directory only if it ends in a separator.
     command.arg(into.join("")).arg("./...").env("CGO_ENABLED", "0");
     command
-}
-
-/// Says a reason aloud, and gives it back.
-pub(crate) fn said(why: &'static str) -> &'static str {
-    println!("{why}");
-    why
 }
 
 #[cfg(test)]
@@ -82,40 +73,20 @@ mod tests {
     use super::*;
     use crate::process;
 
-    const WHY: &str = "left out: no `go`";
-
     #[test]
-    fn runs_wherever_go_is() {
-        for place in [Place::Desk, Place::Ci] {
-            assert_eq!(with_go(Some("/go".into()), place, WHY), Plan::Run("/go".into()));
-        }
+    fn tests_without_go_are_skipped_and_fail_in_ci() {
+        assert_eq!(missing("no Go", false), Missing::Skip("no Go"));
+        assert_eq!(missing("no Go", true), Missing::Fail("no Go"));
     }
 
     #[test]
-    fn says_at_the_desk_what_was_left_out_without_go() {
-        assert_eq!(with_go(None, Place::Desk, WHY), Plan::LeaveOut(WHY));
+    fn ci_is_detected_by_its_variable() {
+        assert!(is_true(Some("true")) && is_true(Some("1")));
+        assert!(!is_true(None) && !is_true(Some("")) && !is_true(Some("false")));
     }
 
     #[test]
-    fn ci_fails_without_go() {
-        assert_eq!(with_go(None, Place::Ci, WHY), Plan::Fail(WHY));
-    }
-
-    #[test]
-    fn ci_is_what_says_so() {
-        for (variable, place) in [
-            (None, Place::Desk),
-            (Some(""), Place::Desk),
-            (Some("false"), Place::Desk),
-            (Some("true"), Place::Ci),
-            (Some("1"), Place::Ci),
-        ] {
-            assert_eq!(Place::from_variable(variable), place, "{variable:?}");
-        }
-    }
-
-    #[test]
-    fn builds_small_programs_that_need_no_c_library() {
+    fn programs_are_built_without_a_c_library() {
         let command = build(Path::new("/opt/go/bin/go"), "interop", Path::new("/tmp/target/interop"));
         let expected =
             "CGO_ENABLED=0 go build -C interop -trimpath -ldflags=-s -w -o /tmp/target/interop/ ./...";
@@ -123,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_on_the_path_and_nothing_else() {
+    fn programs_are_found_in_the_path() {
         assert!(find("cargo").is_some());
         assert_eq!(find("no-such-program"), None);
     }

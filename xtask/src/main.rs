@@ -1,49 +1,96 @@
-//! The project's own commands, run as `cargo xtask <command>`.
+//! The commands of this repository, run as `cargo xtask <command>`.
 
-mod tally;
+mod test_counts;
 mod process;
 mod metadata;
 mod step;
-mod paint;
-mod file;
+mod report;
 mod go;
 mod interop;
 mod cluster;
 mod bench;
-mod soak;
-mod arguments;
-mod outcome;
 mod examples;
 mod simulate;
 mod tables;
 mod oracle;
 mod tidy;
-mod deps;
+mod dependencies;
 mod suite;
-mod report;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::arguments::Command;
-use crate::paint::Paint;
+use crate::bench::Arguments;
 use crate::step::Step;
 
-const USAGE: u8 = 2;
+/// The commands of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs all steps, or the given ones, and prints a summary
+    ///
+    /// Later steps run even if one fails. The last line is `N passed, N failed`; the exit code is 0 if none failed.
+    Test {
+        /// The steps to run; all by default.
+        #[arg(value_enum)]
+        steps: Vec<Step>,
+    },
+    /// Runs format, clippy, tidy, unit tests and pipeline tests: the checks before each commit
+    Check,
+    /// Runs format, clippy and tidy
+    Lint,
+    /// Checks the layout rules and the wording
+    Tidy {
+        #[command(subcommand)]
+        part: Option<TidyPart>,
+    },
+    /// Checks licenses, duplicate versions and reasons of dependencies
+    Deps,
+    /// Generates the protobuf field tables of the wire crate (needs Go)
+    Tables,
+    /// Measures this project, kube-rs and client-go; `bench --help` lists the options
+    #[command(disable_help_flag = true)]
+    Bench(Arguments),
+    /// Runs many informers under load with faults; `soak --help` lists the options
+    #[command(disable_help_flag = true)]
+    Soak(Arguments),
+    /// Runs kube-apiserver and etcd until Ctrl-C (needs Go)
+    #[command(disable_help_flag = true)]
+    Cluster {
+        /// The options of the cluster program, such as `-port 6443`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Runs seeds of the simulation; `simulate --help` lists the options
+    #[command(disable_help_flag = true)]
+    Simulate {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+#[derive(Subcommand)]
+enum TidyPart {
+    /// Lists banned wording in files or directories, with replacements
+    Phrases {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+    },
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let command = match arguments::parse(&arguments) {
-        Ok(command) => command,
-        Err(wrong) => {
-            eprintln!("error: {wrong}\n\nTry `{}`.", arguments::advice(&arguments));
-            return ExitCode::from(USAGE);
-        }
-    };
-    match perform(&command) {
-        Ok(code) => code,
+    match run(&Cli::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -51,52 +98,69 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(command: &Command) -> Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
+/// Runs a command, and returns true if it succeeded.
+fn run(command: &Command) -> Result<bool> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask is in the workspace")?;
     let start = std::env::current_dir().context("cannot read the current directory")?;
-    // Cargo and the examples find the workspace from wherever this was started.
-    std::env::set_current_dir(root).with_context(|| format!("cannot work in {}", root.display()))?;
-    let failed = match command {
-        Command::Help => {
-            println!("{}", arguments::help());
-            0
+    // Cargo and the examples run in the workspace, regardless of the directory in which this was started.
+    std::env::set_current_dir(root).with_context(|| format!("cannot change to {}", root.display()))?;
+    match command {
+        Command::Test { steps } if steps.is_empty() => Ok(run_steps(Step::value_variants(), root)),
+        Command::Test { steps } => {
+            let selected = Step::value_variants().iter().filter(|step| steps.contains(step));
+            Ok(run_steps(&selected.copied().collect::<Vec<_>>(), root))
         }
+        Command::Check => Ok(run_steps(&Step::CHECK, root)),
+        Command::Lint => Ok(run_steps(&Step::LINT, root)),
+        Command::Tidy { part: None } => Ok(tidy::print(root)? == 0),
+        Command::Tidy { part: Some(TidyPart::Phrases { paths }) } => {
+            Ok(tidy::phrases::print(&start, paths)? == 0)
+        }
+        Command::Deps => Ok(dependencies::print(root)? == 0),
         Command::Tables => {
             let workspace = metadata::load()?;
             tables::write(&workspace)?;
             oracle::write(&workspace)?;
-            0
+            Ok(true)
         }
-        Command::BenchHelp => {
-            println!("{}", bench::help());
-            0
-        }
-        Command::Bench(options) => {
-            bench::run(&metadata::load()?, options, &bench::EVERYONE)?;
-            0
-        }
-        Command::BenchCompare(files) => bench::compare::run(files)?,
-        Command::SoakHelp => {
-            println!("{}", soak::HELP);
-            0
-        }
-        Command::Soak(options) => usize::from(!soak::run(&metadata::load()?, options)?),
-        Command::Tidy => tidy::print(root)?,
-        Command::Phrases(paths) => tidy::phrases::print(&start, paths)?,
-        Command::Deps => deps::print(root)?,
-        Command::Cluster(arguments) => {
-            cluster::run(&metadata::load()?, arguments)?;
-            0
-        }
-        Command::Simulate(arguments) => usize::from(!simulate::run(&metadata::load()?, arguments)?),
-        Command::Steps(steps) => run(steps, root),
-    };
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Command::Bench(arguments) => bench::compare(&metadata::load()?, arguments),
+        Command::Soak(arguments) => bench::soak(&metadata::load()?, arguments),
+        Command::Cluster { arguments } => cluster::run(&metadata::load()?, arguments).map(|()| true),
+        Command::Simulate { arguments } => simulate::run(&metadata::load()?, arguments),
+    }
 }
 
-fn run(steps: &[Step], root: &Path) -> usize {
-    let paint = Paint::detect();
-    let outcomes = suite::run(steps, root, paint);
-    println!("{}", report::summary(&outcomes, paint));
-    report::total(&outcomes).failed
+fn run_steps(steps: &[Step], root: &Path) -> bool {
+    let outcomes = suite::run(steps, root);
+    println!("{}", report::summary(&outcomes));
+    report::total(&outcomes).failed == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn programs_receive_their_own_options() {
+        let cli = Cli::try_parse_from(["xtask", "cluster", "-port", "6443"]).unwrap();
+        assert!(matches!(cli.command, Command::Cluster { arguments } if arguments == ["-port", "6443"]));
+        let cli = Cli::try_parse_from(["xtask", "simulate", "--help"]).unwrap();
+        assert!(matches!(cli.command, Command::Simulate { arguments } if arguments == ["--help"]));
+        let cli = Cli::try_parse_from(["xtask", "bench", "relist", "--quick"]).unwrap();
+        assert!(
+            matches!(cli.command, Command::Bench(arguments) if arguments.program == ["relist", "--quick"])
+        );
+    }
+
+    #[test]
+    fn unknown_steps_are_rejected_with_the_known_ones() {
+        let error = Cli::try_parse_from(["xtask", "test", "unit"]).err().unwrap().to_string();
+        assert!(error.contains("fmt, clippy, tidy"), "{error}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What `cargo metadata` says about the workspace: its examples and its model-checked tests.
+//! The examples and model-checked tests of the workspace, from `cargo metadata`.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The feature that swaps a package's locks and tasks for those of the model checker.
+/// The feature that replaces locks and tasks by those of the model checker.
 pub(crate) const MODEL_FEATURE: &str = "__model";
 
-/// The packages of this repository, as far as the test steps need them.
+/// The packages of this repository, reduced to the needs of the steps.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
@@ -35,12 +35,12 @@ pub(crate) struct Model {
     pub(crate) tests: Vec<String>,
 }
 
-/// Asks cargo.
+/// Runs `cargo metadata`.
 pub(crate) fn load() -> Result<Workspace> {
     let mut command = process::cargo(["metadata", "--format-version=1", "--no-deps"]);
-    let output = command.stderr(Stdio::inherit()).output().context("`cargo metadata` did not start")?;
+    let output = command.stderr(Stdio::inherit()).output().context("cannot start `cargo metadata`")?;
     ensure!(output.status.success(), "`cargo metadata` failed");
-    Ok(read(&serde_json::from_slice(&output.stdout).context("`cargo metadata` did not print JSON")?))
+    Ok(read(&serde_json::from_slice(&output.stdout).context("`cargo metadata` printed invalid JSON")?))
 }
 
 fn read(metadata: &Value) -> Workspace {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::go::{self, Place, Plan, Ready, said};
+use crate::go::{self, Ready};
 use crate::metadata::Workspace;
 use crate::process;
 
@@ -28,10 +28,9 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
 
 /// Checks that the merge schema is up to date, and builds the program that the tests ask.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
-    let go = match go::with_go(go::find("go"), Place::detect(), NO_GO) {
-        Plan::Run(go) => go,
-        Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
-        Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
+    let go = match go::find_or_skip(NO_GO) {
+        Ok(go) => go,
+        Err(missing) => return Ok(missing.into()),
     };
     let Some(built) = build(&go, workspace)? else {
         return Ok(Ready::Fail("the programs with the libraries of kube-apiserver did not build"));

@@ -5,53 +5,49 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::metadata::Workspace;
-use crate::outcome::{StepResult, Verdict};
 use crate::process;
+use crate::report::StepResult;
 
-/// From so many seeds on it takes less time to build with optimisation than to do without.
-const MANY: u64 = 3000;
+/// The number of seeds from which an optimized build saves time.
+const OPTIMIZED_FROM: u64 = 3000;
 
-/// Runs with these arguments, which are the program's own, and says whether all went well.
+/// Runs the simulation with its own arguments, and returns true if all seeds passed.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
     let build = Build::of(arguments);
     Ok(process::run(&mut build.command())? && process::run(build.program(workspace).args(arguments))?)
 }
 
-/// Runs the usual seeds.
+/// Runs the default seeds.
 pub(crate) fn step(workspace: &Workspace) -> Result<StepResult> {
     let build = Build::Plain;
     println!("{}", process::line(&build.command()));
     if !process::run(&mut build.command())? {
-        return Ok(StepResult { verdict: Verdict::NotBuilt, tally: None });
+        return Ok(StepResult::not_built());
     }
-    Ok(if process::run(&mut build.program(workspace))? {
-        StepResult::passed()
-    } else {
-        StepResult::failed("")
-    })
+    Ok(StepResult::passed_if(process::run(&mut build.program(workspace))?, ""))
 }
 
-/// How the program is built.
+/// The profile of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Build {
     Plain,
-    Optimised,
+    Optimized,
 }
 
 impl Build {
     fn of(arguments: &[String]) -> Self {
         let seeds = arguments.iter().skip_while(|argument| *argument != "--seeds").nth(1);
         let seeds = seeds.and_then(|count| count.parse::<u64>().ok()).unwrap_or_default();
-        if seeds >= MANY { Self::Optimised } else { Self::Plain }
+        if seeds >= OPTIMIZED_FROM { Self::Optimized } else { Self::Plain }
     }
 
     fn command(self) -> Command {
         match self {
-            // As its tests are, and of the whole workspace, so that what it depends on is what the other steps have built.
+            // The same features as in the other steps, so that dependencies are not built again.
             Self::Plain => {
                 process::cargo(["test", "--quiet", "--workspace", "--test", "simulation", "--no-run"])
             }
-            Self::Optimised => process::cargo([
+            Self::Optimized => process::cargo([
                 "build",
                 "--release",
                 "--package",
@@ -65,7 +61,7 @@ impl Build {
     fn program(self, workspace: &Workspace) -> Command {
         let profile = match self {
             Self::Plain => "debug",
-            Self::Optimised => "release",
+            Self::Optimized => "release",
         };
         Command::new(workspace.target.join(profile).join(format!("simulate{}", std::env::consts::EXE_SUFFIX)))
     }
@@ -76,11 +72,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_seeds_are_worth_an_optimised_build() {
+    fn many_seeds_use_an_optimized_build() {
         let build = |line: &str| Build::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         for line in ["", "--seeds 2999", "--seeds", "--seeds many", "--from 5000"] {
             assert_eq!(build(line), Build::Plain, "{line}");
         }
-        assert_eq!(build("--from 1 --seeds 100000"), Build::Optimised);
+        assert_eq!(build("--from 1 --seeds 100000"), Build::Optimized);
     }
 }

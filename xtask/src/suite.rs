@@ -1,4 +1,4 @@
-//! Runs the steps one after the other.
+//! Runs steps one after the other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,41 +9,39 @@ use anyhow::Result;
 
 use crate::bench;
 use crate::cluster;
-use crate::deps;
+use crate::dependencies;
 use crate::examples;
 use crate::go::Ready;
 use crate::interop;
 use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
 use crate::oracle;
-use crate::outcome::{Outcome, StepResult, Verdict};
-use crate::paint::Paint;
 use crate::process::{self, Tested};
+use crate::report::{Outcome, StepResult, Verdict};
 use crate::simulate;
-use crate::soak;
 use crate::step::Step;
 use crate::tables;
 use crate::tidy;
 
-/// Runs every given step, also after one has failed; only code that does not compile ends the steps that need it.
-pub(crate) fn run(steps: &[Step], root: &Path, paint: Paint) -> Vec<Outcome> {
+/// Runs all steps, even if one fails; if the code does not compile, steps that need it are skipped.
+pub(crate) fn run(steps: &[Step], root: &Path) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::new();
     for &step in steps {
-        println!("\n{}", paint.bold(&format!("==> {}: {}", step.name(), step.about())));
-        let began = Instant::now();
+        println!("\n==> {}: {}", step.name(), step.description());
+        let start = Instant::now();
         let is_built = outcomes.iter().all(|outcome| outcome.result.verdict != Verdict::NotBuilt);
         let result = if step.needs_build() && !is_built {
             StepResult::skipped("the code does not compile")
         } else {
-            perform(step, root, paint).unwrap_or_else(|error| StepResult::failed(format!("{error:#}")))
+            run_step(step, root).unwrap_or_else(|error| StepResult::failed(format!("{error:#}")))
         };
-        outcomes.push(Outcome { step, result, took: began.elapsed() });
+        outcomes.push(Outcome { step, result, duration: start.elapsed() });
     }
     outcomes
 }
 
-fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
+fn run_step(step: Step, root: &Path) -> Result<StepResult> {
     match step {
-        Step::Fmt => check(process::cargo(["fmt", "--all", "--check"]).args(fmt_arguments(paint))),
+        Step::Fmt => check(&mut process::cargo(["fmt", "--all", "--check"])),
         Step::Clippy => check(&mut process::cargo([
             "clippy",
             "--workspace",
@@ -53,9 +51,17 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
             "-D",
             "warnings",
         ])),
-        Step::Tidy => found(tidy::print(root)?),
-        Step::Deps => found(deps::print(root)?),
-        // Bench targets are not named: those without a harness would run as if they were tests.
+        Step::Tidy => violations(tidy::print(root)?),
+        Step::Deps => violations(dependencies::print(root)?),
+        Step::QuickTests => test(&mut process::cargo([
+            "test",
+            "--workspace",
+            "--lib",
+            "--test",
+            "pipeline",
+            "--no-fail-fast",
+        ])),
+        // Bench targets without a harness would run as tests, so the other targets are listed.
         Step::Tests => {
             test(&mut process::cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
@@ -66,92 +72,79 @@ fn perform(step: Step, root: &Path, paint: Paint) -> Result<StepResult> {
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
         Step::Bench => {
-            let workspace = metadata::load()?;
-            bench::run(&workspace, &bench::smoke(), &bench::IN_CI)?;
-            match soak::run(&workspace, &soak::smoke())? {
-                true => Ok(StepResult::passed()),
-                false => Ok(StepResult::failed("informers under load lost something")),
-            }
+            let has_passed = bench::smoke_test(&metadata::load()?)?;
+            Ok(StepResult::passed_if(has_passed, "a cache differs from the server"))
         }
         Step::DocTests => test(&mut process::cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
         Step::Docs => {
             check(process::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
         }
-        Step::Model => models(&metadata::load()?.models),
+        Step::Model => test_models(&metadata::load()?.models),
         Step::Examples => examples::run(&metadata::load()?),
     }
 }
 
-/// Unlike cargo, rustfmt colours what goes to a file or a pipe as well.
-fn fmt_arguments(paint: Paint) -> &'static [&'static str] {
-    match paint {
-        Paint::Coloured => &[],
-        Paint::Plain => &["--", "--color=never"],
-    }
-}
-
-fn found(violations: usize) -> Result<StepResult> {
-    Ok(match violations {
+fn violations(count: usize) -> Result<StepResult> {
+    Ok(match count {
         0 => StepResult::passed(),
         1 => StepResult::failed("1 violation"),
-        found => StepResult::failed(format!("{found} violations")),
+        count => StepResult::failed(format!("{count} violations")),
     })
 }
 
 fn check(command: &mut Command) -> Result<StepResult> {
     println!("{}", process::line(command));
-    Ok(if process::run(command)? { StepResult::passed() } else { StepResult::failed("") })
+    Ok(StepResult::passed_if(process::run(command)?, ""))
 }
 
 fn test(command: &mut Command) -> Result<StepResult> {
     println!("{}", process::line(command));
     let Tested { succeeded, counter } = process::run_tests(command)?;
-    let mut tally = counter.tally;
-    tally.failed += counter.crashed();
+    let mut counts = counter.counts;
+    counts.failed += counter.crashed();
     let verdict = match (succeeded, counter.started, counter.crashed()) {
         (true, _, _) => Verdict::Passed,
-        // Cargo builds every test program before it starts the first.
-        (false, 0, _) => Verdict::NotBuilt,
+        // Cargo builds all test binaries before it starts the first.
+        (false, 0, _) => return Ok(StepResult::not_built()),
         (false, _, 0) => Verdict::Failed(String::new()),
-        (false, _, crashed) => Verdict::Failed(format!("test programs that crashed: {crashed}")),
+        (false, _, crashed) => Verdict::Failed(format!("{crashed} test binaries crashed")),
     };
-    let tally = (verdict != Verdict::NotBuilt).then_some(tally);
-    Ok(StepResult { verdict, tally })
+    Ok(StepResult { verdict, counts: Some(counts) })
 }
 
 fn test_ready(ready: Ready) -> Result<StepResult> {
     match ready {
         Ready::Test(mut command) => test(&mut command),
-        Ready::Skip(why) => Ok(StepResult::skipped(why)),
-        Ready::Fail(why) => Ok(StepResult::failed(why)),
+        Ready::Skip(reason) => Ok(StepResult::skipped(reason)),
+        Ready::Fail(reason) => Ok(StepResult::failed(reason)),
     }
 }
 
-/// A cluster that outlives its tests is a failure, too.
+/// Runs the cluster tests; a cluster that does not stop with them is a failure.
 fn test_cluster(workspace: &Workspace) -> Result<StepResult> {
     let result = test_ready(cluster::prepare(workspace)?)?;
-    let left = cluster::left_behind(workspace)?;
-    match (&result.verdict, left.first()) {
-        (Verdict::Passed, Some(left)) => {
-            let why = format!("a cluster was left behind in {}", left.display());
-            Ok(StepResult { verdict: Verdict::Failed(why), ..result })
+    let remaining = cluster::remaining(workspace)?;
+    match (&result.verdict, remaining.first()) {
+        (Verdict::Passed, Some(directory)) => {
+            let reason = format!("a cluster was not stopped: {}", directory.display());
+            Ok(StepResult { verdict: Verdict::Failed(reason), ..result })
         }
         _ => Ok(result),
     }
 }
 
-fn models(models: &[Model]) -> Result<StepResult> {
+fn test_models(models: &[Model]) -> Result<StepResult> {
     if models.is_empty() {
         return Ok(StepResult::skipped("no package has model-checked tests"));
     }
     if let Some(model) = models.iter().find(|model| model.tests.is_empty()) {
-        println!("{} has the feature `{MODEL_FEATURE}`, and no test target requires it", model.package);
+        println!("{} has the feature `{MODEL_FEATURE}`, but no test target requires it", model.package);
         return Ok(StepResult::failed("no tests"));
     }
     test(&mut model_command(models))
 }
 
-/// All of them at once and of the whole workspace, so that what they depend on is what the other steps have built.
+/// Returns one command for all models, of the workspace, so that dependencies are not built again.
 fn model_command(models: &[Model]) -> Command {
     let features: Vec<_> = models.iter().map(|model| format!("{}/{MODEL_FEATURE}", model.package)).collect();
     let tests: BTreeSet<_> = models.iter().flat_map(|model| &model.tests).collect();
@@ -172,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn models_run_together_and_only_the_tests_made_for_them() {
+    fn models_run_in_one_command_with_only_their_tests() {
         let line =
             process::line(&model_command(&[model("queue", &["model", "races"]), model("store", &["model"])]));
         let expected = "cargo test --workspace --no-fail-fast --features queue/__model,store/__model \
@@ -182,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_model_without_tests_fails() {
-        let result = models(&[model("queue", &[])]).unwrap();
+        let result = test_models(&[model("queue", &[])]).unwrap();
         assert!(matches!(result.verdict, Verdict::Failed(_)));
     }
 }

@@ -1,4 +1,4 @@
-//! The field tables of the wire crate, which a Go program writes from the types of Kubernetes.
+//! Generates the field tables of the wire crate from the Go types of Kubernetes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,59 +6,58 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::go::{self, Place, Plan, Ready, said};
+use crate::go::{self, Ready};
 use crate::metadata::Workspace;
 use crate::process;
 
-/// What is generated.
+/// The generated file.
 const TABLES: &str = "crates/wire/src/protobuf/tables.rs";
 
-const NO_GO: &str = "field tables left out: no `go` on the PATH builds the program that writes them";
+const NO_GO: &str = "the field tables are skipped: `go` is not in the PATH";
 
-/// Writes the tables anew.
+/// Generates the tables.
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     let go = go::find("go").context(NO_GO)?;
-    let built = build(&go, workspace)?.context("the program that writes the tables did not build")?;
+    let built = build(&go, workspace)?.context("the generator did not build")?;
     let tables = generate(&built)?;
     fs::write(TABLES, tables).with_context(|| format!("cannot write {TABLES}"))?;
     println!("wrote {TABLES}");
     Ok(())
 }
 
-/// Sees whether the tables are those that would be written, and gets the program that the tests need.
+/// Checks that the tables are up to date, and returns the command that runs the tests.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
-    let go = match go::with_go(go::find("go"), Place::detect(), NO_GO) {
-        Plan::Run(go) => go,
-        Plan::LeaveOut(why) => return Ok(Ready::Skip(said(why))),
-        Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
+    let go = match go::find_or_skip(NO_GO) {
+        Ok(go) => go,
+        Err(missing) => return Ok(missing.into()),
     };
     let Some(built) = build(&go, workspace)? else {
-        return Ok(Ready::Fail("the programs that know the Go types did not build"));
+        return Ok(Ready::Fail("the Go programs did not build"));
     };
-    let kept = fs::read_to_string(TABLES).with_context(|| format!("cannot read {TABLES}"))?;
-    if generate(&built)? != kept {
-        return Ok(Ready::Fail("the field tables are not what `cargo xtask tables` writes"));
+    let current = fs::read_to_string(TABLES).with_context(|| format!("cannot read {TABLES}"))?;
+    if generate(&built)? != current {
+        return Ok(Ready::Fail("the field tables are outdated, run `cargo xtask tables`"));
     }
     Ok(Ready::Test(test_command(&program(&built, "fill"))))
 }
 
-/// The folder with the programs; nothing if they do not build.
+/// Returns the directory of the programs; `None` if they do not build.
 fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let folder = workspace.target.join("tables");
-    let mut build = go::build(go, "tables", &folder);
+    let directory = workspace.target.join("tables");
+    let mut build = go::build(go, "tables", &directory);
     println!("{}", process::line(&build));
-    Ok(process::run(&mut build)?.then_some(folder))
+    Ok(process::run(&mut build)?.then_some(directory))
 }
 
 fn generate(built: &Path) -> Result<String> {
-    let output = Command::new(program(built, "generate")).output().context("the generator did not start")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the generator failed: {said}");
-    String::from_utf8(output.stdout).context("the tables are text")
+    let output = Command::new(program(built, "generate")).output().context("cannot start the generator")?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the generator failed: {error}");
+    String::from_utf8(output.stdout).context("the generator printed invalid UTF-8")
 }
 
-fn program(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+fn program(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
 fn test_command(fill: &Path) -> Command {
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_told_where_the_program_is() {
+    fn the_tests_get_the_path_of_the_program() {
         let expected =
             "KINDS_FILL=/a/fill cargo test --workspace --features kube-informer-wire/__kinds --test kinds";
         assert_eq!(process::line(&test_command(Path::new("/a/fill"))), expected);

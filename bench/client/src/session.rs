@@ -1,20 +1,19 @@
-//! The life of a client: it syncs, settles, and then does what it is told, a line at a time.
+//! A session of a client: it syncs, waits until its memory has settled, and then executes commands, one per line.
 //!
-//! | order | what is printed |
+//! | command | response |
 //! |---|---|
-//! | | `synced`: seconds since the process began, processor seconds, memory |
+//! | | `synced`: seconds since the start of the process, processor seconds, memory |
 //! | | `settled`: memory, some time later |
-//! | `read` | `read`: how many objects there are, and the hashes of them |
-//! | `index` | `indexed`, when there is an index by node, if the client has indexes at all |
-//! | `seen` | `seen`: how many events came since the last goal was set, also those behind it |
-//! | `any N`, `newer N V`, `timed N` | `ready` at once, and `done` when the handler has seen them; of timed ones, p50 and p99 in each window, and the share that came in time |
+//! | `read` | `read`: the fingerprint of the cache, and the seconds to compute it |
+//! | `index` | `indexed`, after an index by node was added, if the client has indexes |
+//! | `events` | `events`: the number of events since the last goal was set |
+//! | `any N`, `newer N V`, `timed N` | `ready` immediately, `done` when the handler has received N events; of timed ones p50 and p99 |
 
 use crate::{
-    hash::Hash,
-    latency::{in_time, windows},
-    options::Options,
-    seen::{Goal, Seen, Sight},
-    subject::Subject,
+    fingerprint::Fingerprint,
+    object::BenchObject,
+    options::ClientOptions,
+    recorder::{Goal, Recorder},
     usage::Usage,
 };
 use serde_json::{Value, json};
@@ -24,111 +23,130 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a client has to be able to tell about its cache.
+/// The cache of a client.
 pub trait Cache {
-    /// Whether it is complete.
+    /// Returns true if the initial list is complete.
     fn has_synced(&self) -> bool;
-    /// When there was something to read, in seconds since the process began, if that was before the sync.
+    /// Returns the time at which a restored cache could be read, in seconds since the start of the process.
     fn first_read(&self) -> Option<f64> {
         None
     }
-    /// Shows every object, as a user would read it.
-    fn each(&self, show: &mut dyn FnMut(&dyn Subject));
-    /// Adds an index by node, where there are indexes.
-    fn index(&self);
+    /// Reads every object through the public API.
+    fn for_each(&self, read: &mut dyn FnMut(&dyn BenchObject));
+    /// Adds an index by node, if the client has indexes.
+    fn add_index(&self);
 }
 
-/// No order takes longer than this.
-const DEADLINE: Duration = Duration::from_secs(900);
+/// The start of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessStart {
+    /// The time of the start.
+    pub at: Instant,
+    /// The usage at the start.
+    pub usage: Usage,
+}
+
+impl ProcessStart {
+    /// Returns the current time and usage; call it first in `main`.
+    #[must_use]
+    pub fn now() -> Self {
+        Self { at: Instant::now(), usage: Usage::now() }
+    }
+}
+
+/// The timeout of every command.
+const TIMEOUT: Duration = Duration::from_secs(900);
 const POLL: Duration = Duration::from_millis(1);
 
-/// Goes through the life of a client; `began` is when its process did, `base` what it used then.
+/// Runs a session until standard input is closed.
 ///
 /// # Errors
-/// What did not come about, in words.
+/// A text if the client does not sync, or a command is invalid or times out.
 pub fn run(
-    options: &Options,
-    (began, base): (Instant, Usage),
-    seen: &Seen,
+    options: &ClientOptions,
+    start: ProcessStart,
+    recorder: &Recorder,
     cache: &dyn Cache,
 ) -> Result<(), String> {
-    seen.wait(DEADLINE).ok_or_else(|| format!("no sync: {} events were seen", seen.events()))?;
+    recorder.wait(TIMEOUT).ok_or_else(|| format!("no sync after {} events", recorder.events()))?;
     while !cache.has_synced() {
         thread::sleep(POLL);
     }
-    let (seconds, usage) = (began.elapsed().as_secs_f64(), Usage::now());
-    let mut report = usage_of("synced", usage);
+    let (seconds, usage) = (start.at.elapsed().as_secs_f64(), Usage::now());
+    let mut report = usage_report("synced", usage);
     report["sync_seconds"] = seconds.into();
-    report["base_rss"] = base.rss.into();
-    report["events"] = seen.events().into();
+    report["base_rss"] = start.usage.rss.into();
     report["first_read_seconds"] = cache.first_read().unwrap_or(seconds).into();
-    say(&report);
+    print_line(&report);
     thread::sleep(options.settle);
-    say(&usage_of("settled", Usage::now()));
+    print_line(&usage_report("settled", Usage::now()));
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let words: Vec<_> = line.split_whitespace().collect();
-        say(&obey(&words, seen, cache)?);
+        print_line(&execute(&words, recorder, cache)?);
     }
     Ok(())
 }
 
-fn obey(words: &[&str], seen: &Seen, cache: &dyn Cache) -> Result<Value, String> {
-    let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is no number"));
+fn execute(words: &[&str], recorder: &Recorder, cache: &dyn Cache) -> Result<Value, String> {
+    let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is not a number"));
     match words {
         ["read"] => Ok(read(cache)),
         ["index"] => {
-            cache.index();
+            cache.add_index();
             Ok(json!({ "event": "indexed" }))
         }
-        ["seen"] => Ok(json!({ "event": "seen", "events": seen.events() })),
-        ["any", count] => follow(Goal::Any(number(count)?), seen),
-        ["newer", count, version] => follow(Goal::Newer(number(count)?, number(version)?), seen),
-        ["timed", count] => follow(Goal::Timed(number(count)?), seen),
-        _ => Err(format!("the order `{}` is not understood", words.join(" "))),
+        ["events"] => Ok(json!({ "event": "events", "events": recorder.events() })),
+        ["any", count] => await_goal(Goal::Any(number(count)?), recorder),
+        ["newer", count, version] => await_goal(Goal::Newer(number(count)?, number(version)?), recorder),
+        ["timed", count] => await_goal(Goal::Timed(number(count)?), recorder),
+        _ => Err(format!("unknown command `{}`", words.join(" "))),
     }
 }
 
-fn follow(goal: Goal, seen: &Seen) -> Result<Value, String> {
+fn await_goal(goal: Goal, recorder: &Recorder) -> Result<Value, String> {
     let before = Usage::now().cpu_seconds;
-    Usage::forget_peak();
-    seen.expect(goal);
-    say(&json!({ "event": "ready" }));
-    let sight = seen.wait(DEADLINE).ok_or_else(|| format!("{goal:?}: only {} events", seen.events()))?;
-    let mut report = usage_of("done", Usage::now());
-    report["cpu_seconds"] = (report["cpu_seconds"].as_f64().unwrap_or(0.0) - before).into();
-    let Sight { events, first_at, done_at, timed } = sight;
-    if let Goal::Timed(wanted) = goal {
-        for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
-            report[name] = windows(&timed, share).into();
-        }
-        report["in_time"] = in_time(&timed, wanted).into();
+    Usage::reset_peak();
+    recorder.expect(goal);
+    print_line(&json!({ "event": "ready" }));
+    let record = recorder
+        .wait(TIMEOUT)
+        .ok_or_else(|| format!("{goal:?} was not reached after {} events", recorder.events()))?;
+    let usage = Usage::now();
+    let mut report = usage_report("done", Usage { cpu_seconds: usage.cpu_seconds - before, ..usage });
+    if let Goal::Timed(_) = goal {
+        report["p50"] = record.latencies.quantile(0.5).into();
+        report["p99"] = record.latencies.quantile(0.99).into();
     }
-    report["events"] = events.into();
-    report["first_at"] = first_at.into();
-    report["done_at"] = done_at.into();
+    report["first_at"] = record.first_at.into();
+    report["done_at"] = record.done_at.into();
     Ok(report)
 }
 
 fn read(cache: &dyn Cache) -> Value {
-    let (mut hash, began) = (Hash::default(), Instant::now());
-    cache.each(&mut |subject| hash.add(subject));
-    json!({
-        "event": "read",
-        "read_seconds": began.elapsed().as_secs_f64(),
-        "count": hash.count,
-        "identity": format!("{:016x}", hash.identity),
-        "address": format!("{:016x}", hash.address),
-    })
+    let mut fingerprint = Fingerprint::default();
+    let start = Instant::now();
+    cache.for_each(&mut |object| fingerprint.add(object));
+    let mut report = fingerprint_report(&fingerprint);
+    report["event"] = "read".into();
+    report["read_seconds"] = start.elapsed().as_secs_f64().into();
+    report
 }
 
-fn usage_of(event: &str, usage: Usage) -> Value {
+/// Returns a fingerprint as JSON, with hashes as text because JSON numbers are not precise enough.
+#[must_use]
+pub fn fingerprint_report(fingerprint: &Fingerprint) -> Value {
+    let Fingerprint { count, identity, nested } = fingerprint;
+    json!({ "count": count, "identity": format!("{identity:016x}"), "nested": format!("{nested:016x}") })
+}
+
+fn usage_report(event: &str, usage: Usage) -> Value {
     let Usage { rss, peak_rss, cpu_seconds } = usage;
     json!({ "event": event, "rss": rss, "peak_rss": peak_rss, "cpu_seconds": cpu_seconds })
 }
 
-/// Prints a line at once.
-pub fn say(report: &Value) {
+/// Prints a line and flushes it.
+pub fn print_line(report: &Value) {
     let mut output = io::stdout().lock();
-    // Whoever reads has gone away when this fails, and standard input ends with it.
+    // If the reader has exited, standard input is closed too, and the session ends.
     _ = writeln!(output, "{report}").and_then(|()| output.flush());
 }

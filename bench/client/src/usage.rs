@@ -1,4 +1,4 @@
-//! What this process uses of the machine, as Linux tells it.
+//! The memory and processor time of this process, from `/proc`.
 
 use std::fs;
 
@@ -7,24 +7,24 @@ use std::fs;
 pub struct Usage {
     /// Resident memory, in bytes.
     pub rss: u64,
-    /// The most resident memory there was since the height was last forgotten, in bytes.
+    /// The peak of the resident memory since the last [`Usage::reset_peak`], in bytes.
     pub peak_rss: u64,
-    /// Seconds of processors, in user and system mode.
+    /// Processor seconds in user and system mode.
     pub cpu_seconds: f64,
 }
 
-/// How many ticks of `/proc/self/stat` make a second; Linux has the same on every platform that Rust runs on.
+/// The ticks per second of `/proc/self/stat`, the same on all Linux platforms.
 const TICKS: f64 = 100.0;
 
 impl Usage {
-    /// What it is now.
+    /// Returns the current usage.
     #[must_use]
     pub fn now() -> Self {
         let read = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         Self::of(&read("status"), &read("stat"))
     }
 
-    /// Processor seconds of a server: of a process, or of that child of it which is an API server.
+    /// Returns the processor seconds of a server: of the process, or of its child if that is a kube-apiserver.
     #[must_use]
     pub fn of_server(pid: u64) -> f64 {
         let read =
@@ -40,9 +40,9 @@ impl Usage {
         Self::of("", &read(server, "stat")).cpu_seconds
     }
 
-    /// Forgets how high the memory stood, so that [`Usage::peak_rss`] is of what follows.
-    pub fn forget_peak() {
-        // Where this is not allowed, the height is that of the whole run, which is never too little.
+    /// Resets [`Usage::peak_rss`].
+    pub fn reset_peak() {
+        // Without permission the peak is that of the entire run, which is never too low.
         _ = fs::write("/proc/self/clear_refs", "5");
     }
 
@@ -51,7 +51,7 @@ impl Usage {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.split_whitespace().next()?.parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
         };
-        // The name of the program, in parentheses, may hold anything; user and system time are the 14th and 15th field.
+        // The name in parentheses may contain any characters; user and system time are the fields 14 and 15.
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
         Self {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usage_is_read() {
+    fn usage_is_parsed() {
         let status = "Name:\tbench\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         let stat = "7 (be) nch) S 1 7 7 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 3 0 100 200 300";
         assert_eq!(Usage::of(status, stat), Usage { rss: 1 << 20, peak_rss: 2 << 20, cpu_seconds: 2.0 });

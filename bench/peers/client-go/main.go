@@ -1,7 +1,7 @@
-// Command client-go is client-go's SharedIndexInformer as a client of the benchmarks.
+// Command client-go runs a SharedIndexInformer as a client of the benchmarks.
 //
-// It takes the options and orders of the other clients, and reports what they report; the Rust crate beside it says which.
-// `client-go micro NAME` measures a part of client-go on its own.
+// Its options, commands and responses are those of the Rust clients; see bench/client. `client-go component NAME` measures a
+// component of client-go without a server.
 package main
 
 import (
@@ -13,25 +13,25 @@ import (
 
 type options struct {
 	kubeconfig, encoding, managedFields, strategy, kind string
-	count                                               uint64
+	objects                                             uint64
 	settle                                              float64
 }
 
 func main() {
-	began, base := time.Now(), usageNow()
-	if len(os.Args) > 1 && os.Args[1] == "micro" {
-		exit(micro(os.Args[2:]))
+	start, base := time.Now(), currentUsage()
+	if len(os.Args) > 1 && os.Args[1] == "component" {
+		exit(measureComponent(os.Args[2:]))
 	}
 	var o options
-	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the server")
-	flag.Uint64Var(&o.count, "n", 0, "how many objects there are")
-	flag.Float64Var(&o.settle, "settle", 0, "seconds after the sync until the memory is looked at")
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "the kubeconfig file of the server")
+	flag.Uint64Var(&o.objects, "objects", 0, "the number of objects")
+	flag.Float64Var(&o.settle, "settle", 0, "seconds between the sync and the measurement of memory")
 	flag.StringVar(&o.encoding, "encoding", "protobuf", "json or protobuf")
 	flag.StringVar(&o.managedFields, "managed-fields", "keep", "keep or drop")
 	flag.StringVar(&o.strategy, "strategy", "stream", "stream or list")
 	flag.StringVar(&o.kind, "kind", "pods", "pods or widgets")
 	flag.Parse()
-	exit(follow(o, began, base))
+	exit(runInformer(o, start, base))
 }
 
 func exit(err error) {

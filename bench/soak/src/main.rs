@@ -1,35 +1,57 @@
-//! Load for a long time: a server that is written to and misbehaves, and many informers that follow it.
+//! A load test: many informers of a server that is written to and fails every few seconds.
 //!
-//! They are two programs in one, `server` and `clients`. Each says a line of JSON when it is ready, then takes orders on
-//! standard input, one a line, and answers each with a line. `cargo xtask soak` gives the orders and judges.
+//! `run` starts `server` and `clients` as child processes, which read commands from standard input, and checks the result.
 
 mod options;
 mod memory;
-mod histogram;
-mod moments;
-mod fold;
+mod delivery_times;
+mod event_state;
 mod writer;
 mod faults;
 mod server;
-mod followed;
+mod observed_informer;
 mod clients;
+mod memory_trend;
+mod sample;
+mod verdict;
+mod run;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: kube-informer-soak server [--informers N] [--objects N] [--rate N]
-       kube-informer-soak clients --kubeconfig FILE [--informers N] [--waits short|default]";
+use anyhow::anyhow;
+use clap::{Parser, Subcommand};
+
+use crate::clients::ClientOptions;
+use crate::options::{Load, RunOptions};
+
+/// Load test of kube-informer.
+#[derive(Parser)]
+#[command(name = "kube-informer-soak")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(RunOptions),
+    /// Runs the server
+    Server(Load),
+    /// Runs the informers
+    Clients(ClientOptions),
+}
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let outcome = match arguments.next().as_deref() {
-        Some("server") => server::run(arguments),
-        Some("clients") => clients::run(arguments),
-        _ => Err(USAGE.to_owned()),
+    let outcome = match Cli::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::Server(load) => server::run(load).map(|()| true).map_err(|error| anyhow!(error)),
+        Command::Clients(options) => clients::run(&options).map(|()| true).map_err(|error| anyhow!(error)),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(wrong) => {
-            eprintln!("kube-informer-soak: {wrong}");
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -1,19 +1,19 @@
-//! How much memory this process uses: what was allocated and not freed, and what is resident.
+//! The memory of this process: bytes in use and resident bytes.
 
 use kube_informer_bench_client::usage::Usage;
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
-/// The allocator of the system, which counts.
+/// The system allocator with a counter.
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Bytes that were allocated and not freed. What C libraries allocate is not among them.
+/// Returns the bytes that were allocated and not freed, without those of C libraries.
 pub(crate) fn in_use() -> usize {
     ALLOCATOR.current_usage()
 }
 
-/// Memory, and processor time, as both programs tell them.
+/// Returns memory and processor time as JSON.
 pub(crate) fn report() -> Value {
     let usage = Usage::now();
     json!({ "in_use": in_use(), "rss": usage.rss, "cpu_seconds": usage.cpu_seconds })
@@ -24,14 +24,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_is_in_use_and_what_is_freed_is_not() {
+    fn allocations_are_in_use_until_they_are_freed() {
         const LARGE: usize = 64 << 20;
         let before = in_use();
-        let mut held = Vec::<u8>::with_capacity(LARGE / 2);
-        held.reserve_exact(LARGE);
-        let while_held = in_use();
-        drop(held);
-        assert!(while_held >= before + LARGE - LARGE / 8, "{before} {while_held}");
+        let mut allocation = Vec::<u8>::with_capacity(LARGE / 2);
+        allocation.reserve_exact(LARGE);
+        let during = in_use();
+        drop(allocation);
+        assert!(during >= before + LARGE - LARGE / 8, "{before} {during}");
         assert!(in_use() <= before + LARGE / 8);
     }
 }

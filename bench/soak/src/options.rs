@@ -1,77 +1,86 @@
-//! What both programs are started with: `--name value` pairs.
+//! The options of the load test.
 
-/// How large the load is.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Options {
-    /// How to reach the server; the server has no use for it.
-    pub(crate) kubeconfig: String,
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use kube_informer_bench_client::options::seconds;
+
+/// The size of the load.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Load {
+    /// The number of informers, each of its own namespace; every second one has compressed storage.
+    #[arg(long, default_value = "50", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) informers: u64,
-    /// How many objects there are in all.
+    /// The total number of objects, of about 1 KB each.
+    #[arg(long, default_value = "100000", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) objects: u64,
-    /// How many writes a second.
+    /// Writes per second.
+    #[arg(long, default_value = "5000")]
     pub(crate) rate: f64,
-    /// How informers wait after a failure.
-    pub(crate) waits: Waits,
 }
 
-/// How informers wait after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waits {
-    /// A second at most, twice that with jitter, as one sets it for a server that is known to fail often and briefly.
+impl Load {
+    /// Returns the namespace of an informer.
+    pub(crate) fn namespace(informer: u64) -> String {
+        format!("soak-{informer}")
+    }
+}
+
+/// Runs many informers under load, against a devserver that fails every few seconds.
+///
+/// One handler of the first informer blocks at its first event until the load has ended. At the end, every cache and the objects that
+/// every handler knows from its events are compared with the server. The exit code is 1 if they differ, or if the memory in use of
+/// the clients grew by more than the limit. A run of less than five minutes is too short for a decision on memory.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) load: Load,
+    /// The duration of the load in minutes.
+    #[arg(long, default_value = "20")]
+    minutes: f64,
+    /// Seconds between two faults.
+    #[arg(long, default_value = "5", value_parser = seconds)]
+    pub(crate) faults: Duration,
+    /// The permitted growth of memory in use, in percent of its mean per hour.
+    #[arg(long, default_value = "5")]
+    growth_limit: f64,
+    /// The backoff of the informers.
+    #[arg(long, value_enum, default_value = "short")]
+    pub(crate) backoff: BackoffChoice,
+    /// A file for all samples and the verdict, as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+    /// A directory for temporary files.
+    #[arg(long, default_value = "target/bench")]
+    pub(crate) work_dir: PathBuf,
+}
+
+impl RunOptions {
+    pub(crate) fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.minutes * 60.0)
+    }
+
+    /// Returns the permitted growth of memory per hour, as a share of its mean.
+    pub(crate) fn growth_limit(&self) -> f64 {
+        self.growth_limit / 100.0
+    }
+}
+
+/// The backoff of informers after a failure.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackoffChoice {
+    /// At most one second, for a server that fails often and briefly
     Short,
-    /// As they do unless told otherwise: half a minute and more, if failures are less than two minutes apart.
+    /// The default of the library, which grows to a minute with failures this frequent
     Default,
 }
 
-impl Options {
-    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (kubeconfig, waits) = (String::new(), Waits::Short);
-        let mut options = Self { kubeconfig, informers: 50, objects: 100_000, rate: 5_000.0, waits };
-        while let Some(name) = arguments.next() {
-            let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
-            let wrong = || format!("`{name} {value}` is not understood");
-            match name.as_str() {
-                "--kubeconfig" => options.kubeconfig = value,
-                "--informers" => options.informers = value.parse().map_err(|_| wrong())?,
-                "--objects" => options.objects = value.parse().map_err(|_| wrong())?,
-                "--waits" if value == "short" => options.waits = Waits::Short,
-                "--waits" if value == "default" => options.waits = Waits::Default,
-                "--rate" => options.rate = value.parse().map_err(|_| wrong())?,
-                _ => return Err(wrong()),
-            }
+impl BackoffChoice {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Default => "default",
         }
-        if options.informers == 0 || options.objects < options.informers {
-            return Err("each informer needs an object".to_owned());
-        }
-        Ok(options)
-    }
-
-    /// The namespace of one informer.
-    pub(crate) fn namespace(number: u64) -> String {
-        format!("soak-{number}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(line: &str) -> Result<Options, String> {
-        Options::parse(line.split_whitespace().map(str::to_owned))
-    }
-
-    #[test]
-    fn options_are_pairs() {
-        let options = parsed("--informers 5 --objects 50 --rate 12.5 --waits default").unwrap();
-        assert_eq!(options.waits, Waits::Default);
-        assert_eq!((options.informers, options.objects, options.rate), (5, 50, 12.5));
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        assert_eq!(parsed("--rate").unwrap_err(), "--rate needs a value");
-        assert_eq!(parsed("--rate many").unwrap_err(), "`--rate many` is not understood");
-        assert_eq!(parsed("--waits long").unwrap_err(), "`--waits long` is not understood");
-        assert_eq!(parsed("--objects 3 --informers 4").unwrap_err(), "each informer needs an object");
     }
 }

@@ -1,24 +1,24 @@
-//! The server of a soak: a devserver that is written to and made to fail.
+//! The server: a devserver with a writer and injected faults.
 //!
-//! | order | what it does | what it says |
+//! | command | effect | response |
 //! |---|---|---|
-//! | `begin PERIOD` | begins to write, and to fail each so many seconds | when that was, in nanoseconds since 1970 |
-//! | `memory` | | memory alone |
-//! | `status` | | memory, writes, objects, faults by kind |
-//! | `stop` | ends writes and faults | the writes |
-//! | `truth` | | count and hash of each namespace |
+//! | `start PERIOD` | starts to write, and to inject a fault each PERIOD seconds | the start time, in nanoseconds since 1970 |
+//! | `memory` | | memory |
+//! | `status` | | memory, writes, faults by kind |
+//! | `stop` | ends writes and faults | the status |
+//! | `expected` | | count and hash of each namespace |
 
 use crate::{
-    faults::Trouble,
-    fold::Sum,
+    event_state::Summary,
+    faults::FaultInjector,
     memory,
-    options::Options,
-    writer::{Writer, Written},
+    options::Load,
+    writer::{Progress, Writer},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, Client, api::ListParams};
 use kube_devserver::DevServer;
-use kube_informer_bench_client::{seen::now, session::say};
+use kube_informer_bench_client::{recorder::now, session::print_line};
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead},
@@ -27,65 +27,64 @@ use std::{
 };
 use tokio::{runtime, task::JoinHandle, time::interval};
 
-/// Events that are remembered: a few seconds of them, so that a watch can be taken up again.
+/// The number of events in the history: some seconds, so that watches can be resumed.
 const HISTORY: usize = 1 << 15;
 
-/// Serves until standard input ends.
-pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
-    let options = Options::parse(arguments)?;
+/// Serves until standard input is closed.
+pub(crate) fn run(load: Load) -> Result<(), String> {
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let server = DevServer::builder().listen("127.0.0.1:0").history(HISTORY);
     let server = runtime.block_on(server.start()).map_err(|error| error.to_string())?;
-    let mut soak = runtime.block_on(Soak::fill(server, options))?;
-    say(&json!({ "url": soak.server.url() }));
+    let mut server = runtime.block_on(LoadedServer::fill(server, load))?;
+    print_line(&json!({ "url": server.server.url() }));
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let words: Vec<_> = line.split_whitespace().collect();
-        say(&runtime.block_on(soak.obey(&words))?);
+        print_line(&runtime.block_on(server.execute(&words))?);
     }
     runtime.shutdown_background();
     Ok(())
 }
 
-struct Soak {
+struct LoadedServer {
     server: Arc<DevServer>,
     client: Client,
-    options: Options,
+    load: Load,
     writer: Option<Writer>,
-    written: Arc<Written>,
-    trouble: Arc<Mutex<Trouble>>,
+    progress: Arc<Progress>,
+    faults: Arc<Mutex<FaultInjector>>,
     tasks: Option<Tasks>,
 }
 
-/// What goes on between `begin` and `stop`.
+/// The tasks between `start` and `stop`.
 struct Tasks {
     writing: JoinHandle<Result<(), String>>,
-    failing: JoinHandle<()>,
+    injecting: JoinHandle<()>,
 }
 
-impl Soak {
-    /// Writes all objects for the first time.
-    async fn fill(server: DevServer, options: Options) -> Result<Self, String> {
+impl LoadedServer {
+    /// Creates all objects.
+    async fn fill(server: DevServer, load: Load) -> Result<Self, String> {
         let client = server.client();
-        let writer = Writer::new(client.clone(), options.clone());
-        writer.fill().await?;
+        let writer = Writer::new(client.clone(), load.clone());
+        writer.create_all().await?;
         Ok(Self {
             server: Arc::new(server),
             writer: Some(writer),
             client,
-            options,
-            written: Arc::default(),
-            trouble: Arc::default(),
+            load,
+            progress: Arc::default(),
+            faults: Arc::default(),
             tasks: None,
         })
     }
 
-    async fn obey(&mut self, words: &[&str]) -> Result<Value, String> {
+    async fn execute(&mut self, words: &[&str]) -> Result<Value, String> {
         match words {
-            ["begin", period] => {
-                let period = period.parse().map_err(|_| format!("`{period}` is no number of seconds"))?;
-                let writer = self.writer.take().ok_or("it has begun")?;
-                Ok(self.begin(Duration::from_secs_f64(period), writer))
+            ["start", period] => {
+                let period = period.parse().map_err(|_| format!("`{period}` is not a number of seconds"))?;
+                let writer = self.writer.take().ok_or("the load was started already")?;
+                Ok(self.start(Duration::from_secs_f64(period), writer))
             }
             ["memory"] => Ok(memory::report()),
             ["status"] => Ok(self.status()),
@@ -93,56 +92,52 @@ impl Soak {
                 self.stop().await?;
                 Ok(self.status())
             }
-            ["truth"] => self.truth().await.map_err(|error| error.to_string()),
-            _ => Err(format!("the order `{}` is not understood", words.join(" "))),
+            ["expected"] => self.expected().await.map_err(|error| error.to_string()),
+            _ => Err(format!("unknown command `{}`", words.join(" "))),
         }
     }
 
-    fn begin(&mut self, period: Duration, writer: Writer) -> Value {
-        let (written, trouble, server) =
-            (Arc::clone(&self.written), Arc::clone(&self.trouble), Arc::clone(&self.server));
-        let began = now();
-        let writing = tokio::spawn(async move { writer.run(&written).await });
-        let failing = tokio::spawn(async move {
-            let mut turns = interval(period);
+    fn start(&mut self, period: Duration, writer: Writer) -> Value {
+        let start = now();
+        let progress = Arc::clone(&self.progress);
+        let writing = tokio::spawn(async move { writer.run(&progress).await });
+        let (faults, server) = (Arc::clone(&self.faults), Arc::clone(&self.server));
+        let injecting = tokio::spawn(async move {
+            let mut ticks = interval(period);
             loop {
-                turns.tick().await;
-                trouble.lock().unwrap_or_else(PoisonError::into_inner).strike(&server);
+                ticks.tick().await;
+                faults.lock().unwrap_or_else(PoisonError::into_inner).inject_next(&server);
             }
         });
-        self.tasks = Some(Tasks { writing, failing });
-        json!({ "at": began })
+        self.tasks = Some(Tasks { writing, injecting });
+        json!({ "at": start })
     }
 
     fn status(&self) -> Value {
         json!({
             "memory": memory::report(),
-            "writes": self.written.writes.load(Ordering::Relaxed),
-            "version": self.server.version(),
-            "faults": self.trouble.lock().unwrap_or_else(PoisonError::into_inner).report(),
+            "writes": self.progress.writes.load(Ordering::Relaxed),
+            "faults": self.faults.lock().unwrap_or_else(PoisonError::into_inner).report(),
         })
     }
 
     async fn stop(&mut self) -> Result<(), String> {
-        self.written.is_stopped.store(true, Ordering::Relaxed);
-        let Tasks { writing, failing } = self.tasks.take().ok_or("it has not begun")?;
-        failing.abort();
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).end();
+        self.progress.is_stopped.store(true, Ordering::Relaxed);
+        let Tasks { writing, injecting } = self.tasks.take().ok_or("the load was not started")?;
+        injecting.abort();
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).withdraw();
         writing.await.map_err(|error| error.to_string())?
     }
 
-    /// What is in each namespace, by the server's own lists.
-    async fn truth(&self) -> Result<Value, kube_client::Error> {
+    /// Returns the contents of each namespace, from lists.
+    async fn expected(&self) -> Result<Value, kube_client::Error> {
         let mut namespaces = Vec::new();
-        for number in 0..self.options.informers {
-            let maps = Api::<ConfigMap>::namespaced(self.client.clone(), &Options::namespace(number));
-            let mut sum = Sum::default();
-            for map in maps.list_metadata(&ListParams::default()).await? {
-                let meta = map.metadata;
-                let text = |text: Option<String>| text.unwrap_or_default();
-                sum.add_object(&text(meta.name), &text(meta.uid), &text(meta.resource_version));
-            }
-            namespaces.push(sum.report());
+        for number in 0..self.load.informers {
+            let maps = Api::<ConfigMap>::namespaced(self.client.clone(), &Load::namespace(number));
+            let mut summary = Summary::default();
+            let list = maps.list_metadata(&ListParams::default()).await?;
+            list.iter().for_each(|map| summary.add(&map.metadata));
+            namespaces.push(summary.report());
         }
         Ok(json!({ "namespaces": namespaces }))
     }

@@ -1,26 +1,16 @@
-//! A server that only replays: everything is encoded before the first request, and written in large chunks.
+//! A server that only replays: all objects are encoded before the first request.
 //!
-//! It says a line of JSON with its URL when it is ready, then takes orders on standard input, one a line, and answers each
-//! with a line. It ends when its standard input does.
+//! It prints a line of JSON with its URL when it is ready, and then executes commands from standard input until that is closed.
 
-mod slots;
-
-mod form;
-
-mod object;
-
-mod world;
-
-mod encode;
-
+mod placeholders;
+mod resource;
+mod encoded_object;
+mod store;
+mod encoder;
 mod watchers;
-
-mod answer;
-
-mod storm;
-
-mod orders;
-
+mod response;
+mod updates;
+mod commands;
 mod serve;
 
-pub(crate) use serve::run;
+pub(crate) use serve::{ReplayOptions, run};

@@ -1,11 +1,11 @@
-//! Who watches, and how events get there.
+//! The open watches.
 
-use super::slots::Chunk;
+use super::placeholders::Chunk;
 use kube_informer_bench_client::options::Encoding;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
-/// How many chunks wait for one who is slow, before everything waits.
+/// The number of chunks that can be queued for one watch before the server waits for it.
 pub(super) const CHUNKS: usize = 64;
 
 /// One open watch.
@@ -24,14 +24,14 @@ impl Watchers {
         self.lock().push(watcher);
     }
 
-    /// Those that are open still.
+    /// Returns the watches that the client has not closed.
     pub(super) fn open(&self) -> Vec<Watcher> {
         let mut watchers = self.lock();
         watchers.retain(|watcher| !watcher.chunks.is_closed());
         watchers.clone()
     }
 
-    /// Takes all, so that each ends when it is dropped.
+    /// Removes all watches; each ends when it is dropped.
     pub(super) fn take(&self) -> Vec<Watcher> {
         std::mem::take(&mut *self.lock())
     }

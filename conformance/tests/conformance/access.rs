@@ -1,4 +1,4 @@
-//! Who may do what: 403 until the right is granted, 401 until the token is renewed, 429 until there is room.
+//! Access control: 403 until a permission is granted, 401 until the token is renewed, 429 until there is capacity.
 
 use crate::maps::Maps;
 use k8s_openapi::api::{
@@ -25,7 +25,7 @@ on_both! {
     alone: [],
 }
 
-/// Somebody who is known to the server, and the way they come.
+/// A user without permissions, and a client for it.
 struct Visitor {
     maps: Maps<ConfigMap>,
     account: Option<ServiceAccount>,
@@ -55,7 +55,7 @@ impl Visitor {
         Follower::start(self.maps.source_through(self.client.clone()), strategies()[0].clone())
     }
 
-    /// Lets them read the config maps of the namespace.
+    /// Grants read access to the config maps of the namespace.
     async fn grant(&self) {
         let roles: Api<Role> = Api::namespaced(self.maps.client.clone(), &self.maps.namespace);
         let rule = json!({ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"] });
@@ -73,7 +73,7 @@ impl Visitor {
         json!({ "kind": "ServiceAccount", "name": "visitor", "namespace": self.maps.namespace })
     }
 
-    /// What the server says to them.
+    /// Returns the response of the server to this user.
     async fn code(&self) -> u16 {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.maps.namespace);
         match api.list(&ListParams::default()).await {
@@ -128,7 +128,7 @@ async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server
     if server.as_dev().is_some() {
         visitor.badge.renew("outdated");
     }
-    // A watch that is open stays open; the token is looked at when the next one is opened.
+    // An open watch continues; the token is checked when the next one is opened.
     visitor.hears(401).await;
     visitor.maps.create("two").await;
     follower.settled(&visitor.maps.api, &ListParams::default()).await;
@@ -144,7 +144,7 @@ async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server
     follower.stop().await;
 }
 
-/// R30: too many requests is no reason to list.
+/// R30: a 429 response does not lead to a list.
 async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Server) {
     let visitor = Visitor::new(server, LONG).await;
     if server.is_real() {
@@ -185,7 +185,7 @@ async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Se
     follower.stop().await;
 }
 
-/// Requests that take the only seat, one after the other: each waits some seconds for a version that does not come.
+/// Occupies the only seat with consecutive requests, each of which waits some seconds for a future version.
 struct Crowd(tokio::task::JoinHandle<()>);
 
 impl Crowd {
@@ -194,7 +194,7 @@ impl Crowd {
         Self(tokio::spawn(async move {
             let mut pace = tokio::time::interval(Duration::from_millis(5));
             loop {
-                // Most of them are turned away, too.
+                // Most of these requests are rejected, too.
                 let _ = api.list(&ListParams::default().at(&u32::MAX.to_string())).await;
                 pace.tick().await;
             }
@@ -208,7 +208,7 @@ impl Drop for Crowd {
     }
 }
 
-/// A level of priority with no more seats than the one that there always is, which turns everybody else away.
+/// Creates a priority level with one seat, which rejects further requests.
 fn no_room(name: &str) -> Value {
     let limited = json!({
         "nominalConcurrencyShares": 0,
@@ -219,7 +219,7 @@ fn no_room(name: &str) -> Value {
     json!({ "metadata": { "name": name }, "spec": { "type": "Limited", "limited": limited } })
 }
 
-/// Sends everything that the visitor asks for there.
+/// Assigns all requests of the user to the priority level.
 fn schema(name: &str, visitor: &Visitor) -> Value {
     let account = json!({ "name": "visitor", "namespace": visitor.maps.namespace });
     let rule = json!({

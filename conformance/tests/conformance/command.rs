@@ -1,4 +1,4 @@
-//! The command `informer` beside kubectl, on the same server.
+//! The command `informer` compared with kubectl, on the same server.
 
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube_conformance::{Server, on_both};
@@ -7,11 +7,11 @@ use std::{ffi::OsString, path::PathBuf, process::Command};
 
 on_both! {
     shared: [],
-    // What others make and delete would be seen by one program and not by the other.
+    // Objects of other tests could be printed by one program only.
     alone: [what_is_there_has_the_names_that_kubectl_gives_it],
 }
 
-/// Kinds of several groups, with and without namespaces, of which each server has some or lets some be made.
+/// Kinds of several groups, namespaced and cluster-scoped, that exist or can be created on each server.
 const KINDS: [&str; 12] = [
     "pods",
     "configmaps",
@@ -27,7 +27,7 @@ const KINDS: [&str; 12] = [
     "customresourcedefinitions.apiextensions.k8s.io",
 ];
 
-/// Two ways to ask for the initial state, and two to keep it.
+/// The options for the initial list and for the storage.
 const WAYS: [&[&str]; 3] =
     [&["--strategy", "stream"], &["--strategy", "list", "--page-size", "3"], &["--storage", "decoded"]];
 
@@ -47,7 +47,7 @@ async fn what_is_there_has_the_names_that_kubectl_gives_it(server: &Server) {
     }
 }
 
-/// An object of each kind, in or for this namespace.
+/// Returns an object of each kind for this namespace.
 fn objects(namespace: &str) -> Vec<Value> {
     let plural = format!("things{}", namespace.replace('-', ""));
     let template = json!({
@@ -58,7 +58,7 @@ fn objects(namespace: &str) -> Vec<Value> {
     always["spec"]["restartPolicy"] = "Always".into();
     let selector = json!({"matchLabels": {"app": "a"}});
     let within = [
-        // It goes by a service account that no controller makes here.
+        // A pod needs a service account, which no controller creates.
         ("v1", "ServiceAccount", json!({"metadata": {"name": "default"}})),
         ("v1", "Pod", template.clone()),
         ("v1", "ConfigMap", json!({"data": {"a": "b"}})),
@@ -101,13 +101,13 @@ async fn create(server: &Server, object: Value) {
     };
     match api.create(&PostParams::default(), &object).await {
         Ok(_) => {}
-        // The devserver makes the service account of a namespace by itself.
+        // The devserver creates the service account of a namespace.
         Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         Err(error) => panic!("{kind:?}: {error}"),
     }
 }
 
-/// A home with a kubeconfig for programs that are run.
+/// A home directory with a kubeconfig.
 fn home(server: &Server) -> PathBuf {
     let version: String = server.version().chars().filter(char::is_ascii_alphanumeric).collect();
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{version}", std::process::id()));
@@ -116,7 +116,7 @@ fn home(server: &Server) -> PathBuf {
     home
 }
 
-/// What a program says, which the step says where to find.
+/// Returns the output of a program, whose path is in a variable.
 async fn said(home: &PathBuf, program: &str, arguments: &[&str]) -> String {
     let path: OsString = std::env::var_os(program).expect("`cargo xtask test cluster` says where it is");
     let mut command = Command::new(path);

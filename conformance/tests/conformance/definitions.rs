@@ -1,4 +1,4 @@
-//! Custom resources: defined while a cache is waiting for them, and taken away under it.
+//! Custom resources that are defined and deleted while an informer runs.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -21,7 +21,7 @@ on_both! {
     alone: [],
 }
 
-/// A definition under a name that no other test has.
+/// Returns a definition with a unique name.
 fn definition() -> (CustomResourceDefinition, ApiResource) {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +57,7 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
     }
     let made = definitions.create(&PostParams::default(), &definition).await.unwrap();
     let widget = DynamicObject::new("first", &resource).data(json!({ "spec": { "size": 1 } }));
-    // A definition is served a moment after it is made.
+    // A definition is served a moment after it is created.
     eventually("a widget", async || {
         widgets.create(&PostParams::default(), &widget).await.map_err(|error| error.to_string())
     })
@@ -69,7 +69,7 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
     metadata.until("the metadata", |store| store.len() == 1).await;
     let name = made.metadata.name.unwrap();
     definitions.delete(&name, &DeleteParams::default()).await.unwrap();
-    // What is no longer defined is no longer there, or can no longer be asked for; it is not taken for something else.
+    // After the deletion of the definition, requests fail, or the list is empty.
     for follower in followers {
         follower
             .until("the end of the widgets", |store| {
@@ -102,7 +102,7 @@ async fn a_definition_goes_when_its_objects_are_gone(server: &Server) {
         found.metadata.deletion_timestamp.ok_or_else(|| "there is none".to_owned())
     })
     .await;
-    // No more are made, and what is there can still be written.
+    // New objects are rejected, and existing ones can be updated.
     let refused = widgets.create(&PostParams::default(), &DynamicObject::new("late", &resource)).await;
     assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 403), "{refused:?}");
     assert!(definitions.get_opt(&name).await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! Versions that a server has forgotten, by real compaction.
+//! Versions that have expired by compaction.
 
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::Secret;
@@ -10,7 +10,7 @@ on_both! {
     alone: [a_watch_that_was_away_for_too_long_begins_again],
 }
 
-/// R29: one list more, and what went unseen is told as such.
+/// R29: one more list, and unobserved deletions are delivered as such.
 async fn a_watch_that_was_away_for_too_long_begins_again(server: &Server) {
     let secrets = Maps::<Secret>::new(server).await;
     for name in ["stays", "changes", "goes"] {
@@ -21,7 +21,7 @@ async fn a_watch_that_was_away_for_too_long_begins_again(server: &Server) {
         let source = secrets.source_through(server.client_through(&proxy));
         let follower = Follower::start(source, config);
         follower.synced().await;
-        // A watch that ends without an event may be too short to be continued, and this one is to expire.
+        // A watch that ends early without an event leads to a list, and this one must expire instead.
         secrets.change("stays", &proxy.address().to_string()).await;
         follower.settled(&secrets.api, &ListParams::default()).await;
         assert_eq!(follower.counts().replaces, 1);

@@ -1,4 +1,4 @@
-//! A cache follows what is written, whatever the order and the number.
+//! The cache reflects concurrent writes in any order.
 
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -21,7 +21,7 @@ on_both! {
     alone: [],
 }
 
-/// Writers, and writes of each.
+/// The number of writers, and of writes per writer.
 const WRITERS: u64 = 8;
 const WRITES: u64 = 300;
 
@@ -82,7 +82,7 @@ async fn an_object_with_a_finalizer_stays_until_it_is_let_go(server: &Server) {
     maps.delete("held").await;
     for follower in &followers {
         let is_going = |map: &ConfigMap| map.metadata.deletion_timestamp.is_some();
-        // The cache is ahead of who is told.
+        // The cache is at least as new as the delivered events.
         let is_told = |store: &Store<ConfigMap>| {
             store.list().iter().any(|map| is_going(map)) && follower.events().len() >= 2
         };
@@ -113,7 +113,7 @@ async fn an_object_that_is_made_anew_is_another_one(server: &Server) {
     follower.stop().await;
 }
 
-/// Creates, changes and deletes a few objects many times.
+/// Creates, updates and deletes a few objects many times.
 async fn write(maps: Api<ConfigMap>, writer: u64) {
     let (mut random, mut alive) = (Random::new(writer), [false; 10]);
     for turn in 0..WRITES {

@@ -24,7 +24,7 @@ on_both! {
     ],
 }
 
-/// Which version a list asks for.
+/// The version parameter of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Unset,
@@ -38,21 +38,21 @@ const MATCHES: [Option<VersionMatch>; 3] =
     [None, Some(VersionMatch::Exact), Some(VersionMatch::NotOlderThan)];
 const LIMITS: [Option<u64>; 5] = [None, Some(1), Some(3), Some(7), Some(500)];
 
-/// Objects there are in all, and those that there were at the old version.
+/// The current number of objects, and their number at the old version.
 const ALL: usize = 7;
 const OLD: usize = 4;
 
-/// The rules of the API for lists, in short: how many objects come and of which version, or the code of the refusal.
+/// Returns the expected result of a list: the number of objects and their version, or the status code.
 fn rule(at: At, matching: Option<VersionMatch>, limit: Option<u64>) -> Result<(usize, bool), u16> {
     let is_old = match (at, matching) {
         (At::Unset, Some(_)) | (At::Any, Some(VersionMatch::Exact)) => return Err(422),
         (At::Old, Some(VersionMatch::Exact)) => true,
-        // A limit with a version and no word on how it is meant is for exactly that version.
+        // A limit with a version and without a match is for exactly that version.
         (At::Old, None) => limit.is_some(),
         (At::Old, Some(VersionMatch::NotOlderThan)) | (At::Unset | At::Any | At::Newest, _) => false,
     };
     let there = if is_old { OLD } else { ALL };
-    // Whatever is at hand comes out of a cache that knows no pages.
+    // The watch cache returns any version, without pages.
     let limit = limit.filter(|_| at != At::Any).map_or(ALL, |limit| limit as usize);
     Ok((there.min(limit), is_old))
 }
@@ -130,7 +130,7 @@ async fn pages_of_every_size_show_one_moment(server: &Server) {
         let whole = page(&source, &ListOptions::default()).await.unwrap().0;
         let mut options = ListOptions { limit: NonZeroU64::new(size), ..ListOptions::default() };
         let (mut names, first) = page(&source, &options).await.unwrap();
-        // What happens meanwhile is not in the pages that follow.
+        // Later changes are not part of the following pages.
         maps.create(&format!("a{size}")).await;
         maps.delete(whole.last().unwrap()).await;
         maps.create(&format!("m6{size}")).await;
@@ -159,7 +159,7 @@ async fn pages_of_a_selection_add_up(server: &Server) {
         let listed = pager.list::<ConfigMap>(&ListOptions::default()).await.unwrap();
         let names: Vec<_> = listed.items.iter().map(|map| map.metadata.name.as_deref().unwrap()).collect();
         assert_eq!(names, expected, "pages of {size}");
-        // The server knows what comes after the last page only once it has looked.
+        // The server detects the end only when it reads after the last page.
         assert_eq!(listed.is_paged, size <= 3, "pages of {size}");
     }
 }
@@ -209,7 +209,7 @@ async fn pages_that_have_expired_are_replaced_by_the_whole(server: &Server) {
     options.continue_token = meta.continue_token;
     let error = page(&source, &options).await.unwrap_err();
     assert!(error.is_expired(), "{error:?}");
-    // With the token that comes with the refusal one may go on, at a later version.
+    // The token in the error response continues at a later version.
     let status = serde_json::to_value(error.as_status().unwrap()).unwrap();
     assert_eq!(status["code"], 410);
     let listed = Pager::new(&source).page_size(NonZeroU64::new(2).unwrap());

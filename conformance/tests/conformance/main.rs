@@ -1,4 +1,4 @@
-//! The same claims held against the devserver and, with the feature `__cluster`, against a real kube-apiserver.
+//! Claims that are checked against the devserver and, with the feature `__cluster`, against a real kube-apiserver.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
@@ -16,9 +16,9 @@ mod outages;
 mod network;
 mod access;
 mod shards;
-// Eighty types take longer to compile than all the rest, so that they are for one step alone.
+// Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]
 mod kinds;
-// The programs that it runs are built by that step, too.
+// That step builds the programs, too.
 #[cfg(feature = "__cluster")]
 mod command;

@@ -1,4 +1,4 @@
-//! The config maps, or secrets, of one test, in a namespace of their own.
+//! The config maps or secrets of one test, in its namespace.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{
@@ -14,7 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::fmt::Debug;
 
-/// What the server answers, be it what was asked for or a refusal; the body is JSON unless the request says otherwise.
+/// Returns the response of the server, successful or not; the body is JSON by default.
 pub(crate) async fn ask(client: &Client, request: http::request::Builder, body: Value) -> Value {
     let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(&body).unwrap() };
     let mut request = request.body(body).unwrap();
@@ -27,7 +27,7 @@ pub(crate) async fn ask(client: &Client, request: http::request::Builder, body: 
     }
 }
 
-/// Objects that can be made out of a name.
+/// Objects that can be created from a name.
 pub(crate) trait Plain:
     Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
     + Clone
@@ -42,10 +42,10 @@ pub(crate) trait Plain:
 
 impl Plain for ConfigMap {}
 
-/// A real server has no watch cache for these, and feels at once what etcd forgets.
+/// A real server has no watch cache for secrets, so that a compaction affects them immediately.
 impl Plain for Secret {}
 
-/// All objects of a kind in a namespace, and how they are changed.
+/// The objects of a kind in a namespace, with operations on them.
 pub(crate) struct Maps<K> {
     pub(crate) namespace: String,
     pub(crate) api: Api<K>,
@@ -66,7 +66,7 @@ impl<K: Plain> Maps<K> {
         ListWatch::namespaced(client, &self.namespace)
     }
 
-    /// Makes an object and says its version.
+    /// Creates an object and returns its version.
     pub(crate) async fn create(&self, name: &str) -> ResourceVersion {
         self.create_with(name, json!({})).await
     }
@@ -93,7 +93,7 @@ impl<K: Plain> Maps<K> {
         self.api.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// The version of the whole, now.
+    /// Returns the current version of the list.
     pub(crate) async fn version(&self) -> ResourceVersion {
         page(&self.source(), &ListOptions::default()).await.unwrap().1.version.unwrap()
     }
@@ -103,7 +103,7 @@ pub(crate) fn version(object: &impl Resource) -> ResourceVersion {
     object.meta().resource_version.as_deref().unwrap().parse().unwrap()
 }
 
-/// The names on one page, and what it says of itself.
+/// Returns the names on one page, and its metadata.
 pub(crate) async fn page<K: Plain>(
     source: &ListWatch<K>,
     options: &ListOptions,

@@ -1,4 +1,4 @@
-//! Connections that are cut, stalled, split and late, from a seed.
+//! Connections that are cut, stalled, split and delayed, from a seed.
 
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;

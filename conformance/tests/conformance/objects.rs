@@ -27,7 +27,7 @@ async fn what_is_empty_is_left_out_of_the_metadata(server: &Server) {
     assert_eq!(maps.api.get("bare").await.unwrap().metadata.labels, None);
 }
 
-/// The path of the config maps of a namespace, with what comes after it.
+/// Returns the path of the config maps of a namespace, with a suffix.
 fn path(maps: &Maps<ConfigMap>, rest: &str) -> String {
     format!("/api/v1/namespaces/{}/configmaps{rest}", maps.namespace)
 }

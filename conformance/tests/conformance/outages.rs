@@ -1,4 +1,4 @@
-//! Servers that are killed and come back, and servers whose data are out of reach.
+//! Servers that are killed and restarted, and servers without access to etcd.
 
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -32,7 +32,7 @@ async fn a_server_that_is_killed_and_started_again_is_followed_on(server: &Serve
         maps.create(&format!("after-{turn}")).await;
         for follower in &followers {
             follower.settled(&maps.api, &ListParams::default()).await;
-            // A server that has just started remembers nothing, so that each start may cost one list, and no more.
+            // A started server has no history, so each start may lead to one list.
             let replaces = follower.counts().replaces;
             assert!(replaces <= (turn + 2).max(follower.allowed()), "{replaces}: {:#?}", follower.reports());
         }
@@ -85,10 +85,10 @@ async fn a_cache_lives_through_the_death_of_what_keeps_the_data(server: &Server)
     server.restart_data().await;
     let mut map = ConfigMap::default();
     map.metadata.name = Some("after".into());
-    // A server needs a moment to find its data again.
+    // A server needs a moment to reconnect to etcd.
     eventually("a write", async || match maps.api.create(&Default::default(), &map).await {
         Ok(_) => Ok(()),
-        // An attempt that was reported as failed may have come through all the same.
+        // A failed request may have been executed.
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
         Err(error) => Err(error.to_string()),
     })
@@ -110,7 +110,7 @@ async fn a_watch_from_before_a_restart_is_complete_or_expired(server: &Server) {
     let mut watch = maps.source().watch(&WatchOptions::after(old)).await.unwrap();
     let first = in_time("the watch", watch.next()).await.unwrap().unwrap();
     match first {
-        // A watch cache begins with the moment in which it is filled.
+        // The history of a watch cache starts when it is filled.
         WatchEvent::Error(status) => assert!(server.is_real() && Error::status(*status).is_expired()),
         WatchEvent::Added(map) => {
             assert!(!server.is_real());

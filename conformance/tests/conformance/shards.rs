@@ -1,4 +1,4 @@
-//! Sharded lists and watches: every object is in exactly one part.
+//! Sharded lists and watches: every object is in exactly one shard.
 
 use crate::maps::{Maps, page};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,7 +12,7 @@ on_both! {
     alone: [],
 }
 
-/// The resource, cut in two by the hash of the uid.
+/// Two shards of the resource, by the hash of the uid.
 fn halves(maps: &Maps<ConfigMap>) -> [ListWatch<ConfigMap>; 2] {
     ["'0x0000000000000000', '0x8000000000000000'", "'0x8000000000000000', '0x10000000000000000'"].map(
         |range| {
@@ -44,7 +44,7 @@ async fn parts_are_disjoint_and_add_up(server: &Server) {
 async fn caches_of_parts_follow_their_part(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
-        // Once cut by the server alone, once as an informer does it, which looks at each object itself.
+        // First with the selector of the server only, then as an informer, which also checks each object.
         let [first, second] = halves(&maps).map(|half| Follower::start(half, config.clone()));
         let part =
             |index| Follower::of(Informer::from_source(maps.source()).config(config.clone()).shard(index, 2));

@@ -1,4 +1,4 @@
-//! Watches: where they begin, what they tell, how they end.
+//! Watches: start versions, events and ends.
 
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -24,7 +24,7 @@ on_both! {
     alone: [a_watch_from_a_forgotten_version_has_expired],
 }
 
-/// An event as `added name`, with its version.
+/// Returns an event as `added name`, with its version.
 fn said(event: WatchEvent<RawObject<ConfigMap>>) -> (String, u64) {
     let of = |word: &str, map: RawObject<ConfigMap>| {
         let map = map.into_object().unwrap();
@@ -43,12 +43,12 @@ fn said(event: WatchEvent<RawObject<ConfigMap>>) -> (String, u64) {
     }
 }
 
-/// The next event.
+/// Returns the next event.
 async fn next(watch: &mut Watch<ConfigMap>) -> (String, u64) {
     said(in_time("an event", watch.next()).await.expect("the watch goes on").unwrap())
 }
 
-/// The next events without their versions, which rise.
+/// Returns the next events without their versions, which must increase.
 async fn told(watch: &mut Watch<ConfigMap>, count: usize) -> Vec<String> {
     let (mut events, mut last) = (Vec::new(), 0);
     while events.len() < count {
@@ -84,7 +84,7 @@ async fn a_watch_from_nowhere_begins_with_what_there_is(server: &Server) {
         maps.create(name).await;
     }
     for version in [None, Some(ResourceVersion::ANY)] {
-        // With bookmarks, the end of what there was is told, although nobody asked for a streamed list.
+        // With bookmarks, the end of the initial objects is marked, even without a request for a streamed list.
         for allow_watch_bookmarks in [false, true] {
             let options = WatchOptions {
                 resource_version: version.clone(),
@@ -169,7 +169,7 @@ async fn a_selection_is_entered_and_left(server: &Server) {
         }
     }
     assert!(events.iter().map(|(event, _)| event).eq(&expected), "{events:?}");
-    // What leaves a selection goes at the version of the change that made it leave.
+    // An object that no longer matches is deleted at the version of the change.
     assert_eq!(events[2].1, left.to_number().unwrap());
 }
 
@@ -212,7 +212,7 @@ async fn a_watch_from_a_forgotten_version_has_expired(server: &Server) {
     assert!(error.is_expired(), "{error:?}");
 }
 
-/// Why a watch fails, be it at once or with its first event.
+/// Returns the error of a watch, from the response or the first event.
 async fn failure<K>(opened: Result<Watch<K>, Error>) -> Error {
     match opened {
         Err(error) => error,

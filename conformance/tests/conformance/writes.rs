@@ -1,4 +1,4 @@
-//! Writes that a server refuses, and those that it takes in its own way.
+//! Writes that a server rejects or changes.
 
 use crate::maps::{Maps, ask};
 use http::Request;
@@ -28,13 +28,13 @@ fn path(maps: &Maps<ConfigMap>, rest: &str) -> String {
     format!("/api/v1/namespaces/{}/{rest}", maps.namespace)
 }
 
-/// The code of an answer, or 200 where it is what was asked for.
+/// Returns the status code of a response; 200 for an object.
 fn code(answer: &Value) -> u64 {
     match &answer["kind"] {
         Value::String(kind) if kind == "Status" && answer["status"] != "Success" => {
             answer["code"].as_u64().unwrap()
         }
-        // What the client takes for an error has no kind.
+        // An error of the client has no kind.
         Value::Null => answer["code"].as_u64().unwrap(),
         _ => 200,
     }

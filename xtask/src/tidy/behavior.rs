@@ -29,8 +29,8 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
     for file in &tree.rust {
         for (line, name) in citations(file) {
             if !defined.contains_key(name) {
-                let wrong = format!("{DOCUMENT} has no rule {name}");
-                violations.push(file.violation(RULE, line, wrong, "cite a rule that exists, or define it"));
+                let problem = format!("{DOCUMENT} has no rule {name}");
+                violations.push(file.violation(RULE, line, problem, "cite a rule that exists, or define it"));
             }
             cited.insert(name);
         }
@@ -59,19 +59,19 @@ fn definitions(document: &SourceFile) -> (BTreeMap<&str, Definition>, Vec<Violat
 fn untested(name: &str, rule: &Definition, cited: &BTreeSet<&str>) -> Option<Violation> {
     match (rule.is_exempt, cited.contains(name)) {
         (false, false) => {
-            let mend = format!("add `// {name}` above its test, or mark it `(planned: ..)`");
-            Some(violation(rule.line, format!("no test cites {name}"), &mend))
+            let fix = format!("add `// {name}` above its test, or mark it `(planned: ..)`");
+            Some(violation(rule.line, format!("no test cites {name}"), &fix))
         }
         (true, true) => {
-            let wrong = format!("{name} is marked as untested, but a test cites it");
-            Some(violation(rule.line, wrong, "remove the mark, or the citation"))
+            let problem = format!("{name} is marked as untested, but a test cites it");
+            Some(violation(rule.line, problem, "remove the mark, or the citation"))
         }
         (true, false) | (false, true) => None,
     }
 }
 
-fn violation(line: usize, wrong: String, mend: &str) -> Violation {
-    Violation { file: DOCUMENT.to_owned(), line, rule: RULE, wrong, mend: mend.to_owned() }
+fn violation(line: usize, problem: String, fix: &str) -> Violation {
+    Violation { file: DOCUMENT.to_owned(), line, rule: RULE, problem, fix: fix.to_owned() }
 }
 
 /// Returns the rules that comments in test code cite, with their lines.
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn marks_of_rules_that_have_a_test_are_caught() {
-        let wrong = "docs/behavior.md:4: behavior: A1 is marked as untested, but a test cites it";
-        check_with("// R1, A1\n#[test] fn a() {}", &[wrong]);
+        let problem = "docs/behavior.md:4: behavior: A1 is marked as untested, but a test cites it";
+        check_with("// R1, A1\n#[test] fn a() {}", &[problem]);
     }
 
     #[test]

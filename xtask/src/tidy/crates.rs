@@ -5,7 +5,7 @@ use crate::tidy::violation::Violation;
 
 const RULE: &str = "crates";
 
-/// Each crate by its folder, and the crates of ours that it may use.
+/// The directory of each crate, and the crates of this repository that it may use.
 const MAY_USE: [(&str, &[&str]); 13] = [
     ("crates/wire", &[]),
     ("crates/saved", &["crates/wire"]),
@@ -13,7 +13,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("crates/informer", &["crates/wire", "crates/saved", "crates/workqueue"]),
     ("crates/devserver", &["crates/wire"]),
     ("crates/cli", &["crates/informer", "crates/devserver", "crates/wire"]),
-    // The peers below `bench` share this with our own client, and nothing else.
+    // The only crate that the kube-rs client of the benchmarks uses.
     ("bench/client", &[]),
     (
         "bench",
@@ -33,10 +33,10 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("xtask", &[]),
 ];
 
-/// What tests and examples of every crate may use on top of that.
+/// The crate that tests and examples of every crate may use too.
 const TESTS_MAY_USE: &str = "crates/devserver";
 
-/// A line of a manifest that asks for a package.
+/// A dependency in a manifest.
 struct Dependency<'a> {
     package: &'a str,
     line: usize,
@@ -44,20 +44,20 @@ struct Dependency<'a> {
 }
 
 pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
-    let manifests: Vec<_> = tree.files.iter().filter_map(|file| Some((folder(file)?, file))).collect();
-    let folder_of = |package: &str| {
+    let manifests: Vec<_> = tree.files.iter().filter_map(|file| Some((directory(file)?, file))).collect();
+    let directory_of = |package: &str| {
         let found = manifests.iter().find(|(_, file)| package_name(&file.text) == Some(package));
-        found.map(|(folder, _)| *folder)
+        found.map(|(directory, _)| *directory)
     };
     let mut violations = Vec::new();
-    for &(folder, file) in &manifests {
-        let Some((owner, may_use)) = MAY_USE.iter().find(|(known, _)| is_below(folder, known)) else {
+    for &(directory, file) in &manifests {
+        let Some((owner, may_use)) = MAY_USE.iter().find(|(known, _)| is_below(directory, known)) else {
             violations.push(unknown(file));
             continue;
         };
         for dependency in dependencies(&file.text) {
-            let Some(used) = folder_of(dependency.package) else { continue };
-            // What lies below a crate's folder, such as its fuzz targets, may use that crate.
+            let Some(used) = directory_of(dependency.package) else { continue };
+            // A crate in a subdirectory of another one may use it.
             let is_allowed =
                 used == *owner || may_use.contains(&used) || dependency.is_dev && used == TESTS_MAY_USE;
             if !is_allowed {
@@ -68,13 +68,13 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
     violations
 }
 
-/// The folder of a crate; the workspace's own manifest has none.
-fn folder(file: &SourceFile) -> Option<&str> {
+/// Returns the directory of a crate; `None` for the manifest of the workspace.
+fn directory(file: &SourceFile) -> Option<&str> {
     file.path.strip_suffix("/Cargo.toml")
 }
 
-fn is_below(folder: &str, known: &str) -> bool {
-    folder.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+fn is_below(directory: &str, known: &str) -> bool {
+    directory.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn unknown(file: &SourceFile) -> Violation {
@@ -82,8 +82,8 @@ fn unknown(file: &SourceFile) -> Violation {
         file: file.path.clone(),
         line: 1,
         rule: RULE,
-        wrong: "this crate has no place in the order of crates".to_owned(),
-        mend: "add it to `MAY_USE` in xtask/src/tidy/crates.rs and to ARCHITECTURE.md".to_owned(),
+        problem: "this crate is not in the order of crates".to_owned(),
+        fix: "add it to `MAY_USE` in xtask/src/tidy/crates.rs and to ARCHITECTURE.md".to_owned(),
     }
 }
 
@@ -92,8 +92,11 @@ fn backward(file: &SourceFile, dependency: &Dependency<'_>, used: &str) -> Viola
         file: file.path.clone(),
         line: dependency.line,
         rule: RULE,
-        wrong: format!("`{}` in {used} stands outside of what this crate may use", dependency.package),
-        mend: "move what both need into a crate below them; the order is in xtask/src/tidy/crates.rs"
+        problem: format!(
+            "`{}` in {used} is not among the crates that this crate may use",
+            dependency.package
+        ),
+        fix: "move the common code into a crate below both; the order is in xtask/src/tidy/crates.rs"
             .to_owned(),
     }
 }
@@ -103,7 +106,7 @@ fn package_name(manifest: &str) -> Option<&str> {
     package.take_while(|line| !line.starts_with('[')).find_map(|line| value_of(line, "name"))
 }
 
-/// The dependencies of a manifest, under whatever name it gives them.
+/// Returns the dependencies of a manifest by their package names.
 fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
     let mut found = Vec::new();
     let mut section = "";
@@ -124,19 +127,19 @@ fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
     found
 }
 
-/// The name before `=`, without `.workspace` and the like.
+/// Returns the name before `=`, without `.workspace`.
 fn key(line: &str) -> Option<&str> {
     let (key, _) = line.split_once('=').filter(|_| !line.starts_with(['[', '#']))?;
     key.trim().split('.').next()
 }
 
-/// The package meant by `name = { package = "..", .. }`.
+/// Returns the package of `name = { package = "..", .. }`.
 fn renamed(line: &str) -> Option<&str> {
     let (_, table) = line.split_once('{').filter(|_| !line.starts_with('#'))?;
     table.split(',').find_map(|entry| value_of(entry, "package"))
 }
 
-/// The text in `key = "text"`.
+/// Returns the text of `key = "text"`.
 fn value_of<'a>(entry: &'a str, key: &str) -> Option<&'a str> {
     let value = entry.trim().strip_prefix(key)?.trim_start().strip_prefix('=')?;
     value.split('"').nth(1)
@@ -147,8 +150,8 @@ mod tests {
     use super::*;
     use crate::tidy::tree::found;
 
-    /// What is wrong with a manifest of `crates/informer`, beside those of the other crates.
-    fn wrong(dependencies: &str) -> Vec<String> {
+    /// Returns the violations of a manifest of `crates/informer`.
+    fn problem(dependencies: &str) -> Vec<String> {
         let manifest = format!("[package]\nname = \"kube-informer\"\n{dependencies}");
         found(
             check,
@@ -162,41 +165,41 @@ mod tests {
         )
     }
 
-    fn outside(line: usize, package: &str, folder: &str) -> [String; 1] {
+    fn outside(line: usize, package: &str, directory: &str) -> [String; 1] {
         let at = format!("crates/informer/Cargo.toml:{line}: crates");
-        [format!("{at}: `{package}` in {folder} stands outside of what this crate may use")]
+        [format!("{at}: `{package}` in {directory} is not among the crates that this crate may use")]
     }
 
     #[test]
     fn crates_below_may_be_used() {
         let manifest =
             "[dependencies]\nkube-informer-wire.workspace = true\nserde = \"1\"\n# kube-cli = \"1\"";
-        assert_eq!(wrong(manifest), [""; 0]);
+        assert_eq!(problem(manifest), [""; 0]);
     }
 
     #[test]
     fn tests_may_use_the_devserver() {
-        assert_eq!(wrong("[dev-dependencies]\nkube-devserver.workspace = true"), [""; 0]);
+        assert_eq!(problem("[dev-dependencies]\nkube-devserver.workspace = true"), [""; 0]);
         let manifest = "[dependencies]\nkube-devserver = { path = \"../devserver\" }";
-        assert_eq!(wrong(manifest), outside(4, "kube-devserver", "crates/devserver"));
+        assert_eq!(problem(manifest), outside(4, "kube-devserver", "crates/devserver"));
     }
 
     #[test]
     fn back_edges_are_caught_in_every_spelling() {
         let expected = |line| outside(line, "kube-cli", "crates/cli");
-        assert_eq!(wrong("[dependencies]\nkube-cli = \"1\""), expected(4));
-        assert_eq!(wrong("[dependencies.kube-cli]\nversion = \"1\""), expected(3));
-        assert_eq!(wrong("[dependencies.cli]\npackage = \"kube-cli\""), expected(4));
+        assert_eq!(problem("[dependencies]\nkube-cli = \"1\""), expected(4));
+        assert_eq!(problem("[dependencies.kube-cli]\nversion = \"1\""), expected(3));
+        assert_eq!(problem("[dependencies.cli]\npackage = \"kube-cli\""), expected(4));
         assert_eq!(
-            wrong("[dev-dependencies]\ncli = { version = \"1\", package = \"kube-cli\" }"),
+            problem("[dev-dependencies]\ncli = { version = \"1\", package = \"kube-cli\" }"),
             expected(4)
         );
-        assert_eq!(wrong("[target.'cfg(unix)'.build-dependencies]\nkube-cli = \"1\""), expected(4));
+        assert_eq!(problem("[target.'cfg(unix)'.build-dependencies]\nkube-cli = \"1\""), expected(4));
     }
 
     #[test]
-    fn a_crate_without_place_is_caught() {
-        let wrong = "crates/extra/Cargo.toml:1: crates: this crate has no place in the order of crates";
-        assert_eq!(found(check, &[("crates/extra/Cargo.toml", "[package]\nname = \"extra\"")]), [wrong]);
+    fn an_unknown_crate_is_caught() {
+        let problem = "crates/extra/Cargo.toml:1: crates: this crate is not in the order of crates";
+        assert_eq!(found(check, &[("crates/extra/Cargo.toml", "[package]\nname = \"extra\"")]), [problem]);
     }
 }

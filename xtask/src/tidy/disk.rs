@@ -7,16 +7,16 @@ use anyhow::{Context, Result};
 
 use crate::tidy::tree::SourceFile;
 
-/// Folders that hold what programs make, not what people write.
+/// Directories with generated files.
 const SKIPPED: [&str; 3] = [".git", "target", "proptest-regressions"];
 
-/// The files whose text the rules look at.
-const READ: [&str; 3] = ["rs", "toml", "md"];
+/// The extensions of files whose text is read.
+const READ: [&str; 4] = ["rs", "toml", "md", "go"];
 
-/// Every file below the root, in order of path.
+/// Reads every file below the root, in the order of paths.
 pub(crate) fn read(root: &Path) -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
-    read_folder(root, "", &mut files)?;
+    read_directory(root, "", &mut files)?;
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
@@ -28,20 +28,20 @@ pub(crate) fn read_path(path: &Path) -> Result<Vec<SourceFile>> {
         return Ok(vec![SourceFile { text: read_text(path)?, path: name }]);
     }
     let mut files = Vec::new();
-    read_folder(path, &format!("{}/", name.trim_end_matches('/')), &mut files)?;
+    read_directory(path, &format!("{}/", name.trim_end_matches('/')), &mut files)?;
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 
-fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+fn read_directory(directory: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> Result<()> {
+    let entries = fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))?;
     for entry in entries {
-        let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
+        let entry = entry.with_context(|| format!("cannot list {}", directory.display()))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{prefix}{name}");
         if entry.file_type()?.is_dir() {
             if !SKIPPED.contains(&name.as_str()) {
-                read_folder(&entry.path(), &format!("{path}/"), files)?;
+                read_directory(&entry.path(), &format!("{path}/"), files)?;
             }
         } else {
             files.push(SourceFile { text: read_text(&entry.path())?, path });

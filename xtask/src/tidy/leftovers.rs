@@ -1,4 +1,4 @@
-//! Nothing is left for later: no `todo!`, and no silenced lint without a reason.
+//! No `todo!`, and no allowed lint without a reason.
 
 use crate::tidy::syntax;
 use crate::tidy::tree::{RustFile, Tree};
@@ -16,13 +16,8 @@ fn unfinished<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + '
         let calls =
             tokens.find(name).filter(|at| tokens.is_mark(at + 1, '!') && !tokens.is_mark(at + 2, '='));
         calls.map(move |at| {
-            let wrong = format!("`{name}!` is left in the code");
-            file.violation(
-                RULE,
-                tokens.line(at),
-                wrong,
-                "write it, or return an error that says it is not supported",
-            )
+            let problem = format!("`{name}!` is left in the code");
+            file.violation(RULE, tokens.line(at), problem, "implement it, or return an error")
         })
     })
 }
@@ -34,9 +29,9 @@ fn silenced<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + 'a 
     attributes.flat_map(|attribute| attribute.body).filter_map(move |at| {
         let name = tokens.word(at).filter(|name| allowing(name) && tokens.is_open(at + 1, '('))?;
         let has_reason = (at + 1..tokens.pair(at + 1)).any(|inside| tokens.is_word(inside, "reason"));
-        let wrong = || format!("`{name}` gives no reason");
-        let mend = "mend what the lint says, or add `reason = \"..\"`";
-        (!has_reason).then(|| file.violation(RULE, tokens.line(at), wrong(), mend))
+        let problem = || format!("`{name}` gives no reason");
+        let fix = "fix the warning, or add `reason = \"..\"`";
+        (!has_reason).then(|| file.violation(RULE, tokens.line(at), problem(), fix))
     })
 }
 
@@ -46,12 +41,12 @@ mod tests {
 
     fn check(text: &str, expected: &[&str]) {
         let expected: Vec<_> =
-            expected.iter().map(|wrong| format!("a/src/b.rs:1: leftovers: {wrong}")).collect();
+            expected.iter().map(|problem| format!("a/src/b.rs:1: leftovers: {problem}")).collect();
         assert_eq!(found(super::check, &[("a/src/b.rs", text)]), expected);
     }
 
     #[test]
-    fn words_that_are_no_macros_pass() {
+    fn names_of_functions_and_variables_pass() {
         check("fn todo() { let todo = list.expect(\"a list\"); let a = todo != 1; }", &[]);
     }
 

@@ -1,4 +1,4 @@
-//! Files and functions stay short enough to be read in one go.
+//! Files and functions have a maximum length.
 
 use crate::tidy::syntax::Function;
 use crate::tidy::tree::{RustFile, Tree};
@@ -8,9 +8,9 @@ const RULE: &str = "length";
 
 /// The maximum number of lines of a source file without its tests; split by idea, not to meet a number.
 const SOURCE_LINES: usize = 700;
-/// The most lines of a file of tests or benchmarks.
+/// The maximum number of lines of a file with tests or benchmarks.
 const TEST_LINES: usize = 800;
-/// The most lines of a function outside of tests, signature included; the aim is 40.
+/// The maximum number of lines of a function with its signature, except in tests; the aim is 40.
 const FUNCTION_LINES: usize = 60;
 
 pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
@@ -22,12 +22,11 @@ fn check_file(file: &RustFile<'_>) -> Option<Violation> {
     let is_test = file.is_all_test() || file.is_in("benches");
     let limit = if is_test { TEST_LINES } else { SOURCE_LINES };
     let lines = file.text.lines().count() - if is_test { 0 } else { trailing_tests(file) };
-    let wrong = || format!("the file has {lines} lines without its tests, and {limit} are the most");
-    (lines > limit)
-        .then(|| file.violation(RULE, limit + 1, wrong(), "find the second idea in it and move that out"))
+    let problem = || format!("the file has {lines} lines without its tests, more than {limit}");
+    (lines > limit).then(|| file.violation(RULE, limit + 1, problem(), "move a second idea to another file"))
 }
 
-/// The lines of a test module that ends the file.
+/// Returns the number of lines of a test module at the end of the file.
 fn trailing_tests(file: &RustFile<'_>) -> usize {
     match file.tests.last() {
         Some(last) if last.end == file.tokens.len() => {
@@ -47,8 +46,8 @@ fn check_function(file: &RustFile<'_>, function: &Function) -> Option<Violation>
     let first = file.tokens.line(function.name);
     let lines = file.tokens.line(function.close) + 1 - first;
     let name = file.tokens.word(function.name).unwrap_or_default();
-    let wrong = || format!("`{name}` has {lines} lines, and {FUNCTION_LINES} are the most");
-    (lines > FUNCTION_LINES).then(|| file.violation(RULE, first, wrong(), "name its parts as functions"))
+    let problem = || format!("`{name}` has {lines} lines, more than {FUNCTION_LINES}");
+    (lines > FUNCTION_LINES).then(|| file.violation(RULE, first, problem(), "move parts of it to functions"))
 }
 
 #[cfg(test)]
@@ -76,11 +75,10 @@ mod tests {
 
     #[test]
     fn files_past_the_limit_are_caught() {
-        let wrong = "a/src/b.rs:701: length: the file has 701 lines without its tests, and 700 are the most";
-        check("a/src/b.rs", &lines(701), &[wrong]);
-        let wrong =
-            "a/tests/b.rs:801: length: the file has 801 lines without its tests, and 800 are the most";
-        check("a/tests/b.rs", &lines(801), &[wrong]);
+        let problem = "a/src/b.rs:701: length: the file has 701 lines without its tests, more than 700";
+        check("a/src/b.rs", &lines(701), &[problem]);
+        let problem = "a/tests/b.rs:801: length: the file has 801 lines without its tests, more than 800";
+        check("a/tests/b.rs", &lines(801), &[problem]);
     }
 
     #[test]
@@ -96,7 +94,7 @@ mod tests {
     #[test]
     fn long_functions_are_caught_outside_of_tests() {
         check("a/src/b.rs", &body(58), &[]);
-        check("a/src/b.rs", &body(59), &["a/src/b.rs:1: length: `a` has 61 lines, and 60 are the most"]);
+        check("a/src/b.rs", &body(59), &["a/src/b.rs:1: length: `a` has 61 lines, more than 60"]);
         check("a/tests/b.rs", &body(59), &[]);
     }
 }

@@ -1,11 +1,11 @@
-//! Links and paths in the documents lead to files that exist.
+//! Links and paths in documents refer to existing files.
 
 use crate::tidy::tree::{SourceFile, Tree};
 use crate::tidy::violation::Violation;
 
 const RULE: &str = "links";
 
-/// The document with the code map, whose every path is true.
+/// The document with the code map, in which code paths are checked too.
 const CODE_MAP: &str = "ARCHITECTURE.md";
 
 pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
@@ -30,17 +30,17 @@ fn dead(file: &SourceFile, line: usize, written: &str) -> Violation {
         file: file.path.clone(),
         line,
         rule: RULE,
-        wrong: format!("`{written}` leads nowhere"),
-        mend: "write the path as it is in the tree, relative to this file in a link".to_owned(),
+        problem: format!("`{written}` does not exist"),
+        fix: "write a path of the tree, relative to this file in a link".to_owned(),
     }
 }
 
-/// The documents at the root, under docs/ and of each crate.
+/// Returns true for documents in the root, in docs/ and in crates/.
 fn is_document(path: &str) -> bool {
     path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/") || path.starts_with("crates/"))
 }
 
-/// The lines outside of fenced code, with their numbers.
+/// Returns the lines outside of fenced code, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -50,7 +50,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of `[text](target)` and `[text]: target` that mean a file of ours.
+/// Returns the targets of `[text](target)` and `[text]: target` that are files of this repository.
 fn links(line: &str) -> Vec<&str> {
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     let defined =
@@ -61,7 +61,7 @@ fn links(line: &str) -> Vec<&str> {
     inline.chain(defined).filter(is_ours).collect()
 }
 
-/// What stands in code quotes and starts with `crates/`; patterns and placeholders are not meant.
+/// Returns the code in backquotes that starts with `crates/`, without patterns and placeholders.
 fn code_paths(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(|text| {
@@ -69,7 +69,7 @@ fn code_paths(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The path from the root that a link in a document means; none when it leaves the repository.
+/// Returns the path of a link from the root; `None` if it leaves the repository.
 fn resolve(document: &str, link: &str) -> Option<String> {
     let link = link.split('#').next()?;
     let mut parts: Vec<&str> = document.split('/').collect();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn fails(path: &str, text: &str, written: &str) {
-        let expected = format!("{path}:1: links: `{written}` leads nowhere");
+        let expected = format!("{path}:1: links: `{written}` does not exist");
         assert_eq!(found(check, &[CODE, (path, text)]), [expected]);
     }
 

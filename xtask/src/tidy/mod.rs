@@ -1,6 +1,6 @@
-//! The layout rules that no compiler checks, as a pure function over the files of the repository.
+//! Layout rules and wording, checked by pure functions over the files of the repository.
 //!
-//! Each rule is a file with a `check` of its own. To add one, write such a file and list it in [`RULES`].
+//! Each rule is a module with a function `check`, listed in [`RULES`].
 
 mod violation;
 mod tokens;
@@ -46,7 +46,7 @@ const RULES: [Rule; 12] = [
     phrases::check,
 ];
 
-/// Checks the repository below a root, prints what it finds and says how many violations that is.
+/// Checks the repository, prints the violations, and returns their number.
 pub(crate) fn print(root: &Path) -> Result<usize> {
     let files = disk::read(root)?;
     let violations = check(&files);
@@ -61,7 +61,7 @@ pub(crate) fn print(root: &Path) -> Result<usize> {
     Ok(violations.len())
 }
 
-/// Every violation of every rule, in order of file and line.
+/// Returns all violations, in the order of files and lines.
 fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut tree = Tree::new(files);
     let mut violations = std::mem::take(&mut tree.unreadable);

@@ -1,4 +1,4 @@
-//! No file, folder or module has a name that holds just anything.
+//! No file, directory or module has a name without meaning.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::tidy::violation::Violation;
 
 const RULE: &str = "names";
 
-/// Names that say nothing about what is inside, so that everything ends up there.
+/// Names that do not describe the contents.
 const EMPTY_NAMES: [&str; 18] = [
     "base",
     "common",
@@ -29,7 +29,7 @@ const EMPTY_NAMES: [&str; 18] = [
     "utils",
 ];
 
-const MEND: &str = "name it for the one idea it holds";
+const FIX: &str = "name it after its contents";
 
 pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
     let mut seen = BTreeSet::new();
@@ -39,29 +39,29 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
     violations
 }
 
-/// Whether the last word of a name is an empty one: `string_utils` is no better than `utils`.
+/// Returns true if the last word of a name is in the list, as in `string_utils`.
 fn is_empty_name(name: &str) -> bool {
     name.rsplit(['_', '-']).next().is_some_and(|last| EMPTY_NAMES.contains(&last))
 }
 
-/// The first part of a path with an empty name, each folder once.
+/// Returns a violation for the first part of a path in the list, once per directory.
 fn check_path(file: &SourceFile, seen: &mut BTreeSet<String>) -> Option<Violation> {
     let stem = file.path.strip_suffix(".rs")?;
     let parts: Vec<&str> = stem.split('/').collect();
     let at = parts.iter().position(|part| is_empty_name(part))?;
-    let wrong = format!("`{}` says nothing of what is inside", parts[at]);
+    let problem = format!("`{}` does not describe its contents", parts[at]);
     let is_new = seen.insert(parts[..=at].join("/"));
-    is_new.then(|| Violation { file: file.path.clone(), line: 1, rule: RULE, wrong, mend: MEND.to_owned() })
+    is_new.then(|| Violation { file: file.path.clone(), line: 1, rule: RULE, problem, fix: FIX.to_owned() })
 }
 
-/// Modules written in place; those with a file of their own are known by its path.
+/// Checks inline modules; other modules are checked by the path of their file.
 fn check_modules(tree: &Tree<'_>) -> impl Iterator<Item = Violation> {
     tree.rust.iter().flat_map(|file| {
         let inline = file.modules.iter().filter(|module| module.body.is_some());
         inline.filter_map(|module| {
             let name = file.tokens.word(module.name).filter(|name| is_empty_name(name))?;
-            let wrong = format!("module `{name}` says nothing of what is inside");
-            Some(file.violation(RULE, file.tokens.line(module.name), wrong, MEND))
+            let problem = format!("module `{name}` does not describe its contents");
+            Some(file.violation(RULE, file.tokens.line(module.name), problem, FIX))
         })
     })
 }
@@ -79,20 +79,20 @@ mod tests {
 
     #[test]
     fn empty_names_of_files_are_caught() {
-        let wrong = "crates/a/src/string_utils.rs:1: names: `string_utils` says nothing of what is inside";
-        assert_eq!(found(check, &[("crates/a/src/string_utils.rs", "")]), [wrong]);
+        let problem = "crates/a/src/string_utils.rs:1: names: `string_utils` does not describe its contents";
+        assert_eq!(found(check, &[("crates/a/src/string_utils.rs", "")]), [problem]);
     }
 
     #[test]
     fn empty_names_of_folders_are_caught_once() {
         let tree = [("crates/a/tests/common/mod.rs", ""), ("crates/a/tests/common/pods.rs", "")];
-        let wrong = "crates/a/tests/common/mod.rs:1: names: `common` says nothing of what is inside";
-        assert_eq!(found(check, &tree), [wrong]);
+        let problem = "crates/a/tests/common/mod.rs:1: names: `common` does not describe its contents";
+        assert_eq!(found(check, &tree), [problem]);
     }
 
     #[test]
     fn empty_names_of_modules_are_caught() {
-        let wrong = "crates/a/src/lib.rs:2: names: module `helpers` says nothing of what is inside";
-        assert_eq!(found(check, &[("crates/a/src/lib.rs", "\nmod helpers {}")]), [wrong]);
+        let problem = "crates/a/src/lib.rs:2: names: module `helpers` does not describe its contents";
+        assert_eq!(found(check, &[("crates/a/src/lib.rs", "\nmod helpers {}")]), [problem]);
     }
 }

@@ -63,14 +63,15 @@ impl<'a> Crate<'a> {
         let mut violations = Vec::new();
         for (module, file) in &self.files {
             for path in paths::paths(file, module) {
-                let wrong = self.judge(module, &path);
-                violations.extend(wrong.map(|(wrong, mend)| file.violation(RULE, path.line, wrong, mend)));
+                let problem = self.judge(module, &path);
+                violations
+                    .extend(problem.map(|(problem, fix)| file.violation(RULE, path.line, problem, fix)));
             }
         }
         violations
     }
 
-    /// What is wrong with a path that stands in a module, if anything, and what to do about it.
+    /// Returns the problem of a path in a module, and the fix.
     fn judge(&self, module: &[String], path: &CodePath) -> Option<(String, String)> {
         let same = module.iter().zip(&path.parts).take_while(|(ours, theirs)| ours == theirs).count();
         // A path that never leaves the module leads to its own items and children.
@@ -123,8 +124,8 @@ mod tests {
         assert_eq!(found(check, &[LIB, STORE, (path, text)]), [""; 0]);
     }
 
-    fn fails(path: &str, text: &str, wrong: &str) {
-        assert_eq!(found(check, &[LIB, STORE, (path, text)]), [format!("{path}:1: order: {wrong}")]);
+    fn fails(path: &str, text: &str, problem: &str) {
+        assert_eq!(found(check, &[LIB, STORE, (path, text)]), [format!("{path}:1: order: {problem}")]);
     }
 
     #[test]
@@ -136,19 +137,19 @@ mod tests {
 
     #[test]
     fn modules_below_are_caught() {
-        let wrong = "imports upward: `key` uses `store`, which is listed below it";
-        fails("a/src/key.rs", "use crate::store::Trie;", wrong);
-        fails("a/src/key.rs", "use super::{store::Trie};", wrong);
-        fails("a/src/key.rs", "fn a() -> crate::store::Trie {}", wrong);
+        let problem = "imports upward: `key` uses `store`, which is listed below it";
+        fails("a/src/key.rs", "use crate::store::Trie;", problem);
+        fails("a/src/key.rs", "use super::{store::Trie};", problem);
+        fails("a/src/key.rs", "fn a() -> crate::store::Trie {}", problem);
     }
 
     #[test]
     fn folders_have_an_order_of_their_own() {
-        let wrong = "imports upward: `node` uses `trie`, which is listed below it";
-        fails("a/src/store/node.rs", "use super::trie::Trie;", wrong);
-        fails("a/src/store/node.rs", "use crate::store::trie;", wrong);
-        let wrong = "imports upward: `store` uses `informer`, which is listed below it";
-        fails("a/src/store/node.rs", "use super::super::informer::Informer;", wrong);
+        let problem = "imports upward: `node` uses `trie`, which is listed below it";
+        fails("a/src/store/node.rs", "use super::trie::Trie;", problem);
+        fails("a/src/store/node.rs", "use crate::store::trie;", problem);
+        let problem = "imports upward: `store` uses `informer`, which is listed below it";
+        fails("a/src/store/node.rs", "use super::super::informer::Informer;", problem);
     }
 
     #[test]

@@ -19,9 +19,9 @@ fn check_file<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + '
     let functions = functions.filter(move |function| !is_from(function));
     functions.filter(|function| has_tuple_parameter(file, function)).map(|function| {
         let name = file.tokens.word(function.name).unwrap_or_default();
-        let wrong = format!("`{name}` takes a tuple");
-        let mend = "pass its parts as parameters, or define a struct";
-        file.violation(RULE, file.tokens.line(function.name), wrong, mend)
+        let problem = format!("`{name}` takes a tuple");
+        let fix = "pass its parts as parameters, or define a struct";
+        file.violation(RULE, file.tokens.line(function.name), problem, fix)
     })
 }
 
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn tuples_are_caught() {
-        let wrong = ["crates/workqueue/src/a.rs:1: parameters: `a` takes a tuple"];
-        check(PATH, "fn a((b, c): (u8, u8)) {}", &wrong);
-        check(PATH, "fn a(&self, pair: &mut (u8, u8)) {}", &wrong);
+        let problem = ["crates/workqueue/src/a.rs:1: parameters: `a` takes a tuple"];
+        check(PATH, "fn a((b, c): (u8, u8)) {}", &problem);
+        check(PATH, "fn a(&self, pair: &mut (u8, u8)) {}", &problem);
     }
 }

@@ -20,8 +20,8 @@ pub(crate) fn check(tree: &Tree<'_>) -> Vec<Violation> {
                     file: document.path.clone(),
                     line,
                     rule: RULE,
-                    wrong: format!("there is no test `{name}`"),
-                    mend: "name the test that checks this now".to_owned(),
+                    problem: format!("there is no test `{name}`"),
+                    fix: "name the test that checks this now".to_owned(),
                 });
             }
         }

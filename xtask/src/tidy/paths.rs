@@ -2,7 +2,7 @@
 
 use crate::tidy::tree::RustFile;
 
-/// A path somewhere in the code: the modules it goes through, then what it names.
+/// A path in the code: its modules, then the name of the item.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CodePath {
     pub(crate) parts: Vec<String>,
@@ -10,7 +10,7 @@ pub(crate) struct CodePath {
     pub(crate) is_macro_call: bool,
 }
 
-/// Every such path in a file that is the given module, outside of its tests.
+/// Returns all paths in the file of a module, except in tests.
 pub(crate) fn paths(file: &RustFile<'_>, module: &[String]) -> Vec<CodePath> {
     let mut found = Vec::new();
     for at in (0..file.tokens.len()).filter(|&at| starts_path(file, at) && !file.is_test(at)) {
@@ -18,7 +18,7 @@ pub(crate) fn paths(file: &RustFile<'_>, module: &[String]) -> Vec<CodePath> {
             Some("crate") => Vec::new(),
             _ => module_at(file, module, at),
         };
-        follow(file, at, base, &mut found);
+        collect(file, at, base, &mut found);
     }
     found
 }
@@ -30,20 +30,20 @@ fn starts_path(file: &RustFile<'_>, at: usize) -> bool {
         return false;
     }
     let follows = |mark| at > 0 && tokens.is_mark(at - 1, mark);
-    // `$crate` belongs to whoever calls the macro, and `pub(in crate::a)` asks for nothing.
+    // `$crate` and `pub(in crate::a)` are not imports.
     let is_visibility = at >= 2 && tokens.is_word(at - 1, "in") && tokens.is_open(at - 2, '(');
     !follows(':') && !follows('$') && !is_visibility
 }
 
-/// The module around a token: that of the file and those written in place.
+/// Returns the module of a token: the module of the file and inline modules.
 fn module_at(file: &RustFile<'_>, module: &[String], at: usize) -> Vec<String> {
     let around = file.modules.iter().filter(|m| m.body.as_ref().is_some_and(|body| body.contains(&at)));
     let inline = around.filter_map(|m| file.tokens.word(m.name)).map(str::to_owned);
     module.iter().cloned().chain(inline).collect()
 }
 
-/// Walks on from a part of a path, and into every branch of a `{..}` group.
-fn follow(file: &RustFile<'_>, at: usize, mut parts: Vec<String>, found: &mut Vec<CodePath>) {
+/// Collects the rest of a path, and of every branch of a `{..}` group.
+fn collect(file: &RustFile<'_>, at: usize, mut parts: Vec<String>, found: &mut Vec<CodePath>) {
     let tokens = &file.tokens;
     let line = tokens.line(at);
     match tokens.word(at) {
@@ -52,20 +52,20 @@ fn follow(file: &RustFile<'_>, at: usize, mut parts: Vec<String>, found: &mut Ve
         Some(name) => parts.push(name.to_owned()),
         None if tokens.is_mark(at, '*') => parts.push("*".to_owned()),
         None if tokens.is_open(at, '{') => {
-            return branches(file, at).for_each(|branch| follow(file, branch, parts.clone(), found));
+            return branches(file, at).for_each(|branch| collect(file, branch, parts.clone(), found));
         }
         None => {}
     }
-    let goes_on =
+    let continues =
         |next| tokens.word(next).is_some() || tokens.is_mark(next, '*') || tokens.is_open(next, '{');
-    if tokens.word(at).is_some() && tokens.is_path_separator(at + 1) && goes_on(at + 3) {
-        return follow(file, at + 3, parts, found);
+    if tokens.word(at).is_some() && tokens.is_path_separator(at + 1) && continues(at + 3) {
+        return collect(file, at + 3, parts, found);
     }
     let is_macro_call = tokens.is_mark(at + 1, '!') && !tokens.is_mark(at + 2, '=');
     found.push(CodePath { parts, line, is_macro_call });
 }
 
-/// Where each branch of a group starts.
+/// Returns the start of each branch of a group.
 fn branches(file: &RustFile<'_>, open: usize) -> impl Iterator<Item = usize> {
     let close = file.tokens.pair(open);
     let mut starts = vec![];
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_nothing_is_no_path() {
+    fn visibilities_macros_and_tests_are_skipped() {
         check("pub(crate) fn a() {} pub(in crate::store) fn b() {} // crate::key", &[]);
         check("macro_rules! m { () => { $crate::Key } }", &[]);
         check("#[cfg(test)] mod tests { use crate::key::Key; }", &[]);

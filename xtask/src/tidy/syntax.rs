@@ -1,4 +1,4 @@
-//! Attributes, functions, modules and test code, found among the tokens of a file.
+//! Finds attributes, functions, modules and test code in the tokens of a file.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ pub(crate) struct Attribute {
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: usize,
-    /// Its attributes, signature and body.
+    /// The attributes, signature and body.
     pub(crate) all: Range<usize>,
     pub(crate) close: usize,
     pub(crate) is_test: bool,
 }
 
-/// A `mod` declaration; it has a body when the module is written in place.
+/// A `mod` declaration; inline modules have a body.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) name: usize,
     pub(crate) body: Option<Range<usize>>,
 }
 
-/// Every attribute, also those inside functions and macros.
+/// Returns all attributes, including those in functions and macros.
 pub(crate) fn attributes(tokens: &Tokens) -> Vec<Attribute> {
     let attribute = |start| {
         let is_inner = tokens.is_mark(start + 1, '!');
@@ -40,12 +40,12 @@ pub(crate) fn attributes(tokens: &Tokens) -> Vec<Attribute> {
     (0..tokens.len()).filter_map(attribute).collect()
 }
 
-/// Every function that has a body.
+/// Returns all functions with a body.
 pub(crate) fn functions(tokens: &Tokens) -> Vec<Function> {
     tokens.find("fn").filter_map(|at| function(tokens, at)).collect()
 }
 
-/// Every module that the file declares.
+/// Returns all declared modules.
 pub(crate) fn modules(tokens: &Tokens) -> Vec<Module> {
     let module = |at| {
         let name = at + 1;
@@ -56,7 +56,7 @@ pub(crate) fn modules(tokens: &Tokens) -> Vec<Module> {
     tokens.find("mod").filter_map(module).collect()
 }
 
-/// The items under `#[cfg(test)]`, or the whole file under `#![cfg(test)]`.
+/// Returns the items with `#[cfg(test)]`, or the entire file with `#![cfg(test)]`.
 pub(crate) fn test_code(tokens: &Tokens) -> Vec<Range<usize>> {
     let tests = attributes(tokens).into_iter().filter(|attribute| is_cfg_test(tokens, &attribute.body));
     let range = |attribute: Attribute| {
@@ -76,7 +76,7 @@ fn function(tokens: &Tokens, at: usize) -> Option<Function> {
     Some(Function { name, all: start..close + 1, close, is_test })
 }
 
-/// Where the attributes of a function start, and whether one of them makes it a test.
+/// Returns the start of the attributes of a function, and whether one of them marks a test.
 fn before_function(tokens: &Tokens, at: usize) -> (usize, bool) {
     let mut start = at;
     let mut is_test = false;
@@ -99,13 +99,13 @@ fn before_function(tokens: &Tokens, at: usize) -> (usize, bool) {
     (start, is_test)
 }
 
-/// Whether an attribute is `test`, `tokio::test(..)` or the like.
+/// Returns true for `test`, `tokio::test(..)` and similar attributes.
 fn names_test(tokens: &Tokens, body: Range<usize>) -> bool {
     let end = body.clone().find(|&at| tokens.is_open(at, '(')).unwrap_or(body.end);
     end > body.start && tokens.is_word(end - 1, "test")
 }
 
-/// Whether an attribute is `cfg(test)` or `cfg(all(test, ..))`; `any` and `not` leave room for other code.
+/// Returns true for `cfg(test)` and `cfg(all(test, ..))`, but not with `any` or `not`.
 fn is_cfg_test(tokens: &Tokens, body: &Range<usize>) -> bool {
     let rest = |at: usize| at..body.end;
     tokens.is_word(body.start, "cfg")
@@ -113,7 +113,7 @@ fn is_cfg_test(tokens: &Tokens, body: &Range<usize>) -> bool {
         && !rest(body.start).any(|at| tokens.is_word(at, "any") || tokens.is_word(at, "not"))
 }
 
-/// The end of an item: past its first `;` or its body.
+/// Returns the end of an item: after its first `;` or its body.
 fn item_end(tokens: &Tokens, from: usize) -> usize {
     let mut at = from;
     while at < tokens.len() {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_known_by_their_attribute() {
+    fn tests_are_found_by_their_attribute() {
         let text = "#[test] #[should_panic] fn a() {} #[tokio::test(start_paused = true)] async fn b() {}";
         assert_eq!(names(text), [("a".into(), true), ("b".into(), true)]);
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_declared_in_place_or_apart() {
+    fn modules_are_inline_or_in_files() {
         let found = modules(&parsed("mod a; pub mod b { mod c; }"));
         assert_eq!(
             found.iter().map(|module| module.body.is_some()).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! Tests always run, never wait for the clock, and have a claim for a name.
+//! Tests are never ignored, do not sleep on the real clock, and have claims as names.
 
 use crate::tidy::syntax::{self, Function};
 use crate::tidy::tree::{RustFile, Tree};
@@ -28,15 +28,15 @@ fn ignored<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + 'a {
 fn sleeping<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + 'a {
     let in_tests = file.tokens.find("sleep").filter(|&at| file.is_test(at));
     in_tests.filter_map(move |at| {
-        let wrong = if is_path(file, at, "thread") {
+        let problem = if is_path(file, at, "thread") {
             "a test sleeps on the real clock"
         } else if is_call(file, at) && !is_paused(file, at) {
             "a test sleeps and time is not paused"
         } else {
             return None;
         };
-        let mend = "use `#[tokio::test(start_paused = true)]`, or wait for the event itself";
-        Some(file.violation(RULE, file.tokens.line(at), wrong, mend))
+        let fix = "use `#[tokio::test(start_paused = true)]`, or wait for the event itself";
+        Some(file.violation(RULE, file.tokens.line(at), problem, fix))
     })
 }
 
@@ -45,24 +45,24 @@ fn named<'a>(file: &'a RustFile<'_>) -> impl Iterator<Item = Violation> + 'a {
     tests.filter_map(|test| {
         let name = file.tokens.word(test.name)?;
         let is_claim = !name.starts_with("test_") && !name.split('_').any(|word| word == "should");
-        let wrong = || format!("`{name}` is no claim");
-        let mend = "say what holds, as in `keeps_order_per_key`";
-        (!is_claim).then(|| file.violation(RULE, file.tokens.line(test.name), wrong(), mend))
+        let problem = || format!("`{name}` is not a claim");
+        let fix = "state the behavior, as in `keeps_order_per_key`";
+        (!is_claim).then(|| file.violation(RULE, file.tokens.line(test.name), problem(), fix))
     })
 }
 
-/// Whether the word stands right after `parent::`.
+/// Returns true if the word follows `parent::`.
 fn is_path(file: &RustFile<'_>, at: usize, parent: &str) -> bool {
     at >= 3 && file.tokens.is_path_separator(at - 2) && file.tokens.is_word(at - 3, parent)
 }
 
-/// Whether the word is a function that is called here; methods and definitions are someone's own.
+/// Returns true for a call of a function, but not of a method, and not for a definition.
 fn is_call(file: &RustFile<'_>, at: usize) -> bool {
     let is_own = at > 0 && (file.tokens.is_mark(at - 1, '.') || file.tokens.is_word(at - 1, "fn"));
     file.tokens.is_open(at + 1, '(') && !is_own
 }
 
-/// Whether time stands still here: the function says so, or it serves tests of this file that do.
+/// Returns true if time is paused in this function, or in tests of this file that call it.
 fn is_paused(file: &RustFile<'_>, at: usize) -> bool {
     let is_pause = |at| {
         file.tokens.is_word(at, "start_paused")
@@ -71,8 +71,8 @@ fn is_paused(file: &RustFile<'_>, at: usize) -> bool {
     let around: Vec<&Function> =
         file.functions.iter().filter(|function| function.all.contains(&at)).collect();
     let is_in_test = around.iter().any(|function| function.is_test);
-    let says_so = around.iter().any(|function| function.all.clone().any(is_pause));
-    says_so || !is_in_test && (0..file.tokens.len()).any(is_pause)
+    let is_marked = around.iter().any(|function| function.all.clone().any(is_pause));
+    is_marked || !is_in_test && (0..file.tokens.len()).any(is_pause)
 }
 
 #[cfg(test)]
@@ -80,7 +80,8 @@ mod tests {
     use crate::tidy::tree::found;
 
     fn check(path: &str, text: &str, expected: &[&str]) {
-        let expected: Vec<_> = expected.iter().map(|wrong| format!("{path}:1: testing: {wrong}")).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|problem| format!("{path}:1: testing: {problem}")).collect();
         assert_eq!(found(super::check, &[(path, text)]), expected);
     }
 
@@ -92,10 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_claims_are_caught() {
+    fn names_without_a_claim_are_caught() {
         check("a/src/b.rs", "fn test_server() {} fn should_resync() {}", &[]);
-        check("a/src/b.rs", "#[test] fn test_order() {}", &["`test_order` is no claim"]);
-        check("a/src/b.rs", "#[tokio::test] async fn it_should_work() {}", &["`it_should_work` is no claim"]);
+        check("a/src/b.rs", "#[test] fn test_order() {}", &["`test_order` is not a claim"]);
+        check(
+            "a/src/b.rs",
+            "#[tokio::test] async fn it_should_work() {}",
+            &["`it_should_work` is not a claim"],
+        );
     }
 
     #[test]
@@ -113,9 +118,9 @@ mod tests {
 
     #[test]
     fn tests_that_sleep_are_caught() {
-        let wrong = ["a test sleeps and time is not paused"];
-        check("a/tests/b.rs", "#[tokio::test] async fn a() { tokio::time::sleep(d).await }", &wrong);
-        check("a/src/b.rs", "#[cfg(test)] mod tests { async fn a() { sleep(d).await } }", &wrong);
+        let problem = ["a test sleeps and time is not paused"];
+        check("a/tests/b.rs", "#[tokio::test] async fn a() { tokio::time::sleep(d).await }", &problem);
+        check("a/src/b.rs", "#[cfg(test)] mod tests { async fn a() { sleep(d).await } }", &problem);
         check("a/tests/b.rs", "#[test] fn a() { thread::sleep(d) }", &["a test sleeps on the real clock"]);
     }
 }

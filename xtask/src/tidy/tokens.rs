@@ -1,13 +1,13 @@
-//! A Rust file as a flat list of tokens, which is all that the rules need to see.
+//! A Rust file as a flat list of tokens.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// One token; doc comments come as attributes, other comments not at all.
+/// One token; doc comments are attributes, other comments are skipped.
 #[derive(Debug)]
 pub(crate) struct Token {
     kind: Kind,
     line: usize,
-    /// For a bracket the index of its partner, else the token's own.
+    /// For a bracket the index of the matching one, else the index of the token.
     pair: usize,
 }
 
@@ -20,15 +20,15 @@ enum Kind {
     Literal(String),
 }
 
-/// The tokens of a file; an index past the end is no token at all.
+/// The tokens of a file; methods accept indexes after the end.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(Vec<Token>);
 
 impl Tokens {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// The line at which the text stops being Rust.
+    /// The line of the first syntax error.
     pub(crate) fn parse(text: &str) -> Result<Self, usize> {
         let stream: TokenStream =
             text.parse().map_err(|error: proc_macro2::LexError| error.span().start().line)?;
@@ -41,7 +41,7 @@ impl Tokens {
         self.0.len()
     }
 
-    /// The identifier or keyword at an index.
+    /// Returns the identifier or keyword at an index.
     pub(crate) fn word(&self, at: usize) -> Option<&str> {
         match &self.0.get(at)?.kind {
             Kind::Word(word) => Some(word),
@@ -57,7 +57,7 @@ impl Tokens {
         self.is(at, &Kind::Mark(mark))
     }
 
-    /// Whether a bracket opens here; brackets are named by their opening character.
+    /// Returns true for an opening bracket; brackets are named by their opening character.
     pub(crate) fn is_open(&self, at: usize, bracket: char) -> bool {
         self.is(at, &Kind::Open(bracket))
     }
@@ -78,12 +78,12 @@ impl Tokens {
         }
     }
 
-    /// Whether `::` stands here; it takes two tokens.
+    /// Returns true for `::`, which has two tokens.
     pub(crate) fn is_path_separator(&self, at: usize) -> bool {
         self.is_mark(at, ':') && self.is_mark(at + 1, ':')
     }
 
-    /// The other end of a bracket; any other token is its own.
+    /// Returns the index of the matching bracket, or of the token itself.
     pub(crate) fn pair(&self, at: usize) -> usize {
         self.0.get(at).map_or(at, |token| token.pair)
     }
@@ -92,7 +92,7 @@ impl Tokens {
         self.0.get(at).or(self.0.last()).map_or(1, |token| token.line)
     }
 
-    /// The indexes of a word.
+    /// Returns the indexes of a word.
     pub(crate) fn find<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         (0..self.len()).filter(move |&at| self.is_word(at, word))
     }
@@ -140,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_and_comments_hold_no_words() {
+    fn strings_and_comments_have_no_words() {
         let tokens = Tokens::parse("// todo\nlet a = \"todo\"; /* todo */ 'x' r#\"todo\"#").unwrap();
         assert_eq!(tokens.find("todo").count(), 0);
         assert_eq!(tokens.line(0), 2);
     }
 
     #[test]
-    fn brackets_know_their_partner() {
+    fn brackets_match() {
         let tokens = Tokens::parse("f(a, [b])").unwrap();
         assert!(tokens.is_open(1, '(') && tokens.is_close(tokens.pair(1), '('));
         assert_eq!(tokens.pair(tokens.pair(4)), 4);

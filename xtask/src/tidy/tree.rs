@@ -1,4 +1,4 @@
-//! The files of the repository as the rules see them.
+//! The files of the repository.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use crate::tidy::syntax::{self, Function, Module};
 use crate::tidy::tokens::Tokens;
 use crate::tidy::violation::Violation;
 
-/// A file of the repository by its path from the root; only Rust, TOML and Markdown come with their text.
+/// A file with its path from the root; only Rust, Go, TOML and Markdown files have a text.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// All files, with the Rust ones read into tokens.
+/// All files, with tokens of the Rust files.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) files: &'a [SourceFile],
     pub(crate) rust: Vec<RustFile<'a>>,
-    /// Files that are not Rust although their name says so.
+    /// Rust files with syntax errors.
     pub(crate) unreadable: Vec<Violation>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct RustFile<'a> {
     pub(crate) tokens: Tokens,
     pub(crate) functions: Vec<Function>,
     pub(crate) modules: Vec<Module>,
-    /// The parts that exist in tests alone.
+    /// The test code.
     pub(crate) tests: Vec<Range<usize>>,
 }
 
@@ -47,12 +47,12 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// The Rust file at a path.
+    /// Returns the Rust file at a path.
     pub(crate) fn rust_at(&self, path: &str) -> Option<&RustFile<'a>> {
         self.rust.iter().find(|file| file.path == path)
     }
 
-    /// Whether a file or folder is there.
+    /// Returns true if a file or directory exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let is_at = |file: &SourceFile| {
@@ -61,20 +61,20 @@ impl<'a> Tree<'a> {
         path.is_empty() || self.files.iter().any(is_at)
     }
 
-    /// Files whose `mod` declaration stands under `#[cfg(test)]` are test code from end to end.
+    /// Marks files whose `mod` declaration has `#[cfg(test)]` as test code.
     fn mark_test_files(&mut self) {
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         for file in &self.rust {
             let declared = file.modules.iter().filter(|module| file.is_test(module.name));
-            folders.extend(declared.filter_map(|module| file.child(module.name)));
+            directories.extend(declared.filter_map(|module| file.child(module.name)));
         }
         for file in &mut self.rust {
-            let is_below = |folder: &String| {
+            let is_below = |directory: &String| {
                 file.path
-                    .strip_prefix(folder.as_str())
+                    .strip_prefix(directory.as_str())
                     .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
             };
-            if file.is_in("tests") || file.path.ends_with("/tests.rs") || folders.iter().any(is_below) {
+            if file.is_in("tests") || file.path.ends_with("/tests.rs") || directories.iter().any(is_below) {
                 file.tests.clear();
                 file.tests.push(0..file.tokens.len());
             }
@@ -104,38 +104,38 @@ impl<'a> RustFile<'a> {
         self.is_all_test() || next.is_some_and(|at| self.is_test(at))
     }
 
-    /// Whether no part of the file exists outside of tests.
+    /// Returns true if the entire file is test code.
     pub(crate) fn is_all_test(&self) -> bool {
         self.tests.iter().any(|range| *range == (0..self.tokens.len()))
     }
 
-    /// Whether a program wrote the file.
+    /// Returns true for generated files.
     pub(crate) fn is_generated(&self) -> bool {
         self.text.lines().next().is_some_and(|line| line.contains("@generated"))
     }
 
-    /// Whether a folder of this name is on the way to the file.
-    pub(crate) fn is_in(&self, folder: &str) -> bool {
-        self.path.split('/').rev().skip(1).any(|part| part == folder)
+    /// Returns true if the path contains a directory with this name.
+    pub(crate) fn is_in(&self, directory: &str) -> bool {
+        self.path.split('/').rev().skip(1).any(|part| part == directory)
     }
 
-    /// The path, without `.rs`, at which the file of the module declared here lies.
+    /// Returns the path of the file of a declared module, without `.rs`.
     pub(crate) fn child(&self, name: usize) -> Option<String> {
         let stem = self.path.strip_suffix(".rs")?;
-        let (folder, last) = stem.rsplit_once('/')?;
-        let folder = if ["lib", "main", "mod"].contains(&last) { folder } else { stem };
-        Some(format!("{folder}/{}", self.tokens.word(name)?))
+        let (directory, last) = stem.rsplit_once('/')?;
+        let directory = if ["lib", "main", "mod"].contains(&last) { directory } else { stem };
+        Some(format!("{directory}/{}", self.tokens.word(name)?))
     }
 
-    /// A violation at a line of this file.
+    /// Returns a violation at a line of this file.
     pub(crate) fn violation(
         &self,
         rule: &'static str,
         line: usize,
-        wrong: impl Into<String>,
-        mend: impl Into<String>,
+        problem: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Violation {
-        Violation { file: self.path.to_owned(), line, rule, wrong: wrong.into(), mend: mend.into() }
+        Violation { file: self.path.to_owned(), line, rule, problem: problem.into(), fix: fix.into() }
     }
 }
 
@@ -144,25 +144,25 @@ fn unreadable(path: &str, line: usize) -> Violation {
         file: path.to_owned(),
         line,
         rule: "syntax",
-        wrong: "this is not Rust".to_owned(),
-        mend: "look for an unclosed bracket or string".to_owned(),
+        problem: "the file is not valid Rust".to_owned(),
+        fix: "close the bracket or string".to_owned(),
     }
 }
 
-/// The files given as pairs of path and text.
+/// Returns files with these paths and texts.
 #[cfg(test)]
 pub(crate) fn files(pairs: &[(&str, &str)]) -> Vec<SourceFile> {
     let file = |&(path, text): &(&str, &str)| SourceFile { path: path.to_owned(), text: text.to_owned() };
     pairs.iter().map(file).collect()
 }
 
-/// What a rule finds in a tree given as pairs of path and text: each violation up to its `mend`.
+/// Returns the violations of a rule without the suggested fix, for files with these paths and texts.
 #[cfg(test)]
 pub(crate) fn found(rule: fn(&Tree<'_>) -> Vec<Violation>, pairs: &[(&str, &str)]) -> Vec<String> {
     let files = files(pairs);
     let line = |violation: Violation| {
         let text = violation.to_string();
-        text.split_once("; mend: ").map(|(wrong, _)| wrong.to_owned()).unwrap()
+        text.split_once("; fix: ").map(|(problem, _)| problem.to_owned()).unwrap()
     };
     rule(&Tree::new(&files)).into_iter().map(line).collect()
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_there_when_a_file_is() {
+    fn a_directory_exists_if_it_contains_a_file() {
         let files = files(&[("docs/guide.md", "")]);
         let tree = Tree::new(&files);
         assert!(tree.has("docs") && tree.has("docs/") && tree.has("docs/guide.md"));

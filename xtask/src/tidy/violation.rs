@@ -1,20 +1,20 @@
-//! What a rule says about a line that breaks it.
+//! A violation of a rule.
 
 use std::fmt;
 
-/// A broken rule: where, which, what is wrong and what to do about it.
+/// The location, the rule, the problem and the fix.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Violation {
     pub(crate) file: String,
     pub(crate) line: usize,
     pub(crate) rule: &'static str,
-    pub(crate) wrong: String,
-    pub(crate) mend: String,
+    pub(crate) problem: String,
+    pub(crate) fix: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, rule, wrong, mend } = self;
-        write!(f, "{file}:{line}: {rule}: {wrong}; mend: {mend}")
+        let Self { file, line, rule, problem, fix } = self;
+        write!(f, "{file}:{line}: {rule}: {problem}; fix: {fix}")
     }
 }

@@ -1,7 +1,8 @@
-//! kube-runtime's watcher and reflector, with one consumer of its stream in the place of a handler.
+//! The watcher and reflector of kube-runtime as a client under test; one consumer of its stream replaces the handler.
 
-mod micro;
+mod components;
 
+use clap::{Parser, Subcommand};
 use futures_util::{StreamExt, pin_mut};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
@@ -15,17 +16,16 @@ use kube::{
     },
 };
 use kube_informer_bench_client::{
-    options::{self, ManagedFields, Options, Strategy},
-    seen::{Goal, Seen},
-    session::{self, Cache},
-    subject::{Subject, WIDGET_DEEP, WIDGETS},
-    usage::Usage,
+    object::{BenchObject, WIDGET_NESTED_FIELD, WIDGETS},
+    options::{ClientOptions, Kind, ManagedFields, Strategy},
+    recorder::{Goal, Recorder},
+    session::{self, Cache, ProcessStart},
 };
 use serde::de::DeserializeOwned;
-use std::{error::Error, fmt::Debug, hash::Hash, process::ExitCode, sync::Arc, time::Instant};
+use std::{error::Error, fmt::Debug, hash::Hash, process::ExitCode, sync::Arc};
 
-/// A kind of objects that can be followed.
-trait Kind:
+/// The type of the cached objects.
+trait CachedType:
     Resource<DynamicType: Clone + Eq + Hash + Send + Sync>
     + Clone
     + Debug
@@ -34,14 +34,14 @@ trait Kind:
     + Sync
     + 'static
 {
-    /// An object as the benchmarks look at it.
-    type View<'a>: Subject;
+    /// The object as the benchmarks read it.
+    type View<'a>: BenchObject;
 
     fn dynamic_type() -> Self::DynamicType;
     fn view(&self) -> Self::View<'_>;
 }
 
-impl Kind for Pod {
+impl CachedType for Pod {
     type View<'a> = &'a Self;
 
     fn dynamic_type() {}
@@ -53,17 +53,17 @@ impl Kind for Pod {
 
 struct Widget<'a>(&'a DynamicObject);
 
-impl Subject for Widget<'_> {
+impl BenchObject for Widget<'_> {
     fn metadata(&self) -> &ObjectMeta {
         &self.0.metadata
     }
 
-    fn deep(&self) -> &str {
-        self.0.data.pointer(WIDGET_DEEP).and_then(|deep| deep.as_str()).unwrap_or_default()
+    fn nested_field(&self) -> &str {
+        self.0.data.pointer(WIDGET_NESTED_FIELD).and_then(|field| field.as_str()).unwrap_or_default()
     }
 }
 
-impl Kind for DynamicObject {
+impl CachedType for DynamicObject {
     type View<'a> = Widget<'a>;
 
     fn dynamic_type() -> ApiResource {
@@ -76,64 +76,81 @@ impl Kind for DynamicObject {
     }
 }
 
-struct Kept<K: Kind> {
+struct ReflectorCache<K: CachedType> {
     store: Store<K>,
-    seen: Arc<Seen>,
+    recorder: Arc<Recorder>,
 }
 
-impl<K: Kind> Cache for Kept<K> {
+impl<K: CachedType> Cache for ReflectorCache<K> {
     fn has_synced(&self) -> bool {
-        // The handler hears of the end of the list after the store does.
-        self.seen.events() > 0
+        // The consumer receives the end of the list after the store.
+        self.recorder.events() > 0
     }
 
-    fn each(&self, show: &mut dyn FnMut(&dyn Subject)) {
-        self.store.state().iter().for_each(|object| show(&object.view()));
+    fn for_each(&self, read: &mut dyn FnMut(&dyn BenchObject)) {
+        self.store.state().iter().for_each(|object| read(&object.view()));
     }
 
-    fn index(&self) {
-        // Its store has none.
+    fn add_index(&self) {
+        // The store has no indexes.
     }
+}
+
+/// kube-rs as a client of the benchmarks.
+#[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+struct Cli {
+    #[command(flatten)]
+    options: Option<ClientOptions>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measures a component without a server
+    #[command(subcommand)]
+    Component(components::Component),
 }
 
 fn main() -> ExitCode {
-    let (began, base) = (Instant::now(), Usage::now());
-    let words: Vec<_> = std::env::args().skip(1).collect();
-    if let Some(("micro", parts)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return ended(micro::run(parts));
-    }
-    let outcome = Options::parse(words).and_then(|options| match options.kind {
-        options::Kind::Pods => live::<Pod>(&options, (began, base)),
-        options::Kind::Widgets => live::<DynamicObject>(&options, (began, base)),
-    });
-    ended(outcome)
-}
-
-fn live<K: Kind>(options: &Options, began: (Instant, Usage)) -> Result<(), String> {
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let seen = Arc::new(Seen::default());
-    seen.listing();
-    seen.expect(Goal::Count(options.count));
-    let store = runtime.block_on(follow::<K>(options, &seen)).map_err(|error| error.to_string())?;
-    let outcome = session::run(options, began, &seen, &Kept { store, seen: Arc::clone(&seen) });
-    runtime.shutdown_background();
-    outcome
-}
-
-fn ended(outcome: Result<(), String>) -> ExitCode {
+    let start = ProcessStart::now();
+    let outcome = match Cli::parse() {
+        Cli { command: Some(Command::Component(component)), .. } => components::run(&component),
+        Cli { options: Some(options), .. } => match options.kind {
+            Kind::Pods => run::<Pod>(&options, start),
+            Kind::Widgets => run::<DynamicObject>(&options, start),
+        },
+        Cli { options: None, command: None } => Err("options are missing, see --help".to_owned()),
+    };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(wrong) => {
-            eprintln!("kube-rs-peer: {wrong}");
+        Err(error) => {
+            eprintln!("kube-rs-peer: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-async fn follow<K: Kind>(options: &Options, seen: &Arc<Seen>) -> Result<Store<K>, Box<dyn Error>> {
+fn run<K: CachedType>(options: &ClientOptions, start: ProcessStart) -> Result<(), String> {
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let recorder = Arc::new(Recorder::default());
+    recorder.list_started();
+    recorder.expect(Goal::Count(options.objects));
+    let store = runtime.block_on(reflect::<K>(options, &recorder)).map_err(|error| error.to_string())?;
+    let cache = ReflectorCache { store, recorder: Arc::clone(&recorder) };
+    let outcome = session::run(options, start, &recorder, &cache);
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn reflect<K: CachedType>(
+    options: &ClientOptions,
+    recorder: &Arc<Recorder>,
+) -> Result<Store<K>, Box<dyn Error>> {
     let kubeconfig = Kubeconfig::read_from(&options.kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    // A watch without events is idle for long, and this is no test of what is made of that.
+    // A watch may be idle for a long time.
     config.read_timeout = None;
     let objects = Api::<K>::all_with(Client::try_from(config)?, &K::dynamic_type());
     let watching = match options.strategy {
@@ -142,7 +159,7 @@ async fn follow<K: Kind>(options: &Options, seen: &Arc<Seen>) -> Result<Store<K>
     };
     let writer = reflector::store::Writer::<K>::new(K::dynamic_type());
     let store = writer.as_reader();
-    let (seen, managed_fields) = (Arc::clone(seen), options.managed_fields);
+    let (recorder, managed_fields) = (Arc::clone(recorder), options.managed_fields);
     tokio::spawn(async move {
         let events = watcher(objects, watching).default_backoff().modify(move |object| {
             if managed_fields == ManagedFields::Drop {
@@ -153,12 +170,12 @@ async fn follow<K: Kind>(options: &Options, seen: &Arc<Seen>) -> Result<Store<K>
         pin_mut!(events);
         while let Some(event) = events.next().await {
             match event {
-                Ok(Event::Init) => seen.listing(),
-                Ok(Event::InitDone) => seen.listed(),
+                Ok(Event::Init) => recorder.list_started(),
+                Ok(Event::InitDone) => recorder.list_finished(),
                 Ok(Event::Apply(object) | Event::InitApply(object) | Event::Delete(object)) => {
-                    seen.told(|| object.view());
+                    recorder.event(|| object.view());
                 }
-                // It asks again, after a while.
+                // The watcher retries.
                 Err(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! One object of every built-in kind, read back through a cache: typed, dynamic, and its metadata alone.
+//! One object of every built-in kind in a cache: typed, dynamic, and metadata only.
 
 mod typed;
 
@@ -23,34 +23,32 @@ on_both! {
     alone: [],
 }
 
-/// The objects, with as many fields as the API server lets pass; those of the rarer kinds are from Kubernetes' own tests. A
-/// pod template is `like` the pod among them.
+/// The objects, with as many fields as the API server accepts. Objects of rare kinds are from the tests of Kubernetes. A pod template is
+/// `like` the pod in the file.
 const OBJECTS: &str = include_str!("objects.json");
 
-/// Served in an older version by the API server, and not known to k8s-openapi any more.
+/// Kinds in older versions, which k8s-openapi does not have.
 const UNTYPED: [(&str, &str); 3] = [
     ("networking.k8s.io/v1beta1", "IPAddress"),
     ("networking.k8s.io/v1beta1", "ServiceCIDR"),
     ("storage.k8s.io/v1beta1", "VolumeAttributesClass"),
 ];
 
-/// What of the server's object is to be in the cache.
+/// The part of the object that the cache must contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
-    /// All of it.
+    /// The entire object.
     Whole,
-    /// What is left when the type has read it, in JSON: the devserver does not fill in fields that have to be there, and
-    /// protobuf has no way to leave them out.
+    /// The fields of the Rust type, as JSON: the devserver does not set missing required fields, and protobuf cannot omit them.
     Decoded,
-    /// What the server shows as its metadata. That is not always what it shows in the whole object: daemon sets have an
-    /// annotation there that they lack here.
+    /// The metadata as a `PartialObjectMetadata`, which may differ from the complete object: daemon sets have an additional annotation there.
     Metadata,
 }
 
 /// `apps/v1` and `Deployment`.
 type Kind = (String, String);
 
-/// An object that was made, and where it is.
+/// A created object with its path.
 struct Made {
     client: Client,
     resource: ApiResource,
@@ -64,7 +62,7 @@ async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
     let mut made = BTreeMap::new();
     for object in objects(&namespace) {
         let kind = kind(&object);
-        // The devserver knows most kinds, and not all.
+        // The devserver does not have all kinds.
         if let Some((resource, scope)) = served.get(&kind) {
             let namespace = (*scope == Scope::Namespaced).then(|| namespace.clone());
             made.insert(kind, Made::new(client.clone(), (resource.clone(), namespace), &object).await);
@@ -94,7 +92,7 @@ fn kind(object: &Value) -> Kind {
     (text("apiVersion"), text("kind"))
 }
 
-/// What can be made, listed and watched.
+/// Returns the kinds that can be created, listed and watched.
 async fn served(client: &Client) -> BTreeMap<Kind, (ApiResource, Scope)> {
     let discovery = Discovery::new(client.clone()).run().await.unwrap();
     let mut served = BTreeMap::new();
@@ -108,7 +106,7 @@ async fn served(client: &Client) -> BTreeMap<Kind, (ApiResource, Scope)> {
             }
         }
     }
-    // Whatever other tests define is not built in.
+    // Custom resources of other tests are skipped.
     served.retain(|(version, _), _| !version.starts_with("example.com/"));
     served
 }
@@ -120,7 +118,7 @@ fn objects(namespace: &str) -> Vec<Value> {
     objects
 }
 
-/// Puts the pod where something is like it.
+/// Replaces `like` by the pod.
 fn fill(value: &mut Value, pod: &Value) {
     if value.get("like").is_some() {
         let mut spec = pod.clone();
@@ -147,7 +145,7 @@ impl Made {
         Self { client, resource, namespace, name }
     }
 
-    /// What the server says of it.
+    /// Returns the object from the server.
     async fn current(&self, view: View) -> Value {
         let path = DynamicObject::url_path(&self.resource, self.namespace.as_deref());
         let accept = match view {
@@ -158,7 +156,7 @@ impl Made {
         self.client.request(request.body(Vec::new()).unwrap()).await.unwrap()
     }
 
-    /// Holds a cache of `K` against the server.
+    /// Compares a cache of `K` with the server.
     async fn check<K>(&self, source: ListWatch<K>, view: View)
     where
         K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
@@ -191,7 +189,7 @@ impl Made {
     }
 }
 
-/// Without what says nothing, and without the type, which the items of a list do not carry.
+/// Removes empty values, and the type, which items of a list do not have.
 fn plain(mut value: Value) -> Value {
     if let Value::Object(fields) = &mut value {
         fields.remove("kind");
@@ -217,7 +215,7 @@ fn pruned(value: Value) -> Value {
     }
 }
 
-/// Where two values differ.
+/// Returns the path of the first difference of two values.
 fn compare(path: &str, server: &Value, cached: &Value, differences: &mut Vec<String>) {
     match (server, cached) {
         (Value::Object(one), Value::Object(other)) => {
@@ -231,7 +229,7 @@ fn compare(path: &str, server: &Value, cached: &Value, differences: &mut Vec<Str
                 compare(&format!("{path}/{number}"), one, other, differences);
             }
         }
-        // A number is a number, whether a type holds it as 9 or as 9.0.
+        // 9 and 9.0 are equal.
         (Value::Number(one), Value::Number(other)) if one.as_f64() == other.as_f64() => {}
         _ if server == cached => {}
         _ => differences.push(format!("{path}: {server} on the server, {cached} in the cache")),

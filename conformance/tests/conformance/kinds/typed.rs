@@ -1,4 +1,4 @@
-//! Every kind that k8s-openapi has a type for.
+//! Every kind with a type in k8s-openapi.
 
 use super::{Kind, Made, View};
 use k8s_openapi::{
@@ -13,7 +13,7 @@ use k8s_openapi::{
 use kube_informer::source::ListWatch;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Holds a cache of each type against the server, and says which kinds these were.
+/// Compares a cache of each type with the server, and returns the kinds.
 macro_rules! check_each {
     ($made:ident, $view:ident, $($module:ident::$version:ident: [$($kind:ident),* $(,)?],)*) => {{
         let mut checked = BTreeSet::new();

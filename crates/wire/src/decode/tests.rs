@@ -1,4 +1,4 @@
-//! JSON inside of protobuf decodes to what serde_json decodes it to, and lists in protobuf have no spare capacity.
+//! JSON inside of protobuf decodes as with serde_json, and lists in protobuf have no spare capacity.
 
 use super::{ValueError, decode_protobuf};
 use crate::{

@@ -1,6 +1,5 @@
 //! Collects the texts of a file: comments, error texts, log messages, help texts, test names and Markdown.
 
-use crate::tidy::phrases::sentence;
 use crate::tidy::syntax;
 use crate::tidy::tree::RustFile;
 
@@ -8,17 +7,7 @@ use crate::tidy::tree::RustFile;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) line: usize,
-    pub(crate) kind: Kind,
     pub(crate) body: String,
-}
-
-/// The kind of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A sentence of a comment or of a Markdown file.
-    Sentence,
-    /// A message, a name, a table row: too short to judge by its style.
-    Fragment,
 }
 
 const LOG_MACROS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
@@ -32,7 +21,7 @@ pub(crate) fn of_rust(file: &RustFile<'_>) -> Vec<Text> {
     texts
 }
 
-/// Returns the sentences of the comments of a Rust file; comments after code on the same line are ignored.
+/// Returns the sentences of the comments of a Rust file; comments after code on the same line are skipped.
 pub(crate) fn of_comments(text: &str) -> Vec<Text> {
     let mut paragraphs = Paragraphs::default();
     let mut marker = "";
@@ -87,7 +76,7 @@ impl Paragraphs {
             self.close();
         } else if text.starts_with('|') {
             self.close();
-            self.texts.push(Text { line, kind: Kind::Fragment, body: text.to_owned() });
+            self.texts.push(Text { line, body: text.to_owned() });
         } else {
             let item = list_item(text);
             if item.is_some() {
@@ -101,14 +90,14 @@ impl Paragraphs {
     fn close(&mut self) {
         let lines = std::mem::take(&mut self.open);
         let paragraph = lines.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(" ");
-        for (start, body) in sentence::sentences(&paragraph) {
+        for (start, body) in sentences(&paragraph) {
             let mut end = 0;
             let is_at = |(_, text): &&(usize, String)| {
                 end += text.len() + 1;
                 start < end
             };
             if let Some((line, _)) = lines.iter().find(is_at) {
-                self.texts.push(Text { line: *line, kind: Kind::Sentence, body: body.to_owned() });
+                self.texts.push(Text { line: *line, body: body.to_owned() });
             }
         }
     }
@@ -117,6 +106,26 @@ impl Paragraphs {
         self.close();
         self.texts
     }
+}
+
+/// Splits a paragraph at full stops, question marks and exclamation marks that a capital letter follows.
+///
+/// Returns the byte offset of each sentence with its text.
+fn sentences(paragraph: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, space) in paragraph.char_indices().filter(|(_, c)| c.is_whitespace()) {
+        let next = at + space.len_utf8();
+        let ends = paragraph[start..at].ends_with(['.', '!', '?']);
+        let starts =
+            paragraph[next..].starts_with(|first: char| first.is_uppercase() || first == '`' || first == '[');
+        if ends && starts {
+            found.push((start, &paragraph[start..at]));
+            start = next;
+        }
+    }
+    found.push((start, &paragraph[start..]));
+    found
 }
 
 fn is_heading(text: &str) -> bool {
@@ -138,7 +147,7 @@ fn messages(file: &RustFile<'_>) -> Vec<Text> {
     let mut texts = Vec::new();
     let mut push = |at: usize| {
         if let Some(body) = tokens.literal(at).and_then(string) {
-            texts.push(Text { line: tokens.line(at), kind: Kind::Fragment, body });
+            texts.push(Text { line: tokens.line(at), body });
         }
     };
     for attribute in syntax::attributes(tokens) {
@@ -166,7 +175,7 @@ fn string(literal: &str) -> Option<String> {
 fn test_names(file: &RustFile<'_>) -> impl Iterator<Item = Text> {
     file.functions.iter().filter(|function| function.is_test).filter_map(|function| {
         let body = file.tokens.word(function.name)?.replace('_', " ");
-        Some(Text { line: file.tokens.line(function.name), kind: Kind::Fragment, body })
+        Some(Text { line: file.tokens.line(function.name), body })
     })
 }
 
@@ -177,6 +186,13 @@ mod tests {
 
     fn bodies(texts: &[Text]) -> Vec<(usize, &str)> {
         texts.iter().map(|text| (text.line, text.body.as_str())).collect()
+    }
+
+    #[test]
+    fn sentences_end_before_a_capital_letter() {
+        let found: Vec<_> =
+            sentences("One, e.g. two. `Three`? Four").into_iter().map(|(_, text)| text).collect();
+        assert_eq!(found, ["One, e.g. two.", "`Three`?", "Four"]);
     }
 
     #[test]

@@ -1,0 +1,77 @@
+//! The clients that are measured.
+
+use kube_informer_bench_client::options::Kind;
+
+/// A program with the options of one configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) name: &'static str,
+    pub(crate) program: Program,
+    pub(crate) kind: Kind,
+    options: &'static str,
+}
+
+/// The program of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Program {
+    KubeInformer,
+    KubeRs,
+    ClientGo,
+    /// kube-apiserver and etcd.
+    Cluster,
+}
+
+use Program::{ClientGo, Cluster, KubeInformer, KubeRs};
+
+/// All clients. Clients that are compared with each other are neighbors, because the speed of the machine changes over time.
+pub(crate) const CLIENTS: &[Client] = &[
+    pods("kube-rs stream", KubeRs, "--encoding json --strategy stream"),
+    pods("decoded, JSON", KubeInformer, "--encoding json"),
+    pods("compressed, JSON", KubeInformer, "--encoding json --storage compressed"),
+    pods("kube-rs", KubeRs, "--encoding json --strategy list"),
+    pods("client-go, JSON", ClientGo, "--encoding json"),
+    pods("decoded", KubeInformer, "--encoding protobuf"),
+    pods("client-go", ClientGo, "--encoding protobuf"),
+    pods("lazy", KubeInformer, "--encoding protobuf --storage lazy"),
+    pods("compressed", KubeInformer, "--encoding protobuf --storage compressed"),
+    pods("decoded, stripped", KubeInformer, "--encoding protobuf --managed-fields drop"),
+    pods("lazy, stripped", KubeInformer, "--encoding protobuf --managed-fields drop --storage lazy"),
+    pods(
+        "compressed, stripped",
+        KubeInformer,
+        "--encoding protobuf --managed-fields drop --storage compressed",
+    ),
+    pods("kube-rs, stripped", KubeRs, "--encoding json --managed-fields drop --strategy list"),
+    pods("client-go, stripped", ClientGo, "--encoding protobuf --managed-fields drop"),
+    pods("decoded, saved", KubeInformer, "--encoding protobuf"),
+    pods("compressed, saved", KubeInformer, "--encoding protobuf --storage compressed"),
+    widgets("decoded, untyped", KubeInformer, "--encoding json"),
+    widgets("compressed, untyped", KubeInformer, "--encoding json --storage compressed"),
+    widgets("kube-rs, untyped", KubeRs, "--encoding json --strategy list"),
+    widgets("client-go, untyped", ClientGo, "--encoding json"),
+    pods("kube-informer", KubeInformer, ""),
+    pods("kube-apiserver", Cluster, ""),
+];
+
+const fn pods(name: &'static str, program: Program, options: &'static str) -> Client {
+    Client { name, program, kind: Kind::Pods, options }
+}
+
+const fn widgets(name: &'static str, program: Program, options: &'static str) -> Client {
+    Client { name, program, kind: Kind::Widgets, options }
+}
+
+impl Client {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let kind = match self.kind {
+            Kind::Pods => "pods",
+            Kind::Widgets => "widgets",
+        };
+        self.options.split_whitespace().chain(["--kind", kind])
+    }
+
+    /// Returns true if the client requests JSON.
+    pub(crate) fn uses_json(&self) -> bool {
+        self.options.contains("--encoding json")
+    }
+}

@@ -1,0 +1,166 @@
+//! Builds and runs the benchmark programs of bench/.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::cluster;
+use crate::go::{self, Missing};
+use crate::metadata::Workspace;
+use crate::process;
+
+/// The arguments of `bench` and `soak`.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Build without optimization, to test the programs and not to measure.
+    #[arg(long)]
+    debug: bool,
+    /// The options of the program.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) program: Vec<String>,
+}
+
+/// The optimization of the programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Profile {
+    Release,
+    Debug,
+}
+
+impl Arguments {
+    fn profile(&self) -> Profile {
+        if self.debug { Profile::Debug } else { Profile::Release }
+    }
+
+    fn is_help(&self) -> bool {
+        self.program.iter().any(|argument| argument == "--help" || argument == "-h")
+    }
+
+    /// Returns true if a kube-apiserver may be needed.
+    fn needs_cluster(&self) -> bool {
+        let takes_value = |option: &str| !["--quick", "--smoke", "--real"].contains(&option);
+        let mut names_workload = false;
+        let mut is_value = false;
+        for argument in &self.program {
+            let is_option = argument.starts_with('-');
+            names_workload |= !is_option && !is_value;
+            is_value = is_option && takes_value(argument);
+        }
+        let names = |name: &str| self.program.iter().any(|argument| argument == name);
+        !self.is_help() && (names("--real") || names("watchers") || !names_workload)
+    }
+}
+
+/// Compares the clients.
+pub(crate) fn compare(workspace: &Workspace, arguments: &Arguments) -> Result<bool> {
+    let profile = arguments.profile();
+    let mut command = Command::new(build(workspace, "kube-informer-bench", profile)?);
+    command.arg("compare").args(&arguments.program).arg("--work-dir").arg(work_dir(workspace));
+    if arguments.is_help() {
+        return process::run(&mut command);
+    }
+    let peer = "bench/peers/kube-rs/Cargo.toml";
+    command.arg("--kube-rs").arg(build_manifest(workspace, peer, "kube-rs-peer", profile)?);
+    if let Some(program) = build_client_go(workspace)? {
+        command.arg("--client-go").arg(program);
+        if arguments.needs_cluster() {
+            command.arg("--cluster").arg(cluster::program(workspace)?);
+        }
+    }
+    process::run(&mut command)
+}
+
+/// Runs the load test.
+pub(crate) fn soak(workspace: &Workspace, arguments: &Arguments) -> Result<bool> {
+    let mut command = Command::new(build(workspace, "kube-informer-soak", arguments.profile())?);
+    command.arg("run").args(&arguments.program).arg("--work-dir").arg(work_dir(workspace));
+    process::run(&mut command)
+}
+
+/// Runs both programs with a minimal load, without kube-rs, which takes too long to build.
+pub(crate) fn smoke_test(workspace: &Workspace) -> Result<bool> {
+    let mut command = Command::new(build(workspace, "kube-informer-bench", Profile::Debug)?);
+    command.args(["compare", "--smoke", "cold-sync-json", "cold-sync", "relist", "updates", "latency"]);
+    command.args(["restart", "custom-resources", "slow-handler", "work-queue", "--work-dir"]);
+    command.arg(work_dir(workspace));
+    if let Some(program) = build_client_go(workspace)? {
+        command.arg("--client-go").arg(program);
+    }
+    let mut soak = Command::new(build(workspace, "kube-informer-soak", Profile::Debug)?);
+    soak.args(["run", "--minutes", "0.13", "--informers", "6", "--objects", "300", "--rate", "200"]);
+    soak.args(["--faults", "1", "--work-dir"]).arg(work_dir(workspace));
+    Ok(process::run(&mut command)? && process::run(&mut soak)?)
+}
+
+fn work_dir(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("bench")
+}
+
+fn build(workspace: &Workspace, package: &str, profile: Profile) -> Result<PathBuf> {
+    build_command(workspace, process::cargo(["build", "--package", package]), package, profile)
+}
+
+fn build_manifest(workspace: &Workspace, manifest: &str, name: &str, profile: Profile) -> Result<PathBuf> {
+    build_command(workspace, process::cargo(["build", "--manifest-path", manifest]), name, profile)
+}
+
+fn build_command(
+    workspace: &Workspace,
+    mut command: Command,
+    name: &str,
+    profile: Profile,
+) -> Result<PathBuf> {
+    // One target directory, so that common dependencies are built once.
+    command.arg("--target-dir").arg(&workspace.target);
+    let directory = match profile {
+        Profile::Release => {
+            command.arg("--release");
+            "release"
+        }
+        Profile::Debug => "debug",
+    };
+    println!("{}", process::line(&command));
+    if !process::run(&mut command)? {
+        bail!("{name} did not build");
+    }
+    Ok(executable(&workspace.target.join(directory), name))
+}
+
+/// Builds the client of client-go; `None` without Go, except in CI.
+fn build_client_go(workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let go = match go::find_or_skip("client-go is skipped: `go` is not in the PATH") {
+        Ok(go) => go,
+        Err(Missing::Fail(reason)) => bail!("{reason}"),
+        Err(Missing::Skip(_)) => return Ok(None),
+    };
+    let directory = work_dir(workspace);
+    let mut command = go::build(&go, "bench/peers/client-go", &directory);
+    println!("{}", process::line(&command));
+    if !process::run(&mut command)? {
+        bail!("client-go did not build");
+    }
+    Ok(Some(executable(&directory, "client-go")))
+}
+
+fn executable(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_built_only_if_it_may_be_used() {
+        let needs = |line: &str| {
+            let program = line.split_whitespace().map(str::to_owned).collect();
+            Arguments { debug: false, program }.needs_cluster()
+        };
+        for line in ["", "--quick", "--quick --json a.json", "relist watchers", "cold-sync --real"] {
+            assert!(needs(line), "{line}");
+        }
+        assert!(!needs("relist --quick") && !needs("--objects 10k relist") && !needs("--help"));
+    }
+}

@@ -1,0 +1,121 @@
+//! Runs tests of the devserver with kubectl and client-go, which are built from the Go module in `interop/`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::go::{self, Missing, Ready};
+use crate::metadata::Workspace;
+use crate::process;
+
+/// The Debian package of kubectl, whose version is some years old.
+const DEBIAN_PACKAGE: &str = "kubernetes-client";
+
+/// Builds the programs, and returns the command that runs the tests.
+pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
+    let go = match go::find_or_skip("kubectl and client-go are skipped: `go` is not in the PATH") {
+        Ok(go) => go,
+        Err(missing) => return Ok(missing.into()),
+    };
+    let Some(kubectl) = kubectl(&go, workspace)? else {
+        return Ok(Ready::Fail("kubectl and client-go did not build"));
+    };
+    let directory = workspace.target.join("interop");
+    let mut kubectls = vec![kubectl];
+    match packaged_kubectl(&directory)? {
+        Some(kubectl) => kubectls.push(kubectl),
+        None => {
+            let reason = "the packaged kubectl is skipped: none in the PATH, and no package from apt-get";
+            if let Missing::Fail(reason) = go::missing(reason, go::is_ci() && has_apt()) {
+                return Ok(Ready::Fail(reason));
+            }
+        }
+    }
+    test_command(&kubectls, &executable(&directory, "follow")).map(Ready::Test)
+}
+
+/// Builds the Go programs, and returns the path of kubectl; `None` if they do not build.
+pub(crate) fn kubectl(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let directory = workspace.target.join("interop");
+    let mut build = go::build(go, "interop", &directory);
+    println!("{}", process::line(&build));
+    Ok(process::run(&mut build)?.then(|| executable(&directory, "kubectl")))
+}
+
+fn executable(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
+    let kubectls: OsString =
+        std::env::join_paths(kubectls).context("the target directory contains a colon")?;
+    let mut command = process::cargo([
+        "test",
+        "--workspace",
+        "--features",
+        "kube-devserver/__interop",
+        "--test",
+        "interop",
+    ]);
+    command.env("INTEROP_KUBECTL", kubectls).env("INTEROP_FOLLOW", follow);
+    Ok(command)
+}
+
+fn has_apt() -> bool {
+    go::find("apt-get").is_some() && go::find("dpkg-deb").is_some()
+}
+
+/// Returns the kubectl of the Debian package, or else the one in the PATH.
+///
+/// The package is extracted and not installed, which would need root and conflict with other packages.
+fn packaged_kubectl(directory: &Path) -> Result<Option<PathBuf>> {
+    let directory = directory.join("debian");
+    let kubectl = directory.join("usr/bin/kubectl");
+    if has_apt() && !kubectl.is_file() {
+        fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+        let download = || {
+            run_quietly(
+                Command::new("apt-get").args(["download", "-qq", DEBIAN_PACKAGE]).current_dir(&directory),
+            )
+        };
+        // Updating the package lists needs root.
+        let update = || run_quietly(Command::new("apt-get").args(["update", "-qq"]));
+        if download()? || (update()? && download()?) {
+            extract_packages(&directory)?;
+        }
+    }
+    Ok(if kubectl.is_file() { Some(kubectl) } else { go::find("kubectl") })
+}
+
+fn extract_packages(directory: &Path) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))? {
+        let package = entry?.path();
+        if package.extension().is_some_and(|extension| extension == "deb") {
+            run_quietly(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(directory))?;
+            fs::remove_file(&package).with_context(|| format!("cannot remove {}", package.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn run_quietly(command: &mut Command) -> Result<bool> {
+    println!("{}", process::line(command));
+    process::run(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_get_the_paths_of_the_programs() {
+        let command =
+            test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
+        let expected = "INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
+                        cargo test --workspace --features kube-devserver/__interop --test interop";
+        assert_eq!(process::line(&command), expected);
+    }
+}
