@@ -34,7 +34,9 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
             }
         }
     }
-    test_command(&kubectls, &executable(&directory, "follow")).map(Ready::Test)
+    let programs =
+        Programs { follow: executable(&directory, "follow"), elect: executable(&directory, "elect") };
+    test_command(&kubectls, &programs).map(Ready::Test)
 }
 
 /// Builds the Go programs, and returns the path of kubectl; `None` if they do not build.
@@ -49,18 +51,27 @@ fn executable(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
+/// The programs of the Go module other than kubectl.
+struct Programs {
+    follow: PathBuf,
+    elect: PathBuf,
+}
+
+fn test_command(kubectls: &[PathBuf], programs: &Programs) -> Result<Command> {
     let kubectls: OsString =
         std::env::join_paths(kubectls).context("the target directory contains a colon")?;
     let mut command = process::cargo([
         "test",
         "--workspace",
         "--features",
-        "kube-devserver/__interop",
+        "kube-devserver/__interop,kube-leases/__interop",
         "--test",
         "interop",
     ]);
-    command.env("INTEROP_KUBECTL", kubectls).env("INTEROP_FOLLOW", follow);
+    command
+        .env("INTEROP_KUBECTL", kubectls)
+        .env("INTEROP_FOLLOW", &programs.follow)
+        .env("INTEROP_ELECT", &programs.elect);
     Ok(command)
 }
 
@@ -112,10 +123,10 @@ mod tests {
 
     #[test]
     fn the_tests_get_the_paths_of_the_programs() {
-        let command =
-            test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
-        let expected = "INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
-                        cargo test --workspace --features kube-devserver/__interop --test interop";
+        let programs = Programs { follow: "/a/follow".into(), elect: "/a/elect".into() };
+        let command = test_command(&["/a/kubectl".into(), "/b/kubectl".into()], &programs).unwrap();
+        let expected = "INTEROP_ELECT=/a/elect INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
+                        cargo test --workspace --features kube-devserver/__interop,kube-leases/__interop --test interop";
         assert_eq!(process::line(&command), expected);
     }
 }
