@@ -1,0 +1,285 @@
+//! Reads a recorded history.
+
+use crate::{
+    changes::{Changes, Filter},
+    error::ReadError,
+    folder::segment_numbers,
+    gap::{Gap, gaps},
+    index::SegmentIndex,
+    kind::{Kind, KindId},
+    record::Event,
+    segment::{Access, Preamble, Segment},
+    snapshot::Snapshot,
+    view::{SegmentView, Version, timestamp},
+};
+use jiff::Timestamp;
+use kube_informer_wire::Key;
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// A recorded history, which may still be written by another process.
+///
+/// It contains the changes that were written when it was opened or [refreshed](Self::refresh). Several processes can read a folder at the
+/// same time.
+///
+/// Clones share the loaded indexes.
+#[derive(Clone, Debug)]
+pub struct History {
+    folder: PathBuf,
+    segments: Vec<Arc<SegmentSlot>>,
+    /// The times of segments that cannot be opened.
+    unreadable: Vec<Gap>,
+}
+
+#[derive(Debug)]
+struct SegmentSlot {
+    preamble: Preamble,
+    segment: Arc<Segment>,
+    /// Loaded when it is needed.
+    index: Mutex<Option<Arc<SegmentIndex>>>,
+}
+
+/// The times of the first and the last recorded change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Span {
+    /// The first moment that can be read.
+    pub start: Timestamp,
+    /// The time of the last record.
+    pub end: Timestamp,
+}
+
+/// The versions of one object.
+#[derive(Debug)]
+pub struct ObjectHistory<'h> {
+    history: &'h History,
+    kind: KindId,
+    key: Key,
+}
+
+impl History {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// [`ReadError::Empty`] if it has no history, [`ReadError::UnsupportedFormat`] if it was written in another format.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let folder = path.as_ref().to_owned();
+        let mut history = Self { folder, segments: Vec::new(), unreadable: Vec::new() };
+        history.refresh()?;
+        if history.segments.is_empty() {
+            return Err(ReadError::Empty { path: history.folder });
+        }
+        Ok(history)
+    }
+
+    /// Adds the changes that have been written since, and removes the segments that the retention has removed.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn refresh(&mut self) -> Result<(), ReadError> {
+        let numbers = segment_numbers(&self.folder)?;
+        let mut known: BTreeMap<u64, Arc<SegmentSlot>> =
+            self.segments.drain(..).map(|slot| (slot.preamble.number, slot)).collect();
+        self.unreadable.clear();
+        let mut unreadable_since = None;
+        for number in numbers {
+            let slot = match known.remove(&number) {
+                Some(slot) => slot,
+                None => match Segment::open(&self.folder, number, Access::Read) {
+                    Ok(segment) => Arc::new(SegmentSlot {
+                        preamble: segment.preamble(),
+                        segment: Arc::new(segment),
+                        index: Mutex::new(None),
+                    }),
+                    Err(ReadError::InvalidSegment { path }) => {
+                        unreadable_since.get_or_insert(path);
+                        continue;
+                    }
+                    Err(error) if error.is_missing_file() => continue,
+                    Err(error) => return Err(error),
+                },
+            };
+            if let Some(path) = unreadable_since.take() {
+                self.add_unreadable(&path, Some(slot.preamble.started))?;
+            }
+            self.segments.push(slot);
+        }
+        if let Some(path) = unreadable_since {
+            self.add_unreadable(&path, None)?;
+        }
+        // Only the last segment grows, but the one before it may have grown before that was started.
+        for slot in self.segments.iter().rev().take(2) {
+            slot.extend()?;
+        }
+        Ok(())
+    }
+
+    /// Adds a gap between the last segment and the next one.
+    fn add_unreadable(&mut self, path: &Path, next: Option<i64>) -> Result<(), ReadError> {
+        let Some(last) = self.segments.last() else { return Ok(()) };
+        let from = timestamp(last.view(&self.folder)?.index.last_time);
+        let reason = format!("{} is damaged", path.display());
+        self.unreadable.push(Gap { kind: None, namespace: None, from, to: next.map(timestamp), reason });
+        Ok(())
+    }
+
+    /// Returns the recorded kinds with their last definition.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn kinds(&self) -> Result<Vec<(KindId, Arc<Kind>)>, ReadError> {
+        let mut kinds = BTreeMap::new();
+        for view in self.views()? {
+            for entry in &view.index.kinds {
+                kinds.insert(KindId(entry.id), Arc::clone(&entry.kind));
+            }
+        }
+        Ok(kinds.into_iter().collect())
+    }
+
+    /// Returns the kind with a name that kubectl accepts, such as `pods`, `po` or `deployments.apps`.
+    ///
+    /// # Errors
+    /// [`ReadError::UnknownKind`] if it is not recorded.
+    pub fn kind(&self, name: &str) -> Result<KindId, ReadError> {
+        let found = self.kinds()?.into_iter().find(|(_, kind)| kind.is_named(name));
+        found.map(|(id, _)| id).ok_or_else(|| ReadError::UnknownKind { name: name.to_owned() })
+    }
+
+    /// Returns the times of the first moment that can be read and of the last record.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn span(&self) -> Result<Span, ReadError> {
+        let end = self.last().view(&self.folder)?.index.last_time;
+        Ok(Span { start: timestamp(self.first().preamble.started), end: timestamp(end) })
+    }
+
+    /// Returns the times in which changes may be missing.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn gaps(&self) -> Result<Vec<Gap>, ReadError> {
+        Ok(gaps(&self.views()?, &self.unreadable))
+    }
+
+    /// Returns the state at a moment, including the changes at exactly this time.
+    ///
+    /// # Errors
+    /// [`ReadError::BeforeStart`] if the moment is not part of the history.
+    pub fn at(&self, time: Timestamp) -> Result<Snapshot, ReadError> {
+        let micros = time.as_microsecond();
+        let after = self.segments.partition_point(|slot| slot.preamble.started <= micros);
+        let Some(position) = after.checked_sub(1) else {
+            return Err(ReadError::BeforeStart { time, start: timestamp(self.first().preamble.started) });
+        };
+        let view = self.segments[position].view(&self.folder)?;
+        // A gap at this moment is in this segment, or ended by a later one.
+        let mut views = vec![view.clone()];
+        if let Some(next) = self.segments.get(position + 1) {
+            views.push(next.view(&self.folder)?);
+        }
+        let gaps = gaps(&views, &self.unreadable).into_iter().filter(|gap| gap.contains(time)).collect();
+        Ok(Snapshot::new(view, micros, gaps))
+    }
+
+    /// Returns the history of one object, which need not exist any more.
+    #[must_use]
+    pub fn object(&self, kind: KindId, key: Key) -> ObjectHistory<'_> {
+        ObjectHistory { history: self, kind, key }
+    }
+
+    /// Returns the changes after `range.start` up to and including `range.end` that a filter accepts, in the order in which they were
+    /// recorded.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn changes(&self, range: Range<Timestamp>, filter: Filter) -> Result<Changes, ReadError> {
+        let (from, to) = (range.start.as_microsecond(), range.end.as_microsecond());
+        let first = self.segments.partition_point(|slot| slot.preamble.started <= from).saturating_sub(1);
+        let in_range = self.segments[first..].iter().take_while(|slot| slot.preamble.started <= to);
+        let views = in_range.map(|slot| slot.view(&self.folder)).collect::<Result<Vec<_>, _>>()?;
+        let has_owner = filter.has_owner();
+        let mut changes = Changes::new(views, from, to, filter);
+        if has_owner {
+            let start = range.start.max(timestamp(self.first().preamble.started));
+            let snapshot = self.at(start)?;
+            let kinds = self.kinds()?;
+            let existing = kinds.iter().flat_map(|(kind, _)| snapshot.list(*kind, None));
+            let existing = existing.collect::<Result<Vec<_>, _>>()?;
+            changes.add_owned(existing.iter())?;
+        }
+        Ok(changes)
+    }
+
+    fn views(&self) -> Result<Vec<SegmentView>, ReadError> {
+        self.segments.iter().map(|slot| slot.view(&self.folder)).collect()
+    }
+
+    fn first(&self) -> &SegmentSlot {
+        self.segments.first().expect("an open history has a segment")
+    }
+
+    fn last(&self) -> &SegmentSlot {
+        self.segments.last().expect("an open history has a segment")
+    }
+}
+
+impl SegmentSlot {
+    fn view(&self, folder: &Path) -> Result<SegmentView, ReadError> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = match &*index {
+            Some(index) => Arc::clone(index),
+            None => Arc::clone(index.insert(Arc::new(self.segment.index(folder)?))),
+        };
+        Ok(SegmentView { segment: Arc::clone(&self.segment), index })
+    }
+
+    /// Adds the frames that have been written since the index was loaded.
+    fn extend(&self) -> Result<(), ReadError> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = &mut *index
+            && self.segment.size()? > index.end
+        {
+            self.segment.scan(Arc::make_mut(index))?;
+        }
+        Ok(())
+    }
+}
+
+impl ObjectHistory<'_> {
+    /// Returns the recorded versions, oldest first, of all objects that had this key. Each object has its own uid.
+    ///
+    /// The first version is a [checkpoint](Event::Checkpoint) if the object is older than the history.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] if a part of the files is damaged.
+    pub fn versions(&self) -> Result<Vec<Version>, ReadError> {
+        let mut versions: Vec<Version> = Vec::new();
+        for view in self.history.views()? {
+            let objects: Vec<_> = view.index.with_key(self.kind.0, &self.key).collect();
+            for (id, object) in objects {
+                for entry in object.versions.iter() {
+                    let is_known = versions.last().is_some_and(|last| last.uid() == &*object.uid);
+                    if entry.event == Event::Checkpoint && is_known {
+                        continue;
+                    }
+                    versions.extend(view.version(id, entry)?);
+                }
+            }
+        }
+        Ok(versions)
+    }
+
+    /// Returns the object at a moment; `None` if it did not exist.
+    ///
+    /// # Errors
+    /// As [`History::at`].
+    pub fn at(&self, time: Timestamp) -> Result<Option<Version>, ReadError> {
+        self.history.at(time)?.get(self.kind, &self.key)
+    }
+}
