@@ -67,7 +67,9 @@ mod watch;
 pub use frame::{FrameError, JsonLines, ProtobufFrames};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
-pub use object::{Format, Identity, Lazy, ManagedFields, ObjectError, Raw, decode_object, open_protobuf};
+pub use object::{
+    ContentHash, Format, Identity, Lazy, ManagedFields, ObjectError, Raw, decode_object, open_protobuf,
+};
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use protobuf::{
     EncodeError, KUBERNETES_MINOR, ProtobufError, Schema, join_protobuf_list, protobuf_metadata,

@@ -3,6 +3,7 @@
 use super::{
     handle::Informer,
     inner::{InformerSpec, Inner, OnError},
+    metrics_name::MetricsName,
     source_spec::SourceSpec,
     start_error::StartError,
     sync::SyncState,
@@ -321,7 +322,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets the name for logs, metrics and reports. The default is the kind of the objects.
+    /// Sets the name for logs, metrics and reports. The default is the kind of the objects. In metrics, ` #2` and so on is appended
+    /// if another informer of the process has the same name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -365,6 +367,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         }
         let resource = sources[0].source.describe();
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
+        let metrics_name = MetricsName::reserve(&name);
         #[cfg(feature = "saved")]
         let save = self.save_config(&name)?;
         #[cfg(feature = "saved")]
@@ -391,7 +394,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             None => RestoredCache::default(),
         };
         Ok(Informer::new(Inner::new(InformerSpec {
-            broadcaster: Broadcaster::new(store.clone(), writer, &name, self.resync),
+            broadcaster: Broadcaster::new(store.clone(), writer, metrics_name.as_str(), self.resync),
+            metrics_name,
             sync,
             ingest,
             name,

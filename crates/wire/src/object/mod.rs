@@ -4,12 +4,15 @@ mod identity;
 
 mod error;
 
+mod content_hash;
+
 mod raw;
 
 mod validate;
 
 mod lazy;
 
+pub use content_hash::ContentHash;
 pub use error::ObjectError;
 pub use identity::Identity;
 pub use lazy::Lazy;

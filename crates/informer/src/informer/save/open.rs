@@ -8,6 +8,7 @@ use super::{
     saver::{CLUSTER, FORMAT, GAPS, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{
+    boxed::error_chain,
     informer::start_error::StartError,
     object::encoded::{EncodedObject, Restorer, SavedCompression, SavedObject},
     parallel::thread_count,
@@ -18,7 +19,6 @@ use kube_core::Resource;
 use kube_informer_saved::{Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent};
 use kube_informer_wire::{Format, Key, ResourceVersion, Schema};
 use std::{
-    error::Error,
     path::Path,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -155,7 +155,8 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     options = options.on_event(move |event| log(&name, &folder, event));
     let opened = match SavedState::open(&path, &header, options.clone()) {
         Err(error @ OpenError::Corrupt { .. }) => {
-            tracing::warn!(informer, %error, "saved state cannot be used; starting without it");
+            let error = error_chain(&error);
+            tracing::warn!(informer, error, "saved state cannot be used; starting without it");
             SavedState::open(&path, &header, options.start_over())
         }
         opened => opened,
@@ -163,7 +164,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
     let (saved, restored) = match opened {
         Ok(opened) => opened,
         Err(OpenError::Io { path, action, source }) => {
-            let failure = format!("{}: failed to {action}: {source}", path.display());
+            let failure = format!("{}: failed to {action}: {}", path.display(), error_chain(&source));
             tracing::error!(informer, failure, "cache is not saved");
             count_failure(informer);
             return Ok(Opened { saver: None, failure: Some(failure), state: None });
@@ -178,7 +179,7 @@ pub(in super::super) fn open<K: Send + Sync + 'static>(
         );
     }
     if let Some(error) = restored.discarded() {
-        tracing::warn!(informer, %error, "saved state discarded");
+        tracing::warn!(informer, error = error_chain(error), "saved state discarded");
     }
     let (state, init) = restore_state(config, restorer, saved, restored);
     let folder = SourceFolder { namespace: namespace.map(str::to_owned), path };
@@ -299,8 +300,8 @@ fn log(informer: &str, folder: &Path, event: &WriterEvent) {
     match event {
         WriterEvent::Failed { error, failures, retry_in } => {
             count_failure(informer);
-            let cause = error.source().map(tracing::field::display);
-            tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "failed to save");
+            let error = error_chain(error);
+            tracing::warn!(informer, %folder, error, failures, ?retry_in, "failed to save");
         }
         WriterEvent::Recovered => tracing::info!(informer, %folder, "saving recovered"),
         WriterEvent::Compacted { before, after } => {
