@@ -198,6 +198,22 @@ fn step_toward(scanner: &mut Scanner<'_>, offset: usize, at_bracket: Option<u8>)
     }
 }
 
+/// Returns the beginning of the first member of an object that is not `apiVersion` or `kind`; zero if it is malformed.
+pub(crate) fn types_end(text: &[u8]) -> usize {
+    let mut scanner = Scanner::new(text);
+    let mut find = || {
+        scanner.enter(b'{').ok()?;
+        loop {
+            let key = scanner.next_key().ok()??;
+            if !key.is("apiVersion") && !key.is("kind") {
+                return Some(key.begin);
+            }
+            scanner.skip_value().ok()?;
+        }
+    };
+    find().unwrap_or(0)
+}
+
 /// Returns the ranges to cut so that the object has no `metadata.managedFields`; empty if it has none or is malformed.
 pub(crate) fn managed_fields(text: &[u8]) -> Vec<Range<usize>> {
     let mut cuts = Vec::new();

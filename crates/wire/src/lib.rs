@@ -69,8 +69,8 @@ pub use frame::{FrameError, JsonLines, ProtobufFrames};
 pub use key::{Key, KeyError, KeyHasher, KeyMap, KeyRef};
 pub use list::{Items, JsonList, ListError, ListMeta, ProtobufList};
 pub use object::{
-    FieldPath, FieldPathError, FieldValues, Format, Identity, Lazy, ManagedFields, ObjectError, Raw,
-    decode_object, open_protobuf,
+    ContentHash, FieldPath, FieldPathError, FieldValues, Format, Identity, Lazy, ManagedFields, ObjectError,
+    Raw, decode_object, open_protobuf,
 };
 pub use options::{ListOptions, Query, QueryError, VersionMatch, WatchOptions};
 pub use protobuf::{

@@ -5,22 +5,14 @@ use crate::tidy::violation::Violation;
 
 const RULE: &str = "crates";
 
-<<<<<<< HEAD
 /// The directory of each crate, and the crates of this repository that it may use.
-=======
-/// Each crate by its folder, and the crates of ours that it may use.
->>>>>>> history
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("crates/wire", &[]),
     ("crates/saved", &["crates/wire"]),
     ("crates/history", &["crates/wire"]),
     ("crates/workqueue", &[]),
-<<<<<<< HEAD
     ("crates/leases", &[]),
-    ("crates/informer", &["crates/wire", "crates/saved", "crates/workqueue"]),
-=======
     ("crates/informer", &["crates/wire", "crates/saved", "crates/history", "crates/workqueue"]),
->>>>>>> history
     ("crates/devserver", &["crates/wire"]),
     ("crates/cli", &["crates/informer", "crates/devserver", "crates/wire", "crates/leases"]),
     // The only crate that the kube-rs client of the benchmarks uses.

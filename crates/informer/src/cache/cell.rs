@@ -12,7 +12,7 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key};
+use kube_informer_wire::{ContentHash, Identity, Key};
 use std::{
     collections::HashMap,
     fmt,
@@ -125,8 +125,12 @@ fn compute_values<K>(
 }
 
 impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
-    fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
-        self.load().find_same(identity)
+    fn find_same(
+        &self,
+        identity: &Identity<'_>,
+        content: &dyn Fn() -> Option<ContentHash>,
+    ) -> Option<(Key, ListedObject<K>)> {
+        self.load().find_same(identity, content)
     }
 
     fn has_index_functions(&self) -> bool {

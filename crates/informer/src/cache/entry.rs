@@ -75,7 +75,7 @@ impl<K: Resource> Entry<K> {
         self.object.version()
     }
 
-    /// Returns whether `other` has the same uid and version.
+    /// Returns whether `other` has the same uid, version and content.
     pub(crate) fn is_same_state(&self, other: &Object<K>) -> bool {
         self.object.is_same_state(other)
     }

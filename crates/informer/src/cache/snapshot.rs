@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{labels::CachedLabels, object::ListedObject};
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, KeyMap, KeyRef, LabelSelector, ResourceVersion};
+use kube_informer_wire::{ContentHash, Identity, Key, KeyMap, KeyRef, LabelSelector, ResourceVersion};
 use std::{fmt, sync::Arc};
 
 /// The state of a [`Store`](super::Store) at one point in time.
@@ -155,10 +155,15 @@ impl<K> Snapshot<K> {
 }
 
 impl<K: Resource> Snapshot<K> {
-    /// Returns the object with this name, uid and version, with its key.
-    pub(super) fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)> {
+    /// Returns the object with this name, uid, version and content, with its key.
+    pub(super) fn find_same(
+        &self,
+        identity: &Identity<'_>,
+        content: &dyn Fn() -> Option<ContentHash>,
+    ) -> Option<(Key, ListedObject<K>)> {
         let entry = self.entry((&*identity.namespace, &*identity.name))?;
-        entry.is_state(identity).then(|| (entry.key().clone(), ListedObject::known(entry.stored())))
+        let is_same = entry.is_state(identity) && !entry.stored().differs_from(content());
+        is_same.then(|| (entry.key().clone(), ListedObject::known(entry.stored())))
     }
 
     /// Returns the objects that share a value of the index `index` with `object`, which need not be in the cache: client-go's

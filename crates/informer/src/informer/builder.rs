@@ -3,6 +3,7 @@
 use super::{
     handle::Informer,
     inner::{InformerSpec, Inner, OnError},
+    metrics_name::MetricsName,
     modify_options::ModifyOptions,
     restore::{RestoreTarget, restore},
     save::{Save, SaveConfig, SaveRequest},
@@ -412,7 +413,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets the name for logs, metrics and reports. The default is the kind of the objects.
+    /// Sets the name for logs, metrics and reports. The default is the kind of the objects. In metrics, ` #2` and so on is appended
+    /// if another informer of the process has the same name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -500,6 +502,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         let resource = sources[0].source.describe();
         let served = self.served_resource();
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
+        let metrics_name = MetricsName::reserve(&name);
         let save = self.save_config(&name)?;
         if let Some(save) = &save {
             self.ingest.keep_bytes(|storage| save.encoder(storage));
@@ -513,7 +516,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
         let saved = save.map(|save| restore(&save, target)).transpose()?;
         Ok(Informer::new(Inner::new(InformerSpec {
-            broadcaster: Broadcaster::new(store.clone(), writer, &name, self.resync),
+            broadcaster: Broadcaster::new(store.clone(), writer, metrics_name.as_str(), self.resync),
+            metrics_name,
             sync,
             ingest,
             name,

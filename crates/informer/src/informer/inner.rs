@@ -2,6 +2,7 @@
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys},
+    metrics_name::MetricsName,
     restore::RestoredCache,
     save::{ClusterCheck, Saver},
     source_spec::{ServedResource, SourceSpec},
@@ -35,6 +36,7 @@ pub(super) struct Inner<K> {
     pub(super) broadcaster: Arc<Broadcaster<K>>,
     pub(super) sync: Arc<SyncState>,
     pub(super) name: String,
+    metrics_name: MetricsName,
     pub(super) resource: String,
     /// `None` for a custom source.
     pub(super) served: Option<ServedResource>,
@@ -64,6 +66,7 @@ pub(super) type OnError = dyn Fn(&Report<'_>) + Send + Sync;
 /// The parts of a new informer.
 pub(super) struct InformerSpec<K> {
     pub(super) name: String,
+    pub(super) metrics_name: MetricsName,
     pub(super) resource: String,
     pub(super) served: Option<ServedResource>,
     pub(super) store: Store<K>,
@@ -92,6 +95,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             broadcaster: Arc::new(spec.broadcaster),
             sync: Arc::new(spec.sync),
             name: spec.name,
+            metrics_name: spec.metrics_name,
             resource: spec.resource,
             served: spec.served,
             tasks: TaskTracker::new(),
@@ -126,10 +130,12 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
         ingest: &Ingest<K>,
         config: Config,
     ) -> CacheReflector<K> {
-        let name = match &source.namespace {
-            Some(namespace) => format!("{}@{namespace}", self.name),
-            None => self.name.clone(),
+        let name_of_source = |informer: &str| match &source.namespace {
+            Some(namespace) => format!("{informer}@{namespace}"),
+            None => informer.to_owned(),
         };
+        let name = name_of_source(&self.name);
+        let metrics_name = name_of_source(self.metrics_name.as_str());
         let sink = CacheSink {
             source: number,
             namespace: source.namespace,
@@ -142,7 +148,8 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             outdated: OutdatedKeys::default(),
             saver: self.saver(number).cloned(),
         };
-        let reflector = Reflector::with_config(source.source, sink, config).named(name);
+        let reflector =
+            Reflector::with_config(source.source, sink, config).named(name).metrics_name(metrics_name);
         match source.restored {
             None => reflector,
             Some(version) if source.has_gaps => reflector.list_from(version),

@@ -4,6 +4,7 @@ mod sync_error;
 mod start_error;
 mod sync;
 mod status;
+mod metrics_name;
 mod wait_for_sync;
 mod save;
 mod source_spec;

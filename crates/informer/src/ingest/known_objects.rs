@@ -1,12 +1,17 @@
 //! What the ingest stage asks the cache: the one place where data flows backward.
 
 use crate::object::{IndexInput, IndexValue, IndexValues, Labels, ListedObject};
-use kube_informer_wire::{Identity, Key};
+use kube_informer_wire::{ContentHash, Identity, Key};
 
 /// The objects of a cache. Implemented by the cache.
 pub(crate) trait KnownObjects<K>: Send + Sync {
-    /// Returns the stored object with this uid and resource version. It is then neither decoded nor stored again.
-    fn find_same(&self, identity: &Identity<'_>) -> Option<(Key, ListedObject<K>)>;
+    /// Returns the stored object with this uid and resource version, unless its content differs. It is then neither decoded nor
+    /// stored again.
+    fn find_same(
+        &self,
+        identity: &Identity<'_>,
+        content: &dyn Fn() -> Option<ContentHash>,
+    ) -> Option<(Key, ListedObject<K>)>;
 
     /// Whether there are index functions, which need the decoded object.
     fn has_index_functions(&self) -> bool;

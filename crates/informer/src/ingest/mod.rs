@@ -20,7 +20,7 @@ use crate::{
     },
 };
 use kube_core::Resource;
-use kube_informer_wire::{Format, Identity, Key, ManagedFields, Raw};
+use kube_informer_wire::{ContentHash, Format, Identity, Key, ManagedFields, Raw};
 use serde::Serialize;
 use std::{
     fmt,
@@ -69,7 +69,8 @@ enum Plan {
 
 /// An object that is accepted, and not encoded yet.
 enum Accepted<K> {
-    Decoded(Arc<K>),
+    /// With the hash of the bytes from which it was decoded.
+    Decoded(Arc<K>, Option<ContentHash>),
     ToEncode(EncodeInput<K>, Extra<K>),
 }
 
@@ -162,7 +163,7 @@ impl<K: Resource> Ingest<K> {
     pub fn watched(&self, object: RawObject<K>) -> Result<(Key, Object<K>), RejectedError> {
         let (key, accepted) = self.accept(object, Arrival::Watched)?;
         Ok(match accepted {
-            Accepted::Decoded(object) => (key, object.into()),
+            Accepted::Decoded(object, content) => (key, Object::decoded_from(object, content)),
             Accepted::ToEncode(input, extra) => {
                 let encoded = self.encode(&[&input]).pop().expect("one object is encoded to one");
                 (key, Object::encoded(encoded, extra.decoded, extra.index_values))
@@ -171,7 +172,7 @@ impl<K: Resource> Ingest<K> {
     }
 
     /// Ingests objects that follow each other in a list; returns one result for each, in order. An object that the cache has in
-    /// the same version is not decoded.
+    /// the same version, with the same content, is not decoded.
     #[must_use]
     pub fn listed(&self, objects: Vec<RawObject<K>>) -> Vec<Result<(Key, ListedObject<K>), RejectedError>> {
         enum Found<K> {
@@ -180,7 +181,7 @@ impl<K: Resource> Ingest<K> {
         }
         let find = |object: RawObject<K>| {
             let known = self.known.as_ref().zip(object.identity());
-            match known.and_then(|(known, identity)| known.find_same(&identity)) {
+            match known.and_then(|(known, identity)| known.find_same(&identity, &|| object.content_hash())) {
                 Some((key, known)) => Ok((key, Found::Known(known))),
                 None => {
                     let (key, accepted) = self.accept(object, Arrival::Listed)?;
@@ -192,13 +193,15 @@ impl<K: Resource> Ingest<K> {
         // Neighbors in a list are similar, so they are encoded together.
         let inputs = found.iter().flatten().filter_map(|(_, found)| match found {
             Found::New(Accepted::ToEncode(input, _)) => Some(input),
-            Found::New(Accepted::Decoded(_)) | Found::Known(_) => None,
+            Found::New(Accepted::Decoded(..)) | Found::Known(_) => None,
         });
         let mut encoded = self.encode(&inputs.collect::<Vec<_>>()).into_iter();
         let mut finish = |(key, found): (Key, Found<K>)| {
             let listed = match found {
                 Found::Known(known) => known,
-                Found::New(Accepted::Decoded(object)) => object.into(),
+                Found::New(Accepted::Decoded(object, content)) => {
+                    Object::decoded_from(object, content).into()
+                }
                 Found::New(Accepted::ToEncode(_, extra)) => {
                     let encoded = encoded.next().expect("every input is encoded");
                     Object::encoded(encoded, extra.decoded, extra.index_values).into()
@@ -274,6 +277,9 @@ impl<K: Resource> Ingest<K> {
         {
             object.meta_mut().managed_fields = None;
         }
+        // Only a cache compares contents.
+        let content = bytes.as_ref().filter(|_| self.known.is_some());
+        let content = content.map(|(raw, decoder)| decoder.content_hash(raw));
         let mut bytes = bytes.filter(|_| self.encoder.is_some());
         if let Some(transform) = &self.transform {
             let key = Key::of(&*object).map_err(|cause| RejectedError::NoKey { cause })?;
@@ -293,8 +299,9 @@ impl<K: Resource> Ingest<K> {
         let input =
             bytes.and_then(|(raw, decoder)| EncodeInput::new(&raw, &decoder, &Identity::of(&*object)));
         Ok(match input {
-            None => (key, Accepted::Decoded(object)),
+            None => (key, Accepted::Decoded(object, content)),
             Some(input) => {
+                let input = input.with_content(content);
                 let extra = self.extra(&key, object, &input, arrival);
                 (key, Accepted::ToEncode(input, extra))
             }

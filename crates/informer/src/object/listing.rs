@@ -56,7 +56,7 @@ impl<K> ListedObject<K> {
     pub(crate) fn known(stored: &StoredObject<K>) -> Self {
         Self(match stored {
             StoredObject::Encoded(encoded) => Form::Known(encoded.clone()),
-            StoredObject::Decoded(_) | StoredObject::Both(_) => Form::New(stored.share()),
+            StoredObject::Decoded(..) | StoredObject::Both(_) => Form::New(stored.share()),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::kind::ItemError;
 use kube_core::Resource;
-use kube_informer_wire::{Identity, ManagedFields, Raw};
+use kube_informer_wire::{ContentHash, Identity, ManagedFields, Raw};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -114,6 +114,11 @@ impl<K> Decoder<K> {
         catch_panic(raw, || (self.decode)(raw))
     }
 
+    /// Returns a hash of the content that the decoder reads.
+    pub(crate) fn content_hash(&self, raw: &Raw) -> ContentHash {
+        raw.content_hash(self.managed_fields)
+    }
+
     /// Returns the bytes that the decoder reads.
     pub(crate) fn needed(&self, raw: &Raw) -> Raw {
         match self.managed_fields {
@@ -154,6 +159,11 @@ impl<K> RawObject<K> {
             Form::Decoded(_) => None,
             Form::Encoded { raw, decoder } => Some((raw, decoder)),
         }
+    }
+
+    /// Returns a hash of the content; `None` for objects that did not arrive as bytes.
+    pub(crate) fn content_hash(&self) -> Option<ContentHash> {
+        self.as_encoded().map(|(raw, decoder)| decoder.content_hash(raw))
     }
 
     /// Decodes the object if it is not decoded yet.

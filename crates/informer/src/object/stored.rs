@@ -5,7 +5,7 @@ use super::{
     index_values::{IndexInput, IndexNeeds, IndexValues},
 };
 use kube_core::Resource;
-use kube_informer_wire::{Identity, Key, ResourceVersion};
+use kube_informer_wire::{ContentHash, Identity, Key, ResourceVersion};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
@@ -13,7 +13,8 @@ use std::{
 
 /// An object in a cache.
 pub(crate) enum StoredObject<K> {
-    Decoded(Arc<K>),
+    /// With the hash of the bytes from which it was decoded, if it arrived as bytes.
+    Decoded(Arc<K>, Option<ContentHash>),
     Encoded(EncodedObject<K>),
     /// Decoded after the first read, with the bytes that a saved cache needs.
     Both(Arc<LazyObject<K>>),
@@ -23,7 +24,7 @@ impl<K> StoredObject<K> {
     /// Returns the object. If it is stored encoded, it is decoded for this call.
     pub(crate) fn object(&self) -> Arc<K> {
         match self {
-            Self::Decoded(object) => Arc::clone(object),
+            Self::Decoded(object, _) => Arc::clone(object),
             Self::Encoded(encoded) => encoded.decode(),
             Self::Both(lazy) => Arc::clone(lazy.get()),
         }
@@ -33,14 +34,14 @@ impl<K> StoredObject<K> {
     pub(crate) fn object_cached(&self, key: &Key) -> Arc<K> {
         match self {
             Self::Encoded(encoded) => encoded.decode_cached(key.digest()),
-            Self::Decoded(_) | Self::Both(_) => self.object(),
+            Self::Decoded(..) | Self::Both(_) => self.object(),
         }
     }
 
     /// Returns the object as subscribers receive it.
     pub(crate) fn share(&self) -> Object<K> {
         match self {
-            Self::Decoded(object) => Object::from(Arc::clone(object)),
+            Self::Decoded(object, content) => Object::decoded_from(Arc::clone(object), *content),
             Self::Encoded(encoded) => Object::encoded(encoded.clone(), None, None),
             Self::Both(lazy) => Object::lazy(Arc::clone(lazy)),
         }
@@ -55,13 +56,13 @@ impl<K> StoredObject<K> {
     pub(crate) fn encoded_size(&self) -> Option<usize> {
         match self {
             Self::Encoded(encoded) => Some(encoded.size()),
-            Self::Decoded(_) | Self::Both(_) => None,
+            Self::Decoded(..) | Self::Both(_) => None,
         }
     }
 
     fn as_encoded(&self) -> Option<&EncodedObject<K>> {
         match self {
-            Self::Decoded(_) => None,
+            Self::Decoded(..) => None,
             Self::Encoded(encoded) => Some(encoded),
             Self::Both(lazy) => Some(&lazy.encoded),
         }
@@ -70,10 +71,10 @@ impl<K> StoredObject<K> {
     /// Returns whether `object` would be stored as exactly this.
     pub(crate) fn is(&self, object: &Object<K>) -> bool {
         match (self, object.to_stored()) {
-            (Self::Decoded(one), Self::Decoded(other)) => Arc::ptr_eq(one, &other),
+            (Self::Decoded(one, _), Self::Decoded(other, _)) => Arc::ptr_eq(one, &other),
             (Self::Encoded(one), Self::Encoded(other)) => one.ptr_eq(&other),
             (Self::Both(one), Self::Both(other)) => Arc::ptr_eq(one, &other),
-            (Self::Decoded(_) | Self::Encoded(_) | Self::Both(_), _) => false,
+            (Self::Decoded(..) | Self::Encoded(_) | Self::Both(_), _) => false,
         }
     }
 
@@ -84,11 +85,24 @@ impl<K> StoredObject<K> {
     }
 }
 
+impl<K> StoredObject<K> {
+    /// Returns whether the content differs from that of an object with the same uid and version. A server that is upgraded may
+    /// serve other defaults. `false` if one of the objects did not arrive as bytes, or their encodings differ.
+    pub(crate) fn differs_from(&self, content: Option<ContentHash>) -> bool {
+        let own = match self {
+            Self::Decoded(_, own) => *own,
+            Self::Encoded(encoded) => encoded.content(),
+            Self::Both(lazy) => lazy.encoded.content(),
+        };
+        own.zip(content).is_some_and(|(own, content)| own.differs_from(content))
+    }
+}
+
 impl<K: Resource> StoredObject<K> {
     /// Returns the resource version of the object.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         match self {
-            Self::Decoded(object) => object.meta().resource_version.as_deref()?.parse().ok(),
+            Self::Decoded(object, _) => object.meta().resource_version.as_deref()?.parse().ok(),
             Self::Encoded(encoded) => encoded.version(),
             Self::Both(lazy) => lazy.encoded.version(),
         }
@@ -97,26 +111,27 @@ impl<K: Resource> StoredObject<K> {
     /// Returns whether the object has this uid and version.
     pub(crate) fn is_state(&self, identity: &Identity<'_>) -> bool {
         match self {
-            Self::Decoded(object) => is_same_state(&Identity::of(&**object), identity),
+            Self::Decoded(object, _) => is_same_state(&Identity::of(&**object), identity),
             Self::Encoded(encoded) => encoded.is_state(identity),
             Self::Both(lazy) => lazy.encoded.is_state(identity),
         }
     }
 
-    /// Returns whether `object` has the same uid and version.
+    /// Returns whether `object` has the same uid, version and content.
     pub(crate) fn is_same_state(&self, object: &Object<K>) -> bool {
-        match (self.as_encoded(), object.as_encoded()) {
+        let has_same_version = match (self.as_encoded(), object.as_encoded()) {
             (Some(one), Some(other)) => one.is_same_state(other),
             (_, None) => self.is_state(&Identity::of(object.get())),
             (None, Some(other)) => other.is_state(&Identity::of(&*self.object())),
-        }
+        };
+        has_same_version && !self.differs_from(object.content())
     }
 }
 
 impl<K> Clone for StoredObject<K> {
     fn clone(&self) -> Self {
         match self {
-            Self::Decoded(object) => Self::Decoded(Arc::clone(object)),
+            Self::Decoded(object, content) => Self::Decoded(Arc::clone(object), *content),
             Self::Encoded(encoded) => Self::Encoded(encoded.clone()),
             Self::Both(lazy) => Self::Both(Arc::clone(lazy)),
         }
@@ -145,7 +160,7 @@ impl<K> fmt::Debug for StoredObject<K> {
 pub struct Object<K>(Form<K>);
 
 enum Form<K> {
-    Decoded(Arc<K>),
+    Decoded(Arc<K>, Option<ContentHash>),
     Encoded(Arc<LazyObject<K>>),
 }
 
@@ -178,7 +193,7 @@ impl<K> Object<K> {
 
     fn decoded(&self) -> &Arc<K> {
         match &self.0 {
-            Form::Decoded(object) => object,
+            Form::Decoded(object, _) => object,
             Form::Encoded(lazy) => lazy.get(),
         }
     }
@@ -187,9 +202,22 @@ impl<K> Object<K> {
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Form::Decoded(one), Form::Decoded(other)) => Arc::ptr_eq(one, other),
+            (Form::Decoded(one, _), Form::Decoded(other, _)) => Arc::ptr_eq(one, other),
             (Form::Encoded(one), Form::Encoded(other)) => one.encoded.ptr_eq(&other.encoded),
-            (Form::Decoded(_), Form::Encoded(_)) | (Form::Encoded(_), Form::Decoded(_)) => false,
+            (Form::Decoded(..), Form::Encoded(_)) | (Form::Encoded(_), Form::Decoded(..)) => false,
+        }
+    }
+
+    /// Creates an object that is decoded, with the hash of the bytes from which it was decoded.
+    pub(crate) fn decoded_from(object: Arc<K>, content: Option<ContentHash>) -> Self {
+        Self(Form::Decoded(object, content))
+    }
+
+    /// Returns the hash of the content; `None` if the object did not arrive as bytes.
+    pub(crate) fn content(&self) -> Option<ContentHash> {
+        match &self.0 {
+            Form::Decoded(_, content) => *content,
+            Form::Encoded(lazy) => lazy.encoded.content(),
         }
     }
 
@@ -211,7 +239,7 @@ impl<K> Object<K> {
     /// Calls `read` with the object, without leaving it decoded.
     pub(crate) fn with<R>(&self, read: impl FnOnce(&K) -> R) -> R {
         match &self.0 {
-            Form::Decoded(object) => read(object),
+            Form::Decoded(object, _) => read(object),
             Form::Encoded(lazy) => match lazy.decoded.get() {
                 Some(object) => read(object),
                 None if lazy.encoded.keeps_decoded() => read(lazy.get()),
@@ -235,14 +263,14 @@ impl<K> Object<K> {
                 };
                 read(IndexInput { object: decoded.as_deref(), raw: raw.as_ref() })
             }
-            Form::Encoded(_) | Form::Decoded(_) => read(IndexInput { object: Some(self.get()), raw: None }),
+            Form::Encoded(_) | Form::Decoded(..) => read(IndexInput { object: Some(self.get()), raw: None }),
         }
     }
 
     /// Returns the index values that were computed when the object arrived.
     pub(crate) fn index_values(&self) -> Option<&IndexValues> {
         match &self.0 {
-            Form::Decoded(_) => None,
+            Form::Decoded(..) => None,
             Form::Encoded(lazy) => lazy.index_values.as_deref(),
         }
     }
@@ -250,7 +278,7 @@ impl<K> Object<K> {
     /// Returns whether the cache stores the object only as bytes, so that a decoded copy is extra memory.
     pub(crate) fn is_stored_encoded(&self) -> bool {
         match &self.0 {
-            Form::Decoded(_) => false,
+            Form::Decoded(..) => false,
             Form::Encoded(lazy) => !lazy.encoded.keeps_decoded(),
         }
     }
@@ -258,7 +286,7 @@ impl<K> Object<K> {
     /// Returns whether the next read has to decode the object.
     pub(crate) fn needs_decoding(&self) -> bool {
         match &self.0 {
-            Form::Decoded(_) => false,
+            Form::Decoded(..) => false,
             Form::Encoded(lazy) => lazy.decoded.get().is_none(),
         }
     }
@@ -266,7 +294,7 @@ impl<K> Object<K> {
     /// Returns the encoded object; `None` if it did not arrive as bytes.
     pub(crate) fn as_encoded(&self) -> Option<&EncodedObject<K>> {
         match &self.0 {
-            Form::Decoded(_) => None,
+            Form::Decoded(..) => None,
             Form::Encoded(lazy) => Some(&lazy.encoded),
         }
     }
@@ -283,7 +311,7 @@ impl<K> Object<K> {
     /// Returns the form in which a cache stores the object.
     pub(crate) fn to_stored(&self) -> StoredObject<K> {
         match &self.0 {
-            Form::Decoded(object) => StoredObject::Decoded(Arc::clone(object)),
+            Form::Decoded(object, content) => StoredObject::Decoded(Arc::clone(object), *content),
             Form::Encoded(lazy) if lazy.encoded.keeps_decoded() => StoredObject::Both(Arc::clone(lazy)),
             Form::Encoded(lazy) => StoredObject::Encoded(lazy.encoded.clone()),
         }
@@ -291,17 +319,20 @@ impl<K> Object<K> {
 }
 
 impl<K: Resource> Object<K> {
-    /// Returns whether both are the same version of the same object, by uid and resource version. `false` without a version.
+    /// Returns whether both are the same version of the same object, by uid, resource version and content. `false` without a
+    /// version.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Form::Decoded(one), Form::Decoded(other)) => {
+        let has_same_version = match (&self.0, &other.0) {
+            (Form::Decoded(one, _), Form::Decoded(other, _)) => {
                 is_same_state(&Identity::of(&**one), &Identity::of(&**other))
             }
             (Form::Encoded(one), Form::Encoded(other)) => one.encoded.is_same_state(&other.encoded),
-            (Form::Decoded(decoded), Form::Encoded(lazy)) | (Form::Encoded(lazy), Form::Decoded(decoded)) => {
+            (Form::Decoded(decoded, _), Form::Encoded(lazy))
+            | (Form::Encoded(lazy), Form::Decoded(decoded, _)) => {
                 lazy.encoded.is_state(&Identity::of(&**decoded))
             }
-        }
+        };
+        has_same_version && !self.to_stored().differs_from(other.content())
     }
 }
 
@@ -312,7 +343,7 @@ fn is_same_state(one: &Identity<'_>, other: &Identity<'_>) -> bool {
 
 impl<K> From<Arc<K>> for Object<K> {
     fn from(object: Arc<K>) -> Self {
-        Self(Form::Decoded(object))
+        Self::decoded_from(object, None)
     }
 }
 
@@ -325,7 +356,7 @@ impl<K> From<Object<K>> for Arc<K> {
 impl<K> Clone for Object<K> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
-            Form::Decoded(object) => Form::Decoded(Arc::clone(object)),
+            Form::Decoded(object, content) => Form::Decoded(Arc::clone(object), *content),
             Form::Encoded(lazy) => Form::Encoded(Arc::clone(lazy)),
         })
     }

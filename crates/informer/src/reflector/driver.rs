@@ -107,6 +107,13 @@ where
         self
     }
 
+    /// Sets another name for metrics.
+    #[must_use]
+    pub(crate) fn metrics_name(mut self, name: String) -> Self {
+        self.telemetry.metrics_name = Some(name);
+        self
+    }
+
     /// Sets the function that is called for every failure that causes a retry or skips an object. The default logs it. A
     /// watch that ends and reconnects immediately is not reported.
     #[must_use]

@@ -4,7 +4,10 @@ use super::{
     cursor::{AfterWait, ListMethod, Step, Wait, WatchMode},
     metrics::Metrics,
 };
-use crate::source::{BoxError, ContentType, Error, KindError};
+use crate::{
+    boxed::error_chain,
+    source::{BoxError, ContentType, Error, KindError},
+};
 use kube_informer_wire::{Key, ListOptions, ObjectError, ResourceVersion, WatchEvent, WatchOptions};
 use metrics::Histogram;
 use std::{fmt, sync::Arc, time::Duration};
@@ -114,7 +117,7 @@ const MAX_CAUSE_LENGTH: usize = 4096;
 /// Writes the error and its sources, truncated to 4096 characters.
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut error: &dyn std::error::Error = match self {
+        let error: &dyn std::error::Error = match self {
             Self::Source(error) => error,
             Self::Object(error) => error,
             Self::Kind(error) => error,
@@ -127,11 +130,7 @@ impl fmt::Display for Cause<'_> {
             Self::BrokenStream => return f.write_str("streaming list ended before it was complete"),
             Self::Inconsistent(differences) => return differences.fmt(f),
         };
-        let mut text = error.to_string();
-        while let Some(cause) = error.source() {
-            text = format!("{text}: {cause}");
-            error = cause;
-        }
+        let text = error_chain(error);
         match text.char_indices().nth(MAX_CAUSE_LENGTH) {
             None => f.write_str(&text),
             Some((end, _)) => write!(f, "{}…", &text[..end]),
@@ -278,6 +277,8 @@ pub(super) type ErrorHandler = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
 /// Updates status and metrics, reports errors, and logs slow lists.
 pub(super) struct Telemetry {
     pub(super) name: String,
+    /// The name in metrics, if it is another one.
+    pub(super) metrics_name: Option<String>,
     pub(super) resource: String,
     metrics: Metrics,
     pub(super) handler: ErrorHandler,
@@ -300,6 +301,7 @@ impl Telemetry {
     pub(super) fn new(name: String, resource: String) -> Self {
         Self {
             name,
+            metrics_name: None,
             resource,
             metrics: Metrics::noop(),
             handler: Arc::new(|report: &Report<'_>| report.log()),
@@ -379,7 +381,7 @@ impl Telemetry {
 
     /// Resolves the metric handles if a recorder was installed since, which then gets the current version.
     fn resolve_metrics(&mut self) {
-        if self.metrics.resolve(&self.name) {
+        if self.metrics.resolve(self.metrics_name.as_ref().unwrap_or(&self.name)) {
             self.metrics.set_version(self.status.borrow().version.as_ref());
         }
     }

@@ -12,6 +12,7 @@ mod controllers;
 // Uses Linux resource limits.
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod dead_connections;
 mod handlers;
 mod harness;
 mod index_paths;

@@ -282,7 +282,7 @@ async fn the_sample_controller_scales_its_deployment_and_refuses_others() {
     let cluster = Cluster::new();
     cluster.define_widgets().await;
     let client = cluster.server.client();
-    let foos = Informer::<DynamicObject>::dynamic(client.clone(), widgets()).start().unwrap();
+    let samples = Informer::<DynamicObject>::dynamic(client.clone(), widgets()).start().unwrap();
     let deployments = Informer::<Deployment>::builder(client.clone()).start().unwrap();
     let data = sample_controller::Data {
         client: client.clone(),

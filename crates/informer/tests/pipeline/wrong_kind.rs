@@ -9,7 +9,7 @@ use kube::{
     client::Body,
 };
 use kube_informer::{
-    Event, Informer, Lazy,
+    Event, Informer, Lazy, Storage,
     cache::Store,
     event::Deletion,
     reflector::{Reflector, ReflectorPhase, Strategy},
@@ -389,5 +389,50 @@ async fn objects_of_other_namespaces_are_skipped_and_reported() {
             reports.contains(&text)
         };
         assert!(reported("kube-system/b") && reported("kube-system/c"), "{reports:?}");
+    }
+}
+
+/// Returns the events of a cache whose server restarts and serves object `a` with another value under the same uid and version.
+async fn served_differently(storage: Storage, relisted_value: &str) -> Vec<String> {
+    let map = |name: &str, value: &str| {
+        let metadata = json!({ "name": name, "namespace": "default", "resourceVersion": "3", "uid": name });
+        json!({ "metadata": metadata, "data": { "value": value } })
+    };
+    let expired = json!({ "type": "ERROR", "object": { "kind": "Status", "status": "Failure", "code": 410, "reason": "Expired" } });
+    let responses = [
+        list(&[map("a", "old"), map("b", "same")]),
+        format!("{expired}\n"),
+        list(&[map("a", relisted_value), map("b", "same")]),
+    ];
+    let maps = Informer::from_source(ListWatch::<ConfigMap>::all(client(responses)))
+        .storage(storage)
+        .strategy(Strategy::List)
+        .build()
+        .unwrap();
+    let mut events = maps.subscribe();
+    maps.start();
+    let mut status = maps.watch_status();
+    status.wait_for(|status| status.counts.replaces == 2 && status.counts.watches == 2).await.unwrap();
+    let value = |map: &ConfigMap| map.data.as_ref().unwrap()["value"].clone();
+    assert_eq!(value(&maps.get("default/a").unwrap()), relisted_value);
+    maps.stop();
+    maps.stopped().await;
+    let mut received = Vec::new();
+    while let Some(event) = events.next().await {
+        received.push(match &event {
+            Event::Added { object, .. } => format!("+{}", value(object.get())),
+            Event::Updated { old, new, .. } => format!("{} -> {}", value(old.get()), value(new.get())),
+            _ => "other".to_owned(),
+        });
+    }
+    received
+}
+
+// A4
+#[tokio::test(start_paused = true)]
+async fn a_relist_with_other_content_under_the_same_version_is_an_update() {
+    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+        assert_eq!(served_differently(storage, "new").await, ["+old", "+same", "old -> new"], "{storage:?}");
+        assert_eq!(served_differently(storage, "old").await, ["+old", "+same"], "{storage:?}");
     }
 }

@@ -4,6 +4,8 @@ mod identity;
 
 mod error;
 
+mod content_hash;
+
 mod raw;
 
 mod validate;
@@ -16,6 +18,7 @@ mod field_serializer;
 
 mod field_values;
 
+pub use content_hash::ContentHash;
 pub use error::ObjectError;
 pub use field_path::{FieldPath, FieldPathError};
 pub use field_values::FieldValues;

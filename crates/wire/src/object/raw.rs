@@ -1,6 +1,6 @@
 //! The bytes of one object, and how to decode them.
 
-use super::{error::ObjectError, identity::Identity};
+use super::{content_hash::ContentHash, error::ObjectError, identity::Identity};
 use crate::{
     decode::{Pointer, ValueError, decode_json, decode_protobuf, json_text, read_json, read_protobuf},
     json,
@@ -233,6 +233,32 @@ impl Raw {
         // Boxed to release spare capacity: these bytes may be kept for long.
         let own = |bytes: Vec<u8>| Self::new(self.format, bytes.into_boxed_slice().into());
         stripped.map_or_else(|| self.clone(), own)
+    }
+
+    /// Returns a hash of the content, without `apiVersion` and `kind`, and without managed fields if they are dropped.
+    ///
+    /// The object has the same hash in a list, in a watch, and [without managed fields](Self::without_managed_fields).
+    #[must_use]
+    pub fn content_hash(&self, managed_fields: ManagedFields) -> ContentHash {
+        match (self.format, managed_fields) {
+            (Format::Json, ManagedFields::Keep) => {
+                ContentHash::json([&self.bytes[json::types_end(&self.bytes)..]])
+            }
+            (Format::Json, ManagedFields::Drop) => {
+                let cuts = json::managed_fields(&self.bytes);
+                let content = json::types_end(&self.bytes)..self.bytes.len();
+                ContentHash::json(json::kept(content, &cuts).filter_map(|range| self.bytes.get(range)))
+            }
+            (Format::Protobuf(_) | Format::ProtobufItem(_), ManagedFields::Keep) => {
+                ContentHash::protobuf([&self.bytes[..]])
+            }
+            (Format::Protobuf(_) | Format::ProtobufItem(_), ManagedFields::Drop) => {
+                match protobuf::parts_without_managed_fields(&self.bytes) {
+                    Ok(parts) => ContentHash::protobuf(parts),
+                    Err(_) => ContentHash::protobuf([&self.bytes[..]]),
+                }
+            }
+        }
     }
 
     /// Returns the protobuf object; `None` if it is JSON.

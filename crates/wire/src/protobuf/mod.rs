@@ -42,7 +42,7 @@ pub(crate) use message_fields::MessageFields;
 pub(crate) use reader::{Reader, Tag, Wire};
 pub(crate) use repeated::{Elements, Entries};
 pub use schema::{KUBERNETES_MINOR, Schema};
-pub(crate) use strip::without_managed_fields;
+pub(crate) use strip::{parts_without_managed_fields, without_managed_fields};
 pub use strip::{protobuf_metadata, protobuf_with_version};
 pub(crate) use table::{Field, Shape, Value};
 pub(crate) use time::TimeText;

@@ -12,6 +12,20 @@ pub(crate) fn without_managed_fields(object: &[u8]) -> Result<Option<Vec<u8>>, P
     replace(object, MANAGED_FIELDS, &[])
 }
 
+/// Returns the parts of the object without managed fields. The length of the metadata is in none of them.
+pub(crate) fn parts_without_managed_fields(object: &[u8]) -> Result<[&[u8]; 4], ProtobufError> {
+    let Some(mut after) = Reader::new(object).find(METADATA, Wire::Length)? else {
+        return Ok([object, &[], &[], &[]]);
+    };
+    let tag_end = after.offset();
+    let metadata = after.message()?;
+    let (before, after_field) = match find_field(metadata, MANAGED_FIELDS)? {
+        Some((begin, end)) => (&object[metadata.offset()..begin.offset()], end.rest()),
+        None => (metadata.rest(), &[][..]),
+    };
+    Ok([&object[..tag_end], before, after_field, after.rest()])
+}
+
 /// Returns the object with another `metadata.resourceVersion`; `None` if it has none.
 ///
 /// [`Schema::encode`](crate::Schema::encode) always writes one.

@@ -9,10 +9,11 @@ use super::{
     saver::{CLUSTER, FORMAT, GAPS, NO_DICTIONARY, Saver, SaverInit, SourceFolder},
 };
 use crate::{
+    boxed::error_chain,
     informer::start_error::StartError,
     object::{
         Storage,
-        encoded::{EncodedObject, Encoder, Restorer, SavedCompression, SavedObject},
+        encoded::{Content, EncodedObject, Encoder, Restorer, SavedCompression, SavedObject},
     },
     parallel::thread_count,
     subscription::metrics::SAVE_FAILURES,
@@ -22,7 +23,7 @@ use kube_informer_saved::{
     Encoding, Header, Layout, OpenError, Options, Restored, SavedState, WriterEvent, file_name,
 };
 use kube_informer_wire::{Format, Key, Schema};
-use std::{error::Error, path::Path, sync::Arc, time::SystemTime};
+use std::{path::Path, sync::Arc, time::SystemTime};
 
 /// The configuration of saving, for all sources of an informer.
 pub(in super::super) struct SaveConfig {
@@ -129,8 +130,9 @@ pub(super) fn open<K: Send + Sync + 'static>(
     let mut discarded = None;
     let opened = match SavedState::open(&path, &header, options.clone()) {
         Err(error @ OpenError::Corrupt { .. }) => {
-            tracing::warn!(informer, %error, "saved state cannot be used; starting without it");
-            discarded = Some(error.to_string());
+            let error = error_chain(&error);
+            tracing::warn!(informer, error, "saved state cannot be used; starting without it");
+            discarded = Some(error);
             SavedState::open(&path, &header, options.start_over())
         }
         opened => opened,
@@ -138,7 +140,7 @@ pub(super) fn open<K: Send + Sync + 'static>(
     let (saved, restored) = match opened {
         Ok(opened) => opened,
         Err(OpenError::Io { path, action, source }) => {
-            let failure = format!("{}: failed to {action}: {source}", path.display());
+            let failure = format!("{}: failed to {action}: {}", path.display(), error_chain(&source));
             tracing::error!(informer, failure, "cache is not saved");
             count_failure(informer);
             return Ok(Opened { saver: None, failure: Some(failure), discarded, state: None });
@@ -154,10 +156,14 @@ pub(super) fn open<K: Send + Sync + 'static>(
         discarded = Some(format!("{} bytes at the end of the saved state are incomplete", truncated.bytes));
     }
     if let Some(error) = restored.discarded() {
-        tracing::warn!(informer, %error, "saved state discarded");
-        discarded = Some(error.to_string());
+        let error = error_chain(error);
+        tracing::warn!(informer, error, "saved state discarded");
+        discarded = Some(error);
     }
-    let (state, init) = match restore_state(config, Restorer::new(encoder, decoder), saved, restored) {
+    // The hash of an object is that of the response, which a transform changes.
+    let content = if config.save.transform.is_some() { Content::Unknown } else { Content::Encoded };
+    let (state, init) = match restore_state(config, Restorer::new(encoder, decoder, content), saved, restored)
+    {
         (Ok(state), init) => (state, init),
         (Err(reason), init) => {
             tracing::warn!(informer, reason, "saved state cannot be used; starting without it");
@@ -293,8 +299,8 @@ fn log(informer: &str, folder: &Path, event: &WriterEvent) {
     match event {
         WriterEvent::Failed { error, failures, retry_in } => {
             count_failure(informer);
-            let cause = error.source().map(tracing::field::display);
-            tracing::warn!(informer, %folder, %error, cause, failures, ?retry_in, "failed to save");
+            let error = error_chain(error);
+            tracing::warn!(informer, %folder, error, failures, ?retry_in, "failed to save");
         }
         WriterEvent::Recovered => tracing::info!(informer, %folder, "saving recovered"),
         WriterEvent::Compacted { before, after } => {

@@ -5,7 +5,7 @@ use super::zstd::{DEFAULT_LEVEL, MAX_OBJECTS_PER_BLOCK, ZstdCompressor};
 use super::{
     compression::{Compression, Compressor},
     input::{EncodeInput, groups},
-    object::{Block, BlockHeader, Decoding, EncodedObject, RecentlyDecoded},
+    object::{Block, BlockHeader, BlockRange, Decoding, EncodedObject, RecentlyDecoded},
 };
 #[cfg(feature = "saved")]
 use super::{dictionary::Dictionary, zstd::FAST_LEVEL};
@@ -76,7 +76,8 @@ impl<K> Encoder<K> {
             let mut start = 0;
             for input in group {
                 let length = to_u32(input.bytes().len());
-                objects.push(EncodedObject::new(block.clone(), input.state.clone(), start, length));
+                let range = BlockRange { start, length };
+                objects.push(EncodedObject::new(block.clone(), input.state.clone(), input.content, range));
                 start += length;
             }
         }

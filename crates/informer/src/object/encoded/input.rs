@@ -1,14 +1,15 @@
 //! The input of the encoder: objects, grouped into blocks.
 
-use super::state_id::StateId;
+use super::{content::Content, state_id::StateId};
 use crate::object::raw::Decoder;
-use kube_informer_wire::{Identity, Raw};
+use kube_informer_wire::{ContentHash, Identity, Raw};
 
 /// The bytes of an object to encode, with their decoder.
 pub(crate) struct EncodeInput<K> {
     pub(super) raw: Raw,
     pub(super) decoder: Decoder<K>,
     pub(super) state: Option<StateId>,
+    pub(super) content: Content,
 }
 
 /// The maximum length of a block of several objects, about four pods. Reading one of them decompresses all.
@@ -19,7 +20,13 @@ impl<K> EncodeInput<K> {
     pub(crate) fn new(raw: &Raw, decoder: &Decoder<K>, identity: &Identity<'_>) -> Option<Self> {
         let raw = decoder.needed(raw);
         u32::try_from(raw.bytes().len()).ok()?;
-        Some(Self { raw, decoder: decoder.clone(), state: StateId::new(identity) })
+        let content = Content::Hash(decoder.content_hash(&raw));
+        Some(Self { raw, decoder: decoder.clone(), state: StateId::new(identity), content })
+    }
+
+    /// Sets the hash of the content that the server sent, if that was transformed since. `None` if it is not known.
+    pub(crate) fn with_content(self, content: Option<ContentHash>) -> Self {
+        Self { content: content.map_or(Content::Unknown, Content::Hash), ..self }
     }
 
     /// Returns the bytes to encode.

@@ -12,6 +12,7 @@ mod dictionary;
 #[cfg(feature = "compressed")]
 mod zstd;
 mod compression;
+mod content;
 mod input;
 mod object;
 mod encoder;
@@ -23,6 +24,8 @@ mod tests;
 #[cfg(test)]
 mod zstd_tests;
 
+#[cfg(feature = "saved")]
+pub(crate) use content::Content;
 #[cfg(feature = "saved")]
 pub(crate) use dictionary::Dictionary;
 pub(crate) use encoder::Encoder;

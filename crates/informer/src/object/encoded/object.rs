@@ -1,13 +1,18 @@
 //! An object kept as bytes, and the cache of recently decoded objects.
 
-use super::{compression::Compression, input::EncodeInput, state_id::StateId};
+use super::{
+    compression::Compression,
+    content::{Content, ContentSlot},
+    input::EncodeInput,
+    state_id::StateId,
+};
 #[cfg(feature = "saved")]
 use super::{dictionary::Dictionary, zstd};
 use crate::object::raw::{Decoder, Labels};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use kube_core::Resource;
-use kube_informer_wire::{Format, Identity, Raw, ResourceVersion};
+use kube_informer_wire::{ContentHash, Format, Identity, Raw, ResourceVersion};
 #[cfg(feature = "saved")]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -20,8 +25,16 @@ pub(crate) struct EncodedObject<K>(triomphe::Arc<BlockSlice<K>>);
 struct BlockSlice<K> {
     block: Block<K>,
     state: Option<StateId>,
+    content: ContentSlot,
     start: u32,
     length: u32,
+}
+
+/// The range of an object in its decompressed block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockRange {
+    pub(super) start: u32,
+    pub(super) length: u32,
 }
 
 /// One or more encoded objects in one allocation, which is freed with the last of them.
@@ -60,8 +73,27 @@ const RECENTLY_DECODED_SLOTS: usize = 32;
 
 impl<K> EncodedObject<K> {
     /// Creates the object at this range of a decompressed block.
-    pub(super) fn new(block: Block<K>, state: Option<StateId>, start: u32, length: u32) -> Self {
-        Self(triomphe::Arc::new(BlockSlice { block, state, start, length }))
+    pub(super) fn new(
+        block: Block<K>,
+        state: Option<StateId>,
+        content: Content,
+        BlockRange { start, length }: BlockRange,
+    ) -> Self {
+        let content = ContentSlot::new(content);
+        Self(triomphe::Arc::new(BlockSlice { block, state, content, start, length }))
+    }
+
+    /// Returns the hash of the content that the server sent. It is computed by the first call for a restored object.
+    pub(crate) fn content(&self) -> Option<ContentHash> {
+        match self.0.content.get() {
+            Content::Unknown => None,
+            Content::Hash(hash) => Some(hash),
+            Content::Encoded => {
+                let hash = self.decoding().decoder.content_hash(&self.decompress()?);
+                self.0.content.set(Content::Hash(hash));
+                Some(hash)
+            }
+        }
     }
 
     fn header(&self) -> &BlockHeader<K> {
@@ -115,6 +147,7 @@ impl<K> EncodedObject<K> {
             raw: self.raw(),
             decoder: self.decoding().decoder.clone(),
             state: self.state().cloned(),
+            content: self.0.content.get(),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use super::{
     compression::Compression,
+    content::Content,
     dictionary::Dictionary,
     encoder::Encoder,
     input::EncodeInput,
-    object::{Block, BlockHeader, Decoding, EncodedObject},
+    object::{Block, BlockHeader, BlockRange, Decoding, EncodedObject},
     state_id::StateId,
 };
 use crate::object::raw::Decoder;
@@ -16,6 +17,7 @@ use std::{collections::HashMap, sync::Arc};
 pub(crate) struct Restorer<K> {
     encoder: Encoder<K>,
     decoder: Decoder<K>,
+    content: Content,
     dictionaries: HashMap<u32, Arc<Dictionary>>,
     decodings: Vec<Arc<Decoding<K>>>,
 }
@@ -43,9 +45,9 @@ pub(crate) enum SavedCompression {
 const MAX_OBJECT_LENGTH: u64 = 64 << 20;
 
 impl<K> Restorer<K> {
-    /// Creates a restorer for a cache that uses `encoder`.
-    pub(crate) fn new(encoder: Encoder<K>, decoder: Decoder<K>) -> Self {
-        Self { encoder, decoder, dictionaries: HashMap::new(), decodings: Vec::new() }
+    /// Creates a restorer for a cache that uses `encoder`. `content` describes the saved objects.
+    pub(crate) fn new(encoder: Encoder<K>, decoder: Decoder<K>, content: Content) -> Self {
+        Self { encoder, decoder, content, dictionaries: HashMap::new(), decodings: Vec::new() }
     }
 
     /// Adds a dictionary under a number. The encoder continues with the first that is added. Returns whether it is valid.
@@ -73,11 +75,14 @@ impl<K> Restorer<K> {
         if compression.is_zstd() == self.encoder.is_zstd() {
             let header = BlockHeader { decoding: self.decoding(saved.format, compression), length };
             let block = Block::from_header_and_slice(header, saved.bytes);
-            return Some(EncodedObject::new(block, state, 0, length));
+            let range = BlockRange { start: 0, length };
+            return Some(EncodedObject::new(block, state, self.content, range));
         }
         let bytes = compression.decompress(saved.bytes, length as usize)?;
         let raw = Raw::new(saved.format, bytes.into());
-        self.encoder.encode(&[&EncodeInput { raw, decoder: self.decoder.clone(), state }]).pop()
+        self.encoder
+            .encode(&[&EncodeInput { raw, decoder: self.decoder.clone(), state, content: self.content }])
+            .pop()
     }
 
     fn compression(&self, saved: SavedCompression) -> Option<Compression> {

@@ -2,6 +2,7 @@
 
 use super::{
     super::{Storage, raw::Decoder},
+    content::Content,
     encoder::Encoder,
     input::{EncodeInput, groups},
     object::EncodedObject,
@@ -218,7 +219,7 @@ fn objects_are_restored_with_any_storage() {
         };
         let saved = encode(&encoder, &decoder, 7);
         let target = Encoder::for_saving(to);
-        let mut restorer = Restorer::new(target.clone(), decoder.clone());
+        let mut restorer = Restorer::new(target.clone(), decoder.clone(), Content::Encoded);
         let dictionary = saved.dictionary().map(|dictionary| {
             assert!(restorer.add_dictionary(16, &dictionary.content));
             16
@@ -243,7 +244,7 @@ fn objects_are_restored_with_any_storage() {
 
 #[test]
 fn an_object_of_an_unknown_dictionary_is_not_restored() {
-    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Keep));
+    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Keep), Content::Encoded);
     let saved = encode(&Encoder::compressed(), &decoder(ManagedFields::Keep), 7);
     let version = saved.version().unwrap();
     let mut object = SavedObject {
