@@ -79,7 +79,7 @@ impl<'a> Tracker<'a> {
         }
         let mut live = live.clone();
         remove_managed_fields(&mut live);
-        if let Some(managers) = self.updated(&live, new, managers, self.writer.manager) {
+        if let Some(managers) = self.updated(&live, new, &managers, self.writer.manager) {
             managers.write(new);
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Tracker<'a> {
             managers = Managers::default();
         }
         if managers.0.is_empty() {
-            managers = self.updated(self.empty, &live, managers, BEFORE_FIRST_APPLY).unwrap_or_default();
+            managers = self.updated(self.empty, &live, &managers, BEFORE_FIRST_APPLY).unwrap_or_default();
         }
         let manager = Manager::applying(self.writer.manager, self.writer.subresource);
         let config_of = |force| Configuration { value: config, manager: &manager, force };
@@ -159,12 +159,12 @@ impl<'a> Tracker<'a> {
     }
 
     /// Returns the managers after a change that `name` makes; `None` if an object is not of its type.
-    fn updated(&self, live: &Value, new: &Value, managers: Managers, name: &str) -> Option<Managers> {
+    fn updated(&self, live: &Value, new: &Value, managers: &Managers, name: &str) -> Option<Managers> {
         let updater = self.updater();
         let ty = updater.type_in(self.api_version)?;
         validate(ty, new, Duplicates::Allowed).ok()?;
         validate(ty, live, Duplicates::Allowed).ok()?;
-        let Updated { mut managers, set } = updater.update(ty, live, new, &managers);
+        let Updated { mut managers, set } = updater.update(ty, live, new, managers);
         let set = set.difference(&unowned());
         if !set.is_empty() {
             let manager = Manager::updating(name, self.api_version, self.writer.subresource);

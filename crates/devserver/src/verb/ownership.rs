@@ -75,8 +75,8 @@ pub(crate) fn take_managed_fields(object: &mut Value) -> Option<Value> {
 }
 
 /// Gives an object the managed fields that another state of it had.
-pub(crate) fn put_managed_fields(object: &mut Value, fields: Option<Value>) {
-    metadata::keep("managedFields", fields.as_ref(), metadata::of(object));
+pub(crate) fn put_managed_fields(object: &mut Value, fields: Option<&Value>) {
+    metadata::keep("managedFields", fields, metadata::of(object));
 }
 
 /// Returns whether two objects have the same managed fields but for the times.

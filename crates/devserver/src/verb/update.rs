@@ -81,7 +81,7 @@ pub(crate) fn apply(
     // The API server stores nothing where nothing changes but times of owners, and the version stays.
     if differ_in_times_only(&old, &new) {
         let mut same = new.clone();
-        put_managed_fields(&mut same, old.pointer("/metadata/managedFields").cloned());
+        put_managed_fields(&mut same, old.pointer("/metadata/managedFields"));
         if encode(&request.resource, record.key().clone(), same).is_same(record.content()) {
             return Ok(Some(record));
         }
@@ -130,7 +130,7 @@ fn next_state(request: &Request, aspect: Aspect, change: &Change) -> Result<Valu
     // The status of some kinds is written without their metadata, and its owners are new all the same.
     let managed = take_managed_fields(&mut new);
     prepared(&mut new)?;
-    put_managed_fields(&mut new, managed);
+    put_managed_fields(&mut new, managed.as_ref());
     Ok(new)
 }
 

@@ -10,7 +10,9 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const APPLY: &str = "application/apply-patch+yaml";
 
 fn map(data: Value) -> Value {
-    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data })
+    let mut map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+    map["data"] = data;
+    map
 }
 
 async fn apply(probe: &Probe, path: &str, body: &Value) -> Answer {

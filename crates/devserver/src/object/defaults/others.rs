@@ -17,10 +17,8 @@ pub(super) fn fill(name: &str, fields: &mut Fields) {
             }
         }
         "admissionregistration.v1.MutatingWebhook" => set(fields, "reinvocationPolicy", "Never"),
-        "storage.v1.CSIDriverSpec" => {
-            if is_empty(fields, "volumeLifecycleModes") {
-                fields.insert("volumeLifecycleModes".to_owned(), json!(["Persistent"]));
-            }
+        "storage.v1.CSIDriverSpec" if is_empty(fields, "volumeLifecycleModes") => {
+            fields.insert("volumeLifecycleModes".to_owned(), json!(["Persistent"]));
         }
         "core.v1.LimitRangeItem" => limit_range(fields),
         "resource.v1.ExactDeviceRequest" | "resource.v1.DeviceSubRequest" => device_count(fields),

@@ -9,10 +9,10 @@ type Fields = Map<String, Value>;
 pub(super) fn fill(name: &str, fields: &mut Fields) {
     match name {
         "apps.v1.DeploymentSpec" => {
-            rolling(made(fields, "strategy"), json!({"maxUnavailable": "25%", "maxSurge": "25%"}));
+            rolling(made(fields, "strategy"), &json!({"maxUnavailable": "25%", "maxSurge": "25%"}));
         }
         "apps.v1.DaemonSetSpec" => {
-            rolling(made(fields, "updateStrategy"), json!({"maxUnavailable": 1, "maxSurge": 0}));
+            rolling(made(fields, "updateStrategy"), &json!({"maxUnavailable": 1, "maxSurge": 0}));
         }
         "apps.v1.StatefulSetSpec" => {
             stateful(made(fields, "updateStrategy"));
@@ -33,7 +33,7 @@ pub(super) fn fill(name: &str, fields: &mut Fields) {
 }
 
 /// Fills in how pods are replaced, for deployments and daemon sets.
-fn rolling(strategy: &mut Fields, defaults: Value) {
+fn rolling(strategy: &mut Fields, defaults: &Value) {
     set(strategy, "type", "RollingUpdate");
     if text(strategy, "type") == "RollingUpdate" {
         let update = made(strategy, "rollingUpdate");
