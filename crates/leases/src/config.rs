@@ -1,0 +1,127 @@
+//! The checked settings of a replica.
+
+use crate::error::ConfigError;
+use crate::names;
+use crate::range::ShardKey;
+use crate::timing::Timing;
+use std::time::Duration;
+
+/// The settings of a replica.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The name of the Lease, or of the shard group.
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) identity: String,
+    /// A random text that tells this process from others with the same identity.
+    pub(crate) instance: String,
+    pub(crate) mode: Mode,
+    pub(crate) timing: Timing,
+    pub(crate) drain_timeout: Duration,
+}
+
+/// The kind of leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// One Lease, as with client-go's LeaderElector.
+    Leader,
+    /// A group of shards and members.
+    Shards { count: u32, key: ShardKey },
+}
+
+impl Config {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        match self.mode {
+            Mode::Leader => names::validate_name(&self.name, self.name.clone())?,
+            Mode::Shards { count: 0, .. } => return Err(ConfigError::ZeroShards { name: self.name.clone() }),
+            Mode::Shards { count, .. } => {
+                let max = names::MAX_SHARDS;
+                if count > max {
+                    return Err(ConfigError::TooManyShards { name: self.name.clone(), count, max });
+                }
+                // No shard index has as many digits as the hash of a member has.
+                names::validate_name(&self.name, names::member_lease(&self.name, &self.identity))?;
+            }
+        }
+        names::validate_namespace(&self.namespace)?;
+        names::validate_identity(&self.identity)?;
+        self.timing.validate()
+    }
+
+    pub(crate) fn shard_count(&self) -> u32 {
+        match self.mode {
+            Mode::Leader => 1,
+            Mode::Shards { count, .. } => count,
+        }
+    }
+
+    /// Returns the manifest of the Role that a replica needs.
+    pub(crate) fn role(&self) -> String {
+        let Self { name, namespace, mode, .. } = self;
+        let rules = match mode {
+            // A request to create has no name that a rule could refer to.
+            Mode::Leader => format!(
+                "- apiGroups: [\"coordination.k8s.io\"]\n  resources: [\"leases\"]\n  verbs: [\"create\"]\n\
+                 - apiGroups: [\"coordination.k8s.io\"]\n  resources: [\"leases\"]\n  resourceNames: [\"{name}\"]\n  \
+                 verbs: [\"get\", \"list\", \"watch\", \"update\"]\n"
+            ),
+            Mode::Shards { .. } => "- apiGroups: [\"coordination.k8s.io\"]\n  resources: [\"leases\"]\n  \
+                 verbs: [\"get\", \"list\", \"watch\", \"create\", \"update\", \"delete\"]\n"
+                .to_owned(),
+        };
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: {name}-leases\n  \
+             namespace: {namespace}\nrules:\n{rules}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(mode: Mode) -> Config {
+        Config {
+            name: "web".into(),
+            namespace: "ops".into(),
+            identity: "a".into(),
+            instance: "1".into(),
+            mode,
+            timing: Timing::default(),
+            drain_timeout: Duration::from_secs(20),
+        }
+    }
+
+    #[test]
+    fn zero_shards_are_rejected() {
+        let error = config(Mode::Shards { count: 0, key: ShardKey::Uid }).validate().unwrap_err();
+        assert_eq!(error.to_string(), "shard group \"web\" has 0 shards; use at least 1");
+        let error = config(Mode::Shards { count: 1025, key: ShardKey::Uid }).validate().unwrap_err();
+        assert_eq!(error.to_string(), "shard group \"web\" has 1025 shards; use at most 1024");
+        assert_eq!(config(Mode::Shards { count: 1024, key: ShardKey::Uid }).validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_role_of_a_leader_is_restricted_to_its_lease() {
+        let expected = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: web-leases
+  namespace: ops
+rules:
+- apiGroups: [\"coordination.k8s.io\"]
+  resources: [\"leases\"]
+  verbs: [\"create\"]
+- apiGroups: [\"coordination.k8s.io\"]
+  resources: [\"leases\"]
+  resourceNames: [\"web\"]
+  verbs: [\"get\", \"list\", \"watch\", \"update\"]
+";
+        assert_eq!(config(Mode::Leader).role(), expected);
+        let shards = config(Mode::Shards { count: 1, key: ShardKey::Uid }).role();
+        assert!(
+            shards.ends_with("  verbs: [\"get\", \"list\", \"watch\", \"create\", \"update\", \"delete\"]\n")
+        );
+    }
+}

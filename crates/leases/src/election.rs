@@ -1,0 +1,368 @@
+//! One Lease for which this process is a candidate: acquired, renewed, lost and released as by client-go's LeaderElector.
+
+use crate::clock::BootTime;
+use crate::config::Config;
+use crate::error::LeaseError;
+use crate::names::{LEAVING_ANNOTATION, Role, SHARDS_ANNOTATION};
+use crate::record::{Draft, Record};
+use crate::request::{Now, Request, RequestError, Response};
+use crate::view::Observed;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The state of one Lease. It has no IO and no clock.
+#[derive(Debug)]
+pub(crate) struct Election {
+    config: Arc<Config>,
+    name: String,
+    kind: Kind,
+    known: Known,
+    /// The time at which the last successful write of this holding was sent; `None` while the Lease is not held.
+    renewed_at: Option<BootTime>,
+    pending: Option<Pending>,
+    /// No request is sent before this time.
+    retry_at: BootTime,
+    /// The number of conflicts since the last success.
+    conflicts: u32,
+    /// The Lease has to be read by a request that is sent after this time.
+    must_read: Option<BootTime>,
+    is_leaving: bool,
+    is_releasing: bool,
+    problem: Option<LeaseError>,
+}
+
+/// The use of the Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Any candidate takes the Lease over when it has expired.
+    Leader,
+    /// Only this process holds the Lease. Others delete it when it has expired, and it gets a new uid.
+    Member,
+}
+
+/// The newest known version of the Lease.
+#[derive(Debug)]
+enum Known {
+    /// It was never read.
+    Unread,
+    Absent,
+    Present(Box<Observed>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    action: Action,
+    sent_at: BootTime,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Read,
+    /// Acquires or renews the Lease.
+    Hold,
+    Release,
+}
+
+impl Election {
+    pub(crate) fn new(config: &Arc<Config>, kind: Kind, name: String) -> Self {
+        Self {
+            config: Arc::clone(config),
+            name,
+            kind,
+            known: Known::Unread,
+            renewed_at: None,
+            pending: None,
+            retry_at: BootTime::default(),
+            conflicts: 0,
+            must_read: None,
+            is_leaving: false,
+            is_releasing: false,
+            problem: None,
+        }
+    }
+
+    /// Returns the time until which the Lease is held; `None` if it is not held.
+    pub(crate) fn held_until(&self) -> Option<BootTime> {
+        self.renewed_at.map(|sent_at| sent_at + self.config.timing.renew_deadline)
+    }
+
+    /// Ends the holding if its deadline has passed. Must be called before any other event of the same time.
+    pub(crate) fn check_deadline(&mut self, now: BootTime) {
+        if self.held_until().is_some_and(|deadline| deadline <= now) {
+            self.renewed_at = None;
+        }
+    }
+
+    /// Returns the Lease if this process wrote its current holder, also after the deadline.
+    pub(crate) fn own_record(&self) -> Option<&Record> {
+        match &self.known {
+            Known::Present(observed) if observed.record.is_held_by(&self.config) => Some(&observed.record),
+            Known::Present(_) | Known::Absent | Known::Unread => None,
+        }
+    }
+
+    pub(crate) fn problem(&self) -> Option<&LeaseError> {
+        self.problem.as_ref()
+    }
+
+    /// Announces that the Lease is going to be released, so that no shards are assigned to this member.
+    pub(crate) fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
+    /// Starts to release the Lease. The work must have been drained.
+    pub(crate) fn release(&mut self) {
+        self.is_releasing = true;
+        self.renewed_at = None;
+    }
+
+    /// Returns true if there is nothing left to release.
+    pub(crate) fn is_released(&self) -> bool {
+        self.is_releasing && self.pending.is_none() && self.must_read.is_none() && self.own_record().is_none()
+    }
+
+    /// Processes a version of the Lease that the watch or a list delivered.
+    pub(crate) fn observed(&mut self, record: &Record, now: BootTime) {
+        self.learn(record.clone(), now);
+    }
+
+    /// Processes the deletion of the Lease with this uid.
+    pub(crate) fn observed_deletion(&mut self, uid: &str) {
+        let is_current = match &self.known {
+            Known::Present(observed) => observed.record.uid() == uid,
+            Known::Absent | Known::Unread => true,
+        };
+        if is_current {
+            self.known = Known::Absent;
+            self.renewed_at = None;
+        }
+    }
+
+    /// Processes a list without the Lease. The list can be older than our own write, so that the Lease is read again.
+    pub(crate) fn observed_absence(&mut self, now: BootTime) {
+        match &self.known {
+            Known::Present(_) => self.must_read = Some(now),
+            Known::Absent | Known::Unread => self.known = Known::Absent,
+        }
+    }
+
+    /// Returns the next request, if one is due.
+    pub(crate) fn step(&mut self, now: Now) -> Option<Request> {
+        if self.wake_at().is_none_or(|due| now.boot < due) {
+            return None;
+        }
+        let (action, request) = self.decide(now)?;
+        self.pending = Some(Pending { action, sent_at: now.boot });
+        Some(request)
+    }
+
+    fn decide(&self, now: Now) -> Option<(Action, Request)> {
+        let read = (Action::Read, Request::Get { name: self.name.clone() });
+        if self.must_read.is_some() {
+            return Some(read);
+        }
+        let config = &*self.config;
+        let observed = match &self.known {
+            Known::Unread => return Some(read),
+            Known::Absent if self.is_releasing => return None,
+            Known::Absent => {
+                let draft = self.in_group(Draft::create(&self.name)).acquire(config, now.wall);
+                return Some((Action::Hold, Request::Create(Box::new(draft.into_lease()))));
+            }
+            Known::Present(observed) => observed,
+        };
+        let record = &observed.record;
+        let is_own = record.is_held_by(config);
+        match (is_own, self.is_releasing, self.kind) {
+            (true, true, Kind::Leader) => {
+                let draft = Draft::update(record).release(now.wall);
+                Some((Action::Release, Request::Update(Box::new(draft.into_lease()))))
+            }
+            (true, true, Kind::Member) => {
+                let (name, uid, version) = (self.name.clone(), record.uid().into(), record.version().into());
+                Some((Action::Release, Request::Delete { name, uid, version }))
+            }
+            (false, true, Kind::Leader | Kind::Member) => None,
+            (true, false, Kind::Leader | Kind::Member) => {
+                let draft = self.in_group(Draft::update(record)).renew(config, now.wall);
+                Some((Action::Hold, Request::Update(Box::new(draft.into_lease()))))
+            }
+            // It is due, so that it has expired or was released.
+            (false, false, Kind::Leader) => {
+                let draft = Draft::update(record).acquire(config, now.wall);
+                Some((Action::Hold, Request::Update(Box::new(draft.into_lease()))))
+            }
+            // Another member should have deleted it.
+            (false, false, Kind::Member) => Some(read),
+        }
+    }
+
+    fn in_group(&self, draft: Draft) -> Draft {
+        match self.kind {
+            Kind::Leader => draft,
+            Kind::Member if self.is_leaving => {
+                draft.in_group(&self.config, Role::Member).annotate(LEAVING_ANNOTATION, "true")
+            }
+            Kind::Member => draft.in_group(&self.config, Role::Member),
+        }
+    }
+
+    /// Returns the time at which the next request is due; `None` if another event has to come first.
+    pub(crate) fn wake_at(&self) -> Option<BootTime> {
+        if self.pending.is_some() {
+            return None;
+        }
+        if self.must_read.is_some() {
+            return Some(self.retry_at);
+        }
+        let due = match &self.known {
+            Known::Unread => self.retry_at,
+            Known::Absent if self.is_releasing => return None,
+            Known::Absent => self.retry_at,
+            Known::Present(observed) => self.due(observed)?,
+        };
+        Some(due.max(self.retry_at))
+    }
+
+    /// Returns the time at which a Lease that exists is renewed, released or acquired.
+    fn due(&self, observed: &Observed) -> Option<BootTime> {
+        let is_own = observed.record.is_held_by(&self.config);
+        let has_conflict = matches!(self.problem, Some(LeaseError::NameInUse { .. }));
+        match (is_own, self.is_releasing, self.kind) {
+            (true, true, Kind::Leader | Kind::Member) => Some(self.retry_at),
+            (true, false, Kind::Member)
+                if self.is_leaving && observed.record.annotation(LEAVING_ANNOTATION).is_none() =>
+            {
+                Some(self.retry_at)
+            }
+            (true, false, Kind::Leader | Kind::Member) => {
+                // A failed attempt is repeated at `retry_at`.
+                let next = self.renewed_at.map(|renewed_at| renewed_at + self.config.timing.renew_interval());
+                Some(next.unwrap_or(self.retry_at))
+            }
+            (false, false, Kind::Leader) if !has_conflict => Some(self.available_at(observed)),
+            (false, false, Kind::Member) => Some(observed.expires_at(self.config.timing.lease_duration)),
+            (false, _, Kind::Leader | Kind::Member) => None,
+        }
+    }
+
+    /// Returns the time at which the Lease of another holder can be acquired.
+    fn available_at(&self, observed: &Observed) -> BootTime {
+        match observed.record.holder() {
+            None => self.retry_at,
+            Some(_) => observed.expires_at(self.config.timing.lease_duration),
+        }
+    }
+
+    /// Processes the result of the last request.
+    pub(crate) fn responded(&mut self, response: Response, now: BootTime) {
+        let Some(Pending { action, sent_at }) = self.pending.take() else { return };
+        let retry_period = self.config.timing.retry_period;
+        match response {
+            Ok(record) => {
+                self.has_read(sent_at);
+                self.succeeded(record, Pending { action, sent_at }, now);
+            }
+            Err(RequestError::NotFound) => {
+                self.known = Known::Absent;
+                self.has_read(sent_at);
+                self.renewed_at = None;
+                self.clear_problem();
+                self.retry_at = now;
+            }
+            Err(RequestError::Conflict) => {
+                self.must_read = Some(now);
+                self.conflicts = self.conflicts.saturating_add(1);
+                // The first conflict is resolved at once; candidates that collide again and again slow down.
+                self.retry_at = now + (retry_period / 8).saturating_mul(self.conflicts.min(8) - 1);
+            }
+            Err(RequestError::Refused(problem)) => {
+                self.problem = Some(problem);
+                self.retry_at = now + retry_period;
+            }
+            Err(RequestError::Unknown) => self.retry_at = now + self.retry_delay(),
+        }
+    }
+
+    fn succeeded(&mut self, record: Record, pending: Pending, now: BootTime) {
+        self.retry_at = now;
+        match pending.action {
+            Action::Read => {
+                self.learn(record, now);
+                if self.own_record().is_none() && self.kind == Kind::Member {
+                    self.retry_at = now + self.config.timing.retry_period;
+                }
+            }
+            Action::Hold => {
+                self.conflicts = 0;
+                self.problem = None;
+                self.learn(record, now);
+                // The watch may have delivered a later holder already.
+                if self.own_record().is_some() && !self.is_releasing {
+                    self.renewed_at = Some(pending.sent_at);
+                    self.check_deadline(now);
+                }
+            }
+            Action::Release => match self.kind {
+                Kind::Leader => self.learn(record, now),
+                Kind::Member => self.known = Known::Absent,
+            },
+        }
+    }
+
+    fn has_read(&mut self, sent_at: BootTime) {
+        self.must_read = self.must_read.filter(|since| *since > sent_at);
+    }
+
+    /// Holders retry more often as their deadline comes closer.
+    fn retry_delay(&self) -> Duration {
+        let retry_period = self.config.timing.retry_period;
+        if self.renewed_at.is_some() { retry_period / 4 } else { retry_period }
+    }
+
+    /// Records a version of the Lease unless a newer one is known.
+    fn learn(&mut self, record: Record, now: BootTime) {
+        let mut other_instance = false;
+        if let Known::Present(known) = &self.known {
+            if !known.record.is_older_than(&record) {
+                return;
+            }
+            other_instance = self.is_other_instance(&known.record)
+                && self.is_other_instance(&record)
+                && known.record.uid() == record.uid()
+                && known.record.renew_time() != record.renew_time();
+        }
+        self.inspect(&record);
+        if other_instance {
+            let (identity, lease) = (self.config.identity.clone(), self.name.clone());
+            self.problem = Some(LeaseError::IdentityInUse { identity, lease });
+        }
+        if !record.is_held_by(&self.config) {
+            self.renewed_at = None;
+        }
+        self.known = Known::Present(Box::new(Observed { record, changed_at: now }));
+    }
+
+    /// Returns true if another process with the same identity holds the Lease.
+    fn is_other_instance(&self, record: &Record) -> bool {
+        record.holder() == Some(&self.config.identity) && !record.is_held_by(&self.config)
+    }
+
+    /// Detects a Lease that is not meant for an election.
+    fn inspect(&mut self, record: &Record) {
+        if self.kind == Kind::Leader && record.has_role(Role::Group) {
+            let shards = record.annotation(SHARDS_ANNOTATION).unwrap_or("some");
+            self.problem = Some(LeaseError::NameInUse {
+                namespace: self.config.namespace.clone(),
+                name: self.name.clone(),
+                reason: format!("it belongs to a group of {shards} shards"),
+            });
+        } else if !self.is_other_instance(record) {
+            self.clear_problem();
+        }
+    }
+
+    fn clear_problem(&mut self) {
+        self.problem = None;
+    }
+}

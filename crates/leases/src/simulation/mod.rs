@@ -1,0 +1,72 @@
+//! A simulation of several replicas in virtual time, with skewed clocks, paused processes, lost and delayed requests, and conflicting
+//! writes.
+//!
+//! It runs the state machine that the driver runs.
+//!
+//! `KUBE_LEASES_SEEDS=100000 cargo test --release -p kube-leases simulation` runs more seeds,
+//! `KUBE_LEASES_FIRST_SEED` sets the first of them, and `KUBE_LEASES_SEED=7` runs one.
+
+mod rng;
+mod server;
+mod process;
+mod world;
+
+use world::{Violation, World};
+
+/// A mistake that the simulation must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bug {
+    /// Expiry is judged by the times in the Lease, which come from the clock of the holder.
+    CompareClocks,
+    /// A shard is released while work on it is in progress.
+    ReleaseBeforeDrain,
+    /// Work continues after a pause without a look at the deadline.
+    NoDeadlineCheck,
+}
+
+fn simulate(seed: u64, bug: Option<Bug>) -> Result<u64, Violation> {
+    World::new(seed, bug).run()
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn replicas_never_work_on_the_same_shard_and_hold_all_shards_when_calm() {
+    let seeds = match number("KUBE_LEASES_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => {
+            let first = number("KUBE_LEASES_FIRST_SEED").unwrap_or(0);
+            first..first + number("KUBE_LEASES_SEEDS").unwrap_or(1000)
+        }
+    };
+    let violations: Vec<_> =
+        seeds.clone().filter_map(|seed| Some((seed, simulate(seed, None).err()?))).take(10).collect();
+    assert!(violations.is_empty(), "of {seeds:?}: {violations:#?}");
+}
+
+#[test]
+fn the_simulation_follows_from_its_seed() {
+    assert_eq!(simulate(3, None), simulate(3, None));
+}
+
+fn is_found(bug: Bug) -> bool {
+    (0..500)
+        .any(|seed| simulate(seed, Some(bug)).is_err_and(|violation| violation.0.contains("reconciled by")))
+}
+
+#[test]
+fn clocks_that_are_compared_across_machines_are_found() {
+    assert!(is_found(Bug::CompareClocks));
+}
+
+#[test]
+fn a_release_before_draining_is_found() {
+    assert!(is_found(Bug::ReleaseBeforeDrain));
+}
+
+#[test]
+fn work_without_a_deadline_check_is_found() {
+    assert!(is_found(Bug::NoDeadlineCheck));
+}

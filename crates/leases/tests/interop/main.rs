@@ -1,0 +1,188 @@
+//! client-go's LeaderElector and ours take turns on one Lease.
+//!
+//! `cargo xtask test interop` builds the program `elect` and sets `INTEROP_ELECT` to its path.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+use kube_client::{Client, Config};
+use kube_devserver::DevServer;
+use kube_leases::{Leases, Shard, Status};
+use std::fs::{File, OpenOptions};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The number of hand-overs, half of them from each side.
+fn rounds() -> usize {
+    std::env::var("INTEROP_ROUNDS").map_or(12, |rounds| rounds.parse().unwrap())
+}
+
+/// The files and the server of a test.
+struct Scene {
+    server: DevServer,
+    folder: PathBuf,
+    started: usize,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("elect-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("kubeconfig"), server.kubeconfig().unwrap()).unwrap();
+        Self { server, folder, started: 0 }
+    }
+
+    fn identity(&mut self, kind: &str) -> String {
+        self.started += 1;
+        format!("{kind}-{}", self.started)
+    }
+
+    fn start_go(&mut self) -> GoCandidate {
+        let program = std::env::var_os("INTEROP_ELECT").expect("`cargo xtask test interop` sets the path");
+        let identity = self.identity("go");
+        let mut child = Command::new(program)
+            .arg("-kubeconfig")
+            .arg(self.folder.join("kubeconfig"))
+            .arg("-lock")
+            .arg(self.folder.join("lock"))
+            .args(["-name", "web", "-identity", &identity])
+            .args(["-lease-duration", "1s", "-renew-deadline", "700ms", "-retry-period", "100ms"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        GoCandidate { identity, child, lines }
+    }
+
+    /// Starts our candidate on a runtime of its own, which can be killed.
+    fn start_ours(&mut self) -> OurCandidate {
+        let url = self.server.url().unwrap().parse().unwrap();
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let entered = runtime.enter();
+        let leases = Leases::leader("web")
+            .namespace("default")
+            .identity(self.identity("rust"))
+            .lease_duration(Duration::from_secs(1))
+            .renew_deadline(Duration::from_millis(700))
+            .retry_period(Duration::from_millis(100))
+            .start(Client::try_from(Config::new(url)).unwrap())
+            .unwrap();
+        drop(entered);
+        OurCandidate { leases, runtime }
+    }
+
+    /// Locks the file that a leader locks. Fails if the other one leads as well.
+    fn lock(&self) -> File {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.folder.join("lock"))
+            .unwrap();
+        file.try_lock().expect("no other leader");
+        file
+    }
+}
+
+struct GoCandidate {
+    identity: String,
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl GoCandidate {
+    async fn leading(&mut self) {
+        self.line("leading").await;
+    }
+
+    /// Waits for a line. Lines come from several threads, so that others can come first.
+    async fn line(&mut self, expected: &str) {
+        loop {
+            let line = timeout(LIMIT, self.lines.next_line()).await.expect("a line in time").unwrap();
+            let line = line.unwrap_or_else(|| panic!("it ended before {expected:?}"));
+            assert!(line != "violation" && !line.starts_with("error"), "{line}");
+            if line == expected {
+                return;
+            }
+        }
+    }
+
+    async fn release(mut self) {
+        drop(self.child.stdin.take());
+        assert!(timeout(LIMIT, self.child.wait()).await.unwrap().unwrap().success());
+    }
+}
+
+struct OurCandidate {
+    leases: Leases,
+    runtime: Runtime,
+}
+
+impl OurCandidate {
+    async fn leading(&self) -> Shard {
+        timeout(LIMIT, self.leases.acquired()).await.expect("it leads in time").unwrap()
+    }
+
+    /// Waits until this candidate knows that another one leads.
+    async fn observed(&self, identity: &str) {
+        let is_holder =
+            |status: &Status| status.shards.iter().any(|shard| shard.holder.as_deref() == Some(identity));
+        timeout(LIMIT, self.leases.wait_for(is_holder)).await.expect("it watches the Lease").unwrap();
+    }
+
+    async fn release(self) {
+        self.leases.stop();
+        timeout(LIMIT, self.leases.stopped()).await.expect("it stops in time");
+        self.runtime.shutdown_background();
+    }
+
+    /// Ends all tasks at once, so that the Lease is neither renewed nor released.
+    fn kill(self) {
+        self.runtime.shutdown_background();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn client_go_and_ours_take_turns_by_release_and_by_kill() {
+    let mut scene = Scene::new().await;
+    let mut ours = scene.start_ours();
+    let mut last_token = None;
+    for round in 0..rounds() / 2 {
+        let leadership = ours.leading().await;
+        let lock = scene.lock();
+        assert!(Some(leadership.token()) > last_token);
+        last_token = Some(leadership.token());
+        let mut go = scene.start_go();
+        go.line(&format!("observed {}", ours.leases.identity())).await;
+        // The lock of a leader ends with its work, or with its process.
+        drop(lock);
+        drop(leadership);
+        match round % 2 {
+            0 => ours.release().await,
+            _ => ours.kill(),
+        }
+        go.leading().await;
+        ours = scene.start_ours();
+        ours.observed(&go.identity).await;
+        match round % 2 {
+            0 => go.child.kill().await.unwrap(),
+            _ => go.release().await,
+        }
+    }
+    let leadership = ours.leading().await;
+    scene.lock();
+    let expected = u64::try_from(rounds() / 2 * 2).unwrap();
+    assert_eq!(leadership.token(), expected, "each hand-over is a transition");
+    drop(leadership);
+    ours.release().await;
+    std::fs::remove_dir_all(&scene.folder).unwrap();
+}
