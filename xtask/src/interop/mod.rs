@@ -35,7 +35,8 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         Plan::LeaveOut(why) => _ = said(why),
         Plan::Fail(why) => return Ok(Ready::Fail(said(why))),
     }
-    test_command(&kubectls, &built("follow")).map(Ready::Test)
+    let programs = Programs { follow: built("follow"), elect: built("elect") };
+    test_command(&kubectls, &programs).map(Ready::Test)
 }
 
 /// Builds the programs, for those who need kubectl alone.
@@ -47,18 +48,27 @@ pub(crate) fn kubectl(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf
     Ok(process::run(&mut build)?.then_some(program))
 }
 
-fn test_command(kubectls: &[PathBuf], follow: &Path) -> Result<Command> {
+/// The programs that are built from the Go module, apart from kubectl.
+struct Programs {
+    follow: PathBuf,
+    elect: PathBuf,
+}
+
+fn test_command(kubectls: &[PathBuf], programs: &Programs) -> Result<Command> {
     let kubectls: OsString =
         std::env::join_paths(kubectls).context("the target folder's path has a colon")?;
     let mut command = process::cargo([
         "test",
         "--workspace",
         "--features",
-        "kube-devserver/__interop",
+        "kube-devserver/__interop,kube-leases/__interop",
         "--test",
         "interop",
     ]);
-    command.env("INTEROP_KUBECTL", kubectls).env("INTEROP_FOLLOW", follow);
+    command
+        .env("INTEROP_KUBECTL", kubectls)
+        .env("INTEROP_FOLLOW", &programs.follow)
+        .env("INTEROP_ELECT", &programs.elect);
     Ok(command)
 }
 
@@ -68,10 +78,10 @@ mod tests {
 
     #[test]
     fn tests_are_told_where_the_programs_are() {
-        let command =
-            test_command(&["/a/kubectl".into(), "/b/kubectl".into()], Path::new("/a/follow")).unwrap();
-        let expected = "INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
-                        cargo test --workspace --features kube-devserver/__interop --test interop";
+        let programs = Programs { follow: "/a/follow".into(), elect: "/a/elect".into() };
+        let command = test_command(&["/a/kubectl".into(), "/b/kubectl".into()], &programs).unwrap();
+        let expected = "INTEROP_ELECT=/a/elect INTEROP_FOLLOW=/a/follow INTEROP_KUBECTL=/a/kubectl:/b/kubectl \
+                        cargo test --workspace --features kube-devserver/__interop,kube-leases/__interop --test interop";
         assert_eq!(process::line(&command), expected);
     }
 }
