@@ -1,22 +1,20 @@
 //! Two replicas elect a leader; the second one takes over when the first one stops.
 
 use kube_devserver::DevServer;
-use kube_leases::{LeaseLost, Leases};
+use kube_leases::{LeaseLost, Leases, Shard};
 use std::time::Duration;
 
-async fn lead(leases: &Leases) -> Result<(), Box<dyn std::error::Error>> {
-    let leadership = leases.acquired().await?;
-    println!("{} leads with fencing token {}", leases.identity(), leadership.token());
-    // The work is cancelled if the Lease cannot be renewed, and asked to end when the leases are stopped.
+/// Works until it is asked to end. The work is cancelled if the Lease cannot be renewed.
+async fn work(leadership: Shard, identity: String) {
+    println!("{identity} leads with fencing token {}", leadership.token());
     let work = async {
         leadership.draining().await;
-        println!("{} stops its work", leases.identity());
+        println!("{identity} ends its work");
     };
-    match leadership.run_while_held(work).await {
-        Ok(()) => {}
-        Err(LeaseLost { .. }) => println!("{} has lost the Lease", leases.identity()),
+    if let Err(LeaseLost { .. }) = leadership.run_while_held(work).await {
+        println!("{identity} has lost the Lease");
     }
-    Ok(())
+    // Dropping the handle allows the Lease to be released.
 }
 
 #[tokio::main]
@@ -33,16 +31,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             .start(server.client())
     };
     let first = start("replica-1")?;
-    let working = tokio::spawn({
-        let first = first.clone();
-        async move { lead(&first).await.map_err(|error| error.to_string()) }
-    });
-    first.acquired().await?;
+    let working = tokio::spawn(work(first.acquired().await?, first.identity().to_owned()));
     let second = start("replica-2")?;
 
     first.stop();
     first.stopped().await;
-    working.await??;
+    working.await?;
     let leadership = second.acquired().await?;
     println!("{} leads with fencing token {}", second.identity(), leadership.token());
     assert_eq!(leadership.token(), 1);

@@ -116,7 +116,7 @@ impl LeaseApi {
                     }
                     delay = retry_period;
                 }
-                Err(_) => delay = (delay * 2).min(retry_period),
+                Err(_) => delay = (delay * 2).min(retry_period / 2),
             }
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}

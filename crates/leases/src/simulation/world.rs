@@ -18,6 +18,8 @@ const FAULTY: Duration = Duration::from_secs(30);
 const CALM: Duration = Duration::from_secs(40);
 const ROUNDS: u32 = 2;
 const MAX_PROCESSES: usize = 6;
+/// The rate of the slowest clock; the fastest one is as much faster than real time.
+const SLOWEST_CLOCK: f64 = 0.93;
 /// The parts of the hash space for which exclusive work is checked; each number of shards of the simulation divides it.
 const CELLS: u32 = 80;
 
@@ -190,7 +192,7 @@ impl World {
                 self.push(at, Queued::Fault);
             }
             let calm = end + FAULTY + Duration::from_secs(5);
-            let held = Timing::default().lease_duration + Duration::from_secs(5);
+            let held = Timing::default().lease_duration.div_f64(SLOWEST_CLOCK) + Duration::from_secs(5);
             self.push(calm, Queued::CalmStarts);
             self.push(calm + held, Queued::CheckHeld);
             self.push(calm + CALM, Queued::CheckBalance);
@@ -257,7 +259,7 @@ impl World {
             drain_timeout: Duration::from_secs(2 + self.rng.below(4)),
         };
         #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
-        let rate = 0.93 + self.rng.below(140) as f64 / 1000.0;
+        let rate = SLOWEST_CLOCK + self.rng.below(140) as f64 / 1000.0;
         let wall_offset = i64::try_from(self.rng.below(120)).unwrap_or(0) - 60;
         let clock = SkewedClock {
             rate,
@@ -394,7 +396,7 @@ impl World {
         }
         let network = &self.networks[index];
         if self.now < network.partitioned_until || self.now < self.outage_until {
-            let retry = self.now + self.rng.millis(200, 2000);
+            let retry = self.now + self.rng.millis(200, 1000);
             self.push(retry, Queued::List { process: index, connection });
             return;
         }
