@@ -57,7 +57,6 @@ where
             }
         },
     );
-    let informer =
-        Informer::from_source(source).managed_fields(ManagedFields::Keep).build();
+    let informer = Informer::from_source(source).managed_fields(ManagedFields::Keep).build();
     Ok(ScriptedInformer { informer: informer.map_err(|error| error.to_string())?, start_changes })
 }

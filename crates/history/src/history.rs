@@ -53,6 +53,16 @@ pub struct Span {
     pub end: Timestamp,
 }
 
+/// The clock of the recorder was set back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockStep {
+    /// The time of the last record, and of the records until the clock has reached it again.
+    pub time: Timestamp,
+    /// The time that the clock had.
+    pub clock: Timestamp,
+}
+
 /// The versions of one object.
 #[derive(Debug)]
 pub struct ObjectHistory<'h> {
@@ -165,6 +175,16 @@ impl History {
     /// [`ReadError::Io`].
     pub fn gaps(&self) -> Result<Vec<Gap>, ReadError> {
         Ok(gaps(&self.views()?, &self.unreadable))
+    }
+
+    /// Returns the times at which the clock of the recorder was set back.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn clock_steps(&self) -> Result<Vec<ClockStep>, ReadError> {
+        let views = self.views()?;
+        let steps = views.iter().flat_map(|view| &view.index.clock_steps);
+        Ok(steps.map(|step| ClockStep { time: timestamp(step.time), clock: timestamp(step.clock) }).collect())
     }
 
     /// Returns the state at a moment, including the changes at exactly this time.

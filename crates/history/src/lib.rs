@@ -85,7 +85,7 @@ pub use changes::{Changes, Filter};
 pub use diff::{FieldChange, diff};
 pub use error::{ReadError, RecordError};
 pub use gap::Gap;
-pub use history::{History, ObjectHistory, Span};
+pub use history::{ClockStep, History, ObjectHistory, Span};
 pub use kind::{Kind, KindId, Scope};
 pub use options::{RecorderOptions, Secrets};
 pub use record::{Event, Source};

@@ -66,6 +66,7 @@
 //! | `manager` | `Manager`: several controllers, probes, metrics, shutdown | `controller` |
 //! | `compressed` | `Storage::Compressed` | a C compiler, for zstd |
 //! | `saved` | `InformerBuilder::save_to`: a cache that is restored after a restart | `compressed` |
+//! | `history` | `history`: replays a recorded history (`kube-history`) into an informer | a C compiler, for zstd |
 //! | `kube-runtime` | `bridge`: drives `kube::runtime` | |
 //! | `testing` | `source::Script`, `Informer::inject` | |
 //!
@@ -119,6 +120,9 @@ pub mod manager;
 #[cfg(feature = "kube-runtime")]
 #[cfg_attr(docsrs, doc(cfg(feature = "kube-runtime")))]
 pub mod bridge;
+#[cfg(feature = "history")]
+#[cfg_attr(docsrs, doc(cfg(feature = "history")))]
+pub mod history;
 #[cfg(test)]
 mod testing;
 

@@ -204,6 +204,10 @@ fn a_clock_that_is_set_back_does_not_change_the_order() {
     let found: Vec<_> =
         history.object(kind, key("x/a")).versions().unwrap().iter().map(|v| v.time()).collect();
     assert_eq!(found, [10, 10, 10, 11].map(|second| time(second * SECOND)));
+    let steps = history.clock_steps().unwrap();
+    let steps: Vec<_> = steps.iter().map(|step| (step.time, step.clock)).collect();
+    assert_eq!(steps[0], (time(10 * SECOND), time(2 * SECOND)));
+    assert_eq!(steps.len(), 2, "the recorder was also closed at an earlier time");
 }
 
 #[test]

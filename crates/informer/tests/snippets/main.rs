@@ -3,12 +3,13 @@
 mod snippets;
 
 /// The documents with Rust snippets. The README is a doc test instead.
-const DOCS: [(&str, &str); 8] = [
+const DOCS: [(&str, &str); 9] = [
     ("concepts.md", include_str!("../../../../docs/concepts.md")),
     ("controllers.md", include_str!("../../../../docs/controllers.md")),
     ("devserver.md", include_str!("../../../../docs/devserver.md")),
     ("from-client-go.md", include_str!("../../../../docs/from-client-go.md")),
     ("from-kube-rs.md", include_str!("../../../../docs/from-kube-rs.md")),
+    ("history.md", include_str!("../../../../docs/history.md")),
     ("memory.md", include_str!("../../../../docs/memory.md")),
     ("restarts.md", include_str!("../../../../docs/restarts.md")),
     ("testing.md", include_str!("../../../../docs/testing.md")),

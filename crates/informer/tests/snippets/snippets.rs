@@ -258,3 +258,18 @@ async fn manager(sites: Informer<Deployment>, context: Arc<Context>) -> Done {
         .await?;
     Ok(())
 }
+
+#[rustfmt::skip]
+async fn replay_an_incident() -> Done {
+    let history = kube_informer::history::History::open("testdata/incident")?;
+    let from = "2026-11-16T03:10:00Z".parse()?;
+    let to = "2026-11-16T03:20:00Z".parse()?;
+    let replay = history.replay(from..to);
+    let last = replay.last_version(replay.kind("", "v1", "pods")?)?;
+    let pods = Informer::<Pod>::from_source(replay).start()?;
+    pods.synced().await?;
+    if let Some(last) = last {
+        pods.wait_for(&last).await?;
+    }
+    Ok(())
+}

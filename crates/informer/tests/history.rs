@@ -1,0 +1,179 @@
+//! A recorded history is replayed into an informer, which gets the same cache as the original.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube_devserver::{Churn, DevServer};
+use kube_history::{History, Kind, List, Recorder, RecorderOptions};
+use kube_informer::{
+    Event, Informer, Lazy, ManagedFields, Policy, ResourceVersion, subscription::SubscribeOptions,
+};
+use kube_informer_wire::{EventType, Key};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use tokio::time::Instant;
+
+const START: i64 = 1_800_000_000;
+
+/// The versions of all pods by key.
+type Versions = BTreeMap<Key, String>;
+
+struct TempFolder(PathBuf);
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A recorded history, and the state of the original informer after each of its events.
+struct Recorded {
+    _folder: TempFolder,
+    history: History,
+    initial: Timestamp,
+    end: Timestamp,
+    states: Vec<Versions>,
+}
+
+fn folder(name: &str) -> TempFolder {
+    TempFolder(std::env::temp_dir().join(format!("kube-informer-history-{name}-{}", std::process::id())))
+}
+
+fn version_of(object: &kube_informer_wire::Raw) -> String {
+    object.identity().expect("a valid object").version.into_owned()
+}
+
+/// Records the changes of a server under load with an informer that keeps the bytes of objects.
+async fn record(name: &str) -> Recorded {
+    let folder = folder(name);
+    let started = Instant::now();
+    let now = || {
+        let elapsed = i64::try_from(started.elapsed().as_micros()).expect("small");
+        Timestamp::from_microsecond(START * 1_000_000 + elapsed).expect("in range")
+    };
+    let server = DevServer::start();
+    let churning = server.churn(Churn::pods(50).rate(20.0));
+    let options = RecorderOptions::default().segment_size(50_000);
+    let mut recorder = Recorder::open(&folder.0, options, now()).expect("a new folder");
+    let kind = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), now()).expect("a valid kind");
+    let builder = Informer::<Pod>::builder(server.client()).managed_fields(ManagedFields::Keep).lazy();
+    let pods: Informer<Lazy<Pod>> = builder.start().expect("in a runtime");
+    pods.synced().await.expect("the server is running");
+    let options = SubscribeOptions::new().policy(Policy::Unbounded);
+    let mut events = pods.subscribe_with(options);
+    let mut objects = Vec::new();
+    let mut state = Versions::new();
+    while state.len() < 50 {
+        let event = events.next().await.expect("the informer is running");
+        let raw = event.object().get().raw().clone();
+        state.insert(event.key().clone(), version_of(&raw));
+        objects.push(raw);
+    }
+    let version = state.values().filter_map(|version| version.parse::<u64>().ok()).max();
+    let list = List { kind, namespace: None, version: version.map(ResourceVersion::number), objects };
+    recorder.list(list, now()).expect("valid objects");
+    let (initial, mut states) = (now(), vec![state.clone()]);
+    // The next change has a later time than the list.
+    tokio::time::advance(Duration::from_millis(1)).await;
+    while states.len() < 400 {
+        let event = events.next().await.expect("the informer is running");
+        let raw = event.object().get().raw().clone();
+        let recorded = match &event {
+            Event::Deleted { .. } => {
+                state.remove(event.key());
+                EventType::Deleted
+            }
+            _ => {
+                state.insert(event.key().clone(), version_of(&raw));
+                EventType::Modified
+            }
+        };
+        recorder.change(kind, recorded, &raw, now()).expect("a valid object");
+        recorder.flush(now()).expect("the disk has space");
+        states.push(state.clone());
+    }
+    let end = now();
+    recorder.close(end).expect("the disk has space");
+    churning.stop().await;
+    let history = History::open(&folder.0).expect("a history");
+    Recorded { _folder: folder, history, initial, end, states }
+}
+
+fn versions(pods: &Informer<Pod>) -> Versions {
+    let version = |pod: &Pod| pod.metadata.resource_version.clone().unwrap_or_default();
+    pods.list().iter().map(|pod| (Key::of(&**pod).expect("a valid key"), version(pod))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_gives_the_same_cache_after_every_event() {
+    let recorded = record("cache").await;
+    let replay = recorded.history.replay(recorded.initial..recorded.end).immediate();
+    let kind = replay.kind("", "v1", "pods").unwrap();
+    let last = replay.last_version(kind).unwrap().unwrap();
+    let pods = Informer::<Pod>::from_source(replay).start().unwrap();
+    // Without waiting first: the replay may be over when the informer is synced.
+    let mut events = pods.subscribe_with(SubscribeOptions::new().policy(Policy::Unbounded));
+    let mut state = Versions::new();
+    let mut seen = Vec::new();
+    // Those of the initial list arrive one by one.
+    while seen.len() < recorded.states.len() {
+        let next = tokio::time::timeout(Duration::from_secs(3_600), events.next()).await;
+        let event = next.expect("the replay has an event for each change").unwrap();
+        match &event {
+            Event::Deleted { .. } => {
+                state.remove(event.key());
+            }
+            _ => {
+                let version = event.object().get().metadata.resource_version.clone().unwrap();
+                state.insert(event.key().clone(), version);
+            }
+        }
+        if state == recorded.states[0] || !seen.is_empty() {
+            seen.push(state.clone());
+        }
+    }
+    assert_eq!(seen, recorded.states);
+    pods.wait_for(&last).await.unwrap();
+    assert_eq!(&versions(&pods), recorded.states.last().unwrap());
+    pods.stop();
+    pods.stopped().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_has_the_original_spacing_or_another_speed() {
+    let recorded = record("speed").await;
+    for (speed, divisor) in [(1.0, 1), (10.0, 10)] {
+        let replay = recorded.history.replay(recorded.initial..recorded.end).speed(speed);
+        let last = replay.last_version(replay.kind("", "v1", "pods").unwrap()).unwrap().unwrap();
+        let started = Instant::now();
+        let pods = Informer::<Pod>::from_source(replay).start().unwrap();
+        pods.synced().await.unwrap();
+        pods.wait_for(&last).await.unwrap();
+        let recorded_for = Duration::try_from(recorded.end.duration_since(recorded.initial)).unwrap();
+        let (elapsed, expected) = (started.elapsed(), recorded_for / divisor);
+        // Each of the 400 delays is rounded up to a millisecond.
+        assert!(
+            elapsed + Duration::from_secs(1) >= expected && elapsed <= expected + Duration::from_secs(2),
+            "{elapsed:?} for {expected:?}"
+        );
+        assert_eq!(&versions(&pods), recorded.states.last().unwrap());
+        pods.stop();
+        pods.stopped().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_starts_at_any_moment() {
+    let recorded = record("moment").await;
+    let middle = recorded.initial + recorded.end.duration_since(recorded.initial) / 2;
+    let replay = recorded.history.replay(middle..recorded.end).immediate();
+    let last = replay.last_version(replay.kind("", "v1", "pods").unwrap()).unwrap().unwrap();
+    let pods = Informer::<Pod>::from_source(replay).start().unwrap();
+    pods.synced().await.unwrap();
+    pods.wait_for(&last).await.unwrap();
+    assert_eq!(&versions(&pods), recorded.states.last().unwrap());
+    let services = Informer::<k8s_openapi::api::core::v1::Service>::from_source(
+        recorded.history.replay(middle..recorded.end),
+    );
+    let services = services.start().unwrap();
+    let failed = tokio::time::timeout(Duration::from_secs(600), services.synced()).await;
+    assert!(!matches!(failed, Ok(Ok(()))), "services are not recorded");
+}
