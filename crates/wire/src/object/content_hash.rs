@@ -51,8 +51,8 @@ const LANES: usize = 4;
 const LANE: usize = 16;
 const SEEDS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F];
 
-/// Hashes the concatenation of some parts, wherever it is split. Fast rather than resistant to chosen collisions: a server that
-/// wants to hide a change need not send it.
+/// Hashes the concatenation of some parts, wherever it is split. Fast rather than resistant to chosen collisions: a server
+/// can hide a change by not sending it.
 fn hash<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> u64 {
     let mut state = [SEEDS[0]; LANES];
     let mut length = 0_u64;
@@ -137,7 +137,7 @@ mod tests {
 
     // A4
     #[test]
-    fn managed_fields_in_protobuf_do_not_count_unless_they_are_kept() {
+    fn managed_fields_in_protobuf_do_not_count_if_they_are_dropped() {
         let schema = Schema::of("v1", "ConfigMap").unwrap();
         let raw = |object: serde_json::Value| {
             Raw::new(Format::Protobuf(schema), schema.encode(&object).unwrap().into())

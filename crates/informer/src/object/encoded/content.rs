@@ -3,7 +3,7 @@
 use kube_informer_wire::ContentHash;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is known about the content that the server sent.
+/// The knowledge about the content that the server sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Nothing, since the encoded object was transformed.
