@@ -247,10 +247,10 @@ mod sample_controller {
             Some(known) => Arc::unwrap_or_clone(known),
         };
         let available = deployment.status.and_then(|status| status.available_replicas).unwrap_or_default();
-        let foos: Api<DynamicObject> = Api::namespaced_with(data.client.clone(), &namespace, &widgets());
+        let samples: Api<DynamicObject> = Api::namespaced_with(data.client.clone(), &namespace, &widgets());
         if sample.data["status"]["availableReplicas"].as_i64() != Some(available.into()) {
             let patch = Patch::Merge(json!({ "status": { "availableReplicas": available } }));
-            foos.patch(&name, &PatchParams::default(), &patch).await?;
+            samples.patch(&name, &PatchParams::default(), &patch).await?;
         }
         let note = EventNote::normal("Synced", "Foo synced successfully");
         data.recorder.record(&sample.object_ref(&widgets()), note).await?;
@@ -282,7 +282,7 @@ async fn the_sample_controller_scales_its_deployment_and_refuses_others() {
     let cluster = Cluster::new();
     cluster.define_widgets().await;
     let client = cluster.server.client();
-    let foos = Informer::<DynamicObject>::dynamic(client.clone(), widgets()).start().unwrap();
+    let samples = Informer::<DynamicObject>::dynamic(client.clone(), widgets()).start().unwrap();
     let deployments = Informer::<Deployment>::builder(client.clone()).start().unwrap();
     let data = sample_controller::Data {
         client: client.clone(),
