@@ -247,10 +247,10 @@ mod sample_controller {
             Some(known) => Arc::unwrap_or_clone(known),
         };
         let available = deployment.status.and_then(|status| status.available_replicas).unwrap_or_default();
-        let foos: Api<DynamicObject> = Api::namespaced_with(data.client.clone(), &namespace, &widgets());
+        let samples: Api<DynamicObject> = Api::namespaced_with(data.client.clone(), &namespace, &widgets());
         if sample.data["status"]["availableReplicas"].as_i64() != Some(available.into()) {
             let patch = Patch::Merge(json!({ "status": { "availableReplicas": available } }));
-            foos.patch(&name, &PatchParams::default(), &patch).await?;
+            samples.patch(&name, &PatchParams::default(), &patch).await?;
         }
         let note = EventNote::normal("Synced", "Foo synced successfully");
         data.recorder.record(&sample.object_ref(&widgets()), note).await?;
