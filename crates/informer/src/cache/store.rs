@@ -165,7 +165,7 @@ impl<K> StoreBuilder<K> {
         self.indexes.have_values()
     }
 
-    /// Adds the indexes of this builder to an existing store, except those whose names it has already.
+    /// Adds the indexes of this builder to an existing store, except the indexes with a name that the store has already.
     pub(crate) fn merge_indexes_into(&self, store: &Store<K>)
     where
         K: 'static,
