@@ -2,6 +2,8 @@
 //!
 //! The test starts itself as the recorder process, so it has no harness.
 
+#![allow(clippy::unwrap_used, reason = "a test without a harness")]
+
 use jiff::Timestamp;
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Format, Raw, ResourceVersion};
