@@ -14,6 +14,9 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
+/// A test that records into a folder.
+type Test = fn(&Path);
+
 const OBJECTS: u64 = 20;
 const KILLS: u64 = 25;
 
@@ -171,7 +174,7 @@ fn main() -> ExitCode {
         record(folder.as_ref());
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, fn(&Path)); 2] = [
+    let tests: [(&str, Test); 2] = [
         ("killed_recorders_lose_no_flushed_change", killed_recorders_lose_no_flushed_change),
         ("a_full_disk_loses_no_flushed_change", a_full_disk_loses_no_flushed_change),
     ];
