@@ -159,13 +159,10 @@ impl Changes {
     }
 
     /// Adds the objects that exist at the start of the range to the owner tree.
-    pub(crate) fn add_owned<'a>(
-        &mut self,
-        objects: impl Iterator<Item = &'a Version> + Clone,
-    ) -> Result<(), ReadError> {
+    pub(crate) fn add_owned(&mut self, objects: &[Version]) -> Result<(), ReadError> {
         loop {
             let before = self.owned.len();
-            for object in objects.clone() {
+            for object in objects {
                 self.is_owned(object)?;
             }
             if self.owned.len() == before {

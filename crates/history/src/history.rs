@@ -231,7 +231,7 @@ impl History {
             let kinds = self.kinds()?;
             let existing = kinds.iter().flat_map(|(kind, _)| snapshot.list(*kind, None));
             let existing = existing.collect::<Result<Vec<_>, _>>()?;
-            changes.add_owned(existing.iter())?;
+            changes.add_owned(&existing)?;
         }
         Ok(changes)
     }

@@ -2,6 +2,8 @@
 //!
 //! The test starts itself as the recorder process, so it has no harness.
 
+#![allow(clippy::unwrap_used, reason = "a test without a harness")]
+
 use jiff::Timestamp;
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Format, Raw, ResourceVersion};
@@ -11,6 +13,9 @@ use std::{
     path::Path,
     process::{Command, ExitCode, Stdio},
 };
+
+/// A test that records into a folder.
+type Test = fn(&Path);
 
 const OBJECTS: u64 = 20;
 const KILLS: u64 = 25;
@@ -169,7 +174,7 @@ fn main() -> ExitCode {
         record(folder.as_ref());
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, fn(&Path)); 2] = [
+    let tests: [(&str, Test); 2] = [
         ("killed_recorders_lose_no_flushed_change", killed_recorders_lose_no_flushed_change),
         ("a_full_disk_loses_no_flushed_change", a_full_disk_loses_no_flushed_change),
     ];

@@ -54,7 +54,7 @@ fn check(folder: &TempFolder, model: &Model, versions: &HashMap<u64, Value>, wha
         for (key, expected) in model.at(moment) {
             match snapshot
                 .get(pods, &key)
-                .and_then(|found| Ok(found.map(|found| found.decode::<Value>()).transpose()?))
+                .and_then(|found| found.map(|found| found.decode::<Value>()).transpose())
             {
                 Ok(found) => assert_eq!(found.as_ref(), Some(&expected), "{what}: {key} at {moment}"),
                 Err(error) => assert!(error.is_damaged(), "{what}: {error}"),
