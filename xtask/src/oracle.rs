@@ -26,7 +26,7 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the merge schema is up to date, and builds the program that the tests ask.
+/// Checks that the merge schema is up to date, and builds the program that the tests use.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let go = match go::find_or_skip(NO_GO) {
         Ok(go) => go,
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_told_where_the_program_is() {
+    fn the_tests_get_the_path_of_the_program() {
         let expected = "DEVSERVER_ORACLE=/a/oracle cargo test --workspace --features kube-devserver/__oracle --lib -- oracle::";
         assert_eq!(process::line(&test_command(Path::new("/a/oracle"))), expected);
     }

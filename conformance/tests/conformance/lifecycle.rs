@@ -1,4 +1,4 @@
-//! What becomes of an object that is deleted where no controller runs beside the server.
+//! Deletions without controllers.
 
 use crate::maps::{Maps, ask};
 use http::Request;

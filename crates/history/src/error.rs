@@ -28,7 +28,7 @@ pub enum RecordError {
     SecretsRefused,
     /// The kind was not returned by [`Recorder::add_kind`](crate::Recorder::add_kind) of this folder.
     #[error("unknown kind {0:?}: call `add_kind` first")]
-    UnknownKind(crate::KindId),
+    UnknownKind(crate::kind::KindId),
     /// The object has no valid name, or its bytes are malformed.
     #[error("object of kind {kind} has no valid metadata.name")]
     InvalidObject {

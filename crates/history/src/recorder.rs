@@ -1,16 +1,14 @@
 //! Records changes into a folder.
 
 use crate::{
-    active::{ActiveSegment, StoredBytes},
-    compression::{Base, Codec, Dictionary, MAX_OBJECT, MIN_SAMPLES},
+    active::ActiveSegment,
+    compression::Codec,
     error::{ReadError, RecordError},
-    folder::{Folder, segment_numbers, segment_path},
+    folder::{Folder, segment_numbers},
     kind::{Kind, KindId},
-    live::{InMemory, KindState, LiveObject, OpenGap, stored_bytes},
-    manager::manager,
+    live::{InMemory, KindState, OpenGap},
     options::{RecorderOptions, Secrets},
-    record::{Body, ChangeHead, ChangeRecord, Event, FrameBase, Record, Reference, ScopeRecord, Source},
-    redaction::redact,
+    record::{FrameBase, Record, ScopeRecord, Source},
     segment::{Access, Segment},
 };
 use jiff::Timestamp;

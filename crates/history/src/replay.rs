@@ -93,8 +93,9 @@ impl Replay {
     /// [`ReadError::UnknownKind`] if it is not recorded.
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Result<KindId, ReadError> {
         let kinds = self.history.kinds()?;
-        let is_same =
-            |kind: &crate::Kind| kind.group == group && kind.version == version && kind.plural == plural;
+        let is_same = |kind: &crate::kind::Kind| {
+            kind.group == group && kind.version == version && kind.plural == plural
+        };
         let found = kinds.into_iter().find(|(_, kind)| is_same(kind)).map(|(id, _)| id);
         found.ok_or_else(|| ReadError::UnknownKind { name: format!("{plural}.{version}.{group}") })
     }

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-informer/kube-informer/tables/kubernetes/models"
 )
 
-// defaulted answers with the object as it is decoded and filled in by the defaulting functions of its version.
+// defaulted returns the object as it is decoded and filled in by the defaulting functions of its version.
 func defaulted(r *request) answer {
 	gvk := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 	for _, scheme := range models.Schemes() {

@@ -1,4 +1,4 @@
-// Command oracle answers how kube-apiserver changes the managed fields of objects, with its own libraries: one request in
+// Command oracle shows how kube-apiserver changes the managed fields of objects, with its own libraries: one request in
 // JSON a line on standard input, one answer a line on standard output.
 package main
 
@@ -184,7 +184,7 @@ func object(r *request, content map[string]any) *unstructured.Unstructured {
 	return u
 }
 
-// plain takes objects for what they say that they are: nothing is converted, nothing has defaults.
+// plain neither converts objects nor sets defaults.
 type plain struct{}
 
 func (plain) Convert(in, out, context any) error { return fmt.Errorf("nothing is converted") }

@@ -200,11 +200,7 @@ impl Session {
                         continue;
                     };
                     self.event(at, &event)?;
-                    let more = std::iter::from_fn(|| events.next().now_or_never().flatten());
-                    for (at, event) in more.take(BATCH) {
-                        self.event(at, &event)?;
-                    }
-                    self.printer.flush()?;
+                    self.print_ready(&mut events)?;
                 }
                 _ = ticks.tick(), if !has_synced => self.progress.draw(&self.followed),
                 _ = checks.tick(), if self.asked.save.is_some() && !self.asked.quiet => {
@@ -229,6 +225,18 @@ impl Session {
             self.progress.done(there.map(|(_, followed)| followed));
         }
         Ok(())
+    }
+
+    /// Prints a batch of the events that have arrived, and flushes stdout.
+    fn print_ready(
+        &mut self,
+        events: &mut (impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin),
+    ) -> std::io::Result<()> {
+        let ready = std::iter::from_fn(|| events.next().now_or_never().flatten());
+        for (at, event) in ready.take(BATCH) {
+            self.event(at, &event)?;
+        }
+        self.printer.flush()
     }
 
     /// Prints what was received before the end, for a limited time.

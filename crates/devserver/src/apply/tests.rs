@@ -1,3 +1,5 @@
+//! Applies of several managers, with their conflicts and managed fields.
+
 use super::{element::Element, managers::Managers, *};
 use serde_json::{Value, json};
 

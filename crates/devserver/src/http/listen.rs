@@ -150,14 +150,18 @@ fn refused(refusal: Refusal) -> http::Response<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fault::Faults, http::Control, verb::Cluster};
+    use crate::{
+        fault::Faults,
+        http::Control,
+        verb::{Cluster, Controllers},
+    };
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt, duplex},
         time::Instant,
     };
 
     fn door() -> Door {
-        let cluster = Arc::new(Cluster::new(16, Duration::from_secs(60)));
+        let cluster = Arc::new(Cluster::new(16, Duration::from_secs(60), Controllers::None));
         let front = Arc::new(Front::new(cluster, Faults::new(|| {}), Control::Closed));
         let hosts = AllowedHosts::new([127, 0, 0, 1].into(), [""; 0]);
         Door { front, tls: None, guard: Guard::Hosts(hosts) }

@@ -1,6 +1,17 @@
 //! Starts new segments with a checkpoint, removes old ones, and restores the state of the last one.
 
-use super::*;
+use super::{CHECKPOINT_FRAME, MAX_DEPTH, Recorder};
+use crate::{
+    active::ActiveSegment,
+    compression::{Dictionary, MIN_SAMPLES},
+    error::RecordError,
+    folder::{segment_numbers, segment_path},
+    live::{KindState, LiveObject, OpenGap},
+    record::{Body, ChangeHead, ChangeRecord, Event, Record, Reference, ScopeRecord, Source},
+    segment::{Access, Segment},
+};
+use kube_informer_wire::Key;
+use std::{path::Path, sync::Arc};
 
 impl Recorder {
     pub(super) fn is_segment_full(&self, time: i64) -> bool {

@@ -1,6 +1,17 @@
 //! Records one object: chooses the version it is compressed against.
 
-use super::*;
+use super::{Deletion, FULL_FRAME, MAX_DEPTH, MAX_PENDING, Recorded, Recorder};
+use crate::{
+    active::StoredBytes,
+    compression::{Base, Dictionary, MAX_OBJECT, MIN_SAMPLES},
+    error::RecordError,
+    live::{LiveObject, stored_bytes},
+    manager::manager,
+    record::{Body, ChangeHead, ChangeRecord, Event, Record, Reference, Source},
+    redaction::redact,
+};
+use kube_informer_wire::{Key, Raw, ResourceVersion};
+use std::sync::Arc;
 
 /// An object to record.
 struct Identified<'a> {

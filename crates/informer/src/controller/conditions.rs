@@ -13,7 +13,7 @@ pub enum ConditionStatus {
     True,
     /// The condition does not hold.
     False,
-    /// The controller cannot tell.
+    /// The controller does not know the state.
     Unknown,
 }
 

@@ -139,7 +139,7 @@ enum ChangeKind {
 const MAX_ATTEMPTS: u32 = 5;
 
 impl Change<'_> {
-    /// Changes the finalizers. After a conflict, reads the object again. Returns `None` if the object is gone, or is being
+    /// Changes the finalizers. After a conflict, reads the object again. Returns `None` if the object was deleted, or is being
     /// deleted when a finalizer is to be added.
     async fn send<K>(&self, api: &Api<K>, mut object: Arc<K>) -> Result<Option<Arc<K>>, Error>
     where

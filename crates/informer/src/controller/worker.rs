@@ -114,6 +114,6 @@ fn log(key: &Key, result: &ReconcileResult, attempt: u32, delay: Option<Duration
             tracing::error!(%key, %message, attempt, retry_in = ?delay, "reconcile panicked; retrying");
         }
         ReconcileResult::Succeeded(_) => tracing::debug!(%key, attempt, "reconciled"),
-        ReconcileResult::Gone => tracing::debug!(%key, "object is gone"),
+        ReconcileResult::Gone => tracing::debug!(%key, "object was deleted"),
     }
 }

@@ -7,6 +7,7 @@ use super::{
     modify_options::ModifyOptions,
     restore::{RestoreTarget, restore},
     save::{Save, SaveConfig, SaveRequest},
+    shared_settings::SharedSettings,
     source_spec::{ServedResource, SourceSpec},
     start_error::StartError,
     sync::SyncState,
@@ -111,37 +112,6 @@ impl Informer<DynamicObject> {
 
 /// Creates the [`ListWatch`] of one namespace or all, with the decoder of its type.
 type NewListWatch<K> = fn(Client, Option<&str>, &<K as Resource>::DynamicType) -> ListWatch<K>;
-
-/// The settings that all callers of a shared informer must agree on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SharedSettings {
-    storage: Storage,
-    managed_fields: ManagedFields,
-    /// Functions cannot be compared, so that two transforms are assumed to be the same.
-    transform: &'static str,
-}
-
-impl SharedSettings {
-    /// Returns an error if other settings are requested for an informer that has these.
-    pub(super) fn check(&self, requested: &Self, resource: &str) -> Result<(), StartError> {
-        let settings = [
-            ("storage", format!("{:?}", self.storage), format!("{:?}", requested.storage)),
-            (
-                "managed_fields",
-                format!("{:?}", self.managed_fields),
-                format!("{:?}", requested.managed_fields),
-            ),
-            ("transform", self.transform.to_owned(), requested.transform.to_owned()),
-        ];
-        match settings.into_iter().find(|(_, existing, requested)| existing != requested) {
-            None => Ok(()),
-            Some((setting, existing, requested)) => {
-                let resource = resource.to_owned();
-                Err(StartError::SettingsConflict { resource, setting, existing, requested })
-            }
-        }
-    }
-}
 
 /// A shard of a resource.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ mod metrics_name;
 mod wait_for_sync;
 mod save;
 mod source_spec;
+mod shared_settings;
 mod modify_options;
 mod restore;
 mod cache_sink;

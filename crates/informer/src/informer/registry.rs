@@ -1,9 +1,10 @@
 //! A registry of shared informers.
 
 use super::{
-    builder::{InformerBuilder, SharedSettings},
+    builder::InformerBuilder,
     handle::Informer,
     modify_options::ModifyOptions,
+    shared_settings::SharedSettings,
     start_error::StartError,
     wait_for_sync::{NotSyncedError, Synced, wait_for_sync},
 };

@@ -61,7 +61,7 @@ impl Endpoints {
         }
     }
 
-    /// Answers `/debug/controllers/NAME/NAMESPACE/OBJECT`, or without a namespace for cluster-scoped objects.
+    /// Serves `/debug/controllers/NAME/NAMESPACE/OBJECT`, or without a namespace for cluster-scoped objects.
     fn explain(&self, path: &str) -> Option<Answer> {
         let (controller, key) = path.strip_prefix("/debug/controllers/")?.split_once('/')?;
         let key: Key = key.parse().ok()?;

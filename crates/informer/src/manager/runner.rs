@@ -170,7 +170,7 @@ impl Manager {
     }
 
     /// Serves `/healthz` and `/readyz` at this address, and `/metrics` with [`metrics`](Self::metrics). By default nothing is
-    /// served. The server answers GET only, and has no encryption: use a loopback address or a network policy.
+    /// served. The server accepts GET only, and has no encryption: use a loopback address or a network policy.
     pub fn serve(mut self, address: SocketAddr) -> Self {
         self.address = Some(address);
         self

@@ -296,7 +296,7 @@ async fn owners_of_typed_and_dynamic_kinds_are_reconciled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_deleted_before_its_reconcile_is_gone() {
+async fn an_object_that_is_deleted_before_its_reconcile_has_the_outcome_gone() {
     let cluster = Cluster::new();
     cluster.create("a").await;
     let maps = informer(&cluster).await;

@@ -128,7 +128,7 @@ async fn conflicts_are_retried_five_times() {
     assert_eq!(broken.hits(), 1, "other errors are not retried");
 }
 
-/// A server that records the requests, and answers with the body of the request.
+/// A server that records the requests, and responds with their body.
 #[derive(Clone, Default)]
 struct Echo(Arc<Mutex<Vec<Request<Value>>>>);
 

@@ -274,7 +274,7 @@ async fn live(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Kill => {
                 operator.running.abort();
                 let _ = operator.running.await;
-                // The process is gone, but the name servers are not.
+                // The process ended, but the name servers still exist.
                 let dns = Dns::with_names(operator.context.dns.names());
                 operator = world.start(dns);
             }

@@ -126,18 +126,8 @@ pub(super) fn open<K: Send + Sync + 'static>(
         header = header.namespaces([namespace]);
         path = path.join(file_name(namespace));
     }
-    let options = options(config, &path);
     let mut discarded = None;
-    let opened = match SavedState::open(&path, &header, options.clone()) {
-        Err(error @ OpenError::Corrupt { .. }) => {
-            let error = error_chain(&error);
-            tracing::warn!(informer, error, "saved state cannot be used; starting without it");
-            discarded = Some(error);
-            SavedState::open(&path, &header, options.start_over())
-        }
-        opened => opened,
-    };
-    let (saved, restored) = match opened {
+    let (saved, restored) = match open_state(config, &path, &header, &mut discarded) {
         Ok(opened) => opened,
         Err(OpenError::Io { path, action, source }) => {
             let failure = format!("{}: failed to {action}: {}", path.display(), error_chain(&source));
@@ -174,6 +164,25 @@ pub(super) fn open<K: Send + Sync + 'static>(
     let folder = SourceFolder { namespace: namespace.map(str::to_owned), path };
     let saver = Saver::new(folder, config.format.clone(), Arc::clone(&config.cluster), init);
     Ok(Opened { saver: Some(Arc::new(saver)), failure: None, discarded, state })
+}
+
+/// Opens a saved state, and starts over if it is corrupt.
+fn open_state(
+    config: &SaveConfig,
+    path: &Path,
+    header: &Header,
+    discarded: &mut Option<String>,
+) -> Result<(SavedState, Restored), OpenError> {
+    let options = options(config, path);
+    match SavedState::open(path, header, options.clone()) {
+        Err(error @ OpenError::Corrupt { .. }) => {
+            let error = error_chain(&error);
+            tracing::warn!(informer = config.name, error, "saved state cannot be used; starting without it");
+            *discarded = Some(error);
+            SavedState::open(path, header, options.start_over())
+        }
+        opened => opened,
+    }
 }
 
 /// Returns the options of the saved state in a folder.

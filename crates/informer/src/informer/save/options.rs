@@ -47,7 +47,7 @@ impl Save {
         Self { folder, secrets: false, transform: None, cluster: None, starts_over: false, interval: None }
     }
 
-    /// Saves to a folder below `root` that is named after `name`, such as the resource that a server's discovery returned. The
+    /// Saves to a subfolder of `root` that is named after `name`, such as the resource that a server's discovery returned. The
     /// [name of the folder](kube_informer_saved::file_name) never leads out of `root`.
     pub fn in_subfolder(root: impl AsRef<Path>, name: &str) -> Self {
         Self::in_folder(root.as_ref().join(kube_informer_saved::file_name(name)))
