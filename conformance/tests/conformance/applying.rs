@@ -64,7 +64,7 @@ fn deployments(maps: &Maps<ConfigMap>) -> Kind<'_> {
     Kind { client: &maps.client, folder, api_version: "apps/v1", kind: "Deployment" }
 }
 
-fn deployment(containers: Value) -> Value {
+fn deployment(containers: &Value) -> Value {
     let template = json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "containers": containers } });
     json!({ "spec": { "selector": { "matchLabels": { "a": "b" } }, "template": template } })
 }
@@ -120,14 +120,14 @@ async fn list_items_have_owners_of_their_own(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let deployments = deployments(&maps);
     let app = json!([{ "name": "app", "image": "1", "ports": [{ "containerPort": 80 }] }]);
-    let one = deployments.apply("?fieldManager=one", deployment(app)).await;
+    let one = deployments.apply("?fieldManager=one", deployment(&app)).await;
     let fields = &managers(&one)[0][3]["f:spec"];
     assert_eq!(fields["f:selector"], json!({}), "selectors are atomic: {one}");
     let container = &fields["f:template"]["f:spec"]["f:containers"][r#"k:{"name":"app"}"#];
     let port = &container["f:ports"][r#"k:{"containerPort":80,"protocol":"TCP"}"#];
     assert_eq!(port, &json!({ ".": {}, "f:containerPort": {} }), "{one}");
     let proxy = json!([{ "name": "proxy", "image": "2" }]);
-    let both = deployments.apply("?fieldManager=two", deployment(proxy.clone())).await;
+    let both = deployments.apply("?fieldManager=two", deployment(&proxy)).await;
     let names = |object: &Value| -> Vec<String> {
         let containers = object["spec"]["template"]["spec"]["containers"].as_array().unwrap();
         containers.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
@@ -141,7 +141,7 @@ async fn list_items_have_owners_of_their_own(server: &Server) {
 async fn status_and_object_are_applied_apart(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let deployments = deployments(&maps);
-    let mut both = deployment(json!([{ "name": "app", "image": "1" }]));
+    let mut both = deployment(&json!([{ "name": "app", "image": "1" }]));
     both["status"] = json!({ "replicas": 3 });
     let made = deployments.apply("?fieldManager=one", both).await;
     assert_eq!(made["status"].get("replicas"), None, "{made}");
