@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(
             check_of(table),
             [
-                "docs/parity.md:5: parity: there is no test `three`; mend: name the test that checks this now",
-                "docs/parity.md:6: parity: there is no test `helper`; mend: name the test that checks this now",
+                "docs/parity.md:5: parity: there is no test `three`; fix: name the test that checks this now",
+                "docs/parity.md:6: parity: there is no test `helper`; fix: name the test that checks this now",
             ]
         );
     }

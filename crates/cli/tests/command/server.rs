@@ -65,7 +65,7 @@ impl Cluster {
     pub(crate) async fn delete(&self, object: &Value) {
         let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
         let name = object.metadata.name.clone().unwrap();
-        self.api(&object).delete(&name, &DeleteParams::default()).await.unwrap();
+        self.api(&object).delete(&name, &DeleteParams::default().grace_period(0)).await.unwrap();
     }
 
     fn api(&self, object: &DynamicObject) -> Api<DynamicObject> {

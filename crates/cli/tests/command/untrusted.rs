@@ -272,7 +272,7 @@ async fn long_and_invisible_names_are_shown_short_and_visible() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kind_with_a_long_name_is_ignored() {
     let server = Server::of_resource("bigs", &"K".repeat(70_000), "big").await;
-    let ended = server.run(&["watch", "configmaps", "big", "-A", "--for", "2s"]).await;
+    let ended = server.run(&["watch", "big", "-A", "--timeout", "2s"]).await;
     assert_eq!(ended.code, Some(3), "{}", ended.stderr.chars().take(500).collect::<String>());
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr.chars().take(500).collect::<String>());
 }

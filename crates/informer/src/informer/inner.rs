@@ -237,6 +237,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             let mut check = pin!(saved.savers.check_cluster(source));
             loop {
                 tokio::select! {
+                    biased;
                     checked = &mut check => return checked,
                     // Nothing is listed until the cluster is known, so that the status has to show the reason.
                     () = saved.savers.cluster_failed(source) => self.times.send_modify(|_| {}),

@@ -14,7 +14,7 @@ use kube::{
     core::PartialObjectMeta,
     runtime::{
         self, WatchStreamExt,
-        controller::Action,
+        controller::Action as KubeAction,
         predicates,
         reflector::{self, reflector},
         watcher,
@@ -103,12 +103,12 @@ fn index(pods: &Informer<Pod>) -> Done {
     Ok(())
 }
 
-async fn reconcile_map(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> {
-    Ok(Action::await_change())
+async fn reconcile_map(_: Arc<ConfigMap>, _: Arc<()>) -> Result<KubeAction, kube::Error> {
+    Ok(KubeAction::await_change())
 }
 
-fn policy(_: Arc<ConfigMap>, _: &kube::Error, _: Arc<()>) -> Action {
-    Action::await_change()
+fn policy(_: Arc<ConfigMap>, _: &kube::Error, _: Arc<()>) -> KubeAction {
+    KubeAction::await_change()
 }
 
 #[rustfmt::skip]
@@ -215,21 +215,17 @@ fn page_of(_: &Deployment) -> ConfigMap {
     ConfigMap::default()
 }
 
-mod deployments {
-    use super::*;
-    use kube_informer::controller::Action;
+use kube_informer::controller::Action;
 
-    #[rustfmt::skip]
-    pub(super) async fn reconcile(site: Arc<Deployment>, context: Arc<Context>) -> Result<Action, kube::Error> {
-        let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), "default");
-        apply(&maps, "site-operator", &page_of(&site)).await?;
-        Ok(Action::requeue(Duration::from_secs(600)))
-    }
+#[rustfmt::skip]
+async fn reconcile(site: Arc<Deployment>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), "default");
+    apply(&maps, "site-operator", &page_of(&site)).await?;
+    Ok(Action::requeue(Duration::from_secs(600)))
 }
 
 #[rustfmt::skip]
 async fn controller(client: Client) -> Done {
-    use deployments::reconcile;
     let sites = Informer::<Deployment>::builder(client.clone()).start()?;
     let maps = Informer::<ConfigMap>::builder(client.clone()).start()?;
     Controller::new(&sites)
@@ -244,7 +240,6 @@ async fn controller(client: Client) -> Done {
 
 #[rustfmt::skip]
 async fn manager(sites: Informer<Deployment>, context: Arc<Context>) -> Done {
-    use deployments::reconcile;
     let recorder = PrometheusRecorder::new();
     recorder.install()?;
     Manager::new()

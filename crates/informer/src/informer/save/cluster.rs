@@ -1,10 +1,13 @@
 //! Identifies a cluster.
 
-use crate::document;
+use crate::{boxed::error_chain, document};
 use kube_client::Client;
 use serde::Deserialize;
-use std::time::Duration;
-use tokio::sync::{OnceCell, watch};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::sync::{Notify, OnceCell};
 
 /// Returns the uid of the namespace `kube-system`, which identifies a cluster. `None` if the namespace does not exist or the
 /// client has no permission to read it.
@@ -33,7 +36,9 @@ pub(in super::super) struct Cluster {
     client: Client,
     uid: OnceCell<Option<String>>,
     /// The error of the last request; `None` once it has succeeded.
-    error: watch::Sender<Option<String>>,
+    error: Mutex<Option<String>>,
+    /// Wakes in the order of the waiting sources, unlike a watch channel, so that simulated runs repeat.
+    failed: Notify,
 }
 
 /// The delay before the first retry. It doubles with each retry.
@@ -44,19 +49,21 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Cluster {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, uid: OnceCell::new(), error: watch::Sender::new(None) }
+        Self { client, uid: OnceCell::new(), error: Mutex::default(), failed: Notify::new() }
     }
 
     /// Waits until a request for the uid fails.
     pub(super) async fn failed(&self) {
-        let mut errors = self.error.subscribe();
-        // The sender is in `self`.
-        let _ = errors.changed().await;
+        self.failed.notified().await;
     }
 
     /// Returns the error of the last request; `None` if it succeeded, or was not sent.
     pub(super) fn error(&self) -> Option<String> {
-        self.error.borrow().clone()
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_error(&self, error: Option<String>) {
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
     /// Returns the uid; `None` without permission to read it. A failed request is retried until it succeeds.
@@ -66,14 +73,15 @@ impl Cluster {
             loop {
                 let error = match tokio::time::timeout(RESPONSE_TIMEOUT, cluster_uid(&self.client)).await {
                     Ok(Ok(uid)) => {
-                        self.error.send_replace(None);
+                        self.set_error(None);
                         return uid;
                     }
                     Ok(Err(error)) => error_chain(&error),
                     Err(_) => format!("no response within {RESPONSE_TIMEOUT:?}"),
                 };
                 let error = format!("failed to read the uid of the namespace kube-system: {error}");
-                self.error.send_replace(Some(error.clone()));
+                self.set_error(Some(error.clone()));
+                self.failed.notify_waiters();
                 tracing::warn!(error, ?delay, "failed to read the uid of the cluster; retrying");
                 tokio::time::sleep(delay).await;
                 delay = (delay * 2).min(MAX_RETRY_DELAY);
@@ -81,18 +89,4 @@ impl Cluster {
         };
         self.uid.get_or_init(|| request).await.as_deref()
     }
-}
-
-/// Returns the error with its causes.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
