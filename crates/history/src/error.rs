@@ -23,8 +23,8 @@ pub enum RecordError {
         /// Its permissions.
         mode: u32,
     },
-    /// Secrets are recorded only if [`RecorderOptions::record_secrets`](crate::RecorderOptions::record_secrets) is set.
-    #[error("secrets are not recorded: set `record_secrets` to record them")]
+    /// Secrets are recorded only if [`RecorderOptions::secrets`](crate::RecorderOptions::secrets) allows it.
+    #[error("secrets are not recorded: use `RecorderOptions::secrets(Secrets::Record)` to record them")]
     SecretsRefused,
     /// The kind was not returned by [`Recorder::add_kind`](crate::Recorder::add_kind) of this folder.
     #[error("unknown kind {0:?}: call `add_kind` first")]

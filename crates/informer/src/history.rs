@@ -16,11 +16,12 @@ use crate::{
 };
 use futures_util::stream;
 use kube_core::Resource;
-use kube_history::{KindId, ReadError, ReplayEvents, Version};
+use kube_history::{KindId, ReadError, ReplayEvent, ReplayEvents, Version};
 use kube_informer_wire::{
     EventType, ListMeta, ListOptions, ManagedFields, ResourceVersion, WatchEvent, WatchOptions,
 };
 use serde::de::DeserializeOwned;
+use std::time::Duration;
 
 pub use kube_history::{History, Replay};
 
@@ -29,9 +30,16 @@ struct Replaying<K> {
     /// The objects that exist at the start, if the watch starts with them.
     initial: std::vec::IntoIter<Version>,
     events: ReplayEvents,
+    /// The next event, if it is not due yet, and the time to wait for it.
+    waiting: Option<(ReplayEvent, Duration)>,
+    /// The version up to which all events were sent.
+    version: ResourceVersion,
     end: Option<ResourceVersion>,
     decoder: Decoder<K>,
 }
+
+/// How often a bookmark is sent while no event is due, so that the watch does not look dead.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The version of a kind that was never listed.
 const UNLISTED: ResourceVersion = ResourceVersion::number(1);
@@ -64,22 +72,38 @@ impl<K> Replaying<K> {
         if let Some(object) = self.initial.next() {
             return Ok(WatchEvent::Added(raw_object(&object, &self.decoder)?));
         }
-        match self.events.next().transpose().map_err(failed)? {
-            Some(event) => {
-                if !event.delay.is_zero() {
-                    tokio::time::sleep(event.delay).await;
-                }
-                let object = raw_object(&event.object, &self.decoder)?;
-                Ok(match event.event {
-                    EventType::Deleted => WatchEvent::Deleted(object),
-                    EventType::Modified => WatchEvent::Modified(object),
-                    EventType::Added | EventType::Bookmark | EventType::Error => WatchEvent::Added(object),
-                })
-            }
-            None => match self.end.take() {
-                Some(version) => Ok(WatchEvent::Bookmark { version, initial_events_end: false }),
-                None => std::future::pending().await,
-            },
+        if self.waiting.is_none() {
+            let next = self.events.next().transpose().map_err(failed)?;
+            self.waiting = next.map(|event| {
+                let delay = event.delay;
+                (event, delay)
+            });
+        }
+        let Some((event, delay)) = self.waiting.take() else { return self.end().await };
+        if delay > BOOKMARK_INTERVAL {
+            self.waiting = Some((event, delay - BOOKMARK_INTERVAL));
+            tokio::time::sleep(BOOKMARK_INTERVAL).await;
+            return Ok(WatchEvent::Bookmark { version: self.version.clone(), initial_events_end: false });
+        }
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        if let Some(version) = event.object.version() {
+            self.version = version.clone();
+        }
+        let object = raw_object(&event.object, &self.decoder)?;
+        Ok(match event.event {
+            EventType::Deleted => WatchEvent::Deleted(object),
+            EventType::Modified => WatchEvent::Modified(object),
+            EventType::Added | EventType::Bookmark | EventType::Error => WatchEvent::Added(object),
+        })
+    }
+
+    /// Returns the bookmark of the end once, and then waits forever.
+    async fn end(&mut self) -> Result<WatchEvent<RawObject<K>>, Error> {
+        match self.end.take() {
+            Some(version) => Ok(WatchEvent::Bookmark { version, initial_events_end: false }),
+            None => std::future::pending().await,
         }
     }
 }
@@ -115,12 +139,17 @@ where
             )?;
             let kind = kind_of::<K>(self)?;
             let after = options.resource_version.as_ref().filter(|version| !version.is_any());
-            let initial = match after {
-                Some(_) => Vec::new(),
-                None => self.initial(kind).map_err(failed)?.objects,
+            let (version, initial) = match after {
+                Some(version) => (Some(version.clone()), Vec::new()),
+                None => {
+                    let list = self.initial(kind).map_err(failed)?;
+                    (list.version, list.objects)
+                }
             };
             let replaying = Replaying {
+                version: version.unwrap_or(UNLISTED),
                 initial: initial.into_iter(),
+                waiting: None,
                 events: self.events(kind, after).map_err(failed)?,
                 end: self.last_version(kind).map_err(failed)?,
                 decoder: decoder_of(),

@@ -26,7 +26,7 @@ impl AllowedHosts {
     /// Checks the headers of a request.
     ///
     /// # Errors
-    /// 403 if the request is for or from another host, 415 if it has a body without a content type.
+    /// 403 if the request is for or from another host, 415 if it is of a browser and has a body without a content type.
     pub(crate) fn check(&self, request: &Parts, body: RequestBody) -> Result<(), Refusal> {
         let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
         let host = request.uri.authority().map(http::uri::Authority::as_str).or_else(|| text(header::HOST));
@@ -42,7 +42,10 @@ impl AllowedHosts {
             }
         }
         let is_read = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS);
-        if !is_read && body == RequestBody::Present && text(header::CONTENT_TYPE).is_none() {
+        // Browsers send at least one of these with every write; kubectl sends bodies without a content type.
+        let is_browser = ["origin", "sec-fetch-site"].iter().any(|name| request.headers.contains_key(*name));
+        let has_type = request.headers.contains_key(header::CONTENT_TYPE);
+        if is_browser && !is_read && body == RequestBody::Present && !has_type {
             return Err(unsupported("the body of the request has no Content-Type header"));
         }
         let media = text(header::CONTENT_TYPE).and_then(|media| media.split(';').next()).unwrap_or_default();

@@ -38,7 +38,8 @@ async fn a_page_of_another_site_writes_nothing() {
         (vec![&create, "host: 127.0.0.1", origin, json], 403),
         (vec![&create, "host: evil.example", json], 403),
         // A page can send a body without a type, and without a preflight.
-        (vec![&create, "host: 127.0.0.1"], 415),
+        (vec![&create, "host: 127.0.0.1", "origin: http://localhost:3000"], 415),
+        (vec![&create, "host: 127.0.0.1", "sec-fetch-site: cross-site"], 415),
         (vec![&create, "host: 127.0.0.1", "content-type: text/plain"], 415),
         (vec!["POST /devserver/restart/reset HTTP/1.1", "host: 127.0.0.1", origin], 403),
         (vec!["POST /devserver/faults HTTP/1.1", "host: 127.0.0.1", "content-type: text/plain"], 415),
@@ -50,6 +51,9 @@ async fn a_page_of_another_site_writes_nothing() {
     assert!(!names(&server).await.contains("csrf"));
     assert_eq!(send(&server, &[&create, "host: 127.0.0.1", json], &body).await.0, 201);
     assert!(names(&server).await.contains("csrf"));
+    // As kubectl does.
+    let untyped = send(&server, &[&create, "host: 127.0.0.1"], &named("untyped").to_string()).await;
+    assert_eq!(untyped.0, 201, "{}", untyped.1);
 }
 
 #[tokio::test]
