@@ -38,7 +38,7 @@ struct Replaying<K> {
     decoder: Decoder<K>,
 }
 
-/// How often a bookmark is sent while no event is due, so that the watch does not look dead.
+/// The interval of bookmarks while no event is due. Without them the watch would count as dead.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The version of a kind that was never listed.
