@@ -1,11 +1,15 @@
 //! Watches: start versions, events and ends.
 
 use crate::maps::Maps;
+use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_conformance::{Server, in_time, on_both};
 use kube_informer::{
     source::{Error, ListerWatcher, RawObject, Watch},
-    wire::{FieldSelector, LabelSelector, ResourceVersion, VersionMatch, WatchEvent, WatchOptions},
+    wire::{
+        ContentHash, FieldSelector, Frames, Items, LabelSelector, ManagedFields, Raw, ResourceVersion,
+        VersionMatch, WatchEvent, WatchOptions,
+    },
 };
 use serde_json::json;
 use std::time::Duration;
@@ -20,6 +24,7 @@ on_both! {
         a_selection_is_entered_and_left,
         options_that_contradict_one_another_are_refused,
         a_version_that_is_not_there_yet_is_too_large_for_a_stream,
+        an_object_has_the_same_bytes_in_lists_and_watches,
     ],
     alone: [a_watch_from_a_forgotten_version_has_expired],
 }
@@ -221,5 +226,60 @@ async fn failure<K>(opened: Result<Watch<K>, Error>) -> Error {
             Some(Err(error)) => error,
             Some(Ok(_)) | None => panic!("the watch did not fail"),
         },
+    }
+}
+
+/// Returns the body of a response in an encoding.
+async fn body(maps: &Maps<ConfigMap>, path: &str, encoding: &str) -> Vec<u8> {
+    let path = format!("/api/v1/namespaces/{}/configmaps{path}", maps.namespace);
+    let request = http::Request::get(path).header("accept", encoding);
+    let response = maps.client.send(request.body(kube::client::Body::empty()).unwrap()).await.unwrap();
+    response.into_body().collect().await.unwrap().to_bytes().to_vec()
+}
+
+/// A relist recognizes unchanged objects by their content, so that the same version must have the same bytes everywhere.
+// A4
+async fn an_object_has_the_same_bytes_in_lists_and_watches(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let before = maps.version().await;
+    maps.create_with(
+        "a",
+        json!({ "labels": { "b": "1", "a": "2" }, "annotations": { "z": "", "y": "\u{e9}<>&" } }),
+    )
+    .await;
+    maps.patch("a", json!({ "data": { "second": "2", "first": "1" } })).await;
+    let encodings = [
+        (
+            "application/json",
+            "application/json",
+            Frames::json as fn() -> Frames,
+            Items::json as fn() -> Items,
+        ),
+        (
+            "application/vnd.kubernetes.protobuf",
+            "application/vnd.kubernetes.protobuf;stream=watch",
+            Frames::protobuf,
+            Items::protobuf,
+        ),
+    ];
+    let hashes = |raw: &Raw| -> [ContentHash; 2] {
+        [ManagedFields::Keep, ManagedFields::Drop].map(|managed_fields| raw.content_hash(managed_fields))
+    };
+    for (list, watch, frames, items) in encodings {
+        let mut items = items();
+        items.push(body(&maps, "", list).await.into());
+        let listed = hashes(&std::iter::from_fn(|| items.next().unwrap()).last().unwrap());
+        let stream =
+            "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+        for query in [format!("?watch=1&resourceVersion={before}"), stream.to_owned()] {
+            let mut frames = frames();
+            frames.push(body(&maps, &format!("{query}&timeoutSeconds=1"), watch).await.into());
+            let events = std::iter::from_fn(|| frames.next().unwrap()).map(|frame| frame.split().unwrap());
+            let last = events.filter_map(|event| match event {
+                WatchEvent::Added(raw) | WatchEvent::Modified(raw) => Some(raw),
+                _ => None,
+            });
+            assert_eq!(hashes(&last.last().unwrap()), listed, "{list} {query}");
+        }
     }
 }

@@ -192,10 +192,17 @@ mod tests {
     }
 
     #[test]
-    fn a_body_needs_a_content_type_and_a_fault_needs_json() {
+    fn a_body_of_a_browser_needs_a_content_type_and_a_fault_needs_json() {
         let write = Sent { method: Method::POST, body: RequestBody::Present, ..READ };
-        assert_eq!(code(&write), 415);
-        assert_eq!(code(&Sent { media: "application/json", ..write }), 200);
+        assert_eq!(code(&write), 200, "kubectl sends bodies without a content type");
+        let page = Sent {
+            method: Method::POST,
+            body: RequestBody::Present,
+            origin: "http://localhost:3000",
+            ..READ
+        };
+        assert_eq!(code(&page), 415);
+        assert_eq!(code(&Sent { media: "application/json", ..page }), 200);
         let fault =
             Sent { method: Method::POST, body: RequestBody::Present, path: "/devserver/faults", ..READ };
         for (media, expected) in [(NONE, 415), ("text/plain", 415), ("application/json; charset=utf-8", 200)]
