@@ -131,7 +131,7 @@ impl Drop for ChildProcess {
 /// Returns a number of a response.
 ///
 /// # Errors
-/// If there is no such number.
+/// Returns an error if the number is missing.
 pub fn number(response: &Value, name: &str) -> Result<f64> {
     response[name].as_f64().with_context(|| format!("no number `{name}` in {response}"))
 }

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 on_both! {
     shared: [
-        a_deletion_policy_is_a_finalizer_until_somebody_acts,
+        a_deletion_policy_adds_a_finalizer_that_remains_without_controllers,
         a_namespace_goes_when_it_is_finalized,
     ],
     alone: [],
 }
 
-async fn a_deletion_policy_is_a_finalizer_until_somebody_acts(server: &Server) {
+async fn a_deletion_policy_adds_a_finalizer_that_remains_without_controllers(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let folder = format!("/api/v1/namespaces/{}/configmaps", maps.namespace);
     for (policy, finalizers) in [("Foreground", json!(["foregroundDeletion"])), ("Orphan", json!(["orphan"]))]

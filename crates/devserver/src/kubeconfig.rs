@@ -1,4 +1,4 @@
-//! Writes a kubeconfig so that only its owner can read it, and without replacing a file of somebody else.
+//! Writes a kubeconfig so that only its owner can read it, and without replacing a file with other contents.
 
 use serde_json::Value;
 use std::{
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_not_replaced() {
+    fn a_file_with_other_contents_is_not_replaced() {
         let folder = folder();
         let mixed = r#"{"clusters":[{"name":"devserver"},{"name":"work"}],"users":[],"contexts":[]}"#;
         for text in ["apiVersion: v1\nkind: Config\n", mixed, "{}", "[]", "nothing"] {

@@ -41,7 +41,7 @@ async fn an_empty_token_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kubeconfig_of_somebody_else_is_not_replaced() {
+async fn a_kubeconfig_with_other_contents_is_not_replaced() {
     let path = folder().join("kubeconfig");
     std::fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
     let path_text = path.to_str().unwrap();

@@ -73,7 +73,7 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     assert!(stats["sync_seconds"].is_number() && stats["objects"] == 1, "{stats}");
     let note = "you are not allowed to list and watch deployments.apps in all namespaces: ";
     assert!(ended.stderr.contains(note) && ended.stderr.contains("; skipped\n"), "{}", ended.stderr);
-    // What somebody has named is wanted.
+    // A resource that is named on the command line is an error.
     check(
         &watch("all deploy", "--once").await,
         5,

@@ -143,7 +143,7 @@ impl Walk {
                 (old @ ([] | [_]), new @ ([] | [_])) => {
                     self.value(element, old.first().copied(), new.first().copied());
                 }
-                // Items with the same key are compared together, because nobody can tell which is which.
+                // Items with the same key are compared together, because they cannot be distinguished.
                 (old @ [_, _, ..], new @ [_, _, ..]) => {
                     let same =
                         old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new));

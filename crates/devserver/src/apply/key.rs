@@ -24,7 +24,7 @@ pub(crate) enum KeyError {
 /// Returns the step from a list to one of its items.
 ///
 /// # Errors
-/// If the item cannot be told from others.
+/// Returned if the item has no key that identifies it.
 pub(super) fn item_element(ty: Type<'_>, list: &List, item: &Value) -> Result<Element, KeyError> {
     match &list.relation {
         Relation::Atomic => Err(KeyError::Atomic),

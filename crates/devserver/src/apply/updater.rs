@@ -155,7 +155,7 @@ impl<'a> Updater<'a> {
         remove(ty, &merged, &merged_fields.difference(&pruned_fields).intersection(&before))
     }
 
-    /// Adds what somebody owns back to an object from which too much was removed.
+    /// Restores the removed fields that other managers own.
     fn add_back_owned(&self, merged: &Value, mut pruned: Value, managers: &Managers, first: &str) -> Value {
         let mut by_version: BTreeMap<&str, FieldSet> = BTreeMap::new();
         for owned in managers.0.values() {

@@ -108,7 +108,7 @@ impl<'c> Collector<'c> {
     /// Deletes an object, or marks it if it waits for finalizers.
     pub(crate) fn remove(&mut self, resource: &Arc<Resource>, key: &str, policy: Policy) {
         let place = Place::new(resource.storage());
-        // If somebody changes the object meanwhile, this looks at it again.
+        // If the object changes in the meantime, it is processed again.
         while let Some((record, object)) = self.cluster.read(resource, key) {
             let terms = Terms::at_once(&object, policy);
             let write = match deletion::decide(&object, &Preconditions::default(), &terms, &now()) {

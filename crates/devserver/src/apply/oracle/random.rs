@@ -51,7 +51,7 @@ impl Random {
                 new["metadata"]["managedFields"] = json!([]);
             }
         } else if !live.is_null() && self.one_in(2) {
-            // What is there is applied in part, so that several managers own the same fields.
+            // Applies a part of the existing object, so that several managers own the same fields.
             let mut base = live.clone();
             base["metadata"]
                 .as_object_mut()
