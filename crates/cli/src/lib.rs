@@ -17,6 +17,8 @@ mod meter;
 mod follow;
 mod signal;
 mod watch;
+mod history;
+mod record;
 mod devserver;
 mod top;
 mod demo;

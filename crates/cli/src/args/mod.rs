@@ -1,10 +1,13 @@
 //! The command line, as clap reads it.
 
 mod duration;
+mod size;
+mod time;
 mod cluster;
 mod following;
 mod watch;
 mod top;
+mod recording;
 mod devserver;
 mod command;
 
@@ -13,5 +16,6 @@ pub(crate) use command::{Cli, Command};
 pub(crate) use devserver::{Devserver, seeds};
 pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
+pub(crate) use recording::{Changes, Diff, Get, ObjectHistory, Record, Recorded, RecordedOutput};
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};
