@@ -16,6 +16,7 @@ mod outages;
 mod network;
 mod access;
 mod shards;
+mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]
 mod kinds;
