@@ -96,6 +96,7 @@
 
 mod sync;
 mod boxed;
+mod recorder_id;
 mod waiters;
 mod parallel;
 pub mod document;

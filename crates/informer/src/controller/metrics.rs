@@ -17,6 +17,8 @@
 //! | [`kube_informer_controller_unfinished_work_seconds`](UNFINISHED_WORK) | gauge | | total duration of the running reconciles until now |
 //! | [`kube_informer_controller_longest_running_seconds`](LONGEST_RUNNING) | gauge | | duration of the oldest running reconcile until now |
 
+use super::outcome::ReconcileResult;
+use crate::recorder_id::RecorderId;
 use ::metrics::{Counter, Gauge, Histogram, NoopRecorder, Unit, counter, gauge, histogram};
 use ::metrics::{describe_counter, describe_gauge, describe_histogram};
 use std::time::Duration;
@@ -47,8 +49,8 @@ pub const LONGEST_RUNNING: &str = "kube_informer_controller_longest_running_seco
 /// The metrics of one controller.
 pub(super) struct ControllerMetrics {
     name: String,
-    /// The address of the recorder of the handles; `None` before they were resolved.
-    recorder: Option<usize>,
+    /// The recorder of the handles; `None` before they were resolved.
+    recorder: Option<RecorderId>,
     handles: Handles,
 }
 
@@ -58,6 +60,11 @@ struct Handles {
     scheduled: Gauge,
     adds: Counter,
     queue_duration: Histogram,
+    succeeded: Counter,
+    requeued: Counter,
+    failed: Counter,
+    panicked: Counter,
+    gone: Counter,
     reconcile_duration: Histogram,
     retries: Counter,
     active: Gauge,
@@ -80,11 +87,18 @@ pub(super) struct Gauges {
 impl Handles {
     fn new(name: &str) -> Self {
         let name = || name.to_owned();
+        let reconciles =
+            |result: &'static str| counter!(RECONCILES, "controller" => name(), "result" => result);
         Self {
             depth: gauge!(QUEUE_DEPTH, "controller" => name()),
             scheduled: gauge!(SCHEDULED, "controller" => name()),
             adds: counter!(QUEUE_ADDS, "controller" => name()),
             queue_duration: histogram!(QUEUE_DURATION, "controller" => name()),
+            succeeded: reconciles("success"),
+            requeued: reconciles("requeue"),
+            failed: reconciles("error"),
+            panicked: reconciles("panic"),
+            gone: reconciles("gone"),
             reconcile_duration: histogram!(RECONCILE_DURATION, "controller" => name()),
             retries: counter!(RETRIES, "controller" => name()),
             active: gauge!(ACTIVE_WORKERS, "controller" => name()),
@@ -104,10 +118,10 @@ impl ControllerMetrics {
 
     /// Resolves the handles if the recorder has changed.
     pub(super) fn resolve(&mut self) {
-        let recorder = ::metrics::with_recorder(|recorder| std::ptr::from_ref(recorder).cast::<()>().addr());
-        if self.recorder != Some(recorder) {
+        let recorder = Some(RecorderId::current());
+        if self.recorder != recorder {
             describe();
-            self.recorder = Some(recorder);
+            self.recorder = recorder;
             self.handles = Handles::new(&self.name);
         }
     }
@@ -120,8 +134,15 @@ impl ControllerMetrics {
         self.handles.queue_duration.record(queued);
     }
 
-    pub(super) fn finished(&self, result: &'static str, duration: Duration) {
-        counter!(RECONCILES, "controller" => self.name.clone(), "result" => result).increment(1);
+    pub(super) fn finished(&self, result: &ReconcileResult, duration: Duration) {
+        let counter = match result {
+            ReconcileResult::Succeeded(action) if action.requeue_after().is_some() => &self.handles.requeued,
+            ReconcileResult::Succeeded(_) => &self.handles.succeeded,
+            ReconcileResult::Failed(_) => &self.handles.failed,
+            ReconcileResult::Panicked(_) => &self.handles.panicked,
+            ReconcileResult::Gone => &self.handles.gone,
+        };
+        counter.increment(1);
         self.handles.reconcile_duration.record(duration);
     }
 

@@ -15,6 +15,8 @@ use tracing::Instrument;
 
 /// The state that all workers of a controller share.
 pub(super) struct Workers<R> {
+    /// The name of the controller.
+    pub(super) name: Arc<str>,
     pub(super) work: Arc<Work>,
     pub(super) reconciler: R,
     pub(super) backoff: Backoff,
@@ -34,6 +36,8 @@ impl<R: Reconciler> Workers<R> {
             if let Some(started) = self.work.start(&key) {
                 self.reconcile(&key, started).await;
             }
+            // A reconcile that does not wait would otherwise keep other tasks from this thread as long as keys are queued.
+            tokio::task::coop::consume_budget().await;
         }
     }
 
@@ -45,10 +49,9 @@ impl<R: Reconciler> Workers<R> {
     }
 
     async fn reconcile(&self, key: &Key, started: Started) {
-        let controller = self.work.name();
         let span = tracing::info_span!(
             "reconcile",
-            controller = &*controller,
+            controller = &*self.name,
             %key,
             attempt = started.attempt,
             reason = %started.reason,
