@@ -10,6 +10,7 @@ mod interop;
 mod cluster;
 mod bench;
 mod examples;
+mod operator;
 mod simulate;
 mod tables;
 mod oracle;

@@ -21,6 +21,7 @@ mod devserver;
 mod top;
 mod demo;
 mod shell;
+mod new_operator;
 mod run;
 
 #[doc(hidden)]

@@ -2,6 +2,7 @@
 
 use super::{
     devserver::Devserver,
+    new_operator::NewOperator,
     top::{Demo, Top},
     watch::Watch,
 };
@@ -53,6 +54,9 @@ pub(crate) enum Command {
 
     /// Run a Kubernetes API server without a cluster
     Devserver(Box<Devserver>),
+
+    /// Write the project of a new operator, with tests and manifests
+    NewOperator(Box<NewOperator>),
 
     /// Print a completion script for a shell
     Completions {

@@ -18,5 +18,6 @@ mod identity;
 mod endings;
 mod devserver;
 mod shell;
+mod new_operator;
 mod top;
 mod pictures;
