@@ -24,7 +24,7 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-const OBJECTS: u64 = 10_000;
+pub(crate) const OBJECTS: u64 = 10_000;
 /// As in the examples of shared streams of kube-runtime.
 const BUFFER: usize = 256;
 const BURST: u64 = 5;
@@ -39,6 +39,8 @@ pub(crate) enum Component {
     Slow { milliseconds: u64, sleep: u64 },
     /// Writes to a store while threads list it
     Readers { readers: u64, milliseconds: u64 },
+    /// A controller: reconciles of all objects, then 1,000 events per second
+    Controller { rounds: u64, milliseconds: u64 },
 }
 
 /// Measures one component and prints the result.
@@ -47,6 +49,9 @@ pub(crate) fn run(component: &Component) -> Result<(), String> {
     match *component {
         Component::Fanout { consumers, events } => runtime.block_on(fanout(consumers, events)),
         Component::Slow { milliseconds, sleep } => runtime.block_on(slow(milliseconds, sleep)),
+        Component::Controller { rounds, milliseconds } => {
+            runtime.block_on(crate::controller::measure(rounds, milliseconds));
+        }
         Component::Readers { readers: count, milliseconds } => readers(count, milliseconds),
     }
     runtime.shutdown_background();
@@ -62,7 +67,7 @@ fn pod(number: u64, version: u64) -> Pod {
 }
 
 /// Returns the stream of a watcher without a server: a list, then changes.
-fn events(changes: impl Stream<Item = Pod>) -> impl Stream<Item = Result<Event<Pod>, watcher::Error>> {
+pub(crate) fn events(changes: impl Stream<Item = Pod>) -> impl Stream<Item = Result<Event<Pod>, watcher::Error>> {
     let list = (0..OBJECTS).map(|number| Event::InitApply(pod(number, 1)));
     let list = stream::iter([Event::Init].into_iter().chain(list).chain([Event::InitDone]));
     list.chain(changes.map(Event::Apply)).map(Ok)
@@ -158,7 +163,7 @@ async fn slow(milliseconds: u64, sleep: u64) {
     }));
 }
 
-fn stamped(turn: u64, sent: u64) -> Pod {
+pub(crate) fn stamped(turn: u64, sent: u64) -> Pod {
     let mut pod = pod(turn % OBJECTS, turn + 2);
     pod.metadata.annotations = Some([(SENT.to_owned(), sent.to_string())].into());
     pod

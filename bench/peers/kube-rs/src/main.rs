@@ -1,6 +1,7 @@
 //! The watcher and reflector of kube-runtime as a client under test; one consumer of its stream replaces the handler.
 
 mod components;
+mod controller;
 
 use clap::{Parser, Subcommand};
 use futures_util::{StreamExt, pin_mut};
