@@ -80,12 +80,13 @@ impl Metric {
 }
 
 const JSON: &[&str] = &["decoded, JSON", "compressed, JSON"];
-const JSON_PEERS: &[&str] = &["kube-rs", "kube-rs stream", "client-go, JSON"];
+const JSON_PEERS: &[&str] = &["kube-rs", "kube-rs, tuned", "client-go, JSON"];
 const PROTOBUF: &[&str] = &["decoded", "lazy", "compressed"];
 const BOTH_PEERS: &[&str] = &["kube-rs", "client-go"];
+const ALL_PEERS: &[&str] = &["kube-rs", "kube-rs, tuned", "client-go", "client-go, tuned"];
 const CLIENT_GO: &[&str] = &["client-go"];
-const STRIPPED: &[&str] = &["decoded, stripped", "lazy, stripped", "compressed, stripped"];
-const STRIPPED_PEERS: &[&str] = &["kube-rs, stripped", "client-go, stripped"];
+const CLIENT_GO_TUNED: &[&str] = &["client-go", "client-go, tuned"];
+const ALL_FIELDS: &[&str] = &["decoded, all fields", "lazy, all fields", "compressed, all fields"];
 const SAVED: &[&str] = &["decoded, saved", "compressed, saved"];
 const UNTYPED: &[&str] = &["decoded, untyped", "compressed, untyped"];
 const UNTYPED_PEERS: &[&str] = &["kube-rs, untyped", "client-go, untyped"];
@@ -94,18 +95,20 @@ const UNTYPED_PEERS: &[&str] = &["kube-rs, untyped", "client-go, untyped"];
 pub(crate) const METRICS: &[Metric] = &[
     metric(Workload::ColdSyncJson, "sync_seconds", "until synced", Unit::Seconds).of(JSON, JSON_PEERS),
     metric(Workload::ColdSyncJson, "sync_cpu_seconds", "processor time", Unit::Seconds).of(JSON, JSON_PEERS),
-    metric(Workload::ColdSync, "sync_seconds", "until synced", Unit::Seconds).of(PROTOBUF, CLIENT_GO),
-    metric(Workload::ColdSync, "sync_cpu_seconds", "processor time", Unit::Seconds).of(PROTOBUF, CLIENT_GO),
-    metric(Workload::ColdSync, "read_seconds", "read all objects", Unit::Seconds).of(PROTOBUF, CLIENT_GO),
-    metric(Workload::Memory, "bytes_per_object", "per pod", Unit::Bytes).of(PROTOBUF, BOTH_PEERS),
-    metric(Workload::MemoryStripped, "bytes_per_object", "per pod", Unit::Bytes).of(STRIPPED, STRIPPED_PEERS),
+    metric(Workload::ColdSync, "sync_seconds", "until synced", Unit::Seconds).of(PROTOBUF, CLIENT_GO_TUNED),
+    metric(Workload::ColdSync, "sync_cpu_seconds", "processor time", Unit::Seconds)
+        .of(PROTOBUF, CLIENT_GO_TUNED),
+    metric(Workload::ColdSync, "read_seconds", "read all objects", Unit::Seconds)
+        .of(PROTOBUF, CLIENT_GO_TUNED),
+    metric(Workload::Memory, "bytes_per_object", "per pod", Unit::Bytes).of(PROTOBUF, ALL_PEERS),
+    metric(Workload::MemoryAllFields, "bytes_per_object", "per pod", Unit::Bytes).of(ALL_FIELDS, BOTH_PEERS),
     metric(Workload::PeakMemory, "sync_peak", "of a cold sync", Unit::Ratio).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::PeakMemory, "relist_peak", "of a relist", Unit::Ratio).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Relist, "relist_seconds", "from the request", Unit::Seconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Relist, "relist_cpu_seconds", "processor time", Unit::Seconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Relist, "relist_events", "delivered events", Unit::Events).of(PROTOBUF, BOTH_PEERS),
-    metric(Workload::Updates, "updates_per_core", "per core", Unit::PerSecond).of(PROTOBUF, BOTH_PEERS),
-    metric(Workload::Updates, "updates", "total", Unit::PerSecond).of(PROTOBUF, BOTH_PEERS),
+    metric(Workload::Updates, "updates_per_core", "per core", Unit::PerSecond).of(PROTOBUF, ALL_PEERS),
+    metric(Workload::Updates, "updates", "total", Unit::PerSecond).of(PROTOBUF, ALL_PEERS),
     metric(Workload::Latency, "p50_100", "p50 at 100/s", Unit::Milliseconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Latency, "p99_100", "p99 at 100/s", Unit::Milliseconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Latency, "p50_1000", "p50 at 1,000/s", Unit::Milliseconds).of(PROTOBUF, BOTH_PEERS),

@@ -54,7 +54,8 @@ pub(crate) fn run(options: &CompareOptions) -> Result<()> {
 /// Returns the clients of the workloads whose programs are available, with their phases.
 fn clients<'a>(settings: &'a Settings, paths: &Paths) -> Vec<(&'static Client, Plan<'a>)> {
     let mut clients = Vec::new();
-    for client in CLIENTS.iter().filter(|client| paths.command(client.program).is_some()) {
+    let is_available = |client: &&Client| paths.command(client.program).is_some();
+    for client in CLIENTS.iter().filter(is_available).filter(|client| settings.includes(client)) {
         let metrics = METRICS.iter().filter(|metric| settings.workloads.contains(&metric.workload));
         let mut phases: Vec<_> = metrics
             .filter(|metric| metric.all_clients().any(|name| name == client.name))

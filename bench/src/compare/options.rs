@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use kube_informer_bench_client::options::seconds;
 
-use crate::compare::client::Program;
+use crate::compare::client::{CLIENTS, Client, Program};
 use crate::compare::workload::Workload;
 
 /// Measures kube-informer, kube-rs and client-go, and prints medians and ratios of interleaved rounds.
@@ -27,6 +27,9 @@ pub(crate) struct CompareOptions {
     /// Seconds between the sync and the measurement of the steady memory. [default: 10]
     #[arg(long, value_parser = seconds)]
     settle: Option<Duration>,
+    /// The clients to measure; all by default.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(CLIENTS.iter().map(option_name)))]
+    clients: Vec<String>,
     /// 10,000 objects, 3 rounds and short waits.
     #[arg(long)]
     quick: bool,
@@ -64,6 +67,8 @@ pub(crate) struct Paths {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) workloads: Vec<Workload>,
+    /// The names of the clients to measure; all if empty.
+    clients: Vec<String>,
     pub(crate) objects: Vec<u64>,
     pub(crate) rounds: usize,
     pub(crate) settle: Duration,
@@ -75,6 +80,7 @@ pub(crate) struct Settings {
 
 const FULL: Settings = Settings {
     workloads: Vec::new(),
+    clients: Vec::new(),
     objects: Vec::new(),
     rounds: 5,
     settle: Duration::from_secs(10),
@@ -99,12 +105,25 @@ impl CompareOptions {
         workloads.retain(|workload| !self.real || workload.supports_kube_apiserver());
         Settings {
             workloads,
+            clients: self.clients.clone(),
             objects: if self.objects.is_empty() { vec![objects] } else { self.objects.clone() },
             rounds: self.rounds.unwrap_or(defaults.rounds),
             settle: self.settle.unwrap_or(defaults.settle),
             ..defaults
         }
     }
+}
+
+impl Settings {
+    /// Returns true if the client is to be measured.
+    pub(crate) fn includes(&self, client: &Client) -> bool {
+        self.clients.is_empty() || self.clients.contains(&option_name(client))
+    }
+}
+
+/// Returns the name of a client without spaces and commas.
+fn option_name(client: &Client) -> String {
+    client.name.replace(", ", "-").replace(' ', "-")
 }
 
 impl Paths {

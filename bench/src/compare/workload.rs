@@ -9,10 +9,10 @@ pub(crate) enum Workload {
     ColdSyncJson,
     /// Cold sync in protobuf
     ColdSync,
-    /// Memory per pod, with managed fields
+    /// Memory per pod
     Memory,
-    /// Memory per pod, without managed fields
-    MemoryStripped,
+    /// Memory per pod, with managed fields
+    MemoryAllFields,
     /// Peak memory of a cold sync and of a relist, relative to the steady memory
     PeakMemory,
     /// Relist after 0.1 % of the objects have changed
@@ -67,7 +67,7 @@ impl Workload {
             Self::ColdSyncJson
             | Self::ColdSync
             | Self::Memory
-            | Self::MemoryStripped
+            | Self::MemoryAllFields
             | Self::CustomResources => Phase::Sync,
             Self::PeakMemory | Self::Relist => Phase::Relist,
             Self::Updates => Phase::Updates,
