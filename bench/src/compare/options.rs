@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, builder::PossibleValuesParser};
+use clap::{Args, ValueEnum};
 use kube_informer_bench_client::options::seconds;
 
 use crate::compare::client::{CLIENTS, Client, Program};
@@ -27,8 +27,8 @@ pub(crate) struct CompareOptions {
     /// Seconds between the sync and the measurement of the steady memory. [default: 10]
     #[arg(long, value_parser = seconds)]
     settle: Option<Duration>,
-    /// The clients to measure; all by default.
-    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(CLIENTS.iter().map(option_name)))]
+    /// The clients to measure, such as `decoded,client-go`; all by default.
+    #[arg(long, value_delimiter = ',', value_parser = client_name)]
     clients: Vec<String>,
     /// 10,000 objects, 3 rounds and short waits.
     #[arg(long)]
@@ -142,6 +142,14 @@ impl Paths {
     }
 }
 
+fn client_name(text: &str) -> Result<String, String> {
+    let names: Vec<_> = CLIENTS.iter().map(option_name).collect();
+    if names.iter().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("`{text}` is not a client; the clients are {}", names.join(", ")))
+}
+
 fn object_count(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
@@ -164,6 +172,17 @@ mod tests {
 
     fn settings(line: &str) -> Result<Settings, clap::Error> {
         Cli::try_parse_from(line.split(' ')).map(|cli| cli.options.settings())
+    }
+
+    #[test]
+    fn clients_are_selected_by_name() {
+        let settings = settings("compare --clients decoded,client-go-tuned").unwrap();
+        let selected: Vec<_> = CLIENTS.iter().filter(|client| settings.includes(client)).collect();
+        assert_eq!(
+            selected.iter().map(|client| client.name).collect::<Vec<_>>(),
+            ["decoded", "client-go, tuned"]
+        );
+        assert!(super::client_name("gofer").unwrap_err().contains("client-go-tuned"));
     }
 
     #[test]
