@@ -25,7 +25,10 @@ pub(crate) enum Unit {
     PerSecond,
     Events,
     Ratio,
+    /// A percentage of which more is better.
     Percent,
+    /// A percentage of which less is better.
+    Share,
 }
 
 impl Unit {
@@ -38,7 +41,8 @@ impl Unit {
             | Self::Nanoseconds
             | Self::Bytes
             | Self::Events
-            | Self::Ratio => one < other,
+            | Self::Ratio
+            | Self::Share => one < other,
         }
     }
 
@@ -55,6 +59,7 @@ impl Unit {
             Self::Events => format!("{value:.0}"),
             Self::Ratio => format!("{value:.2}x"),
             Self::Percent => format!("{:.1} %", value * 100.0),
+            Self::Share => format!("{:.2} %", value * 100.0),
         }
     }
 }
@@ -143,6 +148,15 @@ pub(crate) const METRICS: &[Metric] = &[
         .of(UNTYPED, UNTYPED_PEERS),
     metric(Workload::CustomResources, "read_seconds", "read all objects", Unit::Seconds)
         .of(UNTYPED, UNTYPED_PEERS),
+    metric(Workload::ManyKinds, "kinds_sync_seconds", "until all have synced", Unit::Seconds)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_sync_cpu_seconds", "processor time", Unit::Seconds)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_idle", "idle, of a core", Unit::Share)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_memory", "per informer", Unit::Bytes)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_threads", "threads", Unit::Events).of(&["kube-informer"], CLIENT_GO),
 ];
 
 #[cfg(test)]

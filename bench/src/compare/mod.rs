@@ -10,6 +10,7 @@ mod session;
 mod restart;
 mod components;
 mod watchers;
+mod many_kinds;
 mod report;
 
 use std::collections::BTreeMap;
@@ -101,12 +102,15 @@ impl Comparison<'_> {
         let paths = &self.options.paths;
         let command =
             || -> Command { paths.command(client.program).expect("unavailable clients are skipped") };
-        if plan.phases == [Phase::Watchers] {
+        if client.program == Program::Cluster {
             return watchers::measure(client.program, paths, self.settings);
         }
         let mut samples = components::measure(&command, plan)?;
         if plan.phases.contains(&Phase::Watchers) {
             samples.extend(watchers::measure(client.program, paths, self.settings)?);
+        }
+        if plan.phases.contains(&Phase::ManyKinds) {
+            samples.extend(many_kinds::measure(client.program, paths, self.settings)?);
         }
         let client_command = || {
             let mut command = command();

@@ -35,6 +35,8 @@ pub(crate) enum Workload {
     Watchers,
     /// Cold sync and memory of untyped custom resources of 4 KB, in JSON
     CustomResources,
+    /// Informers of 100 kinds in one process
+    ManyKinds,
 }
 
 /// A part of a measurement.
@@ -50,6 +52,7 @@ pub(crate) enum Phase {
     SlowHandler,
     WorkQueue,
     Watchers,
+    ManyKinds,
 }
 
 impl Workload {
@@ -78,6 +81,7 @@ impl Workload {
             Self::Restart => Phase::Restart,
             Self::WorkQueue => Phase::WorkQueue,
             Self::Watchers => Phase::Watchers,
+            Self::ManyKinds => Phase::ManyKinds,
         }
     }
 
