@@ -9,10 +9,10 @@ pub(crate) enum Workload {
     ColdSyncJson,
     /// Cold sync in protobuf
     ColdSync,
-    /// Memory per pod, with managed fields
+    /// Memory per pod
     Memory,
-    /// Memory per pod, without managed fields
-    MemoryStripped,
+    /// Memory per pod, with managed fields
+    MemoryAllFields,
     /// Peak memory of a cold sync and of a relist, relative to the steady memory
     PeakMemory,
     /// Relist after 0.1 % of the objects have changed
@@ -37,6 +37,8 @@ pub(crate) enum Workload {
     Watchers,
     /// Cold sync and memory of untyped custom resources of 4 KB, in JSON
     CustomResources,
+    /// Informers of 100 kinds in one process
+    ManyKinds,
 }
 
 /// A part of a measurement.
@@ -53,6 +55,7 @@ pub(crate) enum Phase {
     WorkQueue,
     Controller,
     Watchers,
+    ManyKinds,
 }
 
 impl Workload {
@@ -70,7 +73,7 @@ impl Workload {
             Self::ColdSyncJson
             | Self::ColdSync
             | Self::Memory
-            | Self::MemoryStripped
+            | Self::MemoryAllFields
             | Self::CustomResources => Phase::Sync,
             Self::PeakMemory | Self::Relist => Phase::Relist,
             Self::Updates => Phase::Updates,
@@ -82,6 +85,7 @@ impl Workload {
             Self::WorkQueue => Phase::WorkQueue,
             Self::Controller => Phase::Controller,
             Self::Watchers => Phase::Watchers,
+            Self::ManyKinds => Phase::ManyKinds,
         }
     }
 
