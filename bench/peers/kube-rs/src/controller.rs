@@ -1,6 +1,6 @@
 //! The controller of kube-runtime, with a reconcile function that only reads its object.
 
-use crate::components::{OBJECTS, events, stamped};
+use crate::source::{OBJECTS, events, stamped};
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::{
@@ -68,7 +68,8 @@ pub(crate) async fn measure(rounds: u64, milliseconds: u64) {
     let (reader, writer) = reflector::store::<Pod>();
     let trigger = events(waits.chain(changes).chain(stream::pending())).reflect(writer).applied_objects();
     let (all, triggered) = tokio::sync::mpsc::channel(1);
-    let triggers = stream::unfold(triggered, |mut triggered| async { Some((triggered.recv().await?, triggered)) });
+    let triggers =
+        stream::unfold(triggered, |mut triggered| async { Some((triggered.recv().await?, triggered)) });
     let reconciles = Arc::new(Reconciles::default());
     let controller = Controller::for_stream(trigger, reader)
         .with_config(Config::default().concurrency(WORKERS))

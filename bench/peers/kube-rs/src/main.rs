@@ -1,7 +1,8 @@
 //! The watcher and reflector of kube-runtime as a client under test; one consumer of its stream replaces the handler.
 
-mod components;
+mod source;
 mod controller;
+mod components;
 
 use clap::{Parser, Subcommand};
 use futures_util::{StreamExt, pin_mut};

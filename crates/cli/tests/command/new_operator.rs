@@ -1,4 +1,6 @@
-//! `informer new-operator`. That the project builds and passes its tests is checked by `cargo xtask test operator`.
+//! `informer new-operator`: the written files, and the errors.
+//!
+//! `cargo xtask test operator` checks that the project builds and passes its tests.
 
 use crate::folder::folder;
 use crate::program::{Ended, run};
