@@ -128,7 +128,7 @@ fn group(text: &mut String, overview: &GroupOverview, now: Timestamp, paint: Pai
     let name = paint.tint(Tone::Strong, &name);
     // Writing to a string does not fail.
     let _ = match &overview.kind {
-        GroupKind::Shards { count: shards, key } => {
+        GroupKind::Shards { count: shards, key, .. } => {
             let shards = shards.map_or(overview.shards.len() as u64, u64::from);
             let key = key.as_deref().map(|key| format!(" by {}", clean_name(key))).unwrap_or_default();
             let members = count(overview.members.len() as u64, "member");
@@ -190,13 +190,14 @@ fn shard_row(shard: &ShardOverview, overview: &GroupOverview, now: Timestamp) ->
     let index = if is_leader { String::new() } else { shard.index.to_string() };
     let holder = shard.holder.as_deref().map_or_else(|| "nobody".to_owned(), clean_name);
     let held = if shard.holder.is_some() { since(shard.acquired_at, now) } else { String::new() };
-    let note = match () {
-        () if shard.is_abandoned => "free: its holder is gone".to_owned(),
-        () if is_leader && shard.holder.is_some() && is_late(shard.renewed_at, shard.duration, now) => {
-            "not renewed in time".to_owned()
-        }
-        () if is_leader && shard.holder.is_some() => format!("renewed {} ago", since(shard.renewed_at, now)),
-        () => String::new(),
+    let note = if shard.is_abandoned {
+        "free: its holder has stopped".to_owned()
+    } else if !is_leader || shard.holder.is_none() {
+        String::new()
+    } else if is_late(shard.renewed_at, shard.duration, now) {
+        "not renewed in time".to_owned()
+    } else {
+        format!("renewed {} ago", since(shard.renewed_at, now))
     };
     [index, holder, held, shard.transitions.to_string(), note]
 }
@@ -272,7 +273,7 @@ ops/web  2 shards by uid, 1 member, 1 shard not held
   pod-1   1: 0    5s       60m
   SHARD  HOLDER  HELD FOR  TRANSITIONS
   0      pod-1   30m       3
-  1      pod-2   30m       3            free: its holder is gone
+  1      pod-2   30m       3            free: its holder has stopped
 ";
         assert_eq!(drawn, expected);
         let late = text(&overviews, "2026-11-17T12:00:16Z".parse().unwrap(), Paint::Plain);

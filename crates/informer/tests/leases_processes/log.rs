@@ -11,7 +11,8 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reconcile {
     replica: String,
-    token: u64,
+    /// `None` if the shard was to be released when the reconcile started.
+    token: Option<u64>,
     version: u64,
     start: BootTime,
     end: BootTime,
@@ -49,7 +50,7 @@ impl Log {
             let at = BootTime::from_start(Duration::from_nanos(at.parse().unwrap()));
             let reconcile = reconciles.entry([key, replica, number]).or_insert_with(|| Reconcile {
                 replica: replica.to_owned(),
-                token: token.parse().unwrap(),
+                token: token.parse().ok(),
                 version: version.parse().unwrap(),
                 start: at,
                 end: at,
@@ -99,7 +100,8 @@ impl Log {
     pub(crate) fn decreasing_tokens(&self) -> Vec<String> {
         let mut decreasing = Vec::new();
         for (key, reconciles) in &self.by_key {
-            for pair in reconciles.windows(2) {
+            let known: Vec<_> = reconciles.iter().filter(|reconcile| reconcile.token.is_some()).collect();
+            for pair in known.windows(2) {
                 if pair[1].token < pair[0].token {
                     decreasing.push(format!("{key}: {:?} and {:?}", pair[0], pair[1]));
                 }

@@ -75,7 +75,11 @@ async fn reconcile(map: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action,
     let metadata = &map.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let number = context.reconciles.fetch_add(1, Ordering::Relaxed);
-    let token = context.leases.held_shard_of(namespace).map_or(0, |shard| shard.token());
+    // The shard may have to be released already.
+    let token = context
+        .leases
+        .held_shard_of(namespace)
+        .map_or_else(|| "-".to_owned(), |shard| shard.token().to_string());
     for step in 0..3 {
         if step > 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
