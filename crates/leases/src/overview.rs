@@ -129,23 +129,10 @@ impl GroupOverview {
             .filter(|record| record.has_role(Role::Member))
             .map(|record| (record.uid(), record))
             .collect();
-        let index = |record: &Record| record.name().rsplit('-').next()?.parse::<u32>().ok();
         let mut shards: Vec<_> = records
             .iter()
             .filter(|record| record.has_role(Role::Shard))
-            .filter_map(|record| {
-                let uid = record.annotation(MEMBER_ANNOTATION);
-                let member = uid.and_then(|uid| members.get(uid));
-                Some(ShardOverview {
-                    index: index(record)?,
-                    holder: record.holder().map(str::to_owned),
-                    is_abandoned: record.holder().is_some() && member.is_none(),
-                    transitions: record.transitions(),
-                    acquired_at: record.acquire_time(),
-                    renewed_at: member.and_then(|member| member.renew_time()),
-                    duration: member.and_then(|member| member.duration()),
-                })
-            })
+            .filter_map(|record| ShardOverview::of_record(record, &members))
             // Shards of an earlier, larger number are not used any more.
             .filter(|shard| count.is_none_or(|count| shard.index < count))
             .collect();
@@ -156,7 +143,7 @@ impl GroupOverview {
                     && record.holder().is_some()
                     && record.annotation(MEMBER_ANNOTATION) == Some(uid)
             };
-            let mut held: Vec<_> = records.iter().filter(is_bound).filter_map(index).collect();
+            let mut held: Vec<_> = records.iter().filter(is_bound).filter_map(shard_index).collect();
             held.sort_unstable();
             held
         };
@@ -205,6 +192,26 @@ impl GroupOverview {
         let least = members().map(|member| member.shards.len()).min();
         most.zip(least).map_or(0, |(most, least)| most - least)
     }
+}
+
+impl ShardOverview {
+    /// Returns the shard of a Lease, given the member Leases by uid; `None` if its name has no index.
+    fn of_record(record: &Record, members: &BTreeMap<&str, &Record>) -> Option<Self> {
+        let member = record.annotation(MEMBER_ANNOTATION).and_then(|uid| members.get(uid));
+        Some(Self {
+            index: shard_index(record)?,
+            holder: record.holder().map(str::to_owned),
+            is_abandoned: record.holder().is_some() && member.is_none(),
+            transitions: record.transitions(),
+            acquired_at: record.acquire_time(),
+            renewed_at: member.and_then(|member| member.renew_time()),
+            duration: member.and_then(|member| member.duration()),
+        })
+    }
+}
+
+fn shard_index(record: &Record) -> Option<u32> {
+    record.name().rsplit('-').next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl<K: Resource + Send + Sync + 'static> LeasePermits<K> {
     }
 
     /// Enqueues the keys of shards that are gained, when all caches have their objects,
-    /// and drops the keys of shards that are to be released.
+    /// and drops the keys of shards that must be released.
     pub(super) async fn follow(&self, parts: &HandleParts, triggers: &[Arc<dyn Trigger>]) {
         let mut changes = self.leases.changes();
         let mut syncing = FuturesUnordered::new();

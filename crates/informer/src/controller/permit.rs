@@ -1,4 +1,6 @@
-//! Whether this process may reconcile a key. Replicas that share the keys of a controller decide it by leases.
+//! Whether this process may reconcile a key.
+//!
+//! Replicas that share the keys of a controller decide it by leases.
 
 use super::reconciler::Attempt;
 use crate::boxed::BoxFuture;

@@ -1,4 +1,6 @@
-//! The leases that an informer follows. Without the feature `leases`, the type has no values.
+//! The leases that an informer follows.
+//!
+//! Without the feature `leases`, the type has no values.
 
 use crate::source::HashedField;
 

@@ -11,7 +11,7 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reconcile {
     replica: String,
-    /// `None` if the shard was to be released when the reconcile started.
+    /// `None` if the shard was draining when the reconcile started.
     token: Option<u64>,
     version: u64,
     start: BootTime,

@@ -16,7 +16,7 @@ use std::{
     process::{Child, Command, Stdio},
     time::Duration,
 };
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, interval, timeout};
 
 /// A replica in a process of its own. Dropping it kills the process.
 struct Replica {
@@ -182,16 +182,19 @@ impl Run<'_> {
     }
 
     async fn wait_for_all_keys(&self, path: &Path) {
-        let start = Instant::now();
-        while Log::read(path).keys() < self.plan.objects as usize {
-            assert!(start.elapsed() < Duration::from_secs(180), "not all keys were reconciled at the start");
-            sleep(Duration::from_millis(200)).await;
-        }
+        let mut ticks = interval(Duration::from_millis(200));
+        let wait = async {
+            while Log::read(path).keys() < self.plan.objects as usize {
+                ticks.tick().await;
+            }
+        };
+        let waited = timeout(Duration::from_secs(180), wait).await;
+        assert!(waited.is_ok(), "not all keys were reconciled at the start");
     }
 
     /// Changes random objects until a time.
     async fn change_until(&mut self, end: Instant) {
-        let mut ticks = tokio::time::interval(Duration::from_secs(1) / self.plan.changes_per_second);
+        let mut ticks = interval(Duration::from_secs(1) / self.plan.changes_per_second);
         while Instant::now() < end {
             ticks.tick().await;
             let number = (self.rng.next_u64() % u64::from(self.plan.objects)) as u32;
@@ -244,7 +247,7 @@ impl Run<'_> {
                 let fault = self.server.faults().inject(fault);
                 let outage = self.plan.outage;
                 tokio::spawn(async move {
-                    sleep(outage).await;
+                    let _ = timeout(outage, std::future::pending::<()>()).await;
                     fault.withdraw();
                 });
             }
@@ -264,7 +267,6 @@ impl Run<'_> {
         let start = SystemClock.now();
         let end = Instant::now() + self.plan.calm;
         self.change_until(end).await;
-        sleep_until(end).await;
         CalmPhase { start, end: SystemClock.now() }
     }
 }

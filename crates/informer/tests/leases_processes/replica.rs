@@ -75,15 +75,14 @@ async fn reconcile(map: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action,
     let metadata = &map.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let number = context.reconciles.fetch_add(1, Ordering::Relaxed);
-    // The shard may have to be released already.
+    // The shard may be draining already.
     let token = context
         .leases
         .held_shard_of(namespace)
         .map_or_else(|| "-".to_owned(), |shard| shard.token().to_string());
-    for step in 0..3 {
-        if step > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+    let mut steps = tokio::time::interval(Duration::from_millis(2));
+    for _ in 0..3 {
+        steps.tick().await;
         let at = SystemClock.now().since_start().as_nanos();
         context.write(&format!(
             "{namespace}/{} {} {number} {token} {} {at}\n",
