@@ -117,3 +117,8 @@ pub use overview::{GroupKind, GroupOverview, MemberOverview, ShardOverview};
 pub use range::{HashRange, ShardKey, shard_hash, shard_of};
 pub use status::{MemberStatus, ShardStatus, Status};
 pub use term::{LeaseLost, Shard};
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
