@@ -1,7 +1,7 @@
 //! From the command line to the subcommand, and from its outcome to the exit code.
 
 use crate::args::{Cli, Command, Demo};
-use crate::{demo, devserver, new_operator, shell, top, trouble, watch};
+use crate::{demo, devserver, leases, new_operator, shell, top, trouble, watch};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::{
     io::{self, IsTerminal},
@@ -31,6 +31,7 @@ async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
         Some(Command::Watch(asked)) => watch::run(*asked).await,
         Some(Command::Top(asked)) => top::run(*asked).await,
         Some(Command::Demo(asked)) => demo::run(&asked).await,
+        Some(Command::Leases(asked)) => leases::run(*asked).await,
         Some(Command::Devserver(asked)) => devserver::run(*asked).await,
         Some(Command::NewOperator(asked)) => new_operator::run(&asked),
         Some(Command::Completions { shell }) => Ok(shell::completions(shell, name)?),

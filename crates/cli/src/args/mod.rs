@@ -6,6 +6,7 @@ mod following;
 mod watch;
 mod top;
 mod devserver;
+mod leases;
 mod new_operator;
 mod command;
 
@@ -14,6 +15,7 @@ pub(crate) use command::{Cli, Command};
 pub(crate) use devserver::{Devserver, seeds};
 pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
+pub(crate) use leases::Leases;
 pub(crate) use new_operator::NewOperator;
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};

@@ -424,8 +424,12 @@ fn manager() -> manager::Manager {
 }
 
 // row: `leaderelection`
-fn leader_election(controller: Controller<K>) -> Controller<K> {
-    controller.gate(&controller::Gate::closed())
+fn leader_election(
+    controller: Controller<K>,
+    client: Client,
+) -> Result<Controller<K>, Box<dyn std::error::Error>> {
+    let leases = kube_leases::Leases::leader("websites").namespace("ops").start(client)?;
+    Ok(Controller::leases(controller, &leases))
 }
 
 // row: `envtest`, `fake.NewClientset`
