@@ -20,9 +20,11 @@ mod watch;
 mod history;
 mod record;
 mod devserver;
+mod leases;
 mod top;
 mod demo;
 mod shell;
+mod new_operator;
 mod run;
 
 #[doc(hidden)]

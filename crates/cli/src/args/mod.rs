@@ -9,6 +9,8 @@ mod watch;
 mod top;
 mod recording;
 mod devserver;
+mod leases;
+mod new_operator;
 mod command;
 
 pub(crate) use cluster::Cluster;
@@ -16,6 +18,8 @@ pub(crate) use command::{Cli, Command};
 pub(crate) use devserver::{Devserver, seeds};
 pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
+pub(crate) use leases::Leases;
+pub(crate) use new_operator::NewOperator;
 pub(crate) use recording::{Changes, Diff, Get, ObjectHistory, Record, Recorded, RecordedOutput};
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};

@@ -21,6 +21,8 @@ mod recorder;
 mod record;
 mod recorded;
 mod past;
+mod leases;
 mod shell;
+mod new_operator;
 mod top;
 mod pictures;
