@@ -14,6 +14,7 @@ mod definitions;
 mod expiry;
 mod outages;
 mod network;
+mod network_faults;
 mod access;
 mod shards;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
