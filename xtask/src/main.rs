@@ -11,6 +11,7 @@ mod cluster;
 mod proxy_faults;
 mod bench;
 mod examples;
+mod operator;
 mod package;
 mod simulate;
 mod tables;

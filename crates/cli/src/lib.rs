@@ -22,6 +22,7 @@ mod leases;
 mod top;
 mod demo;
 mod shell;
+mod new_operator;
 mod run;
 
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! From the command line to the subcommand, and from its outcome to the exit code.
 
 use crate::args::{Cli, Command, Demo};
-use crate::{demo, devserver, leases, shell, top, trouble, watch};
+use crate::{demo, devserver, leases, new_operator, shell, top, trouble, watch};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::{
     io::{self, IsTerminal},
@@ -33,6 +33,7 @@ async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
         Some(Command::Demo(asked)) => demo::run(&asked).await,
         Some(Command::Leases(asked)) => leases::run(*asked).await,
         Some(Command::Devserver(asked)) => devserver::run(*asked).await,
+        Some(Command::NewOperator(asked)) => new_operator::run(&asked),
         Some(Command::Completions { shell }) => Ok(shell::completions(shell, name)?),
         Some(Command::Man) => Ok(shell::man()?),
         None if io::stdout().is_terminal() && io::stdin().is_terminal() => demo::run(&Demo::default()).await,

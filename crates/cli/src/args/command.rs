@@ -3,6 +3,7 @@
 use super::{
     devserver::Devserver,
     leases::Leases,
+    new_operator::NewOperator,
     top::{Demo, Top},
     watch::Watch,
 };
@@ -65,6 +66,9 @@ pub(crate) enum Command {
 
     /// Run a Kubernetes API server without a cluster
     Devserver(Box<Devserver>),
+
+    /// Write the project of a new operator, with tests and manifests
+    NewOperator(Box<NewOperator>),
 
     /// Print a completion script for a shell
     Completions {

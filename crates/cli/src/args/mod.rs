@@ -7,6 +7,7 @@ mod watch;
 mod top;
 mod devserver;
 mod leases;
+mod new_operator;
 mod command;
 
 pub(crate) use cluster::Cluster;
@@ -15,5 +16,6 @@ pub(crate) use devserver::{Devserver, seeds};
 pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
 pub(crate) use leases::Leases;
+pub(crate) use new_operator::NewOperator;
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};

@@ -19,5 +19,6 @@ mod endings;
 mod devserver;
 mod leases;
 mod shell;
+mod new_operator;
 mod top;
 mod pictures;
