@@ -14,6 +14,7 @@ mod definitions;
 mod expiry;
 mod outages;
 mod network;
+mod network_faults;
 mod access;
 mod shards;
 mod recording;
