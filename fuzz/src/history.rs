@@ -20,7 +20,7 @@ thread_local! {
 const SEED: usize = 20;
 const PREAMBLE: usize = 44;
 
-/// The input is the contents of a segment. What can be read does not depend on how it is read, and a recorder can continue after it.
+/// The input is the contents of a segment. Reading it never panics, and a recorder can continue after it.
 pub(crate) fn files(data: &[u8]) {
     with_folder(|folder| {
         folder.write(data);

@@ -242,7 +242,7 @@ async fn a_list_after_a_lost_watch_ends_a_gap_with_its_reason() {
     let churning = server.churn(Churn::pods(30).rate(0.0));
     let (_folder, history) = recorded_while("gap", &server, async || {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        // The version of the last event is older than what the server remembers.
+        // The version of the last event has expired.
         let maps: kube::Api<ConfigMap> = kube::Api::default_namespaced(server.client());
         let mut map = ConfigMap::default();
         map.metadata.name = Some("other".to_owned());

@@ -121,7 +121,7 @@ async fn a_watch_that_cannot_be_continued_is_a_gap() {
     cluster.create(pod("shop", "a")).await;
     let recorder = Recorder::start(&cluster, "pods", &[]).await;
     recorder.recorded("pods", "shop/a", Event::Added).await;
-    // The version of the last event is older than what the server remembers.
+    // The version of the last event has expired.
     cluster.create(config_map("other", "")).await;
     cluster.server.compact();
     cluster.server.cut_watches();

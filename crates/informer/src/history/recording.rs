@@ -114,7 +114,7 @@ enum Change {
     Skipped(Key),
 }
 
-/// The recorder and what is known about its sinks.
+/// The recorder and the progress of its sinks.
 struct State {
     recorder: Recorder,
     /// The time of the last list, event or bookmark; `None` before the first list.
