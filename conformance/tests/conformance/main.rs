@@ -15,6 +15,7 @@ mod expiry;
 mod outages;
 mod network;
 mod access;
+mod permissions;
 mod shards;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]

@@ -31,6 +31,8 @@ mod invalid;
 
 mod apply;
 
+mod rbac;
+
 mod registry;
 
 #[cfg(test)]
@@ -58,5 +60,6 @@ mod server;
 
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
+pub use rbac::User;
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
