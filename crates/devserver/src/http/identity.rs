@@ -1,4 +1,4 @@
-//! Who sends a request, and whether the roles of that user allow it.
+//! The user of a request, and the check that the roles of that user allow it.
 
 use crate::http::{
     front::bearer,

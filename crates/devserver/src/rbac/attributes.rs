@@ -1,8 +1,8 @@
-//! What a request does, as roles describe it.
+//! The action of a request, as the rules of roles describe it.
 
 use std::fmt;
 
-/// What a user wants to do.
+/// An action of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attributes {
     /// A verb on objects.

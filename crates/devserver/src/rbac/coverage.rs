@@ -1,4 +1,4 @@
-//! Whether the rules of one user cover the rules of a role, so that nobody grants more than they have.
+//! Finds the rules of a role that its author does not have.
 
 use crate::rbac::rule::{ALL, PolicyRule};
 
@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_held_is_listed() {
+    fn rules_that_the_author_does_not_have_are_listed() {
         let rules = |rules| serde_json::from_value::<Vec<PolicyRule>>(rules).unwrap();
         let held = rules(json!([
             { "verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"] },

@@ -1,4 +1,6 @@
-//! The roles that every cluster has. They apply without objects; an object of the same name replaces one.
+//! The roles that are part of every cluster.
+//!
+//! They apply without objects; an object of the same name replaces one.
 
 use crate::rbac::rule::PolicyRule;
 
@@ -24,7 +26,7 @@ pub(crate) const DEFAULT_BINDINGS: &[DefaultBinding] = &[
     bind("system:service-account-issuer-discovery", "system:serviceaccounts"),
 ];
 
-/// Returns the rules of a cluster role that every cluster has.
+/// Returns the rules of a cluster role that is part of every cluster.
 pub(crate) fn default_role(name: &str) -> Option<Vec<PolicyRule>> {
     Some(match name {
         "cluster-admin" => vec![rule(&["*"], &["*"], &["*"]), urls(&["*"], &["*"])],

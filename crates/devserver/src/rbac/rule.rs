@@ -18,7 +18,7 @@ pub(crate) struct PolicyRule {
     pub(crate) non_resource_urls: Vec<String>,
 }
 
-/// Matches everything where it stands in a rule.
+/// Matches every value of a field of a rule.
 pub(crate) const ALL: &str = "*";
 
 impl PolicyRule {

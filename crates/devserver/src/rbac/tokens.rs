@@ -17,7 +17,7 @@ struct Entry {
     expires: Option<Instant>,
 }
 
-/// The most tokens that are kept; the one that expires first makes room.
+/// The maximum number of tokens; the one that expires first is dropped.
 const MOST: usize = 10_000;
 
 impl TokenTable {

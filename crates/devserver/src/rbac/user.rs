@@ -20,7 +20,7 @@ pub struct User {
     extra: BTreeMap<String, Vec<String>>,
 }
 
-/// The group of users who may do everything, whatever the roles say.
+/// The group of users who may do everything, regardless of the roles.
 pub(crate) const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -59,13 +59,13 @@ impl User {
         &self.groups
     }
 
-    /// Creates the user of clients that give no identity, who may do everything.
+    /// Creates the user of clients that give no identity. It may do everything.
     pub(crate) fn admin() -> Self {
         Self::new("system:admin").group(MASTERS)
     }
 
-    /// Creates a user with these groups, to which the group of authenticated or anonymous users is added unless one of them is
-    /// there.
+    /// Creates a user with these groups, to which the group of authenticated or anonymous users is added unless it has
+    /// one of them.
     pub(crate) fn with_groups(name: impl Into<String>, mut groups: Vec<String>) -> Self {
         let name = name.into();
         let has = |wanted: &[&str]| groups.iter().any(|group| wanted.contains(&group.as_str()));
