@@ -58,5 +58,6 @@ mod server;
 
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
+pub use http::{AllowedHosts, HostError};
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
