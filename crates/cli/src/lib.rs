@@ -19,6 +19,7 @@ mod signal;
 mod watch;
 mod devserver;
 mod top;
+mod web;
 mod demo;
 mod shell;
 mod run;

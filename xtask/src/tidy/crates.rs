@@ -14,7 +14,10 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("crates/leases", &[]),
     ("crates/informer", &["crates/wire", "crates/saved", "crates/history", "crates/workqueue"]),
     ("crates/devserver", &["crates/wire"]),
-    ("crates/cli", &["crates/informer", "crates/devserver", "crates/wire", "crates/leases"]),
+    (
+        "crates/cli",
+        &["crates/informer", "crates/devserver", "crates/wire", "crates/history", "crates/leases"],
+    ),
     // The only crate that the kube-rs client of the benchmarks uses.
     ("bench/client", &[]),
     (

@@ -4,6 +4,7 @@ use super::{
     devserver::Devserver,
     top::{Demo, Top},
     watch::Watch,
+    web::Web,
 };
 use clap::{Parser, Subcommand};
 
@@ -47,6 +48,10 @@ pub(crate) enum Command {
     /// Show live caches on a full screen, with every object and its latest changes
     #[command(after_help = AFTER)]
     Top(Box<Top>),
+
+    /// Serve a page with a timeline of all changes, the state of any moment, and who changed what
+    #[command(after_help = AFTER)]
+    Web(Box<Web>),
 
     /// Show `top` on a built-in server with continuous changes and injected faults
     Demo(Demo),

@@ -6,6 +6,7 @@ mod following;
 mod watch;
 mod top;
 mod devserver;
+mod web;
 mod command;
 
 pub(crate) use cluster::Cluster;
@@ -15,3 +16,4 @@ pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};
+pub(crate) use web::Web;
