@@ -13,6 +13,7 @@ mod examples;
 mod simulate;
 mod tables;
 mod oracle;
+mod web;
 mod tidy;
 mod dependencies;
 mod suite;
