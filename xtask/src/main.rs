@@ -67,6 +67,18 @@ enum Command {
     /// Runs many informers under load with faults; `soak --help` lists the options
     #[command(disable_help_flag = true)]
     Soak(Arguments),
+    /// Runs replicas of a sharded controller as processes with faults, and checks that no key is reconciled twice at once
+    LeasesSoak {
+        /// The minutes of faults and calm phases
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// The number of objects
+        #[arg(long, default_value_t = 10_000)]
+        objects: u32,
+        /// The seed of the changes and faults
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Runs kube-apiserver and etcd until Ctrl-C (needs Go)
     #[command(disable_help_flag = true)]
     Cluster {
@@ -130,6 +142,14 @@ fn run(command: &Command) -> Result<bool> {
         }
         Command::Bench(arguments) => bench::compare(&metadata::load()?, arguments),
         Command::Soak(arguments) => bench::soak(&metadata::load()?, arguments),
+        Command::LeasesSoak { minutes, objects, seed } => {
+            let mut soak =
+                process::cargo(["test", "--package", "kube-informer", "--test", "leases_processes"]);
+            soak.env("LEASES_SOAK_MINUTES", minutes.to_string())
+                .env("LEASES_SOAK_OBJECTS", objects.to_string())
+                .env("LEASES_SOAK_SEED", seed.to_string());
+            process::run(&mut soak)
+        }
         Command::Cluster { arguments } => cluster::run(&metadata::load()?, arguments).map(|()| true),
         Command::Simulate { arguments } => simulate::run(&metadata::load()?, arguments),
     }

@@ -18,6 +18,7 @@ mod follow;
 mod signal;
 mod watch;
 mod devserver;
+mod leases;
 mod top;
 mod web;
 mod demo;

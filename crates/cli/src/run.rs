@@ -1,7 +1,7 @@
 //! From the command line to the subcommand, and from its outcome to the exit code.
 
 use crate::args::{Cli, Command, Demo};
-use crate::{demo, devserver, shell, top, trouble, watch, web};
+use crate::{demo, devserver, leases, shell, top, trouble, watch, web};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::{
     io::{self, IsTerminal},
@@ -32,6 +32,7 @@ async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
         Some(Command::Top(asked)) => top::run(*asked).await,
         Some(Command::Web(asked)) => web::run(*asked).await,
         Some(Command::Demo(asked)) => demo::run(&asked).await,
+        Some(Command::Leases(asked)) => leases::run(*asked).await,
         Some(Command::Devserver(asked)) => devserver::run(*asked).await,
         Some(Command::Completions { shell }) => Ok(shell::completions(shell, name)?),
         Some(Command::Man) => Ok(shell::man()?),

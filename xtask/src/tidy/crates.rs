@@ -12,7 +12,10 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("crates/history", &["crates/wire"]),
     ("crates/workqueue", &[]),
     ("crates/leases", &[]),
-    ("crates/informer", &["crates/wire", "crates/saved", "crates/history", "crates/workqueue"]),
+    (
+        "crates/informer",
+        &["crates/wire", "crates/saved", "crates/history", "crates/workqueue", "crates/leases"],
+    ),
     ("crates/devserver", &["crates/wire"]),
     (
         "crates/cli",

@@ -2,6 +2,7 @@
 
 use super::{
     devserver::Devserver,
+    leases::Leases,
     top::{Demo, Top},
     watch::Watch,
     web::Web,
@@ -30,6 +31,13 @@ Examples:
 
 Run `informer --help` for the exit codes.";
 
+const LEASES_AFTER: &str = "\
+Examples:
+  informer leases -n ops               all leader elections and shard groups of a namespace, live
+  informer leases websites --once      one of them, once
+
+Ages are differences between the clock of this machine and those of the holders.";
+
 /// Watch any Kubernetes resource: its current state, every change, and the health of the watch.
 #[derive(Debug, Parser)]
 #[command(name = "informer", version, after_help = AFTER, max_term_width = 110)]
@@ -55,6 +63,10 @@ pub(crate) enum Command {
 
     /// Show `top` on a built-in server with continuous changes and injected faults
     Demo(Demo),
+
+    /// Show leader elections and shard groups: members, shards, holders, ages and transitions
+    #[command(after_help = LEASES_AFTER)]
+    Leases(Box<Leases>),
 
     /// Run a Kubernetes API server without a cluster
     Devserver(Box<Devserver>),

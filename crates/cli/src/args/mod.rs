@@ -7,6 +7,7 @@ mod watch;
 mod top;
 mod devserver;
 mod web;
+mod leases;
 mod command;
 
 pub(crate) use cluster::Cluster;
@@ -14,6 +15,7 @@ pub(crate) use command::{Cli, Command};
 pub(crate) use devserver::{Devserver, seeds};
 pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
+pub(crate) use leases::Leases;
 pub(crate) use top::{Demo, Top};
 pub(crate) use watch::{Colour, Output, Watch};
 pub(crate) use web::Web;

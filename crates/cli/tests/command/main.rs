@@ -17,6 +17,7 @@ mod untrusted;
 mod identity;
 mod endings;
 mod devserver;
+mod leases;
 mod shell;
 mod top;
 mod pictures;

@@ -16,6 +16,7 @@
 //! | [`kube_informer_controller_max_workers`](MAX_WORKERS) | gauge | | the configured concurrency |
 //! | [`kube_informer_controller_unfinished_work_seconds`](UNFINISHED_WORK) | gauge | | total duration of the running reconciles until now |
 //! | [`kube_informer_controller_longest_running_seconds`](LONGEST_RUNNING) | gauge | | duration of the oldest running reconcile until now |
+//! | [`kube_informer_controller_shard_held`](SHARD_HELD) | gauge | `shard`: the index | 1 while this process reconciles the keys of the shard, otherwise 0; the leader has shard 0 |
 
 use ::metrics::{Counter, Gauge, Histogram, NoopRecorder, Unit, counter, gauge, histogram};
 use ::metrics::{describe_counter, describe_gauge, describe_histogram};
@@ -43,6 +44,15 @@ pub const MAX_WORKERS: &str = "kube_informer_controller_max_workers";
 pub const UNFINISHED_WORK: &str = "kube_informer_controller_unfinished_work_seconds";
 /// Duration of the oldest running reconcile until now.
 pub const LONGEST_RUNNING: &str = "kube_informer_controller_longest_running_seconds";
+
+/// Whether this process reconciles the keys of a shard.
+pub const SHARD_HELD: &str = "kube_informer_controller_shard_held";
+
+/// Sets whether this process reconciles the keys of a shard.
+#[cfg(feature = "leases")]
+pub(super) fn set_shard_held(controller: &str, shard: u32, is_held: f64) {
+    gauge!(SHARD_HELD, "controller" => controller.to_owned(), "shard" => shard.to_string()).set(is_held);
+}
 
 /// The metrics of one controller.
 pub(super) struct ControllerMetrics {
@@ -154,5 +164,6 @@ fn describe() {
     describe_gauge!(ACTIVE_WORKERS, Unit::Count, "Reconciles that are running");
     describe_gauge!(MAX_WORKERS, Unit::Count, "The configured concurrency");
     describe_gauge!(UNFINISHED_WORK, Unit::Seconds, "Total duration of the running reconciles until now");
+    describe_gauge!(SHARD_HELD, Unit::Count, "Whether this process reconciles the keys of the shard");
     describe_gauge!(LONGEST_RUNNING, Unit::Seconds, "Duration of the oldest running reconcile until now");
 }

@@ -4,6 +4,7 @@ use super::{
     error_policy::{Backoff, Retry},
     gate::Gate,
     outcome::{Outcome, ReconcileResult},
+    permit::{Permission, Permit},
     reconciler::{Attempt, Reconciler},
     work::{Next, Started, Work},
 };
@@ -31,8 +32,18 @@ impl<R: Reconciler> Workers<R> {
                 self.work.requeue(&key);
                 continue;
             }
+            let permit = match self.work.permit(&key) {
+                None => None,
+                Some(Permission::Granted(permit)) => Some(permit),
+                Some(Permission::Deferred) => continue,
+                Some(Permission::Denied) => {
+                    tracing::debug!(controller = &*self.work.name(), key = %*key, "another process reconciles the key");
+                    self.work.forget(&key);
+                    continue;
+                }
+            };
             if let Some(started) = self.work.start(&key) {
-                self.reconcile(&key, started).await;
+                self.reconcile(&key, started, permit).await;
             }
         }
     }
@@ -44,7 +55,7 @@ impl<R: Reconciler> Workers<R> {
         self.work.next().await
     }
 
-    async fn reconcile(&self, key: &Key, started: Started) {
+    async fn reconcile(&self, key: &Key, started: Started, permit: Option<Box<dyn Permit>>) {
         let controller = self.work.name();
         let span = tracing::info_span!(
             "reconcile",
@@ -56,18 +67,33 @@ impl<R: Reconciler> Workers<R> {
         let begin = Instant::now();
         let attempt = {
             let reconcile = self.reconciler.reconcile(key.clone()).instrument(span.clone());
+            let permitted = async {
+                match &permit {
+                    None => Some(reconcile.await),
+                    Some(permit) => permit.run(Box::pin(reconcile)).await,
+                }
+            };
             match &self.gate {
-                None => Some(reconcile.await),
+                None => Ok(permitted.await),
                 Some(gate) => tokio::select! {
                     biased;
-                    () = gate.wait_until_closed() => None,
-                    attempt = reconcile => Some(attempt),
+                    () = gate.wait_until_closed() => Err(GateClosed),
+                    attempt = permitted => Ok(attempt),
                 },
             }
         };
-        let Some(attempt) = attempt else {
-            span.in_scope(|| tracing::info!("reconcile was dropped because the gate was closed"));
-            return self.work.interrupt(key, started);
+        let attempt = match attempt {
+            Ok(Some(attempt)) => attempt,
+            Ok(None) => {
+                span.in_scope(|| {
+                    tracing::warn!("reconcile was dropped because its lease was lost or released")
+                });
+                return self.work.abandon(key);
+            }
+            Err(GateClosed) => {
+                span.in_scope(|| tracing::info!("reconcile was dropped because the gate was closed"));
+                return self.work.interrupt(key, started);
+            }
         };
         let (result, next) = judge(attempt);
         let outcome = Outcome {
@@ -83,6 +109,9 @@ impl<R: Reconciler> Workers<R> {
         span.in_scope(|| log(key, &result, started.attempt, delay));
     }
 }
+
+/// The gate was closed during a reconcile.
+struct GateClosed;
 
 /// Decides on the next reconcile.
 fn judge(attempt: Attempt) -> (ReconcileResult, Next) {
