@@ -84,8 +84,11 @@ export interface Loaded<T> {
   loading: boolean;
 }
 
-/** Loads a resource again when its parameters or `trigger` change. The previous data is kept until the new data arrives. */
-export function useResource<T>(resource: string | null, params: Params, trigger: unknown = 0): Loaded<T> {
+/**
+ * Loads a resource again when its parameters or `trigger` change, at most once in `delay` milliseconds. The previous data is kept until
+ * the new data arrives.
+ */
+export function useResource<T>(resource: string | null, params: Params, trigger: unknown = 0, delay = 0): Loaded<T> {
   const [state, setState] = useState<Loaded<T> & { of: string }>({ data: undefined, error: undefined, loading: true, of: "" });
   const request = resource === null ? "" : url(resource, params);
   const running = useRef<AbortController | null>(null);
@@ -95,7 +98,9 @@ export function useResource<T>(resource: string | null, params: Params, trigger:
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
-    get<T>(resource, params, controller.signal).then(
+    const started = delay ? new Promise((resolve) => window.setTimeout(resolve, delay)) : Promise.resolve();
+    const load = () => (controller.signal.aborted ? Promise.reject(new DOMException("", "AbortError")) : get<T>(resource, params, controller.signal));
+    started.then(load).then(
       (data) => {
         if (!controller.signal.aborted) setState({ data, error: undefined, loading: false, of: path });
       },

@@ -1,5 +1,5 @@
 // The timeline: lanes of changes on a canvas, with zoom, pan and selection.
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, stream, useResource, useStream, useTicks, type Change } from "./api";
 import { clock, count, dateTime, duration } from "./format";
 import { ChangeRows, Empty, Failed, Loading, openChange } from "./parts";
@@ -48,6 +48,37 @@ function axisTimes(range: Range, width: number): { times: number[]; precision: "
   return { times, precision: step < 1e6 ? "ms" : "s" };
 }
 
+/** The density of a timeline, drawn once: a column for each bucket. Panning and zooming only scale it. */
+const drawn = new WeakMap<TimelineData, { theme: string; picture: HTMLCanvasElement }>();
+const COLUMN = 2;
+
+function density(data: TimelineData, colors: string[]): HTMLCanvasElement {
+  const theme = colors.join();
+  const known = drawn.get(data);
+  if (known?.theme === theme) return known.picture;
+  const picture = document.createElement("canvas");
+  picture.width = Math.max(1, Math.ceil((data.to - data.from) / data.bucket) * COLUMN);
+  picture.height = Math.max(1, data.lanes.length * LANE);
+  const context = picture.getContext("2d")!;
+  data.lanes.forEach((lane, index) => {
+    if (lane.marks.length > 0) return;
+    let most = 1;
+    for (const bucket of lane.buckets) most = Math.max(most, bucket[1] + bucket[2] + bucket[3]);
+    for (const verb of [1, 0, 2]) {
+      context.fillStyle = colors[verb]!;
+      for (const [position, ...numbers] of lane.buckets) {
+        const total = numbers[0] + numbers[1] + numbers[2];
+        const full = Math.max(2, (Math.log2(1 + total) / Math.log2(1 + most)) * (LANE - 5));
+        const below = verb === 1 ? 0 : verb === 0 ? numbers[1] : numbers[1] + numbers[0];
+        const part = (numbers[verb]! / total) * full;
+        if (part > 0) context.fillRect(position * COLUMN, (index + 1) * LANE - 2 - (below / total) * full - part, COLUMN, part);
+      }
+    }
+  });
+  drawn.set(data, { theme, picture });
+  return picture;
+}
+
 function draw(canvas: HTMLCanvasElement, data: TimelineData | undefined, range: Range, brush: Range | null, selected: number): void {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -80,34 +111,22 @@ function draw(canvas: HTMLCanvasElement, data: TimelineData | undefined, range: 
     const half = context.measureText(text).width / 2;
     if (at - half > 0 && at + half < width) context.fillText(text, at - half, AXIS / 2 - 2);
   }
+  if (data && lanes.some((lane) => lane.marks.length === 0)) {
+    const picture = density(data, verbs);
+    const end = data.from + (picture.width / COLUMN) * data.bucket;
+    context.imageSmoothingEnabled = false;
+    context.drawImage(picture, x(data.from), AXIS, x(end) - x(data.from), picture.height);
+  }
+  const grid = color("--grid");
   lanes.forEach((lane, index) => {
     const top = AXIS + index * LANE;
-    context.fillStyle = color("--grid");
+    context.fillStyle = grid;
     context.fillRect(0, top + LANE - 1, width, 1);
-    const pixels = data ? (data.bucket / (range.to - range.from)) * width : 1;
-    if (lane.marks.length > 0) {
-      for (const [, time, verb] of lane.marks) {
-        const at = x(time);
-        if (at < -2 || at > width + 2) continue;
-        context.fillStyle = verbs[verb]!;
-        context.fillRect(Math.round(at) - 1, top + 4, 2.5, LANE - 9);
-      }
-      return;
-    }
-    const most = Math.log2(1 + Math.max(1, ...lane.buckets.map((bucket) => bucket[1] + bucket[2] + bucket[3])));
-    for (const [position, ...numbers] of lane.buckets) {
-      const at = x(data!.from + position * data!.bucket);
-      if (at < -pixels || at > width) continue;
-      const total = numbers[0] + numbers[1] + numbers[2];
-      const full = Math.max(2, (Math.log2(1 + total) / most) * (LANE - 5));
-      let bottom = top + LANE - 2;
-      for (const verb of [1, 0, 2]) {
-        const part = (numbers[verb]! / total) * full;
-        if (part === 0) continue;
-        context.fillStyle = verbs[verb]!;
-        context.fillRect(at, bottom - part, Math.max(1, pixels - 0.4), part);
-        bottom -= part;
-      }
+    for (const [, time, verb] of lane.marks) {
+      const at = x(time);
+      if (at < -2 || at > width + 2) continue;
+      context.fillStyle = verbs[verb]!;
+      context.fillRect(Math.round(at) - 1, top + 4, 2.5, LANE - 9);
     }
   });
   if (selected) {
@@ -246,6 +265,19 @@ export function moveRange(state: State, zoom: number, shift: number): void {
   setState({ from: String(from), to: String(Math.round(middle + Math.max(half, MIN_SPAN / 2) + offset)) }, "replace");
 }
 
+function LaneLabels({ lanes }: { lanes: Lane[] }) {
+  return (
+    <ol class="lanes" style={{ paddingTop: `${AXIS}px` }}>
+      {lanes.map((lane) => (
+        <li key={lane.label} title={lane.label}>
+          <span class="lane-label">{lane.label}</span>
+          <span class="lane-count">{count(lane.count)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 export function Timeline({ state }: { state: State }) {
   useStream(400);
   const ticks = useTicks(700);
@@ -256,10 +288,16 @@ export function Timeline({ state }: { state: State }) {
   const fixed = range.isFixed ? { from: Math.floor(range.from), to: Math.ceil(range.to) } : {};
   const moving = range.isFixed ? {} : { from: Math.max(0, Math.floor(stream.end - key * 1e3)) };
   const trigger = range.isFixed ? 0 : ticks;
-  const timeline = useResource<TimelineData>("timeline", { ...params, ...moving, ...fixed }, trigger);
-  const list = useResource<{ changes: Change[]; more: boolean }>("changes", { ...filters(state), ...moving, ...fixed, limit: 200 }, trigger);
+  // While the range is dragged, only its last position is loaded.
+  const delay = range.isFixed ? 60 : 0;
+  const timeline = useResource<TimelineData>("timeline", { ...params, ...moving, ...fixed }, trigger, delay);
+  const list = useResource<{ changes: Change[]; more: boolean }>("changes", { ...filters(state), ...moving, ...fixed, limit: 200 }, trigger, delay);
   const changes = list.data?.changes;
   const data = timeline.data;
+  const selected = `${state.object} ${state.key} ${state.change}`;
+  // These do not depend on the range, so that panning draws only the canvas.
+  const rows = useMemo(() => changes && <ChangeRows changes={changes} selected={selected} />, [changes, selected]);
+  const lanes = useMemo(() => <LaneLabels lanes={data?.lanes ?? []} />, [data]);
   return (
     <section class="view" aria-label="Timeline">
       <div class="toolbar">
@@ -299,14 +337,7 @@ export function Timeline({ state }: { state: State }) {
       </div>
       {timeline.error && <Failed message={timeline.error} />}
       <div class="timeline">
-        <ol class="lanes" style={{ paddingTop: `${AXIS}px` }}>
-          {data?.lanes.map((lane) => (
-            <li key={lane.label} title={lane.label}>
-              <span class="lane-label">{lane.label}</span>
-              <span class="lane-count">{count(lane.count)}</span>
-            </li>
-          ))}
-        </ol>
+        {lanes}
         <Canvas data={data} range={range} selected={Number(state.change)} />
       </div>
       {data?.total === 0 && (
@@ -319,7 +350,7 @@ export function Timeline({ state }: { state: State }) {
       </h2>
       {list.error && <Failed message={list.error} />}
       {!changes && !list.error && <Loading />}
-      {changes && <ChangeRows changes={changes} selected={`${state.object} ${state.key} ${state.change}`} />}
+      {rows}
     </section>
   );
 }
