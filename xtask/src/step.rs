@@ -42,6 +42,8 @@ pub(crate) enum Step {
     Model,
     /// Every program in examples/ runs to its end
     Examples,
+    /// A generated operator builds, passes its tests and runs
+    Operator,
 }
 
 impl Step {

@@ -14,6 +14,7 @@ use crate::examples;
 use crate::go::Ready;
 use crate::interop;
 use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
+use crate::operator;
 use crate::oracle;
 use crate::process::{self, Tested};
 use crate::report::{Outcome, StepResult, Verdict};
@@ -83,6 +84,7 @@ fn run_step(step: Step, root: &Path) -> Result<StepResult> {
         }
         Step::Model => test_models(&metadata::load()?.models),
         Step::Examples => examples::run(&metadata::load()?),
+        Step::Operator => operator::run(&metadata::load()?, root),
     }
 }
 

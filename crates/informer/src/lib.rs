@@ -97,6 +97,7 @@
 
 mod sync;
 mod boxed;
+mod recorder_id;
 mod waiters;
 mod parallel;
 pub mod document;

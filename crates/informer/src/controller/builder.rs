@@ -433,6 +433,7 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
         }
         let mut feeds = self.spawn_streams();
         let workers = Arc::new(Workers {
+            name: self.parts.work.name(),
             work: Arc::clone(&self.parts.work),
             reconciler,
             backoff,

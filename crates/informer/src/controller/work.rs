@@ -160,9 +160,12 @@ impl Work {
 
     /// Adds a key, which is reconciled when the debounce time has passed and a worker is free.
     pub(super) fn add(&self, key: Key, reason: Reason) {
+        self.add_to(self.state(), key, reason);
+    }
+
+    fn add_to(&self, mut state: MutexGuard<'_, State>, key: Key, reason: Reason) {
         let now = Instant::now();
         let priority = reason.priority();
-        let mut state = self.state();
         let debounce = state.debounce;
         state.forgotten.remove(&key);
         let entry = state.keys.entry(key.clone()).or_default();
@@ -186,9 +189,10 @@ impl Work {
     /// Records an event, and adds the key if the predicate accepted it.
     pub(super) fn event_received(&self, key: &Key, event: EventReport) {
         let accepted = event.is_accepted.then(|| event.reason.clone());
-        self.state().history.event_received(key, event);
+        let mut state = self.state();
+        state.history.event_received(key, event);
         if let Some(reason) = accepted {
-            self.add(key.clone(), reason);
+            self.add_to(state, key.clone(), reason);
         }
     }
 
@@ -230,7 +234,7 @@ impl Work {
         let mut state = self.state();
         state.running.remove(&key);
         state.metrics.resolve();
-        state.metrics.finished(outcome.result.label(), outcome.duration);
+        state.metrics.finished(&outcome.result, outcome.duration);
         let delay = match state.forgotten.remove(&key) {
             Some(()) => None,
             None => state.schedule_next(&key, next, now, backoff),

@@ -16,6 +16,8 @@ use tracing::Instrument;
 
 /// The state that all workers of a controller share.
 pub(super) struct Workers<R> {
+    /// The name of the controller.
+    pub(super) name: Arc<str>,
     pub(super) work: Arc<Work>,
     pub(super) reconciler: R,
     pub(super) backoff: Backoff,
@@ -37,7 +39,7 @@ impl<R: Reconciler> Workers<R> {
                 Some(Permission::Granted(permit)) => Some(permit),
                 Some(Permission::Deferred) => continue,
                 Some(Permission::Denied) => {
-                    tracing::debug!(controller = &*self.work.name(), key = %*key, "another process reconciles the key");
+                    tracing::debug!(controller = &*self.name, key = %*key, "another process reconciles the key");
                     self.work.forget(&key);
                     continue;
                 }
@@ -49,6 +51,8 @@ impl<R: Reconciler> Workers<R> {
     }
 
     async fn next(&self) -> Option<kube_workqueue::Processing<Key, kube_workqueue::Priority>> {
+        // Reconciles that do not wait would otherwise keep other tasks from this thread as long as keys are queued.
+        tokio::task::coop::consume_budget().await;
         if let Some(gate) = &self.gate {
             gate.wait_until_open().await;
         }
@@ -56,10 +60,9 @@ impl<R: Reconciler> Workers<R> {
     }
 
     async fn reconcile(&self, key: &Key, started: Started, permit: Option<Box<dyn Permit>>) {
-        let controller = self.work.name();
         let span = tracing::info_span!(
             "reconcile",
-            controller = &*controller,
+            controller = &*self.name,
             %key,
             attempt = started.attempt,
             reason = %started.reason,
