@@ -9,10 +9,10 @@ pub(crate) enum Workload {
     ColdSyncJson,
     /// Cold sync in protobuf
     ColdSync,
-    /// Memory per pod, with managed fields
+    /// Memory per pod
     Memory,
-    /// Memory per pod, without managed fields
-    MemoryStripped,
+    /// Memory per pod, with managed fields
+    MemoryAllFields,
     /// Peak memory of a cold sync and of a relist, relative to the steady memory
     PeakMemory,
     /// Relist after 0.1 % of the objects have changed
@@ -31,10 +31,14 @@ pub(crate) enum Workload {
     Restart,
     /// Operations of the work queue
     WorkQueue,
+    /// A controller of 10,000 objects with four workers and an empty reconcile function
+    Controller,
     /// A server with 100 watches and events of 1 KB
     Watchers,
     /// Cold sync and memory of untyped custom resources of 4 KB, in JSON
     CustomResources,
+    /// Informers of 100 kinds in one process
+    ManyKinds,
 }
 
 /// A part of a measurement.
@@ -49,7 +53,9 @@ pub(crate) enum Phase {
     ConcurrentReads,
     SlowHandler,
     WorkQueue,
+    Controller,
     Watchers,
+    ManyKinds,
 }
 
 impl Workload {
@@ -67,7 +73,7 @@ impl Workload {
             Self::ColdSyncJson
             | Self::ColdSync
             | Self::Memory
-            | Self::MemoryStripped
+            | Self::MemoryAllFields
             | Self::CustomResources => Phase::Sync,
             Self::PeakMemory | Self::Relist => Phase::Relist,
             Self::Updates => Phase::Updates,
@@ -77,7 +83,9 @@ impl Workload {
             Self::SlowHandler => Phase::SlowHandler,
             Self::Restart => Phase::Restart,
             Self::WorkQueue => Phase::WorkQueue,
+            Self::Controller => Phase::Controller,
             Self::Watchers => Phase::Watchers,
+            Self::ManyKinds => Phase::ManyKinds,
         }
     }
 

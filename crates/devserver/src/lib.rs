@@ -44,6 +44,8 @@ mod format;
 
 pub mod corpus;
 
+mod moment;
+
 mod storage;
 
 mod fault;
@@ -54,12 +56,21 @@ mod http;
 
 mod churn;
 
+mod history;
+
 mod kubeconfig;
 
 mod server;
 
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
+pub use history::Past;
+pub use http::{AllowedHosts, HostError};
 pub use rbac::User;
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

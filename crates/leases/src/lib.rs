@@ -89,6 +89,7 @@ mod names;
 mod config;
 mod record;
 mod assignment;
+mod overview;
 mod view;
 mod request;
 mod election;
@@ -112,6 +113,12 @@ pub use clock::{BootTime, Clock, SystemClock, TokioClock};
 pub use error::{ConfigError, LeaseError};
 pub use fenced_write::FencedWriteError;
 pub use leases::{Leases, LeasesBuilder};
+pub use overview::{GroupKind, GroupOverview, MemberOverview, ShardOverview};
 pub use range::{HashRange, ShardKey, shard_hash, shard_of};
 pub use status::{MemberStatus, ShardStatus, Status};
 pub use term::{LeaseLost, Shard};
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

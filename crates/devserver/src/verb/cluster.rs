@@ -1,5 +1,6 @@
 //! The state that all verbs work on: the objects and what is served of them.
 
+use crate::moment::Moment;
 use crate::object::{self, metadata, supported_fields};
 use crate::rbac::TokenTable;
 use crate::registry::{Registry, Resource};
@@ -26,6 +27,8 @@ pub(crate) struct Cluster {
     pub(crate) controllers: Controllers,
     /// The bearer tokens of users.
     pub(crate) tokens: TokenTable,
+    /// The moment that is shown.
+    pub(crate) moment: Moment,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
 }
@@ -53,6 +56,7 @@ impl Cluster {
             bookmark_interval,
             controllers,
             tokens: TokenTable::default(),
+            moment: Moment::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
         }

@@ -1,7 +1,7 @@
 //! The writer of a store.
 
 use super::{
-    cell::{Cell, Draft},
+    cell::{Cell, Draft, Extent},
     entry::Entry,
     snapshot::Snapshot,
 };
@@ -55,11 +55,20 @@ pub struct Edit<'w, K> {
 }
 
 /// The part of a resource that a list covers. Objects outside of it are not deleted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Scope<'s> {
+pub(crate) enum Scope<'s, K> {
     All,
     Namespace(&'s str),
+    /// The objects for which the function returns true.
+    Matching(&'s dyn Fn(&Entry<K>) -> bool),
 }
+
+impl<K> Clone for Scope<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Scope<'_, K> {}
 
 /// Receives the events of an edit, in order.
 pub(crate) trait EventSink<K> {
@@ -101,9 +110,57 @@ impl<K> Writer<K> {
         Arc::clone(&self.cell) as _
     }
 
-    /// Starts a change.
+    /// Starts a change, which is published when the edit is dropped. If that is by a panic, the change is discarded.
     pub fn edit(&mut self) -> Edit<'_, K> {
         Edit { draft: self.cell.draft() }
+    }
+
+    /// Starts a change of a few objects, for which a reader may wait. Many such changes are faster than many [edits](Self::edit)
+    /// if the store is read rarely.
+    pub(crate) fn batch(&mut self) -> Edit<'_, K> {
+        Edit { draft: self.cell.batch() }
+    }
+
+    /// Returns the number of objects and the version.
+    pub(crate) fn extent(&self) -> Extent {
+        self.cell.extent()
+    }
+
+    /// Returns the address of the root of the objects.
+    #[cfg(test)]
+    pub(super) fn working_root(&mut self) -> usize {
+        self.cell.working_root()
+    }
+
+    /// Removes the object with this key; otherwise as [`Edit::remove`].
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
+        self.batch().remove(key)
+    }
+}
+
+impl<K: Resource> Writer<K> {
+    /// Adds or updates an object; otherwise as [`Edit::insert`].
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::{Event, cache::Store};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, mut writer) = Store::<Pod>::builder().build()?;
+    /// let mut pod = Pod::default();
+    /// pod.metadata.name = Some("front-1".into());
+    /// assert!(matches!(writer.insert(Arc::new(pod))?, Event::Added { .. }));
+    /// assert_eq!(store.len(), 1);
+    /// assert!(writer.remove("front-1").is_some());
+    /// assert!(store.is_empty());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name. The store is not changed.
+    pub fn insert(&mut self, object: Arc<K>) -> Result<Event<K>, KeyError> {
+        self.batch().insert(object)
     }
 }
 
@@ -140,14 +197,40 @@ impl<K> Edit<'_, K> {
         }
     }
 
-    fn is_empty(&self, scope: Scope<'_>) -> bool {
+    /// Returns whether the objects of a list can be added without comparing them with others.
+    fn is_empty(&self, scope: Scope<'_, K>) -> bool {
         match scope {
             Scope::All => self.draft.state.is_empty(),
             Scope::Namespace(namespace) => self.draft.state.in_namespace(namespace).next().is_none(),
+            // Other sources may have objects with the same keys.
+            Scope::Matching(_) => self.draft.state.is_empty(),
         }
     }
 
-    fn find(&self, key: &Key) -> Option<Arc<Entry<K>>> {
+    /// Removes objects that the store does not cover any more.
+    pub(crate) fn release(&mut self, scope: Scope<'_, K>, events: &mut (impl EventSink<K> + ?Sized)) {
+        for key in self.keys_in(scope, |_| true) {
+            if let Some(last_known) = self.remove(&key) {
+                events.changed(Event::released(key, last_known));
+            }
+        }
+    }
+
+    /// Returns the keys of the stored objects of a scope for which `filter` returns true.
+    fn keys_in(&self, scope: Scope<'_, K>, filter: impl Fn(&Entry<K>) -> bool) -> Vec<Key> {
+        let filter = |entry: &&Entry<K>| filter(entry);
+        let key = |entry: &Entry<K>| entry.key().clone();
+        let state = &self.draft.state;
+        match scope {
+            Scope::All => state.iter().filter(filter).map(key).collect(),
+            Scope::Namespace(namespace) => state.in_namespace(namespace).filter(filter).map(key).collect(),
+            Scope::Matching(matches) => {
+                state.iter().filter(|entry| matches(entry)).filter(filter).map(key).collect()
+            }
+        }
+    }
+
+    pub(crate) fn find(&self, key: &Key) -> Option<Arc<Entry<K>>> {
         self.draft.state.objects.find(key.digest(), |entry| entry.key() == key).cloned()
     }
 }
@@ -228,7 +311,7 @@ impl<K: Resource> Edit<'_, K> {
     /// Replaces the objects of a scope by those of a full list. Objects that are unchanged are not written again.
     pub(crate) fn replace_scope(
         &mut self,
-        scope: Scope<'_>,
+        scope: Scope<'_, K>,
         listing: Listing<K>,
         phase: Phase,
         events: &mut (impl EventSink<K> + ?Sized),
@@ -255,17 +338,10 @@ impl<K: Resource> Edit<'_, K> {
     }
 
     /// Returns the keys of stored objects that the list does not have.
-    fn vanished(&self, scope: Scope<'_>, listing: &Listing<K>) -> Vec<Key> {
+    fn vanished(&self, scope: Scope<'_, K>, listing: &Listing<K>) -> Vec<Key> {
         let listed = listing.objects.iter().map(|(key, _)| key).chain(&listing.skipped);
         let listed: HashSet<&Key, BuildHasherDefault<KeyHasher>> = listed.collect();
-        let is_missing = |entry: &&Entry<K>| !listed.contains(entry.key());
-        let key = |entry: &Entry<K>| entry.key().clone();
-        match scope {
-            Scope::All => self.draft.state.iter().filter(is_missing).map(key).collect(),
-            Scope::Namespace(namespace) => {
-                self.draft.state.in_namespace(namespace).filter(is_missing).map(key).collect()
-            }
-        }
+        self.keys_in(scope, |entry| !listed.contains(entry.key()))
     }
 
     /// Adds or updates an object of a list.
@@ -338,7 +414,7 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
     }
 
     async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
-        let mut edit = self.edit();
+        let mut edit = self.batch();
         for delta in batch.deltas {
             edit.apply(delta);
         }

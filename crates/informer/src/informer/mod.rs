@@ -2,6 +2,7 @@
 
 mod sync_error;
 mod start_error;
+mod namespace_error;
 mod sync;
 mod status;
 mod metrics_name;
@@ -10,9 +11,13 @@ mod save;
 mod source_spec;
 mod shared_settings;
 mod modify_options;
+mod origin;
 mod restore;
 mod cache_sink;
+mod leased_shards;
 mod inner;
+#[cfg(feature = "leases")]
+mod shard_follower;
 mod until;
 mod handle;
 mod builder;
@@ -23,6 +28,7 @@ mod tests;
 
 pub use builder::InformerBuilder;
 pub use handle::{Informer, WrittenError};
+pub use namespace_error::NamespaceError;
 pub use registry::{Informers, InformersBuilder, InformersSnapshot};
 #[cfg(feature = "saved")]
 #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]

@@ -19,6 +19,7 @@ mod index_paths;
 mod informers;
 mod interrupted_watches;
 mod lazy;
+mod leases;
 mod lists;
 mod manager;
 mod many_subscribers;
