@@ -22,6 +22,7 @@ mod record;
 mod devserver;
 mod leases;
 mod top;
+mod web;
 mod demo;
 mod shell;
 mod new_operator;

@@ -7,6 +7,7 @@ use super::{
     recording::{Changes, Diff, Get, ObjectHistory, Record},
     top::{Demo, Top},
     watch::Watch,
+    web::Web,
 };
 use clap::{Parser, Subcommand};
 
@@ -76,6 +77,10 @@ pub(crate) enum Command {
     /// Show live caches on a full screen, with every object and its latest changes
     #[command(after_help = AFTER)]
     Top(Box<Top>),
+
+    /// Serve a page with a timeline of all changes, the state of any moment, and who changed what
+    #[command(after_help = AFTER)]
+    Web(Box<Web>),
 
     /// Record every change of a cluster into a folder
     #[command(after_help = RECORD_AFTER)]
