@@ -136,7 +136,7 @@ impl Loaded {
         for change in objects {
             if let (Some(resource), Some(object)) = (served.get(&change.kind), &change.object) {
                 let content = encode(resource, change.key.clone(), object.clone());
-                cluster.store.load(&Place::new(resource.storage()), content, change.version);
+                cluster.store.load(&Place::new(resource.storage()), *content, change.version);
             }
         }
         cluster.store.raise(self.version);

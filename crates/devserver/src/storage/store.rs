@@ -143,11 +143,11 @@ impl Store {
     }
 
     /// Stores an object of a recording under its own version, before the store is used.
-    pub(crate) fn load(&self, place: &Place, content: Box<Content>, version: Option<u64>) {
+    pub(crate) fn load(&self, place: &Place, content: Content, version: Option<u64>) {
         let mut state = self.lock();
         let version = version.unwrap_or(state.version);
         state.version = state.version.max(version);
-        let record = state.collection(place).put(*content, version);
+        let record = state.collection(place).put(content, version);
         state.add_owners(&record);
     }
 
