@@ -8,6 +8,7 @@ mod report;
 mod go;
 mod interop;
 mod cluster;
+mod proxy_faults;
 mod bench;
 mod examples;
 mod operator;
@@ -15,6 +16,7 @@ mod package;
 mod simulate;
 mod tables;
 mod oracle;
+mod web;
 mod tidy;
 mod dependencies;
 mod suite;
@@ -86,6 +88,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Runs network faults between informers and kube-apiserver (needs Go); `proxy-faults --help` lists the options
+    #[command(disable_help_flag = true)]
+    ProxyFaults {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Runs seeds of the simulation; `simulate --help` lists the options
     #[command(disable_help_flag = true)]
     Simulate {
@@ -151,6 +159,7 @@ fn run(command: &Command) -> Result<bool> {
             process::run(&mut soak)
         }
         Command::Cluster { arguments } => cluster::run(&metadata::load()?, arguments).map(|()| true),
+        Command::ProxyFaults { arguments } => proxy_faults::run(&metadata::load()?, arguments),
         Command::Simulate { arguments } => simulate::run(&metadata::load()?, arguments),
     }
 }
