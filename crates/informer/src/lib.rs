@@ -98,6 +98,7 @@ mod sync;
 mod boxed;
 mod waiters;
 mod parallel;
+mod request_body;
 pub mod document;
 pub mod object;
 pub mod source;

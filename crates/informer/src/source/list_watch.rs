@@ -9,6 +9,7 @@ use super::{
 use crate::{
     boxed::BoxFuture,
     object::{Decoder, ExpectedKind, ItemError, RawObject, ValidationCost},
+    request_body::uncloneable_body,
 };
 use futures_util::{StreamExt, stream};
 use kube_client::{Client, client::Body};
@@ -29,8 +30,8 @@ use tokio::time::Instant;
 /// Supports every `K` that `kube` can list: k8s-openapi types, structs for custom resources, `PartialObjectMeta<K>`, structs
 /// with the fields that you need, and `DynamicObject` ([`dynamic`](Self::dynamic)).
 ///
-/// kube's client retries some requests itself, which hides failures from the reflector: create the client from a `Config` with
-/// `default_retry = false`.
+/// kube's client retries some requests itself, which would hide failures from a reflector. These retries do not apply to the
+/// requests of this source.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -266,7 +267,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             .header(http::header::ACCEPT, accept)
             // A compressed watch would delay events until a block is full.
             .header(http::header::ACCEPT_ENCODING, "identity")
-            .body(Body::empty())
+            .body(uncloneable_body().await.map_err(|error| Error::Transport(error.into()))?)
             .map_err(|error| Error::Transport(error.into()))?;
         let response = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
         if let Some(encoding) = unexpected_encoding(response.headers()) {

@@ -33,14 +33,6 @@ use std::{pin::pin, sync::Arc, time::Duration};
 type Done = Result<(), Box<dyn std::error::Error>>;
 
 #[rustfmt::skip]
-async fn client_without_retries() -> Result<Client, Box<dyn std::error::Error>> {
-    let mut config = kube::Config::infer().await?;
-    config.default_retry = false;
-    let client = kube::Client::try_from(config)?;
-    Ok(client)
-}
-
-#[rustfmt::skip]
 async fn sync_errors(widgets: Informer<DynamicObject>) -> Done {
     match widgets.synced().await {
         Ok(()) => {}
