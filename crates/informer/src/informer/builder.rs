@@ -18,7 +18,7 @@ use crate::{
     ingest::Ingest,
     object::{Storage, is_cluster_scoped},
     reflector::{Backoff, Config, Report, Strategy},
-    source::{Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
+    source::{Encoding, ListCompression, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
     subscription::Broadcaster,
 };
 use kube_client::Client;
@@ -57,6 +57,7 @@ pub struct InformerBuilder<K: Resource> {
     shard: Option<Shard>,
     modify: ModifyOptions,
     encoding: Option<Encoding>,
+    list_compression: Option<ListCompression>,
     managed_fields: ManagedFields,
     max_object_size: Option<usize>,
     store: StoreBuilder<K>,
@@ -162,6 +163,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             shard: None,
             modify: ModifyOptions::default(),
             encoding: None,
+            list_compression: None,
             managed_fields: ManagedFields::Drop,
             max_object_size: None,
             store: Store::builder(),
@@ -342,6 +344,13 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     /// Sets the encoding that is requested from the server. The default is [`Encoding::Auto`]: protobuf for built-in kinds.
     pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
+        self
+    }
+
+    /// Sets the compression of lists that is requested from the server; see [`ListWatch::list_compression`]. The default is none. It
+    /// applies to LIST requests, so set [`Strategy::List`](crate::reflector::Strategy::List) for servers with streaming lists.
+    pub fn list_compression(mut self, compression: ListCompression) -> Self {
+        self.list_compression = Some(compression);
         self
     }
 
@@ -573,6 +582,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
                 .labels(labels.clone())
                 .fields(fields.clone())
                 .encoding(self.encoding.unwrap_or_default())
+                .list_compression(self.list_compression.unwrap_or_default())
                 .managed_fields(self.managed_fields)
                 .max_object_size(self.max_object_size.unwrap_or(MAX_OBJECT_SIZE));
             let source = self.modify.apply(source);
@@ -599,6 +609,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ("fields", self.fields.is_some()),
             ("modify_list or modify_watch", self.modify.is_some()),
             ("encoding", self.encoding.is_some()),
+            ("list_compression", self.list_compression.is_some()),
             ("max_object_size", self.max_object_size.is_some()),
             ("save_to", self.save.is_some()),
         ];
@@ -655,6 +666,7 @@ where
             shard: self.shard,
             modify: self.modify,
             encoding: self.encoding,
+            list_compression: self.list_compression,
             managed_fields: self.managed_fields,
             max_object_size: self.max_object_size,
             config: self.config,

@@ -10,6 +10,7 @@ mod server;
 
 #[cfg(feature = "saved")]
 mod cluster_uid;
+mod compressed_lists;
 mod lists;
 mod secrets;
 mod streams;

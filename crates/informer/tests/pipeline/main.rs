@@ -20,6 +20,7 @@ mod index_paths;
 mod informers;
 mod interrupted_watches;
 mod lazy;
+mod list_compression;
 mod lists;
 mod manager;
 mod many_subscribers;
