@@ -490,7 +490,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         let ingest = self.ingest.managed_fields(self.managed_fields);
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let ingest = ingest.known_objects(store.known_objects());
-        let sync = SyncState::new(resource.clone(), sources.iter().map(|source| source.namespace.clone()));
+        let namespaces = sources.iter().map(|source| source.namespace.clone());
+        let sync = SyncState::new(resource.clone(), metrics_name.as_str(), namespaces);
         let target =
             RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
         let saved = save.map(|save| restore(&save, target)).transpose()?;

@@ -2,6 +2,7 @@
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys},
+    cache_state::CacheState,
     metrics_name::MetricsName,
     restore::RestoredCache,
     save::{ClusterCheck, Saver},
@@ -90,6 +91,8 @@ fn report(on_error: Option<&OnError>, report: &Report<'_>) {
 
 impl<K: Resource + Send + Sync + 'static> Inner<K> {
     pub(super) fn new(spec: InformerSpec<K>) -> Self {
+        let is_readable = spec.sync.cache_state() >= CacheState::Readable;
+        let times = Times { readable: is_readable.then(Instant::now), ..Times::default() };
         let mut inner = Self {
             store: spec.store,
             broadcaster: Arc::new(spec.broadcaster),
@@ -99,7 +102,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             resource: spec.resource,
             served: spec.served,
             tasks: TaskTracker::new(),
-            times: watch::Sender::default(),
+            times: watch::Sender::new(times),
             sources: Vec::new(),
             saved: spec.saved,
             cancel: CancellationToken::new(),
@@ -185,17 +188,19 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 
     pub(super) fn status(&self) -> InformerStatus {
-        let source = |source: &SourceHandle| SourceStatus {
+        let source = |(number, source): (usize, &SourceHandle)| SourceStatus {
             namespace: source.namespace.clone(),
             status: source.status.borrow().clone(),
             is_restored: source.is_restored,
+            cache: self.sync.cache_state_of(number),
         };
-        let sources: Vec<_> = self.sources.iter().map(source).collect();
+        let sources: Vec<_> = self.sources.iter().enumerate().map(source).collect();
+        let cache = self.sync.cache_state();
         let times = *self.times.borrow();
         let phase = match times.started {
             _ if self.broadcaster.is_closed() => InformerPhase::Stopped,
             None => InformerPhase::Idle,
-            Some(_) if self.sync.is_complete() => InformerPhase::Synced,
+            Some(_) if cache == CacheState::Confirmed => InformerPhase::Synced,
             Some(_) => InformerPhase::Syncing,
         };
         let subscribers =
@@ -208,6 +213,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
         let snapshot = self.store.snapshot();
         InformerStatus {
             phase,
+            cache,
             objects: snapshot.len(),
             version: snapshot.version().cloned(),
             last_error: sources

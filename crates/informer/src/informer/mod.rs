@@ -2,6 +2,7 @@
 
 mod sync_error;
 mod start_error;
+mod cache_state;
 mod sync;
 mod status;
 mod metrics_name;
@@ -22,6 +23,7 @@ mod registry;
 mod tests;
 
 pub use builder::InformerBuilder;
+pub use cache_state::CacheState;
 pub use handle::{Informer, WrittenError};
 pub use registry::{Informers, InformersBuilder, InformersSnapshot};
 #[cfg(feature = "saved")]

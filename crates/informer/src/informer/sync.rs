@@ -1,6 +1,9 @@
 //! The sync state of an informer.
 
-use super::sync_error::SyncError;
+use super::{
+    cache_state::{CacheState, CacheStateMetrics},
+    sync_error::SyncError,
+};
 use crate::{
     ingest::RejectedError,
     reflector::{Cause, Report, Retry},
@@ -10,6 +13,7 @@ use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::SystemTime,
 };
 use tokio::sync::{Notify, futures::Notified};
 
@@ -17,6 +21,7 @@ use tokio::sync::{Notify, futures::Notified};
 pub(super) struct SyncState {
     resource: String,
     sources: Mutex<Vec<Source>>,
+    metrics: Mutex<CacheStateMetrics>,
     changed: Notify,
     /// The error after which the informer cannot sync any more.
     fatal: OnceLock<SyncError>,
@@ -26,7 +31,7 @@ pub(super) struct SyncState {
 struct Source {
     namespace: Option<String>,
     version: Option<ResourceVersion>,
-    has_listed: bool,
+    cache: CacheState,
     refusal: Option<Box<Status>>,
     /// Objects that the last list skipped and that no event has replaced since, with their errors.
     skipped: KeyMap<Option<String>>,
@@ -45,14 +50,28 @@ pub(super) enum SyncResult {
 }
 
 impl SyncState {
-    pub(super) fn new(resource: String, namespaces: impl IntoIterator<Item = Option<String>>) -> Self {
+    pub(super) fn new(
+        resource: String,
+        metrics_name: &str,
+        namespaces: impl IntoIterator<Item = Option<String>>,
+    ) -> Self {
         let source = |namespace| Source { namespace, ..Source::default() };
         let sources = namespaces.into_iter().map(source).collect();
-        Self { resource, sources: Mutex::new(sources), changed: Notify::new(), fatal: OnceLock::new() }
+        Self {
+            resource,
+            sources: Mutex::new(sources),
+            metrics: Mutex::new(CacheStateMetrics::new(metrics_name)),
+            changed: Notify::new(),
+            fatal: OnceLock::new(),
+        }
     }
 
     fn sources(&self) -> MutexGuard<'_, Vec<Source>> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn metrics(&self) -> MutexGuard<'_, CacheStateMetrics> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that a source failed, or skipped an object.
@@ -87,6 +106,7 @@ impl SyncState {
         source: usize,
         version: Option<ResourceVersion>,
     ) -> Option<ResourceVersion> {
+        self.metrics().publish();
         let mut sources = self.sources();
         if version.is_some() {
             sources[source].version = version;
@@ -103,9 +123,9 @@ impl SyncState {
     /// for the first time.
     pub(super) fn listed(&self, source: usize, skipped: Vec<Key>) -> bool {
         let mut sources = self.sources();
-        let was_complete = sources.iter().all(|source| source.has_listed);
+        let before = lowest(&sources);
         let source = &mut sources[source];
-        source.has_listed = true;
+        source.cache = CacheState::Confirmed;
         source.refusal = None;
         let mut errors: KeyMap<_> = source.errors.drain(..).collect();
         let with_error = |key: Key| {
@@ -113,7 +133,31 @@ impl SyncState {
             (key, error)
         };
         source.skipped = skipped.into_iter().map(with_error).collect();
-        !was_complete && sources.iter().all(|source| source.has_listed)
+        let state = lowest(&sources);
+        drop(sources);
+        if state != before {
+            self.metrics().reached(state, SystemTime::now());
+        }
+        before != CacheState::Confirmed && state == CacheState::Confirmed
+    }
+
+    /// Records that the state of a source was restored.
+    pub(super) fn restored(&self, source: usize) {
+        let mut sources = self.sources();
+        sources[source].cache = CacheState::Readable;
+        let state = lowest(&sources);
+        drop(sources);
+        self.metrics().reached(state, SystemTime::now());
+    }
+
+    /// Returns the state of the cache, which is the lowest of its sources.
+    pub(super) fn cache_state(&self) -> CacheState {
+        lowest(&self.sources())
+    }
+
+    /// Returns the state of one source.
+    pub(super) fn cache_state_of(&self, source: usize) -> CacheState {
+        self.sources()[source].cache
     }
 
     /// Records that events of these objects were received, which replace the skipped ones of the last list.
@@ -128,7 +172,7 @@ impl SyncState {
 
     /// Returns true if the first list of every source was applied.
     pub(super) fn is_complete(&self) -> bool {
-        self.sources().iter().all(|source| source.has_listed)
+        self.cache_state() == CacheState::Confirmed
     }
 
     /// Wakes all tasks that wait for a change.
@@ -147,7 +191,7 @@ impl SyncState {
         if let Some(error) = self.fatal.get() {
             return SyncResult::Failed(error.clone());
         }
-        if sources.iter().all(|source| source.has_listed) {
+        if lowest(&sources) == CacheState::Confirmed {
             let mut skipped: Vec<_> = sources.iter().flat_map(|source| &source.skipped).collect();
             if skipped.is_empty() {
                 return SyncResult::Synced;
@@ -158,12 +202,18 @@ impl SyncState {
             let keys = skipped.into_iter().map(|(key, _)| key.clone()).collect();
             return SyncResult::Failed(SyncError::Skipped { resource: resource(), keys, first });
         }
-        let refused = sources.iter().filter(|source| !source.has_listed).find_map(|source| {
+        let mut unconfirmed = sources.iter().filter(|source| source.cache != CacheState::Confirmed);
+        let refused = unconfirmed.find_map(|source| {
             let status = source.refusal.clone()?;
             Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
         });
         refused.map_or(SyncResult::Pending, SyncResult::Failed)
     }
+}
+
+/// Returns the lowest state of all sources.
+fn lowest(sources: &[Source]) -> CacheState {
+    sources.iter().map(|source| source.cache).min().unwrap_or_default()
 }
 
 /// Returns the key of an object that was skipped.

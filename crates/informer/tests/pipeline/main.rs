@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 #![expect(clippy::duplicate_mod, reason = "the tests of subscribers run with two storages")]
 
+mod cache_state;
 mod client_retries;
 mod cluster;
 mod compressed;

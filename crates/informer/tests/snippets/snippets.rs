@@ -26,11 +26,17 @@ use kube_informer::{
     bridge::watcher_events,
     controller::{self, Controller, ErrorPolicy, apply},
     event::Deletion,
+    informer::CacheState,
     manager::{Manager, PrometheusRecorder, shutdown_signal},
 };
 use std::{pin::pin, sync::Arc, time::Duration};
 
 type Done = Result<(), Box<dyn std::error::Error>>;
+
+#[rustfmt::skip]
+async fn readable(pods: Informer<Pod>) {
+    pods.watch_status().wait_for(|status| status.cache >= CacheState::Readable).await;
+}
 
 #[rustfmt::skip]
 async fn sync_errors(widgets: Informer<DynamicObject>) -> Done {
