@@ -33,9 +33,13 @@ mod random_faults;
 mod kinds;
 mod restart;
 mod restart_properties;
+mod resync;
 mod robustness;
+mod scripted_server;
+mod served_differently;
 mod shards;
 mod skipped_objects;
+mod store_version;
 mod streaming_lists;
 mod subscribers;
 #[path = "subscribers.rs"]
