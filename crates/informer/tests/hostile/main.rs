@@ -12,6 +12,7 @@ mod server;
 mod cluster_uid;
 mod compressed_lists;
 mod lists;
+mod memory;
 mod secrets;
 mod streams;
 mod watches;

@@ -35,6 +35,9 @@ mod restart;
 mod restart_properties;
 mod resync;
 mod robustness;
+// Changes the owner of files.
+#[cfg(unix)]
+mod saved_folder_owner;
 mod scripted_server;
 mod served_differently;
 mod shards;
