@@ -36,7 +36,8 @@ impl HostileResponse {
 
     /// Creates a response of arbitrary bytes.
     pub(crate) fn raw(head: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
-        Self { head: head.into(), body: body.into().into(), repeated: Vec::new() }
+        let body: Vec<u8> = body.into();
+        Self { head: head.into(), body: body.into(), repeated: Vec::new() }
     }
 
     /// Replaces the status `200 OK`.
