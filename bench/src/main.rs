@@ -2,6 +2,7 @@
 
 mod replay;
 mod kube_apiserver;
+mod many_kinds;
 mod informer_client;
 mod components;
 mod watchers;
@@ -32,7 +33,9 @@ enum Command {
     /// Runs an informer as a client under test
     Client(ClientOptions),
     /// Runs a devserver on one thread
-    Devserver,
+    Devserver(watchers::DevserverOptions),
+    /// Runs informers of many kinds
+    ManyKinds(many_kinds::ManyKindsOptions),
     /// Opens 100 watches on a server, and writes to it
     Watchers(watchers::WatcherOptions),
     /// Measures a component without a server
@@ -47,7 +50,8 @@ fn main() -> ExitCode {
         Command::Replay(options) => replay::run(&options).map_err(|error| anyhow!(error)),
         Command::Load(options) => kube_apiserver::run(&options).map_err(|error| anyhow!(error)),
         Command::Client(options) => informer_client::run(start, &options).map_err(|error| anyhow!(error)),
-        Command::Devserver => watchers::serve().map_err(|error| anyhow!(error)),
+        Command::Devserver(options) => watchers::serve(&options),
+        Command::ManyKinds(options) => many_kinds::run(start, &options),
         Command::Watchers(options) => watchers::run(&options).map_err(|error| anyhow!(error)),
         Command::Component(component) => components::run(&component).map_err(|error| anyhow!(error)),
     };

@@ -20,7 +20,7 @@ use std::{
 };
 use tokio::task::JoinSet;
 
-use crate::kube_apiserver::client_config;
+use crate::{kube_apiserver::client_config, many_kinds};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WATCHERS: u64 = 100;
@@ -46,14 +46,25 @@ pub(crate) struct WatcherOptions {
     pid: u64,
 }
 
+/// The options of `devserver`.
+#[derive(Args, Debug)]
+pub(crate) struct DevserverOptions {
+    /// The number of custom resources to create.
+    #[arg(long, default_value = "0")]
+    kinds: u64,
+    /// The number of objects of each custom resource.
+    #[arg(long, default_value = "0")]
+    objects: usize,
+}
+
 /// Runs a devserver on one thread until standard input is closed.
-pub(crate) fn serve() -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
+pub(crate) fn serve(options: &DevserverOptions) -> AnyResult<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let server = DevServer::builder().listen("127.0.0.1:0").history(1 << 20);
-    let server = runtime.block_on(server.start()).map_err(|error| error.to_string())?;
+    let server = runtime.block_on(server.start())?;
+    runtime.block_on(many_kinds::create(&server.client(), options.kinds, options.objects))?;
     print_line(&json!({ "url": server.url() }));
-    io::copy(&mut io::stdin(), &mut io::sink()).map_err(|error| error.to_string())?;
+    io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod interop;
 mod cluster;
 mod bench;
 mod examples;
+mod package;
 mod simulate;
 mod tables;
 mod oracle;
@@ -55,6 +56,8 @@ enum Command {
     },
     /// Checks licenses, duplicate versions and reasons of dependencies
     Deps,
+    /// Builds the packages of all published crates
+    Package(package::Arguments),
     /// Generates the protobuf field tables of the wire crate (needs Go)
     Tables,
     /// Measures this project, kube-rs and client-go; `bench --help` lists the options
@@ -117,6 +120,7 @@ fn run(command: &Command) -> Result<bool> {
             Ok(tidy::phrases::print(&start, paths)? == 0)
         }
         Command::Deps => Ok(dependencies::print(root)? == 0),
+        Command::Package(arguments) => package::run(&metadata::load()?, arguments),
         Command::Tables => {
             let workspace = metadata::load()?;
             tables::write(&workspace)?;

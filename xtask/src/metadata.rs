@@ -17,6 +17,8 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     pub(crate) examples: Vec<Example>,
     pub(crate) models: Vec<Model>,
+    /// The names of the crates that are published.
+    pub(crate) published: Vec<String>,
 }
 
 /// A program under `examples/`.
@@ -44,9 +46,17 @@ pub(crate) fn load() -> Result<Workspace> {
 }
 
 fn read(metadata: &Value) -> Workspace {
-    let mut workspace =
-        Workspace { target: text(&metadata["target_directory"]).into(), examples: vec![], models: vec![] };
+    let mut workspace = Workspace {
+        target: text(&metadata["target_directory"]).into(),
+        examples: vec![],
+        models: vec![],
+        published: vec![],
+    };
     for package in list(&metadata["packages"]) {
+        // An empty list of registries is `publish = false`.
+        if package["publish"].is_null() {
+            workspace.published.push(text(&package["name"]));
+        }
         workspace.examples.extend(examples(package));
         workspace.models.extend(model(package));
     }
@@ -105,6 +115,13 @@ mod tests {
         let (package, name, features) = ("queue".into(), "watch".into(), vec!["tls".into()]);
         assert_eq!(found.examples, [Example { package, name, features }]);
         assert_eq!(found.models, []);
+    }
+
+    #[test]
+    fn finds_published_crates() {
+        let packages = json!([{ "name": "queue", "publish": null }, { "name": "bench", "publish": [] }]);
+        let found = read(&json!({ "target_directory": "/tmp/target", "packages": packages }));
+        assert_eq!(found.published, ["queue"]);
     }
 
     #[test]

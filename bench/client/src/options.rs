@@ -20,7 +20,7 @@ pub struct ClientOptions {
     #[arg(long, value_enum, default_value = "json")]
     pub encoding: Encoding,
     /// Whether `metadata.managedFields` is stored.
-    #[arg(long, value_enum, default_value = "keep")]
+    #[arg(long, value_enum, default_value = "drop")]
     pub managed_fields: ManagedFields,
     /// The request for the initial list.
     #[arg(long, value_enum, default_value = "stream")]

@@ -1,7 +1,7 @@
 // Command client-go runs a SharedIndexInformer as a client of the benchmarks.
 //
 // Its options, commands and responses are those of the Rust clients; see bench/client. `client-go component NAME` measures a
-// component of client-go without a server.
+// component of client-go without a server, and `client-go many-kinds` the informers of a shared factory.
 package main
 
 import (
@@ -21,6 +21,9 @@ func main() {
 	start, base := time.Now(), currentUsage()
 	if len(os.Args) > 1 && os.Args[1] == "component" {
 		exit(measureComponent(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "many-kinds" {
+		exit(runManyKinds(os.Args[2:], start, base))
 	}
 	var o options
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "the kubeconfig file of the server")

@@ -23,31 +23,33 @@ pub(crate) enum Program {
 
 use Program::{ClientGo, Cluster, KubeInformer, KubeRs};
 
-/// All clients. Clients that are compared with each other are neighbors, because the speed of the machine changes over time.
+/// All clients. Without options, an informer drops managed fields, and kube-rs and client-go keep them. Tuned clients drop them too, and
+/// kube-rs requests a streamed list.
+///
+/// Clients that are compared with each other are neighbors, because the speed of the machine changes over time.
 pub(crate) const CLIENTS: &[Client] = &[
-    pods("kube-rs stream", KubeRs, "--encoding json --strategy stream"),
     pods("decoded, JSON", KubeInformer, "--encoding json"),
     pods("compressed, JSON", KubeInformer, "--encoding json --storage compressed"),
-    pods("kube-rs", KubeRs, "--encoding json --strategy list"),
-    pods("client-go, JSON", ClientGo, "--encoding json"),
+    pods("kube-rs", KubeRs, "--encoding json --strategy list --managed-fields keep"),
+    pods("kube-rs, tuned", KubeRs, "--encoding json --strategy stream --managed-fields drop"),
+    pods("client-go, JSON", ClientGo, "--encoding json --managed-fields keep"),
     pods("decoded", KubeInformer, "--encoding protobuf"),
-    pods("client-go", ClientGo, "--encoding protobuf"),
+    pods("client-go", ClientGo, "--encoding protobuf --managed-fields keep"),
+    pods("client-go, tuned", ClientGo, "--encoding protobuf --managed-fields drop"),
     pods("lazy", KubeInformer, "--encoding protobuf --storage lazy"),
     pods("compressed", KubeInformer, "--encoding protobuf --storage compressed"),
-    pods("decoded, stripped", KubeInformer, "--encoding protobuf --managed-fields drop"),
-    pods("lazy, stripped", KubeInformer, "--encoding protobuf --managed-fields drop --storage lazy"),
+    pods("decoded, all fields", KubeInformer, "--encoding protobuf --managed-fields keep"),
+    pods("lazy, all fields", KubeInformer, "--encoding protobuf --managed-fields keep --storage lazy"),
     pods(
-        "compressed, stripped",
+        "compressed, all fields",
         KubeInformer,
-        "--encoding protobuf --managed-fields drop --storage compressed",
+        "--encoding protobuf --managed-fields keep --storage compressed",
     ),
-    pods("kube-rs, stripped", KubeRs, "--encoding json --managed-fields drop --strategy list"),
-    pods("client-go, stripped", ClientGo, "--encoding protobuf --managed-fields drop"),
     pods("decoded, saved", KubeInformer, "--encoding protobuf"),
     pods("compressed, saved", KubeInformer, "--encoding protobuf --storage compressed"),
     widgets("decoded, untyped", KubeInformer, "--encoding json"),
     widgets("compressed, untyped", KubeInformer, "--encoding json --storage compressed"),
-    widgets("kube-rs, untyped", KubeRs, "--encoding json --strategy list"),
+    widgets("kube-rs, untyped", KubeRs, "--encoding json --strategy list --managed-fields keep"),
     widgets("client-go, untyped", ClientGo, "--encoding json"),
     pods("kube-informer", KubeInformer, ""),
     pods("kube-apiserver", Cluster, ""),

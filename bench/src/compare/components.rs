@@ -24,7 +24,8 @@ pub(crate) fn measure(command: &dyn Fn() -> Command, plan: &Plan<'_>) -> Result<
             | Phase::Updates
             | Phase::Latency
             | Phase::Restart
-            | Phase::Watchers => {}
+            | Phase::Watchers
+            | Phase::ManyKinds => {}
         }
     }
     Ok(components.samples)

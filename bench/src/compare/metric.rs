@@ -25,7 +25,10 @@ pub(crate) enum Unit {
     PerSecond,
     Events,
     Ratio,
+    /// A percentage of which more is better.
     Percent,
+    /// A percentage of which less is better.
+    Share,
 }
 
 impl Unit {
@@ -38,7 +41,8 @@ impl Unit {
             | Self::Nanoseconds
             | Self::Bytes
             | Self::Events
-            | Self::Ratio => one < other,
+            | Self::Ratio
+            | Self::Share => one < other,
         }
     }
 
@@ -55,6 +59,7 @@ impl Unit {
             Self::Events => format!("{value:.0}"),
             Self::Ratio => format!("{value:.2}x"),
             Self::Percent => format!("{:.1} %", value * 100.0),
+            Self::Share => format!("{:.2} %", value * 100.0),
         }
     }
 }
@@ -80,12 +85,13 @@ impl Metric {
 }
 
 const JSON: &[&str] = &["decoded, JSON", "compressed, JSON"];
-const JSON_PEERS: &[&str] = &["kube-rs", "kube-rs stream", "client-go, JSON"];
+const JSON_PEERS: &[&str] = &["kube-rs", "kube-rs, tuned", "client-go, JSON"];
 const PROTOBUF: &[&str] = &["decoded", "lazy", "compressed"];
 const BOTH_PEERS: &[&str] = &["kube-rs", "client-go"];
+const ALL_PEERS: &[&str] = &["kube-rs", "kube-rs, tuned", "client-go", "client-go, tuned"];
 const CLIENT_GO: &[&str] = &["client-go"];
-const STRIPPED: &[&str] = &["decoded, stripped", "lazy, stripped", "compressed, stripped"];
-const STRIPPED_PEERS: &[&str] = &["kube-rs, stripped", "client-go, stripped"];
+const CLIENT_GO_TUNED: &[&str] = &["client-go", "client-go, tuned"];
+const ALL_FIELDS: &[&str] = &["decoded, all fields", "lazy, all fields", "compressed, all fields"];
 const SAVED: &[&str] = &["decoded, saved", "compressed, saved"];
 const UNTYPED: &[&str] = &["decoded, untyped", "compressed, untyped"];
 const UNTYPED_PEERS: &[&str] = &["kube-rs, untyped", "client-go, untyped"];
@@ -94,18 +100,20 @@ const UNTYPED_PEERS: &[&str] = &["kube-rs, untyped", "client-go, untyped"];
 pub(crate) const METRICS: &[Metric] = &[
     metric(Workload::ColdSyncJson, "sync_seconds", "until synced", Unit::Seconds).of(JSON, JSON_PEERS),
     metric(Workload::ColdSyncJson, "sync_cpu_seconds", "processor time", Unit::Seconds).of(JSON, JSON_PEERS),
-    metric(Workload::ColdSync, "sync_seconds", "until synced", Unit::Seconds).of(PROTOBUF, CLIENT_GO),
-    metric(Workload::ColdSync, "sync_cpu_seconds", "processor time", Unit::Seconds).of(PROTOBUF, CLIENT_GO),
-    metric(Workload::ColdSync, "read_seconds", "read all objects", Unit::Seconds).of(PROTOBUF, CLIENT_GO),
-    metric(Workload::Memory, "bytes_per_object", "per pod", Unit::Bytes).of(PROTOBUF, BOTH_PEERS),
-    metric(Workload::MemoryStripped, "bytes_per_object", "per pod", Unit::Bytes).of(STRIPPED, STRIPPED_PEERS),
+    metric(Workload::ColdSync, "sync_seconds", "until synced", Unit::Seconds).of(PROTOBUF, CLIENT_GO_TUNED),
+    metric(Workload::ColdSync, "sync_cpu_seconds", "processor time", Unit::Seconds)
+        .of(PROTOBUF, CLIENT_GO_TUNED),
+    metric(Workload::ColdSync, "read_seconds", "read all objects", Unit::Seconds)
+        .of(PROTOBUF, CLIENT_GO_TUNED),
+    metric(Workload::Memory, "bytes_per_object", "per pod", Unit::Bytes).of(PROTOBUF, ALL_PEERS),
+    metric(Workload::MemoryAllFields, "bytes_per_object", "per pod", Unit::Bytes).of(ALL_FIELDS, BOTH_PEERS),
     metric(Workload::PeakMemory, "sync_peak", "of a cold sync", Unit::Ratio).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::PeakMemory, "relist_peak", "of a relist", Unit::Ratio).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Relist, "relist_seconds", "from the request", Unit::Seconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Relist, "relist_cpu_seconds", "processor time", Unit::Seconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Relist, "relist_events", "delivered events", Unit::Events).of(PROTOBUF, BOTH_PEERS),
-    metric(Workload::Updates, "updates_per_core", "per core", Unit::PerSecond).of(PROTOBUF, BOTH_PEERS),
-    metric(Workload::Updates, "updates", "total", Unit::PerSecond).of(PROTOBUF, BOTH_PEERS),
+    metric(Workload::Updates, "updates_per_core", "per core", Unit::PerSecond).of(PROTOBUF, ALL_PEERS),
+    metric(Workload::Updates, "updates", "total", Unit::PerSecond).of(PROTOBUF, ALL_PEERS),
     metric(Workload::Latency, "p50_100", "p50 at 100/s", Unit::Milliseconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Latency, "p99_100", "p99 at 100/s", Unit::Milliseconds).of(PROTOBUF, BOTH_PEERS),
     metric(Workload::Latency, "p50_1000", "p50 at 1,000/s", Unit::Milliseconds).of(PROTOBUF, BOTH_PEERS),
@@ -140,6 +148,15 @@ pub(crate) const METRICS: &[Metric] = &[
         .of(UNTYPED, UNTYPED_PEERS),
     metric(Workload::CustomResources, "read_seconds", "read all objects", Unit::Seconds)
         .of(UNTYPED, UNTYPED_PEERS),
+    metric(Workload::ManyKinds, "kinds_sync_seconds", "until all have synced", Unit::Seconds)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_sync_cpu_seconds", "processor time", Unit::Seconds)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_idle", "idle, of a core", Unit::Share)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_memory", "per informer", Unit::Bytes)
+        .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::ManyKinds, "kinds_threads", "threads", Unit::Events).of(&["kube-informer"], CLIENT_GO),
 ];
 
 #[cfg(test)]

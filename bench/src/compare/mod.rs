@@ -10,6 +10,7 @@ mod session;
 mod restart;
 mod components;
 mod watchers;
+mod many_kinds;
 mod report;
 
 use std::collections::BTreeMap;
@@ -54,7 +55,8 @@ pub(crate) fn run(options: &CompareOptions) -> Result<()> {
 /// Returns the clients of the workloads whose programs are available, with their phases.
 fn clients<'a>(settings: &'a Settings, paths: &Paths) -> Vec<(&'static Client, Plan<'a>)> {
     let mut clients = Vec::new();
-    for client in CLIENTS.iter().filter(|client| paths.command(client.program).is_some()) {
+    let is_available = |client: &&Client| paths.command(client.program).is_some();
+    for client in CLIENTS.iter().filter(is_available).filter(|client| settings.includes(client)) {
         let metrics = METRICS.iter().filter(|metric| settings.workloads.contains(&metric.workload));
         let mut phases: Vec<_> = metrics
             .filter(|metric| metric.all_clients().any(|name| name == client.name))
@@ -100,12 +102,15 @@ impl Comparison<'_> {
         let paths = &self.options.paths;
         let command =
             || -> Command { paths.command(client.program).expect("unavailable clients are skipped") };
-        if plan.phases == [Phase::Watchers] {
+        if client.program == Program::Cluster {
             return watchers::measure(client.program, paths, self.settings);
         }
         let mut samples = components::measure(&command, plan)?;
         if plan.phases.contains(&Phase::Watchers) {
             samples.extend(watchers::measure(client.program, paths, self.settings)?);
+        }
+        if plan.phases.contains(&Phase::ManyKinds) {
+            samples.extend(many_kinds::measure(client.program, paths, self.settings)?);
         }
         let client_command = || {
             let mut command = command();

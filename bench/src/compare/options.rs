@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use kube_informer_bench_client::options::seconds;
 
-use crate::compare::client::Program;
+use crate::compare::client::{CLIENTS, Client, Program};
 use crate::compare::workload::Workload;
 
 /// Measures kube-informer, kube-rs and client-go, and prints medians and ratios of interleaved rounds.
@@ -27,6 +27,9 @@ pub(crate) struct CompareOptions {
     /// Seconds between the sync and the measurement of the steady memory. [default: 10]
     #[arg(long, value_parser = seconds)]
     settle: Option<Duration>,
+    /// The clients to measure, such as `decoded,client-go`; all by default.
+    #[arg(long, value_delimiter = ',', value_parser = client_name)]
+    clients: Vec<String>,
     /// 10,000 objects, 3 rounds and short waits.
     #[arg(long)]
     quick: bool,
@@ -64,6 +67,8 @@ pub(crate) struct Paths {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) workloads: Vec<Workload>,
+    /// The names of the clients to measure; all if empty.
+    clients: Vec<String>,
     pub(crate) objects: Vec<u64>,
     pub(crate) rounds: usize,
     pub(crate) settle: Duration,
@@ -75,6 +80,7 @@ pub(crate) struct Settings {
 
 const FULL: Settings = Settings {
     workloads: Vec::new(),
+    clients: Vec::new(),
     objects: Vec::new(),
     rounds: 5,
     settle: Duration::from_secs(10),
@@ -99,12 +105,25 @@ impl CompareOptions {
         workloads.retain(|workload| !self.real || workload.supports_kube_apiserver());
         Settings {
             workloads,
+            clients: self.clients.clone(),
             objects: if self.objects.is_empty() { vec![objects] } else { self.objects.clone() },
             rounds: self.rounds.unwrap_or(defaults.rounds),
             settle: self.settle.unwrap_or(defaults.settle),
             ..defaults
         }
     }
+}
+
+impl Settings {
+    /// Returns true if the client is to be measured.
+    pub(crate) fn includes(&self, client: &Client) -> bool {
+        self.clients.is_empty() || self.clients.contains(&option_name(client))
+    }
+}
+
+/// Returns the name of a client without spaces and commas.
+fn option_name(client: &Client) -> String {
+    client.name.replace(", ", "-").replace(' ', "-")
 }
 
 impl Paths {
@@ -121,6 +140,14 @@ impl Paths {
             }),
         }
     }
+}
+
+fn client_name(text: &str) -> Result<String, String> {
+    let names: Vec<_> = CLIENTS.iter().map(option_name).collect();
+    if names.iter().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("`{text}` is not a client; the clients are {}", names.join(", ")))
 }
 
 fn object_count(text: &str) -> Result<u64, String> {
@@ -145,6 +172,17 @@ mod tests {
 
     fn settings(line: &str) -> Result<Settings, clap::Error> {
         Cli::try_parse_from(line.split(' ')).map(|cli| cli.options.settings())
+    }
+
+    #[test]
+    fn clients_are_selected_by_name() {
+        let settings = settings("compare --clients decoded,client-go-tuned").unwrap();
+        let selected: Vec<_> = CLIENTS.iter().filter(|client| settings.includes(client)).collect();
+        assert_eq!(
+            selected.iter().map(|client| client.name).collect::<Vec<_>>(),
+            ["decoded", "client-go, tuned"]
+        );
+        assert!(super::client_name("gofer").unwrap_err().contains("client-go-tuned"));
     }
 
     #[test]

@@ -9,10 +9,10 @@ pub(crate) enum Workload {
     ColdSyncJson,
     /// Cold sync in protobuf
     ColdSync,
-    /// Memory per pod, with managed fields
+    /// Memory per pod
     Memory,
-    /// Memory per pod, without managed fields
-    MemoryStripped,
+    /// Memory per pod, with managed fields
+    MemoryAllFields,
     /// Peak memory of a cold sync and of a relist, relative to the steady memory
     PeakMemory,
     /// Relist after 0.1 % of the objects have changed
@@ -35,6 +35,8 @@ pub(crate) enum Workload {
     Watchers,
     /// Cold sync and memory of untyped custom resources of 4 KB, in JSON
     CustomResources,
+    /// Informers of 100 kinds in one process
+    ManyKinds,
 }
 
 /// A part of a measurement.
@@ -50,6 +52,7 @@ pub(crate) enum Phase {
     SlowHandler,
     WorkQueue,
     Watchers,
+    ManyKinds,
 }
 
 impl Workload {
@@ -67,7 +70,7 @@ impl Workload {
             Self::ColdSyncJson
             | Self::ColdSync
             | Self::Memory
-            | Self::MemoryStripped
+            | Self::MemoryAllFields
             | Self::CustomResources => Phase::Sync,
             Self::PeakMemory | Self::Relist => Phase::Relist,
             Self::Updates => Phase::Updates,
@@ -78,6 +81,7 @@ impl Workload {
             Self::Restart => Phase::Restart,
             Self::WorkQueue => Phase::WorkQueue,
             Self::Watchers => Phase::Watchers,
+            Self::ManyKinds => Phase::ManyKinds,
         }
     }
 

@@ -20,7 +20,7 @@ use std::{
 /// Writes to a store while threads list it repeatedly.
 pub(super) fn readers(readers: u64, milliseconds: u64) -> Value {
     let (store, mut writer) = Store::<Pod>::builder().build().expect("no index is given twice");
-    (0..OBJECTS).for_each(|number| _ = writer.edit().insert(Arc::new(pod(number, 1))));
+    (0..OBJECTS).for_each(|number| _ = writer.insert(Arc::new(pod(number, 1))));
     // Created in advance, so that only the store is measured.
     let pods: Vec<_> = (0..OBJECTS * 2).map(|turn| Arc::new(pod(turn * 7919 % OBJECTS, turn + 2))).collect();
     let (stop, lists) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -35,8 +35,8 @@ pub(super) fn readers(readers: u64, milliseconds: u64) -> Value {
         }
         let (began, mut writes) = (Instant::now(), 0);
         while began.elapsed() < Duration::from_millis(milliseconds) {
-            // Each write is published separately, as in the other projects.
-            _ = writer.edit().insert(Arc::clone(&pods[writes % pods.len()]));
+            // Each write is visible to the next read, as in the other projects.
+            _ = writer.insert(Arc::clone(&pods[writes % pods.len()]));
             writes += 1;
         }
         let seconds = began.elapsed().as_secs_f64();

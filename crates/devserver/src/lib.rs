@@ -60,3 +60,8 @@ pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -144,3 +144,8 @@ pub use subscription::{Policy, Subscription};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+
+/// Compiles the example in the README of the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

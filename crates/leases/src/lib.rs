@@ -115,3 +115,8 @@ pub use leases::{Leases, LeasesBuilder};
 pub use range::{HashRange, ShardKey, shard_hash, shard_of};
 pub use status::{MemberStatus, ShardStatus, Status};
 pub use term::{LeaseLost, Shard};
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -78,3 +78,8 @@ pub use metrics::{Histogram, Metrics};
 pub use order::{Fifo, Order, Priority};
 pub use processing::Processing;
 pub use queue::Queue;
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -12,12 +12,13 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use kube_core::Resource;
-use kube_informer_wire::{ContentHash, Identity, Key};
+use kube_informer_wire::{ContentHash, Identity, Key, ResourceVersion};
 use std::{
+    cell::Cell as StdCell,
     collections::HashMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -25,20 +26,43 @@ use tokio::sync::Notify;
 
 /// Readers load `published`. A write locks `working`, changes it and publishes a clone of it.
 ///
-/// Only the writer and [`add_index`](Self::add_index) lock `working`. Readers never do.
+/// A published state shares its nodes with `working`, so that the next write copies what it changes. While the store is not read, writes
+/// in [batches](Self::batch) are not published, and change `working` in place. The next reader publishes them.
 pub(super) struct Cell<K> {
     published: ArcSwap<Snapshot<K>>,
     working: Mutex<Snapshot<K>>,
+    /// True if `working` has changes that are not published.
+    is_outdated: AtomicBool,
+    /// True if the store was read since the last batch.
+    was_read: AtomicBool,
     changed: Notify,
     is_closed: AtomicBool,
     pub(super) panics: Panics,
     pub(super) resource: String,
 }
 
-/// The state during a write. All changes are published together when this is dropped.
+/// The state during a write. Readers see all changes or none.
 pub(super) struct Draft<'c, K> {
     cell: &'c Cell<K>,
     pub(super) state: MutexGuard<'c, Snapshot<K>>,
+    publication: Publication,
+    /// The value of [`WRITING`] before this draft.
+    outer: usize,
+}
+
+thread_local! {
+    /// The address of the cell to which this thread writes, or 0. Index functions run during a write, and a read of theirs must not
+    /// wait for it.
+    static WRITING: StdCell<usize> = const { StdCell::new(0) };
+}
+
+/// When the changes of a draft are published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Publication {
+    /// When the draft is dropped.
+    Now,
+    /// When the draft is dropped, or at the next read if the store was not read since the previous batch.
+    OnRead,
 }
 
 impl<K> Cell<K> {
@@ -47,6 +71,8 @@ impl<K> Cell<K> {
         Self {
             published: ArcSwap::from_pointee(state.clone()),
             working: Mutex::new(state),
+            is_outdated: AtomicBool::new(false),
+            was_read: AtomicBool::new(true),
             changed: Notify::new(),
             is_closed: AtomicBool::new(false),
             panics: Panics::default(),
@@ -56,18 +82,72 @@ impl<K> Cell<K> {
 
     /// Loads the current state for a short read.
     pub(super) fn load(&self) -> arc_swap::Guard<Arc<Snapshot<K>>> {
+        self.publish_outdated();
         self.published.load()
     }
 
     /// Returns the current state.
     pub(super) fn snapshot(&self) -> Arc<Snapshot<K>> {
+        self.publish_outdated();
         self.published.load_full()
     }
 
-    /// Starts a write.
+    /// Publishes the changes of earlier batches. Waits at most for the end of the batch that is being written.
+    fn publish_outdated(&self) {
+        // Not written if it is true already, so that concurrent readers share the cache line.
+        if !self.was_read.load(Ordering::Relaxed) {
+            self.was_read.store(true, Ordering::Relaxed);
+        }
+        while self.is_outdated.load(Ordering::Acquire) {
+            match self.working.try_lock() {
+                Ok(state) => self.publish(&state),
+                Err(TryLockError::Poisoned(state)) => self.publish(&state.into_inner()),
+                Err(TryLockError::WouldBlock) if WRITING.get() == self.address() => return,
+                // The batch publishes its changes at its end, because `was_read` is set.
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+    }
+
+    fn publish(&self, working: &Snapshot<K>) {
+        self.published.store(Arc::new(working.clone()));
+        self.is_outdated.store(false, Ordering::Release);
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Snapshot<K>> {
+        // A poisoned lock is valid, because a draft that is dropped by a panic leaves a complete state.
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a write of any length, which is published at its end. Readers never wait for it.
     pub(super) fn draft(&self) -> Draft<'_, K> {
-        // A poisoned lock is valid: a draft that is dropped by a panic restores the published state.
-        Draft { cell: self, state: self.working.lock().unwrap_or_else(PoisonError::into_inner) }
+        let state = self.lock();
+        if self.is_outdated.load(Ordering::Relaxed) {
+            self.publish(&state);
+        }
+        Draft { cell: self, state, publication: Publication::Now, outer: WRITING.replace(self.address()) }
+    }
+
+    /// Starts a write of a few objects, for which a reader may wait.
+    pub(super) fn batch(&self) -> Draft<'_, K> {
+        let state = self.lock();
+        Draft { cell: self, state, publication: Publication::OnRead, outer: WRITING.replace(self.address()) }
+    }
+
+    /// Returns the number of objects and the version, without publishing changes.
+    pub(super) fn extent(&self) -> Extent {
+        let state = self.lock();
+        Extent { objects: state.len(), version: state.version().cloned() }
+    }
+
+    /// Returns the address of the root of the objects.
+    #[cfg(test)]
+    pub(super) fn working_root(&self) -> usize {
+        self.lock().objects.root_address()
     }
 
     pub(super) fn close(&self) {
@@ -94,6 +174,12 @@ impl<K> Cell<K> {
         draft.fill_newest_index(&computed);
         Ok(())
     }
+}
+
+/// The size of a store and its version.
+pub(crate) struct Extent {
+    pub(crate) objects: usize,
+    pub(crate) version: Option<ResourceVersion>,
 }
 
 /// The values of entries in a new index, by the address of the entry.
@@ -133,20 +219,22 @@ impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
         self.load().find_same(identity, content)
     }
 
+    // Indexes are always published, so that the following functions do not need the newest objects.
+
     fn has_index_functions(&self) -> bool {
-        self.load().indexes.have_functions()
+        self.published.load().indexes.have_functions()
     }
 
     fn has_index_paths(&self) -> bool {
-        self.load().indexes.have_paths()
+        self.published.load().indexes.have_paths()
     }
 
     fn caches_labels(&self) -> bool {
-        self.load().labels.is_some()
+        self.published.load().labels.is_some()
     }
 
     fn index_values(&self, key: &Key, input: &IndexInput<'_, K>) -> IndexValues {
-        let Snapshot { indexes, labels, .. } = &**self.load();
+        let Snapshot { indexes, labels, .. } = &**self.published.load();
         let mut values = indexes.values_of(0..indexes.count(), key, input, &self.panics);
         values.extend(input.object.zip(labels.as_ref()).and_then(|(object, cached)| cached.value_of(object)));
         // An index function that was added in the meantime needs the decoded object.
@@ -155,7 +243,7 @@ impl<K: Resource + Send + Sync> KnownObjects<K> for Cell<K> {
     }
 
     fn label_value(&self, labels: Labels<'_>) -> Option<IndexValue> {
-        self.load().labels.as_ref().and_then(|cached| cached.value(labels))
+        self.published.load().labels.as_ref().and_then(|cached| cached.value(labels))
     }
 }
 
@@ -236,11 +324,21 @@ impl<K> fmt::Debug for Draft<'_, K> {
 
 impl<K> Drop for Draft<'_, K> {
     fn drop(&mut self) {
+        WRITING.set(self.outer);
         if std::thread::panicking() {
-            *self.state = Snapshot::clone(&self.cell.published.load());
+            // A batch is applied by this crate only, and each of its changes is complete.
+            match self.publication {
+                Publication::Now => *self.state = Snapshot::clone(&self.cell.published.load()),
+                Publication::OnRead => self.cell.publish(&self.state),
+            }
             return;
         }
-        self.cell.published.store(Arc::new(self.state.clone()));
+        let was_read = self.cell.was_read.swap(false, Ordering::Relaxed);
+        if was_read || self.publication == Publication::Now {
+            self.cell.publish(&self.state);
+        } else {
+            self.cell.is_outdated.store(true, Ordering::Release);
+        }
         self.cell.changed.notify_waiters();
     }
 }

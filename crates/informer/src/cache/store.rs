@@ -18,7 +18,10 @@ use kube_informer_wire::{FieldPath, FieldValues, Key, KeyRef, LabelSelector, Res
 use serde::Serialize;
 use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
-/// A local, indexed copy of a resource. Cheap to clone; reads are lock-free and never block the writer.
+/// A local, indexed copy of a resource. Cheap to clone; readers never block each other, and never keep the writer from writing.
+///
+/// The first read after a pause publishes the changes since the last read. If a batch of watch events is being applied at that
+/// moment, the read waits for its end. Other reads load a pointer.
 ///
 /// Each method reads the current state. If several reads must be consistent, use a [`snapshot`](Self::snapshot).
 ///

@@ -82,6 +82,12 @@ impl<T> Trie<T> {
         Arc::ptr_eq(&self.root, &other.root)
     }
 
+    /// Returns the address of the root, which differs after it was copied.
+    #[cfg(test)]
+    pub(crate) fn root_address(&self) -> usize {
+        Arc::as_ptr(&self.root).addr()
+    }
+
     /// Iterates over all items, in no particular order.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
         let mut iter = Iter { path: Vec::new(), leaf: [].iter(), remaining: self.len };

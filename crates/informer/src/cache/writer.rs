@@ -1,7 +1,7 @@
 //! The writer of a store.
 
 use super::{
-    cell::{Cell, Draft},
+    cell::{Cell, Draft, Extent},
     entry::Entry,
     snapshot::Snapshot,
 };
@@ -101,9 +101,57 @@ impl<K> Writer<K> {
         Arc::clone(&self.cell) as _
     }
 
-    /// Starts a change.
+    /// Starts a change, which is published when the edit is dropped. If that is by a panic, the change is discarded.
     pub fn edit(&mut self) -> Edit<'_, K> {
         Edit { draft: self.cell.draft() }
+    }
+
+    /// Starts a change of a few objects, for which a reader may wait. Many such changes are faster than many [edits](Self::edit)
+    /// if the store is read rarely.
+    pub(crate) fn batch(&mut self) -> Edit<'_, K> {
+        Edit { draft: self.cell.batch() }
+    }
+
+    /// Returns the number of objects and the version.
+    pub(crate) fn extent(&self) -> Extent {
+        self.cell.extent()
+    }
+
+    /// Returns the address of the root of the objects.
+    #[cfg(test)]
+    pub(super) fn working_root(&mut self) -> usize {
+        self.cell.working_root()
+    }
+
+    /// Removes the object with this key; otherwise as [`Edit::remove`].
+    pub fn remove<'k>(&mut self, key: impl Into<KeyRef<'k>>) -> Option<Object<K>> {
+        self.batch().remove(key)
+    }
+}
+
+impl<K: Resource> Writer<K> {
+    /// Adds or updates an object; otherwise as [`Edit::insert`].
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube_informer::{Event, cache::Store};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (store, mut writer) = Store::<Pod>::builder().build()?;
+    /// let mut pod = Pod::default();
+    /// pod.metadata.name = Some("front-1".into());
+    /// assert!(matches!(writer.insert(Arc::new(pod))?, Event::Added { .. }));
+    /// assert_eq!(store.len(), 1);
+    /// assert!(writer.remove("front-1").is_some());
+    /// assert!(store.is_empty());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name. The store is not changed.
+    pub fn insert(&mut self, object: Arc<K>) -> Result<Event<K>, KeyError> {
+        self.batch().insert(object)
     }
 }
 
@@ -338,7 +386,7 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for Writer<K> {
     }
 
     async fn apply(&mut self, batch: DeltaBatch<K>) -> Result<(), BoxError> {
-        let mut edit = self.edit();
+        let mut edit = self.batch();
         for delta in batch.deltas {
             edit.apply(delta);
         }

@@ -92,7 +92,10 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
         let published = self.broadcaster.publish(received, |writer, events| {
             // Computed while the cache is locked, so that the version of several sources never decreases.
             let version = self.sync.version_reached(self.source, self.version.clone());
-            let mut edit = writer.edit();
+            let mut edit = match kind {
+                ChangeKind::List => writer.edit(),
+                ChangeKind::Batch => writer.batch(),
+            };
             match &self.saver {
                 Some(saver) => saver.record(events, |events| change(&mut edit, events)),
                 None => change(&mut edit, events),

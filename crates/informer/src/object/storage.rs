@@ -23,6 +23,9 @@ pub enum Storage {
     ///
     /// Objects are validated when they arrive, so reads cannot fail. Objects of a source that delivers no bytes
     /// ([`FromFns`](crate::source::FromFns)) are stored decoded.
+    ///
+    /// To skip the validation, use [`lazy`](crate::informer::InformerBuilder::lazy) instead: a [`Lazy`](crate::Lazy) object is
+    /// validated when it is read, and its reads return a `Result`.
     Encoded,
     /// The bytes that the server sent, compressed with zstd and a dictionary that the cache builds from the first objects:
     /// some hundred bytes for a pod. Each read decompresses and decodes, in some tens of microseconds for a pod.

@@ -291,10 +291,10 @@ impl<K: Resource> Broadcaster<K> {
     }
 
     fn set_cache_metrics(&self, state: &State<K>, changes: u64) {
-        let snapshot = self.store.snapshot();
+        let Some(extent) = state.writer.as_ref().map(Writer::extent) else { return };
         state.metrics.events.increment(changes);
-        state.metrics.objects.set(snapshot.len() as f64);
-        if let Some(version) = snapshot.version().and_then(|version| version.to_number()) {
+        state.metrics.objects.set(extent.objects as f64);
+        if let Some(version) = extent.version.and_then(|version| version.to_number()) {
             state.metrics.version.set(version as f64);
         }
     }
