@@ -94,7 +94,7 @@ fn is_rule(word: &str) -> bool {
             !number.is_empty() && number.len() <= digits && number.bytes().all(|byte| byte.is_ascii_digit())
         })
     };
-    is_numbered('R', 3) || is_numbered('A', 1)
+    is_numbered('R', 3) || is_numbered('A', 2)
 }
 
 #[cfg(test)]

@@ -334,8 +334,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     }
 
     /// Sets whether `metadata.managedFields` are dropped before an object is decoded. The default is [`ManagedFields::Drop`],
-    /// because managed fields are about half of most objects. An update without managed fields leaves them unchanged on the
-    /// server.
+    /// because managed fields are about half of most objects. An update without them leaves those of the server unchanged.
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
         self
@@ -347,8 +346,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets the compression of lists that is requested from the server; see [`ListWatch::list_compression`]. The default is none. It
-    /// applies to LIST requests, so set [`Strategy::List`](crate::reflector::Strategy::List) for servers with streaming lists.
+    /// Sets the compression of LIST requests; see [`ListWatch::list_compression`]. [`Strategy::List`] disables streaming lists.
     pub fn list_compression(mut self, compression: ListCompression) -> Self {
         self.list_compression = Some(compression);
         self
@@ -490,7 +488,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         let ingest = self.ingest.managed_fields(self.managed_fields);
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let ingest = ingest.known_objects(store.known_objects());
-        let namespaces = sources.iter().map(|source| source.namespace.clone());
+        let namespaces = sources.iter().map(|spec| spec.namespace.clone());
         let sync = SyncState::new(resource.clone(), metrics_name.as_str(), namespaces);
         let target =
             RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
