@@ -41,7 +41,7 @@ impl ListCompression {
         let encoding = String::from_utf8_lossy(encoding).trim().to_ascii_lowercase();
         match (encoding.as_str(), self) {
             ("" | "identity", _) => Ok(Decompressor::Identity),
-            ("gzip" | "x-gzip", Self::Gzip) => Ok(Decompressor::Gzip(Gunzip::new())),
+            ("gzip" | "x-gzip", Self::Gzip) => Ok(Decompressor::Gzip(Box::new(Gunzip::new()))),
             (encoding, _) => {
                 let encoding = encoding.escape_debug();
                 let text = format!("response has content encoding {encoding}, which was not requested");
@@ -55,7 +55,7 @@ impl ListCompression {
 #[derive(Debug)]
 pub(super) enum Decompressor {
     Identity,
-    Gzip(Gunzip),
+    Gzip(Box<Gunzip>),
 }
 
 impl Decompressor {
@@ -156,7 +156,7 @@ mod tests {
 
     /// Decompresses chunks, and returns the parts.
     fn decompress<'c>(chunks: impl Iterator<Item = &'c [u8]>) -> Result<Vec<Bytes>, Error> {
-        let mut decompressor = Decompressor::Gzip(Gunzip::new());
+        let mut decompressor = Decompressor::Gzip(Box::new(Gunzip::new()));
         let mut parts = Vec::new();
         for chunk in chunks {
             let mut decompressed = decompressor.push(Bytes::copy_from_slice(chunk));
