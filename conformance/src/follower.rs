@@ -183,6 +183,12 @@ where
         self.told.lock().unwrap().reports.clone()
     }
 
+    /// Returns the sum of all events.
+    #[must_use]
+    pub fn known(&self) -> Versions {
+        self.told.lock().unwrap().known.clone()
+    }
+
     /// Returns all events, as `added name`.
     #[must_use]
     pub fn events(&self) -> Vec<String> {

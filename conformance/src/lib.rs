@@ -11,13 +11,17 @@ mod wait;
 mod program;
 mod proxy;
 mod badge;
+mod request_log;
 mod server;
 mod follower;
+mod network_fault;
 mod instances;
 
 pub use badge::Badge;
 pub use follower::{Follower, Versions, listing, strategies, versions};
-pub use proxy::{Proxy, Weather};
+pub use network_fault::{FaultRound, NetworkFault, Reaction};
+pub use proxy::{Direction, Disturbance, Proxy};
 pub use random::Random;
+pub use request_log::{RequestCounts, RequestLog};
 pub use server::{Paused, Server};
 pub use wait::{LIMIT, eventually, in_time, whole_test};

@@ -1,6 +1,6 @@
 //! A server: the devserver or a real one, with the operations that both support.
 
-use crate::{badge::Badge, program::Program, proxy::Proxy};
+use crate::{badge::Badge, program::Program, proxy::Proxy, request_log::RequestLog};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::{
     Client, Config,
@@ -110,6 +110,12 @@ impl Server {
     #[must_use]
     pub fn client_through(&self, proxy: &Proxy) -> Client {
         Client::try_from(self.through(proxy)).unwrap()
+    }
+
+    /// Returns a client that connects through a proxy and whose requests are counted.
+    #[must_use]
+    pub fn client_recorded(&self, requests: &RequestLog, proxy: &Proxy) -> Client {
+        ClientBuilder::try_from(self.through(proxy)).unwrap().with_layer(requests).build()
     }
 
     /// Creates a proxy to this server.

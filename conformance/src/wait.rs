@@ -29,5 +29,5 @@ pub async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
 
 /// Runs a test with a timeout.
 pub async fn whole_test(test: impl Future<Output = ()>) {
-    timeout(2 * LIMIT, test).await.expect("a test ends");
+    timeout(4 * LIMIT, test).await.expect("a test ends");
 }

@@ -83,7 +83,7 @@ pub(crate) fn soak(workspace: &Workspace, arguments: &Arguments) -> Result<bool>
 pub(crate) fn smoke_test(workspace: &Workspace) -> Result<bool> {
     let mut command = Command::new(build(workspace, "kube-informer-bench", Profile::Debug)?);
     command.args(["compare", "--smoke", "cold-sync-json", "cold-sync", "relist", "updates", "latency"]);
-    command.args(["restart", "custom-resources", "slow-handler", "work-queue", "--work-dir"]);
+    command.args(["restart", "custom-resources", "slow-handler", "work-queue", "controller", "--work-dir"]);
     command.arg(work_dir(workspace));
     if let Some(program) = build_client_go(workspace)? {
         command.arg("--client-go").arg(program);

@@ -100,7 +100,7 @@ fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
 }
 
 /// Returns the parent of the directories of clusters.
-fn directory(workspace: &Workspace) -> PathBuf {
+pub(crate) fn directory(workspace: &Workspace) -> PathBuf {
     workspace.target.join("cluster").join("run")
 }
 

@@ -8,12 +8,15 @@ mod report;
 mod go;
 mod interop;
 mod cluster;
+mod proxy_faults;
 mod bench;
 mod examples;
+mod operator;
 mod package;
 mod simulate;
 mod tables;
 mod oracle;
+mod web;
 mod tidy;
 mod dependencies;
 mod suite;
@@ -66,10 +69,28 @@ enum Command {
     /// Runs many informers under load with faults; `soak --help` lists the options
     #[command(disable_help_flag = true)]
     Soak(Arguments),
+    /// Runs replicas of a sharded controller as processes with faults, and checks that no key is reconciled twice at once
+    LeasesSoak {
+        /// The minutes of faults and calm phases
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// The number of objects
+        #[arg(long, default_value_t = 10_000)]
+        objects: u32,
+        /// The seed of the changes and faults
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Runs kube-apiserver and etcd until Ctrl-C (needs Go)
     #[command(disable_help_flag = true)]
     Cluster {
         /// The options of the cluster program, such as `-port 6443`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Runs network faults between informers and kube-apiserver (needs Go); `proxy-faults --help` lists the options
+    #[command(disable_help_flag = true)]
+    ProxyFaults {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -129,7 +150,16 @@ fn run(command: &Command) -> Result<bool> {
         }
         Command::Bench(arguments) => bench::compare(&metadata::load()?, arguments),
         Command::Soak(arguments) => bench::soak(&metadata::load()?, arguments),
+        Command::LeasesSoak { minutes, objects, seed } => {
+            let mut soak =
+                process::cargo(["test", "--package", "kube-informer", "--test", "leases_processes"]);
+            soak.env("LEASES_SOAK_MINUTES", minutes.to_string())
+                .env("LEASES_SOAK_OBJECTS", objects.to_string())
+                .env("LEASES_SOAK_SEED", seed.to_string());
+            process::run(&mut soak)
+        }
         Command::Cluster { arguments } => cluster::run(&metadata::load()?, arguments).map(|()| true),
+        Command::ProxyFaults { arguments } => proxy_faults::run(&metadata::load()?, arguments),
         Command::Simulate { arguments } => simulate::run(&metadata::load()?, arguments),
     }
 }

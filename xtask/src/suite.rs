@@ -14,6 +14,7 @@ use crate::examples;
 use crate::go::Ready;
 use crate::interop;
 use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
+use crate::operator;
 use crate::oracle;
 use crate::process::{self, Tested};
 use crate::report::{Outcome, StepResult, Verdict};
@@ -21,6 +22,7 @@ use crate::simulate;
 use crate::step::Step;
 use crate::tables;
 use crate::tidy;
+use crate::web;
 
 /// Runs all steps, even if one fails; if the code does not compile, steps that need it are skipped.
 pub(crate) fn run(steps: &[Step], root: &Path) -> Vec<Outcome> {
@@ -71,6 +73,7 @@ fn run_step(step: Step, root: &Path) -> Result<StepResult> {
         Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
+        Step::Web => test_ready(web::prepare(&metadata::load()?)?),
         Step::Bench => {
             let has_passed = bench::smoke_test(&metadata::load()?)?;
             Ok(StepResult::passed_if(has_passed, "a cache differs from the server"))
@@ -81,6 +84,7 @@ fn run_step(step: Step, root: &Path) -> Result<StepResult> {
         }
         Step::Model => test_models(&metadata::load()?.models),
         Step::Examples => examples::run(&metadata::load()?),
+        Step::Operator => operator::run(&metadata::load()?, root),
     }
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // measureComponent measures one component: fanout HANDLERS EVENTS, slow MILLISECONDS SLEEP, readers READERS MILLISECONDS, queue ITEMS,
-// or fill ITEMS.
+// fill ITEMS, or controller ROUNDS MILLISECONDS.
 func measureComponent(arguments []string) error {
 	if len(arguments) < 2 {
 		return fmt.Errorf("usage: client-go component NAME NUMBER..")
@@ -37,6 +37,8 @@ func measureComponent(arguments []string) error {
 		return slowHandler(numbers[0], numbers[1])
 	case "readers":
 		readers(numbers[0], time.Duration(numbers[1])*time.Millisecond)
+	case "controller":
+		return measureController(numbers[0], numbers[1])
 	case "queue":
 		queue(numbers[0])
 	case "fill":

@@ -1,4 +1,4 @@
-//! Measures components without a server: fan-out, concurrent reads, a slow handler, the work queue.
+//! Measures components without a server: fan-out, concurrent reads, a slow handler, the work queue, a controller.
 
 use std::process::Command;
 
@@ -19,6 +19,7 @@ pub(crate) fn measure(command: &dyn Fn() -> Command, plan: &Plan<'_>) -> Result<
             Phase::ConcurrentReads => components.concurrent_reads()?,
             Phase::SlowHandler => components.slow_handler()?,
             Phase::WorkQueue => components.work_queue()?,
+            Phase::Controller => components.controller()?,
             Phase::Sync
             | Phase::Relist
             | Phase::Updates
@@ -82,6 +83,16 @@ impl Components<'_> {
             let response = self.run(component, &[self.plan.settings.operations])?;
             self.samples.add(key, number(&response, "nanoseconds")?);
         }
+        Ok(())
+    }
+
+    fn controller(&mut self) -> Result<()> {
+        let rounds = (self.plan.settings.operations / 10_000).clamp(1, 50);
+        let response = self.run("controller", &[rounds, self.milliseconds()])?;
+        self.samples.add("reconciles", number(&response, "rate")?);
+        self.samples.add("controller_memory", number(&response, "memory")?);
+        self.samples.add("reconcile_p50", number(&response, "p50")?);
+        self.samples.add("reconcile_p99", number(&response, "p99")?);
         Ok(())
     }
 }

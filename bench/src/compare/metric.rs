@@ -138,6 +138,10 @@ pub(crate) const METRICS: &[Metric] = &[
         .of(&["kube-informer"], CLIENT_GO),
     metric(Workload::WorkQueue, "queue_add", "add to a million", Unit::Nanoseconds)
         .of(&["kube-informer"], CLIENT_GO),
+    metric(Workload::Controller, "reconciles", "reconciles", Unit::PerSecond),
+    metric(Workload::Controller, "reconcile_p50", "p50 at 1,000 events/s", Unit::Milliseconds),
+    metric(Workload::Controller, "reconcile_p99", "p99 at 1,000 events/s", Unit::Milliseconds),
+    metric(Workload::Controller, "controller_memory", "memory", Unit::Bytes),
     metric(Workload::Watchers, "deliveries_per_core", "per core", Unit::PerSecond)
         .of(&["kube-informer"], &["kube-apiserver"]),
     metric(Workload::Watchers, "deliveries", "total", Unit::PerSecond)

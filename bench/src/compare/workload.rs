@@ -31,6 +31,8 @@ pub(crate) enum Workload {
     Restart,
     /// Operations of the work queue
     WorkQueue,
+    /// A controller of 10,000 objects with four workers and an empty reconcile function
+    Controller,
     /// A server with 100 watches and events of 1 KB
     Watchers,
     /// Cold sync and memory of untyped custom resources of 4 KB, in JSON
@@ -51,6 +53,7 @@ pub(crate) enum Phase {
     ConcurrentReads,
     SlowHandler,
     WorkQueue,
+    Controller,
     Watchers,
     ManyKinds,
 }
@@ -80,6 +83,7 @@ impl Workload {
             Self::SlowHandler => Phase::SlowHandler,
             Self::Restart => Phase::Restart,
             Self::WorkQueue => Phase::WorkQueue,
+            Self::Controller => Phase::Controller,
             Self::Watchers => Phase::Watchers,
             Self::ManyKinds => Phase::ManyKinds,
         }

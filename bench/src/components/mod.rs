@@ -5,6 +5,7 @@ mod fanout;
 mod slow_handler;
 mod store_and_queue;
 mod label_selection;
+mod controller;
 
 use clap::Subcommand;
 use kube_informer_bench_client::session::print_line;
@@ -22,6 +23,8 @@ pub(crate) enum Component {
     Queue { items: u64 },
     /// Add to a work queue with many items
     Fill { items: u64 },
+    /// A controller: reconciles of all objects, then 1,000 events per second
+    Controller { rounds: u64, milliseconds: u64 },
     /// Selection of compressed pods by label; `cached` is `all`, `none` or the name of a label
     Labels { pods: u64, cached: String },
 }
@@ -37,6 +40,9 @@ pub(crate) fn run(component: &Component) -> Result<(), String> {
         Component::Readers { readers, milliseconds } => store_and_queue::readers(*readers, *milliseconds),
         Component::Queue { items } => store_and_queue::queue(*items),
         Component::Fill { items } => store_and_queue::fill(*items),
+        Component::Controller { rounds, milliseconds } => {
+            runtime()?.block_on(controller::measure(*rounds, *milliseconds))?
+        }
         Component::Labels { pods, cached } => runtime()?.block_on(label_selection::measure(*pods, cached))?,
     };
     print_line(&report);

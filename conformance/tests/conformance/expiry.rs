@@ -31,7 +31,7 @@ async fn a_watch_that_was_away_for_too_long_begins_again(server: &Server) {
         secrets.create("comes").await;
         server.forget_history().await;
         proxy.cut();
-        proxy.flow();
+        proxy.resume();
         follower.settled(&secrets.api, &ListParams::default()).await;
         follower.failed_with("expired").await;
         assert_eq!(follower.unseen_deletions(), [format!("{}/goes", secrets.namespace)]);

@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
-use kube_conformance::{Follower, Random, Server, Weather, on_both, strategies};
+use kube_conformance::{Disturbance, Follower, Random, Server, on_both, strategies};
 
 on_both! {
     shared: [
@@ -46,7 +46,7 @@ async fn a_stalled_connection_loses_nothing(server: &Server) {
         for number in 0..50 {
             maps.create(&format!("m{number}")).await;
         }
-        proxy.flow();
+        proxy.resume();
         follower.settled(&maps.api, &ListParams::default()).await;
         assert_eq!(follower.asked(), 1, "{:#?}", follower.reports());
         for number in 0..50 {
@@ -61,7 +61,7 @@ async fn a_storm_ends_with_the_cache_equal_to_the_server(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for (seed, config) in (1..).zip(strategies().into_iter().cycle().take(4)) {
         let (proxy, mut random) = (server.proxy(seed).await, Random::new(seed));
-        proxy.weather(if seed % 2 == 0 { Weather::Rough } else { Weather::Storm });
+        proxy.disturb(if seed % 2 == 0 { Disturbance::RandomDelays } else { Disturbance::RandomFailures });
         let follower = Follower::start(maps.source_through(server.client_through(&proxy)), config);
         let mut alive = [false; 10];
         for turn in 0..300 {
@@ -74,7 +74,7 @@ async fn a_storm_ends_with_the_cache_equal_to_the_server(server: &Server) {
             }
             alive[number] = !alive[number] || maps.api.get_opt(&name).await.unwrap().is_some();
         }
-        proxy.weather(Weather::Calm);
+        proxy.disturb(Disturbance::None);
         follower.settled(&maps.api, &ListParams::default()).await;
         let replaces = follower.counts().replaces;
         assert!(replaces <= follower.allowed(), "{replaces} lists: {:#?}", follower.reports());

@@ -17,10 +17,15 @@ mod meter;
 mod follow;
 mod signal;
 mod watch;
+mod history;
+mod record;
 mod devserver;
+mod leases;
 mod top;
+mod web;
 mod demo;
 mod shell;
+mod new_operator;
 mod run;
 
 #[doc(hidden)]

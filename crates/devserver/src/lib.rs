@@ -42,6 +42,8 @@ mod format;
 
 pub mod corpus;
 
+mod moment;
+
 mod storage;
 
 mod fault;
@@ -52,12 +54,16 @@ mod http;
 
 mod churn;
 
+mod history;
+
 mod kubeconfig;
 
 mod server;
 
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
+pub use history::Past;
+pub use http::{AllowedHosts, HostError};
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
 

@@ -2,6 +2,7 @@
 
 use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
+use crate::history::{Loaded, Past};
 use crate::http::{AllowedHosts, Control, Door, Front, Guard, Tls, Token, listen};
 use crate::kubeconfig;
 use crate::verb::{Cluster, Controllers};
@@ -53,6 +54,7 @@ pub struct Builder {
     history: usize,
     bookmark_interval: Duration,
     controllers: Controllers,
+    past: Option<Past>,
 }
 
 /// What becomes of versions when a server restarts.
@@ -86,6 +88,9 @@ pub enum StartError {
         #[source]
         cause: io::Error,
     },
+    /// The recorded past cannot be read.
+    #[error("recorded past cannot be read")]
+    Past(#[from] kube_history::ReadError),
     /// No certificate can be made.
     #[error("cannot make a certificate")]
     Certificate(#[source] Box<dyn Error + Send + Sync>),
@@ -109,6 +114,7 @@ impl DevServer {
             history: 16_384,
             bookmark_interval: Duration::from_secs(60),
             controllers: Controllers::default(),
+            past: None,
         }
     }
 
@@ -261,15 +267,28 @@ impl Builder {
         Self { controllers, ..self }
     }
 
+    /// Shows a recorded past, read-only, in place of objects of its own.
+    pub fn past(self, past: Past) -> Self {
+        Self { past: Some(past), ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty.
+    /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty, or if the recorded
+    /// past cannot be read.
     pub async fn start(self) -> Result<DevServer, StartError> {
         if self.token.as_ref().is_some_and(Token::is_empty) {
             return Err(StartError::EmptyToken);
         }
-        let Some(address) = self.address.clone() else { return Ok(self.start_in_memory()) };
+        let loaded = match self.past.clone() {
+            Some(past) => {
+                let load = tokio::task::spawn_blocking(move || past.load()).await;
+                Some(load.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
+            }
+            None => None,
+        };
+        let Some(address) = self.address.clone() else { return Ok(self.start_with(loaded.as_ref())) };
         let failed = |cause| StartError::Listen { address: address.clone(), cause };
         let found = lookup_host(&address).await.map_err(failed)?.next();
         let found = found.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
@@ -287,7 +306,7 @@ impl Builder {
                 Guard::Hosts(AllowedHosts::new(address.ip(), names))
             }
         };
-        let mut server = self.start_in_memory();
+        let mut server = self.start_with(loaded.as_ref());
         let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), guard };
         let (stop, stopped) = watch::channel(());
         let task = tokio::spawn(listen(listener, door, stopped));
@@ -296,9 +315,14 @@ impl Builder {
     }
 
     fn start_in_memory(&self) -> DevServer {
+        self.start_with(None)
+    }
+
+    fn start_with(&self, past: Option<&Loaded>) -> DevServer {
         let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval, self.controllers));
-        for name in NAMESPACES {
-            make_namespace(&cluster, name);
+        match past {
+            Some(past) => past.fill(&cluster),
+            None => NAMESPACES.iter().for_each(|name| make_namespace(&cluster, name)),
         }
         let cut = Arc::clone(&cluster);
         let faults = Faults::new(move || cut.store.cut_off());

@@ -79,11 +79,13 @@ impl<K: Resource + Clone> Bridge<K> {
                 self.deleted.remove(&key);
                 self.ready.push_back(watcher::Event::InitApply(Arc::unwrap_or_clone(new.into())));
             }
-            Event::Deleted { key, last_known, .. } if is_initial => self.delete_later(key, last_known.arc()),
+            Event::Deleted { key, last_known, .. } | Event::Released { key, last_known } if is_initial => {
+                self.delete_later(key, last_known.arc());
+            }
             Event::Added { object: new, .. } | Event::Updated { new, .. } => {
                 self.ready.push_back(watcher::Event::Apply(Arc::unwrap_or_clone(new.into())));
             }
-            Event::Deleted { last_known, .. } => {
+            Event::Deleted { last_known, .. } | Event::Released { last_known, .. } => {
                 self.ready.push_back(watcher::Event::Delete(Arc::unwrap_or_clone(last_known.into())));
             }
         }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 ///         Event::Updated { .. } => format!("the status or metadata of {key} changed"),
 ///         Event::Deleted { deletion: Deletion::Inferred, .. } => format!("{key} was missing in a list"),
 ///         Event::Deleted { .. } => format!("{key} was deleted"),
+///         Event::Released { .. } => format!("{key} belongs to another replica"),
 ///         _ => format!("{key}: unknown event"),
 ///     }
 /// }
@@ -66,6 +67,15 @@ pub enum Event<K> {
         last_known: Object<K>,
         /// How the deletion became known.
         deletion: Deletion,
+    },
+    /// An object was removed from the cache because the informer does not cover it any more: its namespace was
+    /// [removed](crate::Informer::remove_namespace), or its shard was released or lost. The object may still exist.
+    #[non_exhaustive]
+    Released {
+        /// The key of the object.
+        key: Key,
+        /// The last state in the cache.
+        last_known: Object<K>,
     },
 }
 
@@ -116,11 +126,19 @@ impl<K> Event<K> {
         Self::Deleted { key, last_known: old.clone(), old, deletion: Deletion::Inferred }
     }
 
+    /// An object that the informer does not cover any more.
+    pub(crate) fn released(key: Key, last_known: Object<K>) -> Self {
+        Self::Released { key, last_known }
+    }
+
     /// The key of the object.
     #[must_use]
     pub fn key(&self) -> &Key {
         match self {
-            Self::Added { key, .. } | Self::Updated { key, .. } | Self::Deleted { key, .. } => key,
+            Self::Added { key, .. }
+            | Self::Updated { key, .. }
+            | Self::Deleted { key, .. }
+            | Self::Released { key, .. } => key,
         }
     }
 
@@ -130,7 +148,7 @@ impl<K> Event<K> {
         match self {
             Self::Added { object, .. } => object,
             Self::Updated { new, .. } => new,
-            Self::Deleted { last_known, .. } => last_known,
+            Self::Deleted { last_known, .. } | Self::Released { last_known, .. } => last_known,
         }
     }
 
@@ -148,7 +166,9 @@ impl<K> Event<K> {
         match self {
             Self::Added { ref object, .. } => passes(object.get()).then_some(self),
             // A subscriber that has the object must receive its deletion, regardless of the final state.
-            Self::Deleted { ref old, .. } => passes(old.get()).then_some(self),
+            Self::Deleted { ref old, .. } | Self::Released { last_known: ref old, .. } => {
+                passes(old.get()).then_some(self)
+            }
             Self::Updated { key, old, new, cause } => match (passes(old.get()), passes(new.get())) {
                 (true, true) => Some(Self::Updated { key, old, new, cause }),
                 (false, true) => Some(Self::Added { key, object: new, phase: Phase::Live }),
@@ -208,6 +228,15 @@ impl<K: Resource> Event<K> {
         let object: Object<K> = Object::from(last_known.into());
         Ok(Self::Deleted { key: Key::of(object.get())?, old: object.clone(), last_known: object, deletion })
     }
+
+    /// Creates the event of an object that the informer does not cover any more.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the object has no name.
+    pub fn release(last_known: impl Into<Arc<K>>) -> Result<Self, KeyError> {
+        let last_known: Object<K> = Object::from(last_known.into());
+        Ok(Self::released(Key::of(last_known.get())?, last_known))
+    }
 }
 
 impl<K> Clone for Event<K> {
@@ -225,6 +254,9 @@ impl<K> Clone for Event<K> {
                 last_known: last_known.clone(),
                 deletion: *deletion,
             },
+            Self::Released { key, last_known } => {
+                Self::Released { key: key.clone(), last_known: last_known.clone() }
+            }
         }
     }
 }

@@ -68,6 +68,7 @@
 //! | `saved` | `InformerBuilder::save_to`: a cache that is restored after a restart | `compressed` |
 //! | `history` | `history`: replays a recorded history (`kube-history`) into an informer | a C compiler, for zstd |
 //! | `kube-runtime` | `bridge`: drives `kube::runtime` | |
+//! | `leases` | `InformerBuilder::shards`, `Controller::leases`: replicas share the objects (`kube-leases`) | |
 //! | `testing` | `source::Script`, `Informer::inject` | |
 //!
 //! # Building blocks
@@ -96,6 +97,7 @@
 
 mod sync;
 mod boxed;
+mod recorder_id;
 mod waiters;
 mod parallel;
 mod request_body;

@@ -17,6 +17,8 @@ pub(crate) struct Election {
     name: String,
     kind: Kind,
     known: Known,
+    /// The uid of the last Lease that the watch reported as deleted. A response that was under way may still contain it.
+    deleted: Option<String>,
     /// The time at which the last successful write of this holding was sent; `None` while the Lease is not held.
     renewed_at: Option<BootTime>,
     pending: Option<Pending>,
@@ -70,6 +72,7 @@ impl Election {
             name,
             kind,
             known: Known::Unread,
+            deleted: None,
             renewed_at: None,
             pending: None,
             retry_at: BootTime::default(),
@@ -132,6 +135,7 @@ impl Election {
             Known::Present(observed) => observed.record.uid() == uid,
             Known::Absent | Known::Unread => true,
         };
+        self.deleted = Some(uid.to_owned());
         if is_current {
             self.known = Known::Absent;
             self.renewed_at = None;
@@ -289,7 +293,7 @@ impl Election {
         match pending.action {
             Action::Read => {
                 self.learn(record, now);
-                if self.own_record().is_none() && self.kind == Kind::Member {
+                if let (Kind::Member, Known::Present(_), None) = (self.kind, &self.known, self.own_record()) {
                     self.retry_at = now + self.config.timing.retry_period;
                 }
             }
@@ -320,8 +324,11 @@ impl Election {
         if self.renewed_at.is_some() { retry_period / 4 } else { retry_period }
     }
 
-    /// Records a version of the Lease unless a newer one is known.
+    /// Records a version of the Lease unless a newer one is known, or it was deleted. Uids are not used again.
     fn learn(&mut self, record: Record, now: BootTime) {
+        if self.deleted.as_deref() == Some(record.uid()) {
+            return;
+        }
         let mut other_instance = false;
         if let Known::Present(known) = &self.known {
             if !known.record.is_older_than(&record) {
@@ -364,5 +371,73 @@ impl Election {
 
     fn clear_problem(&mut self) {
         self.problem = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Mode;
+    use crate::range::ShardKey;
+    use crate::timing::Timing;
+    use k8s_openapi::api::coordination::v1::Lease;
+    use k8s_openapi::jiff::Timestamp;
+
+    fn config() -> Arc<Config> {
+        Arc::new(Config {
+            name: "web".into(),
+            namespace: "default".into(),
+            identity: "a".into(),
+            instance: "first".into(),
+            mode: Mode::Shards { count: 4, key: ShardKey::Namespace },
+            timing: Timing::default(),
+            drain_timeout: Duration::from_secs(20),
+        })
+    }
+
+    fn at(seconds: u64) -> Now {
+        Now { boot: BootTime::from_start(Duration::from_secs(seconds)), wall: Timestamp::UNIX_EPOCH }
+    }
+
+    /// Returns a version of the Lease as the server stores it.
+    fn stored(mut lease: Lease, uid: &str, version: u64) -> Record {
+        lease.metadata.uid = Some(uid.into());
+        lease.metadata.resource_version = Some(version.to_string());
+        Record::new(lease)
+    }
+
+    /// Creates the Lease, which is held from second 1 on.
+    fn held(election: &mut Election) -> Record {
+        election.observed_absence(at(1).boot);
+        let Some(Request::Create(lease)) = election.step(at(1)) else { panic!("the Lease is created") };
+        let record = stored(*lease, "uid-1", 5);
+        election.responded(Ok(record.clone()), at(1).boot);
+        assert_eq!(election.held_until(), Some(at(11).boot));
+        record
+    }
+
+    #[test]
+    fn a_renewal_that_a_deletion_overtook_does_not_hold_the_lease() {
+        let mut election = Election::new(&config(), Kind::Member, "web-member".into());
+        let record = held(&mut election);
+        let Some(Request::Update(lease)) = election.step(at(6)) else { panic!("the Lease is renewed") };
+        election.observed_deletion(record.uid());
+        assert_eq!(election.held_until(), None);
+        election.responded(Ok(stored(*lease, "uid-1", 6)), at(7).boot);
+        assert_eq!(election.held_until(), None);
+        assert!(matches!(election.step(at(7)), Some(Request::Create(_))), "a new Lease is created at once");
+    }
+
+    #[test]
+    fn a_read_that_a_deletion_overtook_does_not_restore_the_lease_of_another_process() {
+        let mut other = Election::new(&config(), Kind::Member, "web-member".into());
+        let record = held(&mut other);
+        let restarted = Arc::new(Config { instance: "second".into(), ..Config::clone(&config()) });
+        let mut election = Election::new(&restarted, Kind::Member, "web-member".into());
+        election.observed(&record, at(10).boot);
+        assert!(matches!(election.step(at(26)), Some(Request::Get { .. })), "the Lease has expired");
+        election.observed_deletion(record.uid());
+        election.responded(Ok(record), at(27).boot);
+        assert!(matches!(election.step(at(27)), Some(Request::Create(_))), "it is not waited for again");
     }
 }

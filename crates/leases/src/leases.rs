@@ -54,6 +54,12 @@ impl Leases {
         LeasesBuilder::new(name.into(), Mode::Shards { count, key: ShardKey::default() })
     }
 
+    /// Returns the name of the leader election or of the group.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
     /// Returns the identity of this replica.
     #[must_use]
     pub fn identity(&self) -> &str {

@@ -55,6 +55,10 @@ impl Record {
         Some(self.spec()?.acquire_time.as_ref()?.0)
     }
 
+    pub(crate) fn created_at(&self) -> Option<Timestamp> {
+        Some(self.0.metadata.creation_timestamp.as_ref()?.0)
+    }
+
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }

@@ -159,6 +159,12 @@ impl Shard {
         self.term.token
     }
 
+    /// Returns a number that differs for each acquisition by this process.
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.term.id
+    }
+
     /// Returns the time until which the Lease is held if it is not renewed.
     ///
     /// It is the renew deadline after the last successful renewal was sent, and so before any other replica can acquire the Lease.

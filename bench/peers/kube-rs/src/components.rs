@@ -1,15 +1,14 @@
 //! Components of kube-runtime, measured in the same way as those of the other projects.
 
+use crate::controller;
+use crate::source::{OBJECTS, events, pod, stamped};
 use clap::Subcommand;
-use futures_util::{Stream, StreamExt, pin_mut, stream};
+use futures_util::{StreamExt, pin_mut, stream};
 use k8s_openapi::api::core::v1::Pod;
-use kube::runtime::{
-    WatchStreamExt, reflector,
-    watcher::{self, Event},
-};
+use kube::runtime::{WatchStreamExt, reflector, watcher::Event};
 use kube_informer_bench_client::{
     latency::Latencies,
-    recorder::{Goal, Recorder, SENT, now},
+    recorder::{Goal, Recorder, now},
     session::print_line,
     usage::Usage,
 };
@@ -24,7 +23,6 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-const OBJECTS: u64 = 10_000;
 /// As in the examples of shared streams of kube-runtime.
 const BUFFER: usize = 256;
 const BURST: u64 = 5;
@@ -39,6 +37,8 @@ pub(crate) enum Component {
     Slow { milliseconds: u64, sleep: u64 },
     /// Writes to a store while threads list it
     Readers { readers: u64, milliseconds: u64 },
+    /// A controller: reconciles of all objects, then 1,000 events per second
+    Controller { rounds: u64, milliseconds: u64 },
 }
 
 /// Measures one component and prints the result.
@@ -47,25 +47,13 @@ pub(crate) fn run(component: &Component) -> Result<(), String> {
     match *component {
         Component::Fanout { consumers, events } => runtime.block_on(fanout(consumers, events)),
         Component::Slow { milliseconds, sleep } => runtime.block_on(slow(milliseconds, sleep)),
+        Component::Controller { rounds, milliseconds } => {
+            runtime.block_on(controller::measure(rounds, milliseconds));
+        }
         Component::Readers { readers: count, milliseconds } => readers(count, milliseconds),
     }
     runtime.shutdown_background();
     Ok(())
-}
-
-fn pod(number: u64, version: u64) -> Pod {
-    let mut pod = Pod::default();
-    pod.metadata.namespace = Some(format!("ns-{}", number % 40));
-    pod.metadata.name = Some(format!("pod-{number}"));
-    pod.metadata.resource_version = Some(version.to_string());
-    pod
-}
-
-/// Returns the stream of a watcher without a server: a list, then changes.
-fn events(changes: impl Stream<Item = Pod>) -> impl Stream<Item = Result<Event<Pod>, watcher::Error>> {
-    let list = (0..OBJECTS).map(|number| Event::InitApply(pod(number, 1)));
-    let list = stream::iter([Event::Init].into_iter().chain(list).chain([Event::InitDone]));
-    list.chain(changes.map(Event::Apply)).map(Ok)
 }
 
 async fn fanout(handlers: u64, count: u64) {
@@ -156,12 +144,6 @@ async fn slow(milliseconds: u64, sleep: u64) {
         "delivered": latencies.len() as f64 / (count * OTHERS) as f64,
         "growth": Usage::now().rss.saturating_sub(before),
     }));
-}
-
-fn stamped(turn: u64, sent: u64) -> Pod {
-    let mut pod = pod(turn % OBJECTS, turn + 2);
-    pod.metadata.annotations = Some([(SENT.to_owned(), sent.to_string())].into());
-    pod
 }
 
 fn readers(readers: u64, milliseconds: u64) {

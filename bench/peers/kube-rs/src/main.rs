@@ -1,5 +1,7 @@
 //! The watcher and reflector of kube-runtime as a client under test; one consumer of its stream replaces the handler.
 
+mod source;
+mod controller;
 mod components;
 
 use clap::{Parser, Subcommand};

@@ -91,6 +91,7 @@ where
                 query: query.to_owned(),
                 form: accepted.form,
                 encoding: accepted.encoding,
+                past: front.cluster.moment.past(),
                 content_type: media_type(&parts.headers),
                 user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
@@ -167,6 +168,9 @@ async fn dispatch(
     effect: Effect,
 ) -> Result<Answer, Refusal> {
     let (cluster, request) = (&front.cluster, &request);
+    if cluster.moment.past().is_some() && !matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
+        return Err(Refusal::read_only());
+    }
     match (verb, part) {
         (Verb::Create, Some("binding")) => verb::binding::bind(cluster, request),
         (Verb::Create, Some("eviction")) => verb::eviction::evict(cluster, request),

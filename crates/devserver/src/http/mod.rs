@@ -23,7 +23,7 @@ mod tls;
 
 mod listen;
 
-pub(crate) use access::AllowedHosts;
+pub use access::{AllowedHosts, HostError};
 pub(crate) use front::{Control, Front, Token};
 pub(crate) use listen::{Door, Guard, listen};
 #[cfg(feature = "client")]

@@ -1,5 +1,6 @@
 //! The state that all verbs work on: the objects and what is served of them.
 
+use crate::moment::Moment;
 use crate::object::{self, metadata, supported_fields};
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
@@ -23,6 +24,8 @@ pub(crate) struct Cluster {
     pub(crate) bookmark_interval: Duration,
     /// Which controllers run.
     pub(crate) controllers: Controllers,
+    /// The moment that is shown.
+    pub(crate) moment: Moment,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
 }
@@ -49,6 +52,7 @@ impl Cluster {
             store: Store::new(history),
             bookmark_interval,
             controllers,
+            moment: Moment::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
         }

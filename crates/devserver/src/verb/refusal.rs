@@ -34,6 +34,12 @@ impl Refusal {
         Self::new(404, reason::NOT_FOUND, "the server could not find the requested resource")
     }
 
+    /// The server shows a recorded past.
+    pub(crate) fn read_only() -> Self {
+        let message = "this server shows a recorded past, which cannot be changed";
+        Self::new(405, reason::METHOD_NOT_ALLOWED, message)
+    }
+
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
         let message = format!("{} {name:?} not found", resource.group_resource());
         Self::new(404, reason::NOT_FOUND, &message).about(resource, name)

@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// What a client wants of a resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
+    /// The time of the past that is shown; `None` for now.
+    pub(crate) past: Option<jiff::Timestamp>,
     /// The resource in the version that the path names.
     pub(crate) resource: Arc<Resource>,
     /// The namespace that the path names.

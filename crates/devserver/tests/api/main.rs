@@ -19,6 +19,7 @@ mod limits;
 mod listing;
 mod namespaces;
 mod objects;
+mod past;
 mod patching;
 mod runtime;
 mod sockets;

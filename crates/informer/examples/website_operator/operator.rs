@@ -8,19 +8,16 @@ use k8s_openapi::{
     },
     jiff::Timestamp,
 };
-use kube::{
-    Client, Resource, ResourceExt,
-    api::{Api, Patch, PatchParams, PostParams},
-};
+use kube::{Client, Resource, ResourceExt, api::Api};
 use kube_informer::{
     Informer, Key, StartError,
     controller::{
-        Action, Controller, ErrorPolicy, FinalizerError, FinalizerEvent, NewCondition, OwnerError,
-        controller_owner_ref,
+        Action, Controller, ErrorPolicy, FinalizerError, FinalizerEvent, NewCondition, OwnerError, apply,
+        apply_status, controller_owner_ref,
         events::{EventNote, Recorder},
         finalizer, predicates, set_condition,
     },
-    manager::Manager,
+    manager::{Manager, rule},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -32,8 +29,13 @@ use std::{
 };
 
 pub(crate) const FINALIZER: &str = "example.com/dns";
+/// The field manager of server-side apply.
+pub(crate) const MANAGER: &str = "website-operator";
 /// The interval of reconciles without an event, in case a system outside of the cluster has changed.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(600);
+
+/// The maximum time that a reconcile waits for its own write in the cache.
+const CACHE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -90,7 +92,7 @@ impl Dns {
 pub(crate) enum OperatorError {
     #[error("cannot write {kind} {name}")]
     Write {
-        kind: &'static str,
+        kind: String,
         name: String,
         #[source]
         source: kube::Error,
@@ -103,33 +105,43 @@ pub(crate) enum OperatorError {
     Build(#[from] serde_json::Error),
 }
 
-/// Returns the manager of the operator, to which probes and a shutdown signal can be added.
-pub(crate) fn manager(context: &Arc<Context>) -> Manager {
-    let WebsiteInformers { websites, deployments, services, maps } = &context.informers;
-    let controller = Controller::new(websites)
+/// Returns the controller of the operator.
+pub(crate) fn controller(informers: &WebsiteInformers) -> Controller<Website> {
+    Controller::new(&informers.websites)
         .named("websites")
         .filter(predicates::generation)
-        .owns(deployments)
-        .owns(services)
-        .owns(maps)
+        .owns(&informers.deployments)
+        .owns(&informers.services)
+        .owns(&informers.maps)
         .concurrency(4)
-        .retry_initial_errors();
-    Manager::new().informer(websites).informer(deployments).informer(services).informer(maps).controller(
-        controller,
-        reconcile,
-        ErrorPolicy::default(),
-        Arc::clone(context),
-    )
+        .retry_initial_errors()
 }
 
-async fn reconcile(
+/// Returns the manager of the operator, to which probes and a shutdown signal can be added.
+pub(crate) fn manager(context: &Arc<Context>) -> Manager {
+    let informers = &context.informers;
+    Manager::new()
+        .informer(&informers.websites)
+        .informer(&informers.deployments)
+        .informer(&informers.services)
+        .informer(&informers.maps)
+        .rule(rule("", ["configmaps", "services"], ["create", "patch"]))
+        .rule(rule("apps", ["deployments"], ["create", "patch"]))
+        // The finalizer: read again after a conflict.
+        .rule(rule("example.com", ["websites"], ["get", "patch"]))
+        .rule(rule("example.com", ["websites/status"], ["patch"]))
+        .rule(rule("", ["events"], ["create", "patch"]))
+        .controller(controller(informers), reconcile, ErrorPolicy::default(), Arc::clone(context))
+}
+
+pub(crate) async fn reconcile(
     site: Arc<Website>,
     context: Arc<Context>,
 ) -> Result<Action, FinalizerError<OperatorError>> {
     let api: Api<Website> = Api::namespaced(context.client.clone(), &site.namespace().unwrap_or_default());
     finalizer(&api, FINALIZER, site, |event| async {
         match event {
-            FinalizerEvent::Apply(site) => apply(&site, &api, &context).await,
+            FinalizerEvent::Apply(site) => apply_website(&site, &api, &context).await,
             FinalizerEvent::Cleanup(site) => {
                 context.dns.remove(&site.name_any());
                 Ok(Action::await_change())
@@ -139,13 +151,17 @@ async fn reconcile(
     .await
 }
 
-async fn apply(site: &Website, api: &Api<Website>, context: &Context) -> Result<Action, OperatorError> {
+async fn apply_website(
+    site: &Website,
+    api: &Api<Website>,
+    context: &Context,
+) -> Result<Action, OperatorError> {
     let name = site.name_any();
     let owner = controller_owner_ref(site, &())?;
     let metadata = json!({ "name": name, "labels": { "website": name }, "ownerReferences": [owner] });
     let informers = &context.informers;
     let map = json!({ "metadata": metadata, "data": { "index.html": site.spec.page } });
-    context.ensure(site, &informers.maps, map).await?;
+    context.apply_owned(site, &informers.maps, map).await?;
     let container = json!({ "name": "web", "image": "nginx", "volumeMounts": [{ "name": "page", "mountPath": "/page" }] });
     let deployment = json!({
         "metadata": metadata,
@@ -158,19 +174,17 @@ async fn apply(site: &Website, api: &Api<Website>, context: &Context) -> Result<
             },
         },
     });
-    context.ensure(site, &informers.deployments, deployment).await?;
+    context.apply_owned(site, &informers.deployments, deployment).await?;
     let service = json!({ "metadata": metadata, "spec": { "selector": { "website": name }, "ports": [{ "port": 80 }] } });
-    context.ensure(site, &informers.services, service).await?;
+    context.apply_owned(site, &informers.services, service).await?;
     context.dns.add(&name);
     context.update_status(site, api).await?;
     Ok(Action::requeue(INTERVAL))
 }
 
 impl Context {
-    /// Creates an object, or patches it if it differs from `desired`.
-    ///
-    /// On a server with server-side apply, `kube_informer::controller::apply` does this in one request.
-    async fn ensure<K>(
+    /// Applies an object that the website owns. An apply without a change writes nothing and causes no event.
+    async fn apply_owned<K>(
         &self,
         site: &Website,
         cache: &Informer<K>,
@@ -180,27 +194,24 @@ impl Context {
         K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
         K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
     {
-        let (namespace, name) = (site.namespace().unwrap_or_default(), site.name_any());
+        let namespace = site.namespace().unwrap_or_default();
+        let name = site.name_any();
+        let kind = K::kind(&());
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
-        let failed = |source| OperatorError::Write { kind: kind_of::<K>(), name: name.clone(), source };
-        let stored = cache.get((&*namespace, &*name));
-        let written = match stored {
-            Some(stored) if contains(&serde_json::to_value(&*stored)?, &desired) => return Ok(()),
-            Some(_) => {
-                let patch = Patch::Merge(&desired);
-                api.patch(&name, &PatchParams::default(), &patch).await.map_err(failed)?
+        let is_new = cache.get((&*namespace, &*name)).is_none();
+        let applied = apply(&api, MANAGER, &serde_json::from_value(desired)?).await;
+        let applied = applied.map_err(|source| OperatorError::Write {
+            kind: kind.to_string(),
+            name: name.clone(),
+            source,
+        })?;
+        if is_new {
+            self.record(site, EventNote::normal("Created", format!("created {kind} {name}"))).await;
+            // The next reconcile should see this object, or it records the event again.
+            let seen = tokio::time::timeout(CACHE_TIMEOUT, cache.written(&applied)).await;
+            if !matches!(seen, Ok(Ok(()))) {
+                tracing::warn!(%kind, %name, "the cache does not have the created object yet");
             }
-            None => {
-                let object: K = serde_json::from_value(desired)?;
-                let created = api.create(&PostParams::default(), &object).await.map_err(failed)?;
-                let note = EventNote::normal("Created", format!("created {} {name}", kind_of::<K>()));
-                self.record(site, note).await;
-                created
-            }
-        };
-        // The next reconcile must see this write, or it would create the object again.
-        if let Err(error) = cache.written(&written).await {
-            tracing::warn!(%error, "the cache was stopped");
         }
         Ok(())
     }
@@ -220,11 +231,9 @@ impl Context {
         if !has_changed && status.ready_replicas == ready {
             return Ok(()); // a status update without a change would cost a request, and cause an event
         }
-        status = WebsiteStatus { ready_replicas: ready, ..status };
-        let patch = Patch::Merge(json!({ "status": status }));
-        api.patch_status(&site.name_any(), &PatchParams::default(), &patch)
-            .await
-            .map_err(OperatorError::Status)?;
+        let mut applied = Website::new(&site.name_any(), site.spec.clone());
+        applied.status = Some(WebsiteStatus { ready_replicas: ready, ..status });
+        apply_status(api, MANAGER, &applied).await.map_err(OperatorError::Status)?;
         Ok(())
     }
 
@@ -233,23 +242,5 @@ impl Context {
         if let Err(error) = self.recorder.record(&site.object_ref(&()), note).await {
             tracing::warn!(%error, "cannot record an event");
         }
-    }
-}
-
-fn kind_of<K>() -> &'static str {
-    std::any::type_name::<K>().rsplit("::").next().unwrap_or_default()
-}
-
-/// Returns true if `stored` has all fields of `desired` with the same values. The server adds defaults to stored objects.
-fn contains(stored: &Value, desired: &Value) -> bool {
-    match (stored, desired) {
-        (Value::Object(stored), Value::Object(desired)) => {
-            desired.iter().all(|(name, value)| stored.get(name).is_some_and(|known| contains(known, value)))
-        }
-        (Value::Array(stored), Value::Array(desired)) => {
-            stored.len() == desired.len()
-                && stored.iter().zip(desired).all(|(stored, desired)| contains(stored, desired))
-        }
-        (stored, desired) => stored == desired,
     }
 }

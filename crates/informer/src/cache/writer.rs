@@ -55,11 +55,20 @@ pub struct Edit<'w, K> {
 }
 
 /// The part of a resource that a list covers. Objects outside of it are not deleted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Scope<'s> {
+pub(crate) enum Scope<'s, K> {
     All,
     Namespace(&'s str),
+    /// The objects for which the function returns true.
+    Matching(&'s dyn Fn(&Entry<K>) -> bool),
 }
+
+impl<K> Clone for Scope<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Scope<'_, K> {}
 
 /// Receives the events of an edit, in order.
 pub(crate) trait EventSink<K> {
@@ -188,14 +197,40 @@ impl<K> Edit<'_, K> {
         }
     }
 
-    fn is_empty(&self, scope: Scope<'_>) -> bool {
+    /// Returns whether the objects of a list can be added without comparing them with others.
+    fn is_empty(&self, scope: Scope<'_, K>) -> bool {
         match scope {
             Scope::All => self.draft.state.is_empty(),
             Scope::Namespace(namespace) => self.draft.state.in_namespace(namespace).next().is_none(),
+            // Other sources may have objects with the same keys.
+            Scope::Matching(_) => self.draft.state.is_empty(),
         }
     }
 
-    fn find(&self, key: &Key) -> Option<Arc<Entry<K>>> {
+    /// Removes objects that the store does not cover any more.
+    pub(crate) fn release(&mut self, scope: Scope<'_, K>, events: &mut (impl EventSink<K> + ?Sized)) {
+        for key in self.keys_in(scope, |_| true) {
+            if let Some(last_known) = self.remove(&key) {
+                events.changed(Event::released(key, last_known));
+            }
+        }
+    }
+
+    /// Returns the keys of the stored objects of a scope for which `filter` returns true.
+    fn keys_in(&self, scope: Scope<'_, K>, filter: impl Fn(&Entry<K>) -> bool) -> Vec<Key> {
+        let filter = |entry: &&Entry<K>| filter(entry);
+        let key = |entry: &Entry<K>| entry.key().clone();
+        let state = &self.draft.state;
+        match scope {
+            Scope::All => state.iter().filter(filter).map(key).collect(),
+            Scope::Namespace(namespace) => state.in_namespace(namespace).filter(filter).map(key).collect(),
+            Scope::Matching(matches) => {
+                state.iter().filter(|entry| matches(entry)).filter(filter).map(key).collect()
+            }
+        }
+    }
+
+    pub(crate) fn find(&self, key: &Key) -> Option<Arc<Entry<K>>> {
         self.draft.state.objects.find(key.digest(), |entry| entry.key() == key).cloned()
     }
 }
@@ -276,7 +311,7 @@ impl<K: Resource> Edit<'_, K> {
     /// Replaces the objects of a scope by those of a full list. Objects that are unchanged are not written again.
     pub(crate) fn replace_scope(
         &mut self,
-        scope: Scope<'_>,
+        scope: Scope<'_, K>,
         listing: Listing<K>,
         phase: Phase,
         events: &mut (impl EventSink<K> + ?Sized),
@@ -303,17 +338,10 @@ impl<K: Resource> Edit<'_, K> {
     }
 
     /// Returns the keys of stored objects that the list does not have.
-    fn vanished(&self, scope: Scope<'_>, listing: &Listing<K>) -> Vec<Key> {
+    fn vanished(&self, scope: Scope<'_, K>, listing: &Listing<K>) -> Vec<Key> {
         let listed = listing.objects.iter().map(|(key, _)| key).chain(&listing.skipped);
         let listed: HashSet<&Key, BuildHasherDefault<KeyHasher>> = listed.collect();
-        let is_missing = |entry: &&Entry<K>| !listed.contains(entry.key());
-        let key = |entry: &Entry<K>| entry.key().clone();
-        match scope {
-            Scope::All => self.draft.state.iter().filter(is_missing).map(key).collect(),
-            Scope::Namespace(namespace) => {
-                self.draft.state.in_namespace(namespace).filter(is_missing).map(key).collect()
-            }
-        }
+        self.keys_in(scope, |entry| !listed.contains(entry.key()))
     }
 
     /// Adds or updates an object of a list.

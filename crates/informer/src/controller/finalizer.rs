@@ -11,7 +11,7 @@ use kube_client::{
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 /// The part of a reconcile that [`finalizer`] asks for.
 #[derive(Clone, Debug)]
@@ -54,7 +54,8 @@ pub enum FinalizerError<E: std::error::Error + 'static> {
 ///
 /// If the object has no finalizer of this name, it is added before `Apply`. When the deletion is requested, `Cleanup` is called, and
 /// the finalizer is removed after it has succeeded. Unlike kube-rs's function of this name, `Apply` follows at once after the
-/// finalizer is added, without waiting for the event of that change.
+/// finalizer is added, without waiting for the event of that change. If the server returns 404 for a change of the finalizers, the
+/// object is reconciled again after some seconds, unless its deletion was observed by then.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -102,8 +103,11 @@ where
                 .await
                 .map_err(FinalizerError::Cleanup)?;
             let change = Change { name, kind: ChangeKind::Remove };
-            change.send(api, object).await.map_err(|error| FinalizerError::Remove(Box::new(error)))?;
-            Ok(action)
+            let removed = change.send(api, object).await;
+            match removed.map_err(|error| FinalizerError::Remove(Box::new(error)))? {
+                Some(_) => Ok(action),
+                None => Ok(CHECK_AGAIN),
+            }
         }
         (false, true) => Ok(Action::await_change()),
         (false, false) => {
@@ -112,8 +116,7 @@ where
                 change.send(api, object).await.map_err(|error| FinalizerError::Add(Box::new(error)))?;
             match added {
                 Some(object) => reconcile(FinalizerEvent::Apply(object)).await.map_err(FinalizerError::Apply),
-                // It was deleted at the same time.
-                None => Ok(Action::await_change()),
+                None => Ok(CHECK_AGAIN),
             }
         }
     }
@@ -134,6 +137,10 @@ enum ChangeKind {
     Add,
     Remove,
 }
+
+/// The action after the server has returned 404. In general, the object was deleted, and the cache will show it. But a server that
+/// does not serve the kind yet, for example after its restart, returns 404 as well, and there will be no event.
+const CHECK_AGAIN: Action = Action::requeue(Duration::from_secs(10));
 
 /// The number of attempts if other writers change the object at the same time.
 const MAX_ATTEMPTS: u32 = 5;

@@ -52,13 +52,15 @@ pub(super) struct HandleParts {
     /// Set when the controller runs.
     pub(super) running: tokio::sync::watch::Sender<RunState>,
     pub(super) handlers: Mutex<Vec<Arc<dyn Handler>>>,
+    #[cfg(feature = "leases")]
+    pub(super) leases: Mutex<Option<kube_leases::Leases>>,
 }
 
 /// The state of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunState {
-    /// `run` was not called yet, or waits until the caches have synced.
+    /// `run` was not called yet, or waits until the caches have synced. With `ready_when_acquired`, it also waits for a lease.
     #[default]
     Starting,
     /// It reconciles.
@@ -69,7 +71,14 @@ pub enum RunState {
 
 impl HandleParts {
     pub(super) fn new(work: Arc<Work>) -> Self {
-        Self { work, stop: CancellationToken::new(), running: <_>::default(), handlers: Mutex::default() }
+        Self {
+            work,
+            stop: CancellationToken::new(),
+            running: <_>::default(),
+            handlers: Mutex::default(),
+            #[cfg(feature = "leases")]
+            leases: Mutex::default(),
+        }
     }
 
     pub(super) fn remove_handlers(&self) {
@@ -153,6 +162,15 @@ impl ControllerHandle {
     #[must_use]
     pub fn known_keys(&self) -> Vec<Key> {
         self.parts.work.known_keys()
+    }
+
+    /// Returns the shards of the [leases](super::Controller::leases) with their holders; empty without leases.
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    #[must_use]
+    pub fn shards(&self) -> Vec<kube_leases::ShardStatus> {
+        let leases = self.parts.leases.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        leases.map(|leases| leases.status().shards).unwrap_or_default()
     }
 
     /// Returns the state of the controller.

@@ -16,7 +16,10 @@
 //! | [`kube_informer_controller_max_workers`](MAX_WORKERS) | gauge | | the configured concurrency |
 //! | [`kube_informer_controller_unfinished_work_seconds`](UNFINISHED_WORK) | gauge | | total duration of the running reconciles until now |
 //! | [`kube_informer_controller_longest_running_seconds`](LONGEST_RUNNING) | gauge | | duration of the oldest running reconcile until now |
+//! | [`kube_informer_controller_shard_held`](SHARD_HELD) | gauge | `shard`: the index | 1 while this process reconciles the keys of the shard, otherwise 0; the leader has shard 0 |
 
+use super::outcome::ReconcileResult;
+use crate::recorder_id::RecorderId;
 use ::metrics::{Counter, Gauge, Histogram, NoopRecorder, Unit, counter, gauge, histogram};
 use ::metrics::{describe_counter, describe_gauge, describe_histogram};
 use std::time::Duration;
@@ -44,11 +47,20 @@ pub const UNFINISHED_WORK: &str = "kube_informer_controller_unfinished_work_seco
 /// Duration of the oldest running reconcile until now.
 pub const LONGEST_RUNNING: &str = "kube_informer_controller_longest_running_seconds";
 
+/// Whether this process reconciles the keys of a shard.
+pub const SHARD_HELD: &str = "kube_informer_controller_shard_held";
+
+/// Sets whether this process reconciles the keys of a shard.
+#[cfg(feature = "leases")]
+pub(super) fn set_shard_held(controller: &str, shard: u32, is_held: f64) {
+    gauge!(SHARD_HELD, "controller" => controller.to_owned(), "shard" => shard.to_string()).set(is_held);
+}
+
 /// The metrics of one controller.
 pub(super) struct ControllerMetrics {
     name: String,
-    /// The address of the recorder of the handles; `None` before they were resolved.
-    recorder: Option<usize>,
+    /// The recorder of the handles; `None` before they were resolved.
+    recorder: Option<RecorderId>,
     handles: Handles,
 }
 
@@ -58,6 +70,11 @@ struct Handles {
     scheduled: Gauge,
     adds: Counter,
     queue_duration: Histogram,
+    succeeded: Counter,
+    requeued: Counter,
+    failed: Counter,
+    panicked: Counter,
+    gone: Counter,
     reconcile_duration: Histogram,
     retries: Counter,
     active: Gauge,
@@ -80,11 +97,18 @@ pub(super) struct Gauges {
 impl Handles {
     fn new(name: &str) -> Self {
         let name = || name.to_owned();
+        let reconciles =
+            |result: &'static str| counter!(RECONCILES, "controller" => name(), "result" => result);
         Self {
             depth: gauge!(QUEUE_DEPTH, "controller" => name()),
             scheduled: gauge!(SCHEDULED, "controller" => name()),
             adds: counter!(QUEUE_ADDS, "controller" => name()),
             queue_duration: histogram!(QUEUE_DURATION, "controller" => name()),
+            succeeded: reconciles("success"),
+            requeued: reconciles("requeue"),
+            failed: reconciles("error"),
+            panicked: reconciles("panic"),
+            gone: reconciles("gone"),
             reconcile_duration: histogram!(RECONCILE_DURATION, "controller" => name()),
             retries: counter!(RETRIES, "controller" => name()),
             active: gauge!(ACTIVE_WORKERS, "controller" => name()),
@@ -104,10 +128,10 @@ impl ControllerMetrics {
 
     /// Resolves the handles if the recorder has changed.
     pub(super) fn resolve(&mut self) {
-        let recorder = ::metrics::with_recorder(|recorder| std::ptr::from_ref(recorder).cast::<()>().addr());
-        if self.recorder != Some(recorder) {
+        let recorder = Some(RecorderId::current());
+        if self.recorder != recorder {
             describe();
-            self.recorder = Some(recorder);
+            self.recorder = recorder;
             self.handles = Handles::new(&self.name);
         }
     }
@@ -120,8 +144,15 @@ impl ControllerMetrics {
         self.handles.queue_duration.record(queued);
     }
 
-    pub(super) fn finished(&self, result: &'static str, duration: Duration) {
-        counter!(RECONCILES, "controller" => self.name.clone(), "result" => result).increment(1);
+    pub(super) fn finished(&self, result: &ReconcileResult, duration: Duration) {
+        let counter = match result {
+            ReconcileResult::Succeeded(action) if action.requeue_after().is_some() => &self.handles.requeued,
+            ReconcileResult::Succeeded(_) => &self.handles.succeeded,
+            ReconcileResult::Failed(_) => &self.handles.failed,
+            ReconcileResult::Panicked(_) => &self.handles.panicked,
+            ReconcileResult::Gone => &self.handles.gone,
+        };
+        counter.increment(1);
         self.handles.reconcile_duration.record(duration);
     }
 
@@ -154,5 +185,6 @@ fn describe() {
     describe_gauge!(ACTIVE_WORKERS, Unit::Count, "Reconciles that are running");
     describe_gauge!(MAX_WORKERS, Unit::Count, "The configured concurrency");
     describe_gauge!(UNFINISHED_WORK, Unit::Seconds, "Total duration of the running reconciles until now");
+    describe_gauge!(SHARD_HELD, Unit::Count, "Whether this process reconciles the keys of the shard");
     describe_gauge!(LONGEST_RUNNING, Unit::Seconds, "Duration of the oldest running reconcile until now");
 }

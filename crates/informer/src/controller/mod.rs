@@ -31,10 +31,13 @@ mod history;
 pub mod metrics;
 mod gate;
 mod error;
+mod reconciler;
+mod permit;
 mod work;
 mod trigger;
 mod handle;
-mod reconciler;
+#[cfg(feature = "leases")]
+mod leases;
 mod worker;
 mod builder;
 

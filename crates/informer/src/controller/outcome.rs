@@ -45,19 +45,6 @@ pub enum ReconcileResult {
     Gone,
 }
 
-impl ReconcileResult {
-    /// Returns the value of the label `result` of the metrics.
-    pub(super) fn label(&self) -> &'static str {
-        match self {
-            Self::Succeeded(action) if action.requeue_after().is_some() => "requeue",
-            Self::Succeeded(_) => "success",
-            Self::Failed(_) => "error",
-            Self::Panicked(_) => "panic",
-            Self::Gone => "gone",
-        }
-    }
-}
-
 impl Outcome {
     /// Returns true unless the reconcile failed or panicked.
     #[must_use]

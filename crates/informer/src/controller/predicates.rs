@@ -113,7 +113,7 @@ pub fn resource_version<K: Resource>(event: &Event<K>) -> bool {
         Event::Updated { old, new, .. } => {
             old.get().meta().resource_version != new.get().meta().resource_version
         }
-        Event::Added { .. } | Event::Deleted { .. } => true,
+        Event::Added { .. } | Event::Deleted { .. } | Event::Released { .. } => true,
     }
 }
 
@@ -128,7 +128,7 @@ fn has_changed<K: Resource>(
             let new = new.get().meta();
             event.is_resync() || old.uid != new.uid || is_different(old, new)
         }
-        Event::Added { .. } | Event::Deleted { .. } => true,
+        Event::Added { .. } | Event::Deleted { .. } | Event::Released { .. } => true,
     }
 }
 

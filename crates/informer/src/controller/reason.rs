@@ -28,6 +28,8 @@ pub enum Reason {
     All,
     /// [`ControllerHandle::trigger`](super::ControllerHandle::trigger) was called.
     Triggered,
+    /// The lease of the key's shard, or of the leader, was acquired.
+    Acquired,
     /// The last reconcile returned [`Action::requeue`](super::Action::requeue).
     Requeue,
     /// The last reconcile failed.
@@ -35,12 +37,12 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The priority of the initial list, of resyncs and of `reconcile_all_on`. All other reasons have priority 0.
+    /// The priority of the initial list, of resyncs, of acquired leases and of `reconcile_all_on`. All other reasons have priority 0.
     const LOW_PRIORITY: i32 = -1;
 
     pub(super) fn priority(&self) -> i32 {
         match self {
-            Self::Initial | Self::Resync | Self::All => Self::LOW_PRIORITY,
+            Self::Initial | Self::Resync | Self::All | Self::Acquired => Self::LOW_PRIORITY,
             Self::Changed
             | Self::RelatedChanged { .. }
             | Self::Stream
@@ -61,6 +63,7 @@ impl fmt::Display for Reason {
             Self::Stream => f.write_str("requested by a stream"),
             Self::All => f.write_str("all objects requested"),
             Self::Triggered => f.write_str("triggered"),
+            Self::Acquired => f.write_str("lease acquired"),
             Self::Requeue => f.write_str("requeue"),
             Self::Retry => f.write_str("retry"),
         }

@@ -31,6 +31,9 @@ pub(super) trait Trigger: Send + Sync {
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
     /// Waits until the cache is complete, also after the server has refused the list. `None` if the informer was stopped.
     fn synced_eventually(&self) -> BoxFuture<'static, Option<InformerStatus>>;
+    /// Waits until the cache has the objects of a held shard. Does not return if the shard is lost before.
+    #[cfg(feature = "leases")]
+    fn synced_shard(&self, shard: kube_leases::Shard) -> BoxFuture<'static, ()>;
     /// Adds the handler that feeds the queue.
     fn add_handler(&self, work: &Arc<Work>) -> Result<Box<dyn Handler>, AddHandlerError>;
 }
@@ -105,6 +108,16 @@ impl<K: Resource + Send + Sync + 'static> Trigger for InformerTrigger<K> {
         async move { status.wait_for(|status| status.times.synced.is_some()).await }.boxed()
     }
 
+    #[cfg(feature = "leases")]
+    fn synced_shard(&self, shard: kube_leases::Shard) -> BoxFuture<'static, ()> {
+        let informer = self.informer.clone();
+        async move {
+            // After a stop of the informer, the controller ends.
+            let _ = informer.synced_shard(&shard).await;
+        }
+        .boxed()
+    }
+
     fn add_handler(&self, work: &Arc<Work>) -> Result<Box<dyn Handler>, AddHandlerError> {
         let name = work.name();
         let queue = EventQueue {
@@ -130,8 +143,18 @@ struct EventQueue<K> {
     work: Arc<Work>,
 }
 
-impl<K: 'static> EventQueue<K> {
+impl<K: Resource + 'static> EventQueue<K> {
     fn handle(&self, event: &Event<K>) {
+        if let Event::Released { key, .. } = event {
+            // The object is not deleted: another process reconciles it, or its namespace was removed.
+            if self.relation == Relation::Primary {
+                self.work.forget(key);
+            }
+            return;
+        }
+        if let (Relation::Primary, Event::Deleted { key, old, .. }) = (self.relation, event) {
+            self.work.deleted(key, || old.get().meta().uid.clone());
+        }
         let is_accepted = self.is_accepted(event);
         let received = Instant::now();
         let reason = self.reason(event);
@@ -160,12 +183,15 @@ impl<K: 'static> EventQueue<K> {
         match event {
             Event::Added { phase: Phase::Initial, .. } => Reason::Initial,
             event if event.is_resync() => Reason::Resync,
-            Event::Added { .. } | Event::Updated { .. } | Event::Deleted { .. } => match self.relation {
-                Relation::Primary => Reason::Changed,
-                Relation::Related => {
-                    Reason::RelatedChanged { informer: Arc::clone(&self.informer), key: event.key().clone() }
+            Event::Added { .. } | Event::Updated { .. } | Event::Deleted { .. } | Event::Released { .. } => {
+                match self.relation {
+                    Relation::Primary => Reason::Changed,
+                    Relation::Related => Reason::RelatedChanged {
+                        informer: Arc::clone(&self.informer),
+                        key: event.key().clone(),
+                    },
                 }
-            },
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use super::{
     history::{EventReport, History, KeyReport, ScheduledReconcile},
     metrics::{ControllerMetrics, Gauges},
     outcome::{MAX_BEHIND, Outcome},
+    permit::{Permission, Permits},
     reason::Reason,
 };
 use kube_informer_wire::{Key, KeyMap};
@@ -14,7 +15,7 @@ use kube_workqueue::{
 };
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -29,6 +30,8 @@ use tokio::{
 pub(super) struct Work {
     queue: Queue<Key, Priority>,
     state: Mutex<State>,
+    /// Empty if this process reconciles all keys.
+    permits: OnceLock<Arc<dyn Permits>>,
     /// Notified when no key is queued or running.
     idle: Notify,
     /// Notified when a reconcile starts while none is running.
@@ -43,6 +46,8 @@ struct State {
     queued: usize,
     scheduled: usize,
     running: KeyMap<Instant>,
+    /// Running keys that are not reconciled again, because they were dropped.
+    forgotten: KeyMap<()>,
     bucket: Option<Bucket>,
     history: History,
     /// `None` after the controller has ended.
@@ -115,11 +120,13 @@ impl Work {
                 queued: 0,
                 scheduled: 0,
                 running: KeyMap::default(),
+                forgotten: KeyMap::default(),
                 bucket: None,
                 history: History::default(),
                 outcomes: Some(broadcast::Sender::new(MAX_BEHIND)),
                 metrics: ControllerMetrics::noop(name),
             }),
+            permits: OnceLock::new(),
             idle: Notify::new(),
             busy: Notify::new(),
         }
@@ -153,10 +160,14 @@ impl Work {
 
     /// Adds a key, which is reconciled when the debounce time has passed and a worker is free.
     pub(super) fn add(&self, key: Key, reason: Reason) {
+        self.add_to(self.state(), key, reason);
+    }
+
+    fn add_to(&self, mut state: MutexGuard<'_, State>, key: Key, reason: Reason) {
         let now = Instant::now();
         let priority = reason.priority();
-        let mut state = self.state();
         let debounce = state.debounce;
+        state.forgotten.remove(&key);
         let entry = state.keys.entry(key.clone()).or_default();
         if entry.queued.is_none() {
             entry.queued = Some(Queued { reason, due: now + debounce.min(MAX_DELAY) });
@@ -178,9 +189,10 @@ impl Work {
     /// Records an event, and adds the key if the predicate accepted it.
     pub(super) fn event_received(&self, key: &Key, event: EventReport) {
         let accepted = event.is_accepted.then(|| event.reason.clone());
-        self.state().history.event_received(key, event);
+        let mut state = self.state();
+        state.history.event_received(key, event);
         if let Some(reason) = accepted {
-            self.add(key.clone(), reason);
+            self.add_to(state, key.clone(), reason);
         }
     }
 
@@ -222,8 +234,11 @@ impl Work {
         let mut state = self.state();
         state.running.remove(&key);
         state.metrics.resolve();
-        state.metrics.finished(outcome.result.label(), outcome.duration);
-        let delay = state.schedule_next(&key, next, now, backoff);
+        state.metrics.finished(&outcome.result, outcome.duration);
+        let delay = match state.forgotten.remove(&key) {
+            Some(()) => None,
+            None => state.schedule_next(&key, next, now, backoff),
+        };
         let outcome = Outcome { next: delay, ..outcome };
         if let Some(outcomes) = state.outcomes.as_ref().filter(|outcomes| outcomes.receiver_count() > 0) {
             // There is a receiver, unless it is dropped at this moment.
@@ -248,6 +263,64 @@ impl Work {
         state.running.remove(key);
         drop(state);
         self.add(key.clone(), started.reason);
+    }
+
+    /// Sets which keys this process reconciles. The default is all of them.
+    #[cfg(feature = "leases")]
+    pub(super) fn set_permits(&self, permits: Arc<dyn Permits>) {
+        // The controller runs once.
+        let _ = self.permits.set(permits);
+    }
+
+    /// Returns whether a reconcile of this key may start; `None` if this process reconciles all keys.
+    pub(super) fn permit(&self, key: &Key) -> Option<Permission> {
+        self.permits.get().map(|permits| permits.permit(key))
+    }
+
+    /// Records the uid of an object that was deleted.
+    pub(super) fn deleted(&self, key: &Key, uid: impl FnOnce() -> Option<String>) {
+        if let Some(permits) = self.permits.get() {
+            permits.deleted(key, uid().as_deref());
+        }
+    }
+
+    /// Drops a key that this process does not reconcile any more. A running reconcile continues, and is the last one.
+    pub(super) fn forget(&self, key: &Key) {
+        self.forget_keys([key.clone()]);
+    }
+
+    /// Drops the keys for which `is_dropped` returns true.
+    #[cfg(feature = "leases")]
+    pub(super) fn forget_where(&self, is_dropped: impl Fn(&Key) -> bool) {
+        // The function may read a cache, and is not called with the lock.
+        let keys: Vec<_> = self.state().keys.keys().cloned().collect();
+        let dropped: Vec<_> = keys.into_iter().filter(is_dropped).collect();
+        self.forget_keys(dropped);
+    }
+
+    fn forget_keys(&self, keys: impl IntoIterator<Item = Key>) {
+        let mut state = self.state();
+        for key in keys {
+            if let Some(entry) = state.keys.remove(&key) {
+                state.queued -= usize::from(entry.queued.is_some());
+                state.scheduled -= usize::from(entry.scheduled.is_some());
+            }
+            if state.running.contains_key(&key) {
+                state.forgotten.insert(key, ());
+            }
+        }
+        state.set_gauges(Instant::now());
+        let is_idle = state.is_idle();
+        drop(state);
+        if is_idle {
+            self.idle.notify_waiters();
+        }
+    }
+
+    /// Ends a reconcile that was dropped, of a key that this process does not reconcile any more.
+    pub(super) fn abandon(&self, key: &Key) {
+        self.state().running.remove(key);
+        self.forget(key);
     }
 
     /// Adds a key again that was taken from the queue, but not started.

@@ -4,6 +4,7 @@ use super::{
     error_policy::{Backoff, Retry},
     gate::Gate,
     outcome::{Outcome, ReconcileResult},
+    permit::{Permission, Permit},
     reconciler::{Attempt, Reconciler},
     work::{Next, Started, Work},
 };
@@ -15,6 +16,8 @@ use tracing::Instrument;
 
 /// The state that all workers of a controller share.
 pub(super) struct Workers<R> {
+    /// The name of the controller.
+    pub(super) name: Arc<str>,
     pub(super) work: Arc<Work>,
     pub(super) reconciler: R,
     pub(super) backoff: Backoff,
@@ -31,24 +34,35 @@ impl<R: Reconciler> Workers<R> {
                 self.work.requeue(&key);
                 continue;
             }
+            let permit = match self.work.permit(&key) {
+                None => None,
+                Some(Permission::Granted(permit)) => Some(permit),
+                Some(Permission::Deferred) => continue,
+                Some(Permission::Denied) => {
+                    tracing::debug!(controller = &*self.name, key = %*key, "another process reconciles the key");
+                    self.work.forget(&key);
+                    continue;
+                }
+            };
             if let Some(started) = self.work.start(&key) {
-                self.reconcile(&key, started).await;
+                self.reconcile(&key, started, permit).await;
             }
         }
     }
 
     async fn next(&self) -> Option<kube_workqueue::Processing<Key, kube_workqueue::Priority>> {
+        // Reconciles that do not wait would otherwise keep other tasks from this thread as long as keys are queued.
+        tokio::task::coop::consume_budget().await;
         if let Some(gate) = &self.gate {
             gate.wait_until_open().await;
         }
         self.work.next().await
     }
 
-    async fn reconcile(&self, key: &Key, started: Started) {
-        let controller = self.work.name();
+    async fn reconcile(&self, key: &Key, started: Started, permit: Option<Box<dyn Permit>>) {
         let span = tracing::info_span!(
             "reconcile",
-            controller = &*controller,
+            controller = &*self.name,
             %key,
             attempt = started.attempt,
             reason = %started.reason,
@@ -56,18 +70,33 @@ impl<R: Reconciler> Workers<R> {
         let begin = Instant::now();
         let attempt = {
             let reconcile = self.reconciler.reconcile(key.clone()).instrument(span.clone());
+            let permitted = async {
+                match &permit {
+                    None => Some(reconcile.await),
+                    Some(permit) => permit.run(Box::pin(reconcile)).await,
+                }
+            };
             match &self.gate {
-                None => Some(reconcile.await),
+                None => Ok(permitted.await),
                 Some(gate) => tokio::select! {
                     biased;
-                    () = gate.wait_until_closed() => None,
-                    attempt = reconcile => Some(attempt),
+                    () = gate.wait_until_closed() => Err(GateClosed),
+                    attempt = permitted => Ok(attempt),
                 },
             }
         };
-        let Some(attempt) = attempt else {
-            span.in_scope(|| tracing::info!("reconcile was dropped because the gate was closed"));
-            return self.work.interrupt(key, started);
+        let attempt = match attempt {
+            Ok(Some(attempt)) => attempt,
+            Ok(None) => {
+                span.in_scope(|| {
+                    tracing::warn!("reconcile was dropped because its lease was lost or released")
+                });
+                return self.work.abandon(key);
+            }
+            Err(GateClosed) => {
+                span.in_scope(|| tracing::info!("reconcile was dropped because the gate was closed"));
+                return self.work.interrupt(key, started);
+            }
         };
         let (result, next) = judge(attempt);
         let outcome = Outcome {
@@ -83,6 +112,9 @@ impl<R: Reconciler> Workers<R> {
         span.in_scope(|| log(key, &result, started.attempt, delay));
     }
 }
+
+/// The gate was closed during a reconcile.
+struct GateClosed;
 
 /// Decides on the next reconcile.
 fn judge(attempt: Attempt) -> (ReconcileResult, Next) {

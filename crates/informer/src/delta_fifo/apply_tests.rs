@@ -157,7 +157,7 @@ fn the_store_has_the_final_state_before_events_are_delivered() {
     for event in &events {
         let stored = pipeline.store.get(event.key());
         match event {
-            Event::Deleted { .. } => assert_eq!(stored, None),
+            Event::Deleted { .. } | Event::Released { .. } => assert_eq!(stored, None),
             Event::Added { .. } | Event::Updated { .. } => {
                 assert!(version_of(&stored.unwrap()) >= version_of(event.object().get()))
             }
@@ -437,7 +437,9 @@ fn fold(known: &mut BTreeMap<String, u64>, event: &Event<Pod>) -> Result<(), Tes
         Event::Updated { old, .. } => {
             prop_assert_eq!(known.insert(name, version), Some(version_of(old.get())))
         }
-        Event::Deleted { .. } => prop_assert!(known.remove(&name).is_some(), "deleted an unknown object"),
+        Event::Deleted { .. } | Event::Released { .. } => {
+            prop_assert!(known.remove(&name).is_some(), "deleted an unknown object")
+        }
     }
     Ok(())
 }

@@ -3,12 +3,14 @@
 use super::{
     handle::Informer,
     inner::{InformerSpec, Inner, OnError},
+    leased_shards::LeasedShards,
     metrics_name::MetricsName,
     modify_options::ModifyOptions,
+    origin::{Origin, Server, Shard, SourceSettings},
     restore::{RestoreTarget, restore},
     save::{Save, SaveConfig, SaveRequest},
     shared_settings::SharedSettings,
-    source_spec::{ServedResource, SourceSpec},
+    source_spec::{NewSource, ServedResource, SourceSpec, is_namespace},
     start_error::StartError,
     sync::SyncState,
 };
@@ -24,8 +26,7 @@ use crate::{
 use kube_client::Client;
 use kube_core::{ApiResource, DynamicObject, Resource};
 use kube_informer_wire::{
-    FieldSelector, FieldValues, LabelSelector, Lazy, ListOptions, ManagedFields, ShardField, ShardSelector,
-    WatchOptions,
+    FieldValues, Lazy, ListOptions, ManagedFields, ShardField, ShardSelector, WatchOptions,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{fmt, sync::Arc, time::Duration};
@@ -55,6 +56,7 @@ pub struct InformerBuilder<K: Resource> {
     labels: Option<String>,
     fields: Option<String>,
     shard: Option<Shard>,
+    leased: Option<LeasedShards>,
     modify: ModifyOptions,
     encoding: Option<Encoding>,
     list_compression: Option<ListCompression>,
@@ -67,23 +69,6 @@ pub struct InformerBuilder<K: Resource> {
     name: Option<String>,
     on_error: Option<Arc<OnError>>,
     save: Option<Save>,
-}
-
-/// The origin of the objects.
-enum Origin<K: Resource> {
-    Server(Server<K>),
-    Source(Arc<dyn ListerWatcher<K>>),
-    /// A combination of options for which [`InformerBuilder::build`] returns this error.
-    Invalid(StartError),
-}
-
-/// A resource of an API server.
-struct Server<K: Resource> {
-    client: Client,
-    kind: Arc<K::DynamicType>,
-    list_watch: NewListWatch<K>,
-    /// `None` if the objects are already lazy.
-    lazy_list_watch: Option<NewListWatch<Lazy<K>>>,
 }
 
 impl Informer<DynamicObject> {
@@ -109,16 +94,6 @@ impl Informer<DynamicObject> {
             lazy_list_watch: Some(ListWatch::lazy_dynamic),
         })
     }
-}
-
-/// Creates the [`ListWatch`] of one namespace or all, with the decoder of its type.
-type NewListWatch<K> = fn(Client, Option<&str>, &<K as Resource>::DynamicType) -> ListWatch<K>;
-
-/// A shard of a resource.
-#[derive(Clone, Copy, Debug)]
-struct Shard {
-    index: u32,
-    of: u32,
 }
 
 impl<K: Resource + Send + Sync + 'static> Informer<K> {
@@ -161,6 +136,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             labels: None,
             fields: None,
             shard: None,
+            leased: None,
             modify: ModifyOptions::default(),
             encoding: None,
             list_compression: None,
@@ -217,6 +193,35 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     /// well, so that the result is the same with any server.
     pub fn shard(mut self, index: u32, of: u32) -> Self {
         self.shard = Some(Shard { index, of });
+        self
+    }
+
+    /// Restricts the informer to the shards that this process holds.
+    ///
+    /// When a shard is gained, its objects are listed, watched and added to the cache. When it is released or lost, they are
+    /// removed with [`Event::Released`](crate::Event::Released), because they may still exist. A leader holds all objects. The
+    /// server filters by the range of the shards if it supports `shardSelector`, and the client always does. Without that support, each
+    /// process receives all objects, and stores its own.
+    ///
+    /// The informer [has synced](Informer::has_synced) while no shard is held, with an empty cache. Use
+    /// [`synced_shard`](Informer::synced_shard) to wait for the objects of a shard. It cannot be combined with `shard` and `save_to`.
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    pub fn shards(mut self, leases: &kube_leases::Leases) -> Self {
+        self.leased = Some(LeasedShards::new(leases));
+        self
+    }
+
+    /// Restricts the informer to objects that are owned by objects in the shards of another informer, so that a reconcile finds the
+    /// objects that the reconciled one owns. The owner is that of the owner reference with `controller: true`.
+    ///
+    /// If shards are divided by namespace, this is the same as [`shards`](Self::shards). If they are divided by uid, the server
+    /// cannot filter: the objects of all shards are received, and those of other owners are dropped. If the other informer does not
+    /// follow leases, this has no effect.
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    pub fn owned_by<O: Resource + Send + Sync + 'static>(mut self, owners: &Informer<O>) -> Self {
+        self.leased = owners.leased_shards().map(LeasedShards::owned);
         self
     }
 
@@ -358,8 +363,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
-    /// Sets the default resync period: the interval at which all objects are delivered to subscribers again. The default is
-    /// never.
+    /// Sets the default resync period, after which all objects are delivered to subscribers again. The default is never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = period;
         self
@@ -476,8 +480,17 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
                 spec.source = Arc::new(Sharded::new(Arc::clone(&spec.source), shard.clone()));
             }
         }
-        let resource = sources[0].source.describe();
+        let new_source = self.new_source()?;
+        let resource = new_source(None).describe();
         let served = self.served_resource();
+        if self.leased.is_some() {
+            let conflicts = [("shard", self.shard.is_some()), ("save_to", self.save.is_some())];
+            if let Some((option, _)) = conflicts.into_iter().find(|(_, is_set)| *is_set) {
+                return Err(StartError::NotWithShards { option });
+            }
+            // Sources are added as shards are gained.
+            sources.clear();
+        }
         let name = self.name.clone().unwrap_or_else(|| resource.clone());
         let metrics_name = MetricsName::reserve(&name);
         let save = self.save_config(&name)?;
@@ -490,9 +503,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         let ingest = ingest.known_objects(store.known_objects());
         let namespaces = sources.iter().map(|spec| spec.namespace.clone());
         let sync = SyncState::new(resource.clone(), metrics_name.as_str(), namespaces);
-        let target =
-            RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
-        let saved = save.map(|save| restore(&save, target)).transpose()?;
+        let all = RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
+        let saved = save.map(|save| restore(&save, all)).transpose()?;
         Ok(Informer::new(Inner::new(InformerSpec {
             broadcaster: Broadcaster::new(store.clone(), writer, metrics_name.as_str(), self.resync),
             metrics_name,
@@ -503,6 +515,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             served,
             store,
             sources,
+            new_source,
+            leased: self.leased,
             config: self.config,
             on_error: self.on_error,
             saved,
@@ -557,36 +571,35 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             namespaces
         });
         format!(
-            "{path} {namespaces:?} {:?} {:?} {:?} {:?}",
-            self.labels, self.fields, self.shard, self.modify
+            "{path} {namespaces:?} {:?} {:?} {:?} {:?} {:?}",
+            self.labels,
+            self.fields,
+            self.shard,
+            self.leased.as_ref().map(ToString::to_string),
+            self.modify
         )
+    }
+
+    fn new_source(&self) -> Result<NewSource<K>, StartError> {
+        self.origin.new_source(SourceSettings {
+            labels: self.labels.as_deref(),
+            fields: self.fields.as_deref(),
+            encoding: self.encoding.unwrap_or_default(),
+            list_compression: self.list_compression.unwrap_or_default(),
+            managed_fields: self.managed_fields,
+            max_object_size: self.max_object_size.unwrap_or(MAX_OBJECT_SIZE),
+            modify: &self.modify,
+        })
     }
 
     /// Creates a source for each namespace, or one for all namespaces.
     fn sources(&self) -> Result<Vec<SourceSpec<K>>, StartError> {
-        let server = match &self.origin {
-            Origin::Server(server) => server,
-            Origin::Source(source) => {
-                self.check_custom_source()?;
-                return Ok(vec![SourceSpec::new(None, Arc::clone(source))]);
-            }
-            Origin::Invalid(_) => return Ok(Vec::new()),
-        };
-        let labels = self.labels.as_deref().unwrap_or_default();
-        let labels: LabelSelector = labels.parse().map_err(StartError::InvalidLabels)?;
-        let fields = self.fields.as_deref().unwrap_or_default();
-        let fields: FieldSelector = fields.parse().map_err(StartError::InvalidFields)?;
-        let source = |namespace: Option<&str>| {
-            let source = (server.list_watch)(server.client.clone(), namespace, &server.kind)
-                .labels(labels.clone())
-                .fields(fields.clone())
-                .encoding(self.encoding.unwrap_or_default())
-                .list_compression(self.list_compression.unwrap_or_default())
-                .managed_fields(self.managed_fields)
-                .max_object_size(self.max_object_size.unwrap_or(MAX_OBJECT_SIZE));
-            let source = self.modify.apply(source);
-            SourceSpec::new(namespace.map(str::to_owned), Arc::new(source))
-        };
+        let new_source = self.new_source()?;
+        let source =
+            |namespace: Option<&str>| SourceSpec::new(namespace.map(str::to_owned), new_source(namespace));
+        if let Origin::Source(_) = &self.origin {
+            self.check_custom_source()?;
+        }
         let Some(namespaces) = &self.namespaces else { return Ok(vec![source(None)]) };
         if namespaces.is_empty() {
             return Err(StartError::NoNamespace);
@@ -595,7 +608,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             return Err(StartError::InvalidNamespace { name: name.clone() });
         }
         if is_cluster_scoped::<K>() {
-            return Err(StartError::ClusterScoped { resource: source(None).source.describe() });
+            return Err(StartError::ClusterScoped { resource: new_source(None).describe() });
         }
         Ok(namespaces.iter().map(|name| source(Some(name))).collect())
     }
@@ -612,10 +625,8 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ("max_object_size", self.max_object_size.is_some()),
             ("save_to", self.save.is_some()),
         ];
-        match options.into_iter().find(|(_, is_set)| *is_set) {
-            Some((option, _)) => Err(StartError::NotForSource { option }),
-            None => Ok(()),
-        }
+        let set = options.into_iter().find(|(_, is_set)| *is_set);
+        set.map_or(Ok(()), |(option, _)| Err(StartError::NotForSource { option }))
     }
 }
 
@@ -643,13 +654,10 @@ where
     /// # Ok(()) }
     /// ```
     pub fn lazy(self) -> InformerBuilder<Lazy<K>> {
+        let before_lazy = |option| Origin::Invalid(StartError::BeforeLazy { option });
         let origin = match self.origin {
-            Origin::Server(_) if self.store.has_indexes() => {
-                Origin::Invalid(StartError::BeforeLazy { option: "index" })
-            }
-            Origin::Server(_) if self.ingest.has_transform() => {
-                Origin::Invalid(StartError::BeforeLazy { option: "transform" })
-            }
+            Origin::Server(_) if self.store.has_indexes() => before_lazy("index"),
+            Origin::Server(_) if self.ingest.has_transform() => before_lazy("transform"),
             Origin::Server(Server { client, kind, lazy_list_watch: Some(list_watch), .. }) => {
                 Origin::Server(Server { client, kind, list_watch, lazy_list_watch: None })
             }
@@ -663,6 +671,7 @@ where
             labels: self.labels,
             fields: self.fields,
             shard: self.shard,
+            leased: self.leased,
             modify: self.modify,
             encoding: self.encoding,
             list_compression: self.list_compression,
@@ -676,15 +685,6 @@ where
             ..InformerBuilder::new(origin)
         }
     }
-}
-
-/// Returns true if this is a valid name of a namespace: a DNS label (RFC 1123).
-fn is_namespace(name: &str) -> bool {
-    let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = name.as_bytes();
-    matches!(bytes.len(), 1..=63)
-        && bytes.iter().all(|byte| is_alphanumeric(*byte) || *byte == b'-')
-        && [bytes.first(), bytes.last()].into_iter().flatten().all(|byte| is_alphanumeric(*byte))
 }
 
 impl<K: Resource> fmt::Debug for InformerBuilder<K> {

@@ -8,23 +8,27 @@ use super::{
 };
 use crate::{
     boxed::BoxError,
-    cache::{Edit, EventSink, Scope},
+    cache::{Edit, Entry, EventSink, Scope},
     delta::{Delta, DeltaBatch},
     event::Phase,
     ingest::Ingest,
-    object::Listing,
+    object::{Listing, Object},
     reflector::Sink,
+    source::ShardSet,
     subscription::Broadcaster,
 };
 use kube_core::Resource;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 use std::sync::Arc;
 use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 /// The sink of one source of an informer.
 pub(super) struct CacheSink<K> {
     pub(super) source: usize,
-    pub(super) namespace: Option<String>,
+    pub(super) coverage: Arc<SourceCoverage>,
+    /// Cancelled when the source is removed or the informer is stopped.
+    pub(super) cancel: CancellationToken,
     pub(super) ingest: Ingest<K>,
     pub(super) broadcaster: Arc<Broadcaster<K>>,
     pub(super) sync: Arc<SyncState>,
@@ -72,6 +76,63 @@ impl OutdatedKeys {
     }
 }
 
+/// The objects that a source covers.
+pub(super) struct SourceCoverage {
+    pub(super) namespace: Option<String>,
+    pub(super) shards: Option<Arc<ShardSet>>,
+}
+
+impl SourceCoverage {
+    pub(super) fn contains<K: Resource>(&self, entry: &Entry<K>) -> bool {
+        let namespace = entry.key().namespace();
+        self.namespace.as_deref().is_none_or(|own| namespace == Some(own))
+            && self.shards.as_ref().is_none_or(|shards| shards.contains(namespace, || entry.object()))
+    }
+
+    fn replace<K: Resource>(
+        &self,
+        edit: &mut Edit<'_, K>,
+        mut listing: Listing<K>,
+        phase: Phase,
+        events: &mut dyn EventSink<K>,
+    ) {
+        if self.shards.is_some() {
+            listing.objects.retain(|(key, listed)| self.accepts_object(edit, key, &listed.object()));
+            let contains = |entry: &Entry<K>| self.contains(entry);
+            edit.replace_scope(Scope::Matching(&contains), listing, phase, events);
+        } else {
+            let scope = self.namespace.as_deref().map_or(Scope::All, Scope::Namespace);
+            edit.replace_scope(scope, listing, phase, events);
+        }
+    }
+
+    /// Returns whether a change of this source applies to the cache. Shards are checked again while the cache is locked, because
+    /// they may have been lost since the change was received.
+    fn accepts<K: Resource>(&self, edit: &Edit<'_, K>, delta: &Delta<K>) -> bool {
+        match delta {
+            _ if self.shards.is_none() => true,
+            Delta::Added(key, object) | Delta::Updated(key, object) => self.accepts_object(edit, key, object),
+            // The key may belong to an object that was created again in a shard of another source.
+            Delta::Deleted(key, _) | Delta::Skipped(key) => {
+                edit.find(key).is_some_and(|known| self.contains(&known))
+            }
+        }
+    }
+
+    /// Returns whether an object replaces the stored one with the same key, if there is one. That may be an object that was created
+    /// again in a shard of another source, whose watch is ahead.
+    fn accepts_object<K: Resource>(&self, edit: &Edit<'_, K>, key: &Key, object: &Object<K>) -> bool {
+        let Some(shards) = &self.shards else { return true };
+        if !shards.contains(key.namespace(), || object.to_stored().object()) {
+            return false;
+        }
+        edit.find(key).is_none_or(|known| {
+            let version = || object.with(|object| object.meta().resource_version.as_deref()?.parse().ok());
+            self.contains(&known) || known.version() < version()
+        })
+    }
+}
+
 /// Whether the cache is complete after a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChangeKind {
@@ -82,7 +143,7 @@ enum ChangeKind {
 }
 
 impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
-    /// Changes the cache, and publishes the events. Returns false if the informer is stopped.
+    /// Changes the cache, and publishes the events. Returns false if the source was removed or the informer is stopped.
     fn publish(
         &mut self,
         received: Instant,
@@ -90,6 +151,10 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
         change: impl FnOnce(&mut Edit<'_, K>, &mut dyn EventSink<K>),
     ) -> bool {
         let published = self.broadcaster.publish(received, |writer, events| {
+            // Checked while the cache is locked: objects of a source that was removed are not added again.
+            if self.cancel.is_cancelled() {
+                return false;
+            }
             // Computed while the cache is locked, so that the version of several sources never decreases.
             let version = self.sync.version_reached(self.source, self.version.clone());
             let mut edit = match kind {
@@ -103,8 +168,10 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
             if let Some(version) = version {
                 edit.set_version(version);
             }
+            true
         });
-        if let Some(saver) = self.saver.as_ref().filter(|_| published.is_some()) {
+        let is_published = published == Some(true);
+        if let Some(saver) = self.saver.as_ref().filter(|_| is_published) {
             let handled = self.broadcaster.handled_position();
             saver.applied(AppliedState {
                 version: self.version.clone(),
@@ -118,7 +185,7 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
                 saver.end();
             }
         }
-        published.is_some()
+        is_published
     }
 
     /// Records that a full list, or the changes since a restored state, were applied.
@@ -153,10 +220,9 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
         }
         self.version = listing.version.clone().or(self.version.take());
         let skipped = listing.skipped.clone();
-        let namespace = self.namespace.clone();
+        let coverage = Arc::clone(&self.coverage);
         let published = self.publish(Instant::now(), ChangeKind::List, |edit, events| {
-            let scope = namespace.as_deref().map_or(Scope::All, Scope::Namespace);
-            edit.replace_scope(scope, listing, phase, events);
+            coverage.replace(edit, listing, phase, events);
         });
         if published {
             self.listed(skipped);
@@ -172,9 +238,12 @@ impl<K: Resource + Send + Sync + 'static> Sink<K> for CacheSink<K> {
         let ingested = batch.deltas.iter().filter(|delta| !matches!(delta, Delta::Skipped(_)));
         self.sync.received(self.source, ingested.map(Delta::key));
         self.version = batch.version.or(self.version.take());
+        let coverage = Arc::clone(&self.coverage);
         let published = self.publish(batch.received, ChangeKind::Batch, |edit, events| {
             for delta in batch.deltas {
-                edit.apply_to(delta, events);
+                if coverage.accepts(edit, &delta) {
+                    edit.apply_to(delta, events);
+                }
             }
         });
         if published {

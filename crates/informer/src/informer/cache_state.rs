@@ -16,7 +16,8 @@ pub enum CacheState {
     /// A state that an earlier process saved. It is readable, but may be outdated: the server has not confirmed it.
     Readable,
     /// The state of the server: the initial list is complete, or a restored state has reached the version that the server had
-    /// when the informer was started. The cache stays confirmed while the informer runs.
+    /// when the informer was started. It stays confirmed, unless a namespace or a shard is added: that part is incomplete until
+    /// its list is complete.
     Confirmed,
 }
 
@@ -38,13 +39,16 @@ impl CacheStateMetrics {
     /// Records a new state of the cache.
     pub(super) fn reached(&mut self, state: CacheState, now: SystemTime) {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let before = (self.readable, self.confirmed);
         if state >= CacheState::Readable {
             self.readable.get_or_insert(now);
         }
         if state >= CacheState::Confirmed {
             self.confirmed.get_or_insert(now);
         }
-        self.recorder = None;
+        if before != (self.readable, self.confirmed) {
+            self.recorder = None;
+        }
         self.publish();
     }
 

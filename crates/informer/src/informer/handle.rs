@@ -2,7 +2,8 @@
 
 use super::{
     inner::Inner,
-    source_spec::ServedResource,
+    namespace_error::NamespaceError,
+    source_spec::{ServedResource, is_namespace},
     status::{InformerStatus, StatusWatch},
     sync::SyncResult,
     sync_error::SyncError,
@@ -20,7 +21,7 @@ use crate::{
 use futures_util::FutureExt;
 use kube_core::Resource;
 use kube_informer_wire::{KeyRef, ResourceVersion};
-use std::{fmt, pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, pin::pin, sync::Arc, time::Duration};
 
 /// An up-to-date, indexed cache of a resource that delivers events to subscribers: client-go's `SharedIndexInformer`.
 ///
@@ -103,7 +104,100 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     pub fn start(&self) {
         if !self.inner.start() {
             tracing::warn!(informer = self.inner.name, "informer was started or stopped before");
+            return;
         }
+        #[cfg(feature = "leases")]
+        if let Some(leased) = self.inner.leased.clone() {
+            self.inner.tasks.spawn(super::shard_follower::follow_shards(Arc::clone(&self.inner), leased));
+        }
+    }
+
+    /// Returns the namespaces of the informer; `None` for all namespaces, and for cluster-scoped kinds.
+    #[must_use]
+    pub fn namespaces(&self) -> Option<Vec<String>> {
+        self.inner.namespaces()
+    }
+
+    /// Adds a namespace: lists and watches it, and adds its objects to the cache. It has no effect if the informer has the namespace.
+    /// [`synced`](Self::synced) waits for it.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube_devserver::DevServer;
+    /// use kube_informer::Informer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = DevServer::start();
+    /// let maps = Informer::<ConfigMap>::builder(server.client()).namespace("default").start()?;
+    /// maps.add_namespace("kube-system")?;
+    /// maps.synced().await?;
+    /// maps.remove_namespace("default")?; // subscribers receive `Event::Released`
+    /// assert_eq!(maps.namespaces(), Some(vec!["kube-system".to_owned()]));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`NamespaceError`] if the informer watches all namespaces, its cache is saved, the name is invalid, or it was stopped.
+    pub fn add_namespace(&self, namespace: &str) -> Result<(), NamespaceError> {
+        if !is_namespace(namespace) {
+            return Err(NamespaceError::InvalidName { name: namespace.to_owned() });
+        }
+        self.inner.add_namespace(namespace)
+    }
+
+    /// Removes a namespace: ends its watch, and removes its objects from the cache with [`Event::Released`]. It has no effect if
+    /// the informer does not have the namespace.
+    ///
+    /// # Errors
+    /// [`NamespaceError`] if the informer watches all namespaces, its cache is saved, or it was stopped.
+    pub fn remove_namespace(&self, namespace: &str) -> Result<(), NamespaceError> {
+        self.inner.remove_namespace(namespace)
+    }
+
+    /// Returns the leases whose shards the informer follows; `None` if it does not follow any.
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    #[must_use]
+    pub fn leases(&self) -> Option<&kube_leases::Leases> {
+        self.inner.leased.as_ref().map(|leased| &leased.leases)
+    }
+
+    /// Returns true if the cache contains the objects of a held shard. If the informer does not follow leases, this is
+    /// [`has_synced`](Self::has_synced).
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    #[must_use]
+    pub fn has_synced_shard(&self, shard: &kube_leases::Shard) -> bool {
+        match self.inner.leased {
+            Some(_) => self.inner.has_synced_shard(shard.index(), shard.term()),
+            None => self.has_synced(),
+        }
+    }
+
+    /// Waits until the cache contains the objects of a held shard; see [`has_synced_shard`](Self::has_synced_shard). Use it within
+    /// [`run_while_held`](kube_leases::Shard::run_while_held), because a shard that is lost does not sync.
+    ///
+    /// # Errors
+    /// [`SyncError`] if the informer was stopped.
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    pub async fn synced_shard(&self, shard: &kube_leases::Shard) -> Result<(), SyncError> {
+        loop {
+            let mut changed = pin!(self.inner.sync.changed());
+            changed.as_mut().enable();
+            if self.has_synced_shard(shard) {
+                return Ok(());
+            }
+            if self.is_stopped() {
+                return Err(SyncError::Stopped { resource: self.inner.resource.clone() });
+            }
+            changed.await;
+        }
+    }
+
+    #[cfg(feature = "leases")]
+    pub(super) fn leased_shards(&self) -> Option<&super::leased_shards::LeasedShards> {
+        self.inner.leased.as_ref()
     }
 
     /// Returns the current status.
@@ -119,7 +213,12 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
         StatusWatch {
             read: Arc::new(move || inner.status()),
             times: self.inner.times.subscribe(),
-            sources: self.inner.sources.iter().map(|source| source.status.clone()).collect(),
+            read_sources: {
+                let inner = Arc::clone(&self.inner);
+                Arc::new(move || inner.source_statuses())
+            },
+            sources: self.inner.source_statuses(),
+            ended: BTreeSet::new(),
         }
     }
 
@@ -299,7 +398,7 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
 }
 
 impl<K: Send + Sync + 'static> Informer<K> {
-    /// Waits until the cache is complete. See [`synced_within`](Self::synced_within) for a timeout.
+    /// Waits until the cache is complete, with all namespaces and shards of the informer at this moment. See [`synced_within`](Self::synced_within) for a timeout.
     ///
     /// # Errors
     /// [`SyncError`] if the server refuses the list, if objects were skipped, or if the informer was stopped or not started.
@@ -359,7 +458,8 @@ impl<K> Informer<K> {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Returns true if the initial list is complete.
+    /// Returns true if the lists of all namespaces and shards of the informer are complete. It is false again while a namespace that was
+    /// added, or a shard that was gained, is listed.
     #[must_use]
     #[doc(alias = "HasSynced")]
     pub fn has_synced(&self) -> bool {

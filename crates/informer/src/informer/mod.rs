@@ -3,6 +3,7 @@
 mod sync_error;
 mod start_error;
 mod cache_state;
+mod namespace_error;
 mod sync;
 mod status;
 mod metrics_name;
@@ -11,9 +12,13 @@ mod save;
 mod source_spec;
 mod shared_settings;
 mod modify_options;
+mod origin;
 mod restore;
 mod cache_sink;
+mod leased_shards;
 mod inner;
+#[cfg(feature = "leases")]
+mod shard_follower;
 mod until;
 mod handle;
 mod builder;
@@ -25,6 +30,7 @@ mod tests;
 pub use builder::InformerBuilder;
 pub use cache_state::CacheState;
 pub use handle::{Informer, WrittenError};
+pub use namespace_error::NamespaceError;
 pub use registry::{Informers, InformersBuilder, InformersSnapshot};
 #[cfg(feature = "saved")]
 #[cfg_attr(docsrs, doc(cfg(feature = "saved")))]

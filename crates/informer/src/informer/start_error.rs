@@ -74,6 +74,15 @@ pub enum StartError {
         /// The option.
         option: &'static str,
     },
+    /// An option was set that cannot be combined with `shards` and `owned_by`.
+    #[error(
+        "`{option}` cannot be combined with `shards` or `owned_by`, because shards change while the informer runs"
+    )]
+    #[non_exhaustive]
+    NotWithShards {
+        /// The option.
+        option: &'static str,
+    },
     /// An option was set before `lazy`, which changes the type of the objects.
     #[error("`{option}` was called before `lazy`; call `lazy` first")]
     #[non_exhaustive]

@@ -4,7 +4,12 @@ use super::cache_state::CacheState;
 use crate::reflector::{Counts, ReflectorStatus};
 use futures_util::{FutureExt, future::select_all};
 use kube_informer_wire::ResourceVersion;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{sync::watch, time::Instant};
 
 /// The status of an informer at one moment.
@@ -139,8 +144,14 @@ pub struct SubscriberStatus {
 pub struct StatusWatch {
     pub(super) read: Arc<dyn Fn() -> InformerStatus + Send + Sync>,
     pub(super) times: watch::Receiver<Times>,
-    pub(super) sources: Vec<watch::Receiver<ReflectorStatus>>,
+    pub(super) read_sources: Arc<ReadSources>,
+    pub(super) sources: BTreeMap<usize, watch::Receiver<ReflectorStatus>>,
+    /// Sources whose reflectors have ended.
+    pub(super) ended: BTreeSet<usize>,
 }
+
+/// Returns the watches of the status of all sources, by number.
+pub(super) type ReadSources = dyn Fn() -> BTreeMap<usize, watch::Receiver<ReflectorStatus>> + Send + Sync;
 
 impl StatusWatch {
     /// Returns the current status.
@@ -155,15 +166,26 @@ impl StatusWatch {
     /// If the future is dropped before it completes, no change is lost.
     pub async fn changed(&mut self) {
         loop {
-            let sources = self.sources.iter_mut().map(|source| source.changed().boxed());
-            let all = sources.chain([self.times.changed().boxed()]);
-            let (changed, index, _) = select_all(all).await;
+            self.follow_sources();
+            let sources = self.sources.values_mut().map(|source| source.changed().boxed());
+            let (changed, index, _) =
+                select_all([self.times.changed().boxed()].into_iter().chain(sources)).await;
             match changed {
                 Ok(()) => return,
+                Err(_) if index == 0 => std::future::pending().await,
                 // A reflector that has ended does not change any more.
-                Err(_) if index < self.sources.len() => drop(self.sources.swap_remove(index)),
-                Err(_) => std::future::pending().await,
+                Err(_) => self.ended.extend(self.sources.keys().nth(index - 1)),
             }
+        }
+    }
+
+    /// Adds and removes sources, without those that have ended.
+    fn follow_sources(&mut self) {
+        let mut current = (self.read_sources)();
+        current.retain(|number, _| !self.ended.contains(number));
+        self.sources.retain(|number, _| current.contains_key(number));
+        for (number, status) in current {
+            self.sources.entry(number).or_insert(status);
         }
     }
 

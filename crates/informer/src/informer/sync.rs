@@ -11,7 +11,7 @@ use crate::{
 use kube_core::Status;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
 };
@@ -20,11 +20,19 @@ use tokio::sync::{Notify, futures::Notified};
 /// The sync state of every source. The informer has synced when all sources have.
 pub(super) struct SyncState {
     resource: String,
-    sources: Mutex<Vec<Source>>,
+    state: Mutex<State>,
     metrics: Mutex<CacheStateMetrics>,
     changed: Notify,
     /// The error after which the informer cannot sync any more.
     fatal: OnceLock<SyncError>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By the number of the source. A source that was removed has none.
+    sources: BTreeMap<usize, Source>,
+    /// True after all sources have synced for the first time.
+    was_complete: bool,
 }
 
 #[derive(Default)]
@@ -55,29 +63,69 @@ impl SyncState {
         metrics_name: &str,
         namespaces: impl IntoIterator<Item = Option<String>>,
     ) -> Self {
-        let source = |namespace| Source { namespace, ..Source::default() };
-        let sources = namespaces.into_iter().map(source).collect();
-        Self {
-            resource,
-            sources: Mutex::new(sources),
-            metrics: Mutex::new(CacheStateMetrics::new(metrics_name)),
-            changed: Notify::new(),
-            fatal: OnceLock::new(),
-        }
+        let source = |(number, namespace)| (number, Source { namespace, ..Source::default() });
+        let sources = namespaces.into_iter().enumerate().map(source).collect();
+        let state = Mutex::new(State { sources, was_complete: false });
+        let metrics = Mutex::new(CacheStateMetrics::new(metrics_name));
+        Self { resource, state, metrics, changed: Notify::new(), fatal: OnceLock::new() }
     }
 
-    fn sources(&self) -> MutexGuard<'_, Vec<Source>> {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn metrics(&self) -> MutexGuard<'_, CacheStateMetrics> {
         self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds a source while the informer runs.
+    pub(super) fn add(&self, source: usize, namespace: Option<String>) {
+        self.state().sources.insert(source, Source { namespace, ..Source::default() });
+    }
+
+    /// Removes a source.
+    pub(super) fn remove(&self, source: usize) {
+        self.state().sources.remove(&source);
+    }
+
+    /// Records that the informer has started. Returns true if it has no sources, so that it has synced.
+    pub(super) fn started(&self) -> bool {
+        let has_synced = self.state().complete();
+        if has_synced {
+            self.metrics().reached(CacheState::Confirmed, SystemTime::now());
+        }
+        has_synced
+    }
+
+    /// Returns true if the first list of this source was applied.
+    pub(super) fn has_listed(&self, source: usize) -> bool {
+        self.cache_state_of(source) == CacheState::Confirmed
+    }
+
+    /// Records that the state of a source was restored.
+    pub(super) fn restored(&self, source: usize) {
+        let mut state = self.state();
+        let Some(source) = state.sources.get_mut(&source) else { return };
+        source.cache = CacheState::Readable;
+        let cache = state.cache();
+        drop(state);
+        self.metrics().reached(cache, SystemTime::now());
+    }
+
+    /// Returns the state of the cache, which is the lowest of its sources.
+    pub(super) fn cache_state(&self) -> CacheState {
+        self.state().cache()
+    }
+
+    /// Returns the state of one source.
+    pub(super) fn cache_state_of(&self, source: usize) -> CacheState {
+        self.state().sources.get(&source).map(|source| source.cache).unwrap_or_default()
+    }
+
     /// Records that a source failed, or skipped an object.
     pub(super) fn failed(&self, source: usize, report: &Report<'_>) {
-        let mut sources = self.sources();
-        let source = &mut sources[source];
+        let mut state = self.state();
+        let Some(source) = state.sources.get_mut(&source) else { return };
         match &report.cause {
             Cause::Source(error) if matches!(report.retry, Retry::Relist(_)) => {
                 source.refusal = error.as_status().filter(|status| is_final(status)).cloned().map(Box::new);
@@ -90,7 +138,7 @@ impl SyncState {
                 source.errors.push_back((key.clone(), cause.to_string()));
             }
         }
-        drop(sources);
+        drop(state);
         self.changed.notify_waiters();
     }
 
@@ -107,11 +155,18 @@ impl SyncState {
         version: Option<ResourceVersion>,
     ) -> Option<ResourceVersion> {
         self.metrics().publish();
-        let mut sources = self.sources();
-        if version.is_some() {
-            sources[source].version = version;
+        let mut state = self.state();
+        if let Some(source) = state.sources.get_mut(&source).filter(|_| version.is_some()) {
+            source.version = version;
         }
-        let mut versions = sources.iter().map(|source| source.version.clone());
+        drop(state);
+        self.version()
+    }
+
+    /// Returns the version that all sources have reached.
+    pub(super) fn version(&self) -> Option<ResourceVersion> {
+        let state = self.state();
+        let mut versions = state.sources.values().map(|source| source.version.clone());
         let first = versions.next()??;
         versions.try_fold(first, |oldest, version| {
             let version = version?;
@@ -122,9 +177,8 @@ impl SyncState {
     /// Records that a full list of a source was applied, without the skipped objects. Returns true if all sources have synced
     /// for the first time.
     pub(super) fn listed(&self, source: usize, skipped: Vec<Key>) -> bool {
-        let mut sources = self.sources();
-        let before = lowest(&sources);
-        let source = &mut sources[source];
+        let mut state = self.state();
+        let Some(source) = state.sources.get_mut(&source) else { return false };
         source.cache = CacheState::Confirmed;
         source.refusal = None;
         let mut errors: KeyMap<_> = source.errors.drain(..).collect();
@@ -133,36 +187,16 @@ impl SyncState {
             (key, error)
         };
         source.skipped = skipped.into_iter().map(with_error).collect();
-        let state = lowest(&sources);
-        drop(sources);
-        if state != before {
-            self.metrics().reached(state, SystemTime::now());
-        }
-        before != CacheState::Confirmed && state == CacheState::Confirmed
-    }
-
-    /// Records that the state of a source was restored.
-    pub(super) fn restored(&self, source: usize) {
-        let mut sources = self.sources();
-        sources[source].cache = CacheState::Readable;
-        let state = lowest(&sources);
-        drop(sources);
-        self.metrics().reached(state, SystemTime::now());
-    }
-
-    /// Returns the state of the cache, which is the lowest of its sources.
-    pub(super) fn cache_state(&self) -> CacheState {
-        lowest(&self.sources())
-    }
-
-    /// Returns the state of one source.
-    pub(super) fn cache_state_of(&self, source: usize) -> CacheState {
-        self.sources()[source].cache
+        let (cache, has_synced) = (state.cache(), state.complete());
+        drop(state);
+        self.metrics().reached(cache, SystemTime::now());
+        has_synced
     }
 
     /// Records that events of these objects were received, which replace the skipped ones of the last list.
     pub(super) fn received<'k>(&self, source: usize, keys: impl Iterator<Item = &'k Key>) {
-        let skipped = &mut self.sources()[source].skipped;
+        let mut state = self.state();
+        let Some(Source { skipped, .. }) = state.sources.get_mut(&source) else { return };
         if !skipped.is_empty() {
             for key in keys {
                 skipped.remove(key);
@@ -172,7 +206,7 @@ impl SyncState {
 
     /// Returns true if the first list of every source was applied.
     pub(super) fn is_complete(&self) -> bool {
-        self.cache_state() == CacheState::Confirmed
+        self.state().is_complete()
     }
 
     /// Wakes all tasks that wait for a change.
@@ -186,13 +220,14 @@ impl SyncState {
     }
 
     pub(super) fn result(&self) -> SyncResult {
-        let sources = self.sources();
+        let state = self.state();
+        let sources = &state.sources;
         let resource = || self.resource.clone();
         if let Some(error) = self.fatal.get() {
             return SyncResult::Failed(error.clone());
         }
-        if lowest(&sources) == CacheState::Confirmed {
-            let mut skipped: Vec<_> = sources.iter().flat_map(|source| &source.skipped).collect();
+        if state.is_complete() {
+            let mut skipped: Vec<_> = sources.values().flat_map(|source| &source.skipped).collect();
             if skipped.is_empty() {
                 return SyncResult::Synced;
             }
@@ -202,18 +237,30 @@ impl SyncState {
             let keys = skipped.into_iter().map(|(key, _)| key.clone()).collect();
             return SyncResult::Failed(SyncError::Skipped { resource: resource(), keys, first });
         }
-        let mut unconfirmed = sources.iter().filter(|source| source.cache != CacheState::Confirmed);
-        let refused = unconfirmed.find_map(|source| {
-            let status = source.refusal.clone()?;
-            Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
-        });
+        let refused =
+            sources.values().filter(|source| source.cache != CacheState::Confirmed).find_map(|source| {
+                let status = source.refusal.clone()?;
+                Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
+            });
         refused.map_or(SyncResult::Pending, SyncResult::Failed)
     }
 }
 
-/// Returns the lowest state of all sources.
-fn lowest(sources: &[Source]) -> CacheState {
-    sources.iter().map(|source| source.cache).min().unwrap_or_default()
+impl State {
+    fn is_complete(&self) -> bool {
+        self.sources.values().all(|source| source.cache == CacheState::Confirmed)
+    }
+
+    /// Returns the lowest state of all sources. Without sources, the cache is confirmed when the informer is started.
+    fn cache(&self) -> CacheState {
+        let empty = if self.was_complete { CacheState::Confirmed } else { CacheState::Incomplete };
+        self.sources.values().map(|source| source.cache).min().unwrap_or(empty)
+    }
+
+    /// Returns true if all sources have synced for the first time.
+    fn complete(&mut self) -> bool {
+        self.is_complete() && !std::mem::replace(&mut self.was_complete, true)
+    }
 }
 
 /// Returns the key of an object that was skipped.

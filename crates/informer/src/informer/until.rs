@@ -118,7 +118,10 @@ fn watch_event<K>(event: &Event<K>) -> WatchEvent<Arc<K>> {
     match event {
         Event::Added { object, .. } => WatchEvent::Added(object.arc()),
         Event::Updated { new, .. } => WatchEvent::Modified(new.arc()),
-        Event::Deleted { last_known, .. } => WatchEvent::Deleted(last_known.arc()),
+        // A server also reports DELETED if an object does not match the selector any more.
+        Event::Deleted { last_known, .. } | Event::Released { last_known, .. } => {
+            WatchEvent::Deleted(last_known.arc())
+        }
     }
 }
 

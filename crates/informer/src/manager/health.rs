@@ -113,6 +113,12 @@ impl Health {
                 controller.running().len(),
                 controller.scheduled(),
             );
+            #[cfg(feature = "leases")]
+            for shard in controller.shards() {
+                let holder = shard.holder.as_deref().unwrap_or("nobody");
+                let here = if shard.is_held_here { ", this process" } else { "" };
+                let _ = writeln!(text, "  shard {}: held by {holder}{here}", shard.index);
+            }
         }
         text
     }
@@ -137,14 +143,16 @@ impl Health {
 fn problem_of(status: &InformerStatus, now: Instant) -> Option<&'static str> {
     match status.phase {
         InformerPhase::Idle => Some("not started"),
-        InformerPhase::Syncing => Some("not synced"),
+        // Later it lists namespaces that were added, or shards that were gained.
+        InformerPhase::Syncing => status.times.synced.is_none().then_some("not synced"),
         InformerPhase::Stopped => Some("stopped"),
         InformerPhase::Synced => {
             let is_silent = |received: Instant| now.saturating_duration_since(received) > MAX_SILENCE;
             status
                 .times
                 .received
-                .is_some_and(is_silent)
+                // Without a namespace or a shard there is nothing to receive.
+                .is_some_and(|received| !status.sources.is_empty() && is_silent(received))
                 .then_some("no response from the server for five minutes")
         }
     }

@@ -14,6 +14,6 @@ mod http;
 mod runner;
 
 pub use prometheus::PrometheusRecorder;
-pub use rbac::{rbac_rules, role_yaml};
+pub use rbac::{rbac_rules, role_yaml, rule};
 pub use runner::{Manager, ManagerError};
 pub use signal::shutdown_signal;

@@ -9,7 +9,7 @@ use std::{
 
 /// Returns the minimal rules with which informers can list and watch these resources.
 ///
-/// Rules for writes depend on the reconcile functions; add them by hand. Resources with
+/// Rules for writes depend on the reconcile functions; add them with [`rule`]. Resources with
 /// [namespaces](ServedResource::namespaces) need a `Role` in each of them, all others a `ClusterRole`.
 ///
 /// ```
@@ -30,18 +30,49 @@ pub fn rbac_rules<'a>(resources: impl IntoIterator<Item = &'a ServedResource>) -
     for resource in resources {
         groups.entry(&resource.group).or_default().insert(&resource.plural);
     }
-    let rule = |(group, plurals): (&str, BTreeSet<&str>)| PolicyRule {
+    groups.into_iter().map(|(group, plurals)| rule(group, plurals, ["list", "watch"])).collect()
+}
+
+/// Returns a rule for requests of a reconcile function. The core group is empty.
+///
+/// A server-side apply needs `patch`, and `create` for objects that may not exist yet.
+///
+/// ```
+/// use kube_informer::manager::rule;
+///
+/// let writes = rule("apps", ["deployments"], ["create", "patch"]);
+/// assert_eq!(writes.verbs, ["create", "patch"]);
+/// ```
+#[must_use]
+pub fn rule<R, V>(
+    group: &str,
+    resources: impl IntoIterator<Item = R>,
+    verbs: impl IntoIterator<Item = V>,
+) -> PolicyRule
+where
+    R: Into<String>,
+    V: Into<String>,
+{
+    PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
-        resources: Some(plurals.into_iter().map(str::to_owned).collect()),
-        verbs: vec!["list".to_owned(), "watch".to_owned()],
+        resources: Some(resources.into_iter().map(Into::into).collect()),
+        verbs: verbs.into_iter().map(Into::into).collect(),
         ..PolicyRule::default()
-    };
-    groups.into_iter().map(rule).collect()
+    }
 }
 
 /// Returns the manifests of the roles with this name: one `ClusterRole`, and a `Role` for each namespace, as far as needed.
 #[must_use]
 pub fn role_yaml<'a>(name: &str, resources: impl IntoIterator<Item = &'a ServedResource>) -> String {
+    roles_yaml(name, resources, &[])
+}
+
+/// Returns the manifests of [`role_yaml`], with further rules in the `ClusterRole`.
+pub(super) fn roles_yaml<'a>(
+    name: &str,
+    resources: impl IntoIterator<Item = &'a ServedResource>,
+    cluster_rules: &[PolicyRule],
+) -> String {
     let mut scopes: BTreeMap<Option<&str>, Vec<&ServedResource>> = BTreeMap::new();
     for resource in resources {
         match &resource.namespaces {
@@ -52,6 +83,9 @@ pub fn role_yaml<'a>(name: &str, resources: impl IntoIterator<Item = &'a ServedR
                 }
             }
         }
+    }
+    if !cluster_rules.is_empty() {
+        scopes.entry(None).or_default();
     }
     let mut text = String::new();
     for (number, (namespace, resources)) in scopes.into_iter().enumerate() {
@@ -68,7 +102,11 @@ pub fn role_yaml<'a>(name: &str, resources: impl IntoIterator<Item = &'a ServedR
             let _ = writeln!(text, "  namespace: {namespace}");
         }
         text.push_str("rules:\n");
-        for rule in rbac_rules(resources) {
+        let mut rules = rbac_rules(resources);
+        if namespace.is_none() {
+            rules.extend(cluster_rules.iter().cloned());
+        }
+        for rule in rules {
             let list = |items: &Option<Vec<String>>| {
                 let items: Vec<_> = items.iter().flatten().map(|item| format!("\"{item}\"")).collect();
                 items.join(", ")
@@ -122,5 +160,9 @@ rules:
     verbs: [\"list\", \"watch\"]
 ";
         assert_eq!(role_yaml("op", &resources), expected);
+        let writes = rule("apps", ["deployments"], ["create", "patch"]);
+        let with_writes = roles_yaml("op", &resources, &[writes]);
+        let added = "  - apiGroups: [\"apps\"]\n    resources: [\"deployments\"]\n    verbs: [\"create\", \"patch\"]\n---\n";
+        assert_eq!(with_writes, expected.replacen("---\n", added, 1), "only in the cluster role");
     }
 }

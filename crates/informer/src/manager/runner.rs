@@ -4,7 +4,7 @@ use super::{
     health::{Health, ObservedInformer},
     http::{DebugEndpoint, Endpoints, serve},
     prometheus::PrometheusRecorder,
-    rbac::{rbac_rules, role_yaml},
+    rbac::{rbac_rules, roles_yaml},
 };
 use crate::{
     boxed::{BoxError, BoxFuture},
@@ -61,6 +61,7 @@ pub struct Manager {
     debug: Option<DebugEndpoint>,
     shutdown: Vec<BoxFuture<'static, ()>>,
     shutdown_deadline: Option<Duration>,
+    rules: Vec<PolicyRule>,
 }
 
 struct ManagedController {
@@ -209,16 +210,27 @@ impl Manager {
         self.controllers.iter().map(|controller| controller.handle.clone()).collect()
     }
 
-    /// Returns the rules that the [informers](Self::informer) need; see [`rbac_rules`](super::rbac_rules).
-    #[must_use]
-    pub fn rbac_rules(&self) -> Vec<PolicyRule> {
-        rbac_rules(self.served_resources())
+    /// Adds a rule to [`rbac_rules`](Self::rbac_rules) and to the `ClusterRole` of [`role_yaml`](Self::role_yaml), for the requests
+    /// of a reconcile function, such as the one of [`rule`](super::rule).
+    pub fn rule(mut self, rule: PolicyRule) -> Self {
+        self.rules.push(rule);
+        self
     }
 
-    /// Returns the manifests of the roles that the [informers](Self::informer) need; see [`role_yaml`](super::role_yaml).
+    /// Returns the rules that the [informers](Self::informer) need, see [`rbac_rules`](super::rbac_rules), and the
+    /// [added](Self::rule) ones.
+    #[must_use]
+    pub fn rbac_rules(&self) -> Vec<PolicyRule> {
+        let mut rules = rbac_rules(self.served_resources());
+        rules.extend(self.rules.iter().cloned());
+        rules
+    }
+
+    /// Returns the manifests of the roles that the [informers](Self::informer) need, with the [added](Self::rule) rules; see
+    /// [`role_yaml`](super::role_yaml).
     #[must_use]
     pub fn role_yaml(&self, name: &str) -> String {
-        role_yaml(name, self.served_resources())
+        roles_yaml(name, self.served_resources(), &self.rules)
     }
 
     fn served_resources(&self) -> impl Iterator<Item = &ServedResource> {

@@ -161,6 +161,14 @@ impl<K> RawObject<K> {
         }
     }
 
+    /// Returns the object if it did not arrive as bytes.
+    pub(crate) fn as_decoded(&self) -> Option<&K> {
+        match &self.0 {
+            Form::Decoded(object) => Some(object),
+            Form::Encoded { .. } => None,
+        }
+    }
+
     /// Returns a hash of the content; `None` for objects that did not arrive as bytes.
     pub(crate) fn content_hash(&self) -> Option<ContentHash> {
         self.as_encoded().map(|(raw, decoder)| decoder.content_hash(raw))

@@ -96,6 +96,12 @@ impl<K> StoredObject<K> {
         };
         own.zip(content).is_some_and(|(own, content)| own.differs_from(content))
     }
+
+    /// Returns whether `object` is the same encoded state, which may have been compressed again since.
+    pub(crate) fn is_same_encoded_state(&self, object: &Object<K>) -> bool {
+        let encoded = self.as_encoded().zip(object.as_encoded());
+        encoded.is_some_and(|(one, other)| one.is_same_state(other)) && !self.differs_from(object.content())
+    }
 }
 
 impl<K: Resource> StoredObject<K> {

@@ -20,6 +20,7 @@
 //! `reason` and `kind` are [`Cause::kind`](super::Cause::kind).
 
 use super::cursor::ListMethod;
+use crate::recorder_id::RecorderId;
 use ::metrics::{
     Counter, Gauge, Histogram, NoopRecorder, Unit, counter, describe_counter, describe_gauge,
     describe_histogram, gauge, histogram,
@@ -53,8 +54,8 @@ pub const BYTES: &str = "kube_informer_reflector_bytes_total";
 /// The metrics of one reflector.
 pub(super) struct Metrics {
     handles: Handles,
-    /// The address of the recorder of the handles; `None` before they were resolved.
-    recorder: Option<usize>,
+    /// The recorder of the handles; `None` before they were resolved.
+    recorder: Option<RecorderId>,
     /// The number of bytes already counted.
     bytes_read: u64,
 }
@@ -114,11 +115,11 @@ impl Metrics {
 
     /// Resolves the handles if the name or the recorder has changed. Returns true if they were resolved.
     pub(super) fn resolve(&mut self, name: &str) -> bool {
-        let recorder = ::metrics::with_recorder(|recorder| std::ptr::from_ref(recorder).addr());
-        let has_changed = self.recorder != Some(recorder) || self.handles.name != name;
+        let recorder = Some(RecorderId::current());
+        let has_changed = self.recorder != recorder || self.handles.name != name;
         if has_changed {
             describe();
-            self.recorder = Some(recorder);
+            self.recorder = recorder;
             self.handles = Handles::new(name);
         }
         has_changed

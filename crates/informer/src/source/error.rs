@@ -46,6 +46,14 @@ pub enum Error {
         /// The number of pages.
         pages: u32,
     },
+    /// The server applied another shard selector than the one of the request.
+    #[error("server applied the shard selector {applied:?} to a request with {requested:?}")]
+    OtherShard {
+        /// The selector of the request.
+        requested: String,
+        /// The selector in `shardInfo` of the list.
+        applied: String,
+    },
     /// The response is a table, which contains no objects.
     #[error("response is a {kind} ({api_version}), which is not supported")]
     Table {
@@ -160,6 +168,7 @@ impl Error {
             Self::List(_) | Self::Frame(_) | Self::EndlessList { .. } => "body",
             Self::Event(_) | Self::Item(_) => "event",
             Self::Kind(_) => "kind",
+            Self::OtherShard { .. } => "other_shard",
             Self::Table { .. } => "table",
         }
     }

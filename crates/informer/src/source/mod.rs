@@ -30,3 +30,4 @@ pub(crate) use paging::{Next, Paging};
 #[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
 pub use script::{Request, Scene, Script};
 pub use shard::Sharded;
+pub(crate) use shard::{HashedField, ShardSet};

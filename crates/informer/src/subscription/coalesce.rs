@@ -28,6 +28,7 @@ pub(super) struct Oldest {
 struct KeyEvents<K> {
     sequence: u64,
     oldest: Oldest,
+    /// A deletion or a release.
     deleted: Option<Event<K>>,
     /// An addition or an update, behind the deletion if there is one.
     latest: Option<Event<K>>,
@@ -65,7 +66,7 @@ impl<K> CoalescedEvents<K> {
         self.last_sequence += 1;
         let sequence = self.last_sequence;
         self.order.push_back((sequence, key.clone()));
-        let events = if matches!(event, Event::Deleted { .. }) {
+        let events = if matches!(event, Event::Deleted { .. } | Event::Released { .. }) {
             KeyEvents { sequence, oldest, deleted: Some(event), latest: None }
         } else {
             KeyEvents { sequence, oldest, deleted: None, latest: Some(event) }
@@ -102,21 +103,43 @@ impl<K: Resource> CoalescedEvents<K> {
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
             ) => events.latest = Some(Event::added(key, new.clone(), phase)),
             (
-                Some(Event::Updated { key, old, .. } | Event::Deleted { key, old, .. }),
+                Some(
+                    Event::Updated { key, old, .. }
+                    | Event::Deleted { key, old, .. }
+                    | Event::Released { key, last_known: old },
+                ),
                 Event::Updated { new, .. } | Event::Added { object: new, .. },
             ) => {
                 let is_same = old.ptr_eq(new) || old.is_same_state(new);
                 let cause = if is_same { UpdateCause::Resync } else { UpdateCause::Changed };
                 events.latest = Some(Event::updated(key, old, new.clone(), cause));
             }
-            // The subscriber never received the addition, so it does not receive the deletion either.
-            (None | Some(Event::Added { .. }), Event::Deleted { .. }) => {}
+            // The subscriber never received the addition, so it does not receive the deletion either. It has an object that was
+            // released before, and that does not exist any more.
+            (None | Some(Event::Added { .. }), Event::Deleted { last_known, deletion, .. }) => {
+                if let Some(Event::Released { key, last_known: old }) = events.deleted.take_if(is_release) {
+                    let last_known = last_known.clone();
+                    events.deleted = Some(Event::Deleted { key, old, last_known, deletion: *deletion });
+                }
+            }
+            (None | Some(Event::Added { .. }), Event::Released { .. }) => {}
             (
-                Some(Event::Updated { key, old, .. } | Event::Deleted { key, old, .. }),
+                Some(
+                    Event::Updated { key, old, .. }
+                    | Event::Deleted { key, old, .. }
+                    | Event::Released { key, last_known: old },
+                ),
                 Event::Deleted { last_known, deletion, .. },
             ) => {
                 let last_known = last_known.clone();
                 events.deleted = Some(Event::Deleted { key, old, last_known, deletion: *deletion });
+            }
+            (
+                Some(Event::Updated { key, old, .. } | Event::Deleted { key, old, .. }),
+                Event::Released { .. },
+            ) => events.deleted = Some(Event::released(key, old)),
+            (Some(released @ Event::Released { .. }), Event::Released { .. }) => {
+                events.deleted = Some(released);
             }
         }
         if events.deleted.is_none() && events.latest.is_none() {
@@ -125,8 +148,47 @@ impl<K: Resource> CoalescedEvents<K> {
     }
 }
 
+fn is_release<K>(event: &mut Event<K>) -> bool {
+    matches!(event, Event::Released { .. })
+}
+
 impl<K> Default for CoalescedEvents<K> {
     fn default() -> Self {
         Self { order: VecDeque::new(), by_key: KeyMap::default(), last_sequence: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        event::Deletion,
+        testing::{PodBuilder, describe, pod},
+    };
+
+    // A10
+    #[test]
+    fn releases_and_deletions_are_not_confused() {
+        let update = || Event::update(pod("a").version(1), pod("a").version(5)).unwrap();
+        let add = || Event::create(pod("a").version(7)).unwrap();
+        let delete = || Event::delete(pod("a").version(9), Deletion::Observed).unwrap();
+        let release = || Event::release(pod("a").version(3)).unwrap();
+        let cases: [(&[&dyn Fn() -> Event<_>], &[&str]); 6] = [
+            (&[&update, &release], &["-a@1 released"]),
+            (&[&update, &delete], &["-a@9"]),
+            (&[&release, &add], &["-a@3 released", "+a@7"]),
+            // The object was created again or regained, and deleted on the server.
+            (&[&release, &add, &delete], &["-a@9"]),
+            // The object was deleted on the server, and another one with its name was released.
+            (&[&delete, &add, &release], &["-a@9"]),
+            (&[&release, &add, &release], &["-a@3 released"]),
+        ];
+        for (changes, expected) in cases {
+            let mut events = CoalescedEvents::default();
+            let oldest = Oldest { position: 0, received: Instant::now() };
+            changes.iter().for_each(|change| events.fold(&change(), oldest));
+            let folded: Vec<_> = events.pop().into_iter().flatten().map(|event| describe(&event)).collect();
+            assert_eq!(folded, expected);
+        }
     }
 }

@@ -18,7 +18,8 @@
 //! | [`kube_informer_handler_panics_total`](HANDLER_PANICS) | counter | `handler` | panics of a handler |
 //! | [`kube_informer_save_failures_total`](SAVE_FAILURES) | counter | | failed attempts to save the cache |
 
-use ::metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram, with_recorder};
+use crate::recorder_id::RecorderId;
+use ::metrics::{Counter, Gauge, Histogram, Unit, counter, gauge, histogram};
 use ::metrics::{describe_counter, describe_gauge, describe_histogram};
 
 /// Counts changes of the cache.
@@ -47,8 +48,8 @@ pub(super) struct InformerMetrics {
     pub(super) events: Counter,
     pub(super) objects: Gauge,
     pub(super) version: Gauge,
-    /// The address of the recorder that the metrics belong to.
-    recorder: usize,
+    /// The recorder that the metrics belong to.
+    recorder: RecorderId,
 }
 
 /// The metrics of one subscriber.
@@ -68,13 +69,13 @@ impl InformerMetrics {
             events: counter!(EVENTS, "name" => name.clone()),
             objects: gauge!(OBJECTS, "name" => name.clone()),
             version: gauge!(VERSION, "name" => name),
-            recorder: current_recorder(),
+            recorder: RecorderId::current(),
         }
     }
 
     /// Returns whether a recorder was installed after these metrics were registered.
     pub(super) fn is_outdated(&self) -> bool {
-        self.recorder != current_recorder()
+        self.recorder != RecorderId::current()
     }
 }
 
@@ -90,10 +91,6 @@ impl SubscriberMetrics {
             panics: counter!(HANDLER_PANICS, "name" => name, "handler" => handler),
         }
     }
-}
-
-fn current_recorder() -> usize {
-    with_recorder(|recorder| std::ptr::from_ref(recorder).cast::<()>().addr())
 }
 
 fn describe() {

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     cache::{Entry, Snapshot},
     event::{Event, Phase, UpdateCause},
+    object::Object,
 };
 use kube_core::Resource;
 use std::sync::Arc;
@@ -229,8 +230,7 @@ fn diff<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
     let deleted = before.iter().filter(|entry| !now.contains(entry.key()));
     let deleted = deleted.map(|entry| Event::vanished(entry.key().clone(), entry.shared()));
     let changed = now.iter().filter_map(|entry| match before.entry(entry.key()) {
-        // Adding an index re-creates the entries of the same objects.
-        Some(known) if std::ptr::eq(known, entry) || known.stored().is(&entry.shared()) => None,
+        Some(known) if std::ptr::eq(known, entry) || is_unchanged(known, &entry.shared()) => None,
         Some(known) => {
             let key = entry.key().clone();
             Some(Event::updated(key, known.shared(), entry.shared(), UpdateCause::Changed))
@@ -238,6 +238,12 @@ fn diff<K>(before: &Arc<Snapshot<K>>, now: &Arc<Snapshot<K>>) -> Vec<Event<K>> {
         None => Some(Event::added(entry.key().clone(), entry.shared(), Phase::Live)),
     });
     deleted.chain(changed).collect()
+}
+
+/// Returns whether an entry is unchanged. Adding an index re-creates the entries of the same objects, and a relist replaces the
+/// encoded form of a restored object by a smaller one.
+fn is_unchanged<K>(known: &Entry<K>, object: &Object<K>) -> bool {
+    known.stored().is(object) || known.stored().is_same_encoded_state(object)
 }
 
 impl ReplayReason {

@@ -47,6 +47,14 @@ impl Fixture {
         self.apply(version_of(&pod), Delta::Deleted(key, Some(Arc::new(pod).into())))
     }
 
+    fn release(&self, name: &str) -> &Self {
+        let release = |writer: &mut Writer<Pod>, events: &mut EventBatch<Pod>| {
+            writer.edit().release(Scope::Matching(&|entry| entry.key().name() == name), events);
+        };
+        self.broadcaster.publish(Instant::now(), release).unwrap();
+        self
+    }
+
     fn list(&self, pods: impl IntoIterator<Item = Pod>, version: u64) -> &Self {
         let listing = Listing::new(pods.into_iter().map(Arc::new), Some(rv(version))).unwrap();
         let is_first = !self.has_listed.swap(true, Ordering::Relaxed);
@@ -604,6 +612,7 @@ async fn no_wake_up_is_lost_between_publishing_and_reading() {
 enum Step {
     Put(u8),
     Delete(u8),
+    Release(u8),
     List(Vec<u8>),
     Subscribe(Policy),
     Unsubscribe(usize),
@@ -616,6 +625,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0_u8..6).prop_map(Step::Put),
         3 => (0_u8..6).prop_map(Step::Delete),
+        1 => (0_u8..6).prop_map(Step::Release),
         1 => prop::collection::vec(0_u8..6, 0..6).prop_map(Step::List),
         1 => policy.prop_map(Step::Subscribe),
         1 => (0_usize..8).prop_map(Step::Unsubscribe),
@@ -654,7 +664,7 @@ impl Model {
                         describe(&event)
                     );
                 }
-                Event::Deleted { old, .. } => {
+                Event::Deleted { old, .. } | Event::Released { last_known: old, .. } => {
                     assert_eq!(self.known.remove(&key).as_ref(), Some(old.get()), "{}", describe(&event));
                 }
             }
@@ -723,6 +733,10 @@ proptest! {
                 Step::Delete(name) => if server.remove(&name).is_some() {
                     fixture.delete(fresh(name));
                 },
+                Step::Release(name) => {
+                    server.remove(&name);
+                    fixture.release(&format!("p{name}"));
+                }
                 Step::List(names) => {
                     server.retain(|name, _| !names.contains(name));
                     fixture.list(server.values().cloned(), version);

@@ -66,7 +66,7 @@ pub(crate) fn brief(pod: &Pod) -> String {
     format!("{}@{}", Key::of(pod).unwrap(), version_of(pod))
 }
 
-/// Formats an event: `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a resync, `-a@2`, `-a@2 inferred`.
+/// Formats an event: `+a@1`, `+a@1 initial`, `a@1 -> a@2`, `=a@1` for a resync, `-a@2`, `-a@2 inferred`, `-a@2 released`.
 pub(crate) fn describe(event: &Event<Pod>) -> String {
     match event {
         Event::Added { object, phase: Phase::Initial, .. } => format!("+{} initial", brief(object.get())),
@@ -81,6 +81,7 @@ pub(crate) fn describe(event: &Event<Pod>) -> String {
         Event::Deleted { last_known, deletion: Deletion::Inferred, .. } => {
             format!("-{} inferred", brief(last_known.get()))
         }
+        Event::Released { last_known, .. } => format!("-{} released", brief(last_known.get())),
     }
 }
 

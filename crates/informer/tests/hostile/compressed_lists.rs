@@ -36,7 +36,7 @@ fn check(name: &str, response: &HostileResponse, reported: &str) {
     }
 }
 
-// A11
+// A14
 #[test]
 fn compression_bombs_are_aborted_at_the_limit_of_decompressed_bytes() {
     let _guard = one_at_a_time();

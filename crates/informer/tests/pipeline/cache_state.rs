@@ -24,7 +24,7 @@ async fn stop(maps: &Informer<ConfigMap>) {
     maps.stopped().await;
 }
 
-// A12
+// A15
 #[tokio::test(start_paused = true)]
 async fn without_a_saved_state_a_cache_becomes_readable_and_confirmed_at_the_same_time() {
     let recorder = PrometheusRecorder::new();
@@ -49,7 +49,7 @@ async fn without_a_saved_state_a_cache_becomes_readable_and_confirmed_at_the_sam
     assert_eq!(maps.status().cache, CacheState::Confirmed, "the cache stays readable");
 }
 
-// A12
+// A15
 #[tokio::test(start_paused = true)]
 async fn a_restored_cache_is_readable_before_it_is_confirmed() {
     let recorder = PrometheusRecorder::new();
@@ -86,7 +86,7 @@ async fn a_restored_cache_is_readable_before_it_is_confirmed() {
     stop(&maps).await;
 }
 
-// A12
+// A15
 #[tokio::test(start_paused = true)]
 async fn the_state_is_the_lowest_of_all_namespaces() {
     let (cluster, folder) = (abc().await, Folder::new());

@@ -65,7 +65,7 @@ async fn check_retries_other_requests(client: &Client, server: &DevServer) {
     assert_eq!(failing.hits(), 2);
 }
 
-// A10
+// A13
 #[tokio::test]
 async fn requests_through_a_default_client_are_sent_once() {
     let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
@@ -98,7 +98,7 @@ impl Service<Request<Body>> for Counted {
     }
 }
 
-// A10
+// A13
 #[tokio::test(start_paused = true)]
 async fn requests_through_kubes_retry_layer_are_sent_once() {
     for policy in [RetryPolicy::default(), RetryPolicy::server_retry()] {
@@ -113,7 +113,7 @@ async fn requests_through_kubes_retry_layer_are_sent_once() {
     }
 }
 
-// A10
+// A13
 #[tokio::test]
 async fn an_informer_with_a_default_client_reports_each_failure() {
     let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();

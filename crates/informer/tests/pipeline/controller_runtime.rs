@@ -9,7 +9,7 @@ use kube_informer::{
     Event, Informer,
     controller::{
         Action, Controller, ControllerEnded, ControllerError, ControllerHandle, ErrorPolicy, Gate, Reason,
-        ReconcileResult, RunState, predicates,
+        ReconcileResult, RunState, controller_owner_ref, predicates,
     },
     wire::Key,
 };
@@ -293,6 +293,28 @@ async fn owners_of_typed_and_dynamic_kinds_are_reconciled() {
     for (handle, task) in handles.iter().zip(tasks) {
         stop(handle, task).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_in_another_namespace_is_not_reconciled() {
+    let cluster = Cluster::new();
+    let owner = cluster.create("owner").await;
+    let maps = informer(&cluster).await;
+    let others =
+        Informer::<ConfigMap>::builder(cluster.server.client()).namespace("kube-system").start().unwrap();
+    let (handle, context, running) = spawn(Controller::new(&maps).owns(&others));
+    handle.idle().await;
+    let mut owned = named("owned");
+    owned.metadata.owner_references = Some(vec![controller_owner_ref(&owner, &()).unwrap()]);
+    let system = cluster.namespace("kube-system").await;
+    let owned = system.create(&PostParams::default(), &owned).await.unwrap();
+    others.written(&owned).await.unwrap();
+    handle.idle().await;
+    assert_eq!(context.count("owner"), 1, "only because of the initial list");
+    // The owner has to be in the namespace of the owned object, where it does not exist.
+    let report = handle.explain(&"kube-system/owner".parse().unwrap()).unwrap();
+    assert_eq!(report.outcomes.last().unwrap().result, ReconcileResult::Gone);
+    stop(&handle, running).await;
 }
 
 #[tokio::test(start_paused = true)]

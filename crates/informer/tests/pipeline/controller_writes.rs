@@ -96,6 +96,26 @@ async fn other_finalizers_remain_and_invalid_names_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_is_reconciled_again_after_a_server_did_not_serve_its_kind() {
+    let cluster = Cluster::new();
+    let map = cluster.create("a").await;
+    let nothing = |_| async { Ok::<_, kube::Error>(Action::await_change()) };
+    let not_served = || cluster.server.faults().inject(Fault::answer(404).on(Verb::Patch).times(1));
+    not_served();
+    let action = finalizer(&cluster.maps, FINALIZER, Arc::new(map.clone()), nothing).await.unwrap();
+    assert!(action.requeue_after().is_some(), "to add the finalizer");
+    finalizer(&cluster.maps, FINALIZER, Arc::new(map), nothing).await.unwrap();
+    cluster.maps.delete("a", &DeleteParams::default()).await.unwrap();
+    let deleting = Arc::new(cluster.maps.get("a").await.unwrap());
+    not_served();
+    let action = finalizer(&cluster.maps, FINALIZER, Arc::clone(&deleting), nothing).await.unwrap();
+    assert!(action.requeue_after().is_some(), "to remove the finalizer");
+    let action = finalizer(&cluster.maps, FINALIZER, deleting, nothing).await.unwrap();
+    assert_eq!(action.requeue_after(), None);
+    assert!(cluster.maps.get_opt("a").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_cleanup_keeps_the_object() {
     let cluster = Cluster::new();
     let mut map = named("a");

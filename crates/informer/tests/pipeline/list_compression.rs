@@ -134,7 +134,7 @@ async fn list(source: &ListWatch<ConfigMap>) -> Result<usize, kube_informer::sou
     source.list(&ListOptions::default(), &mut |_| items += 1).await.map(|_| items)
 }
 
-// A11
+// A14
 #[tokio::test]
 async fn a_list_is_compressed_only_if_requested() {
     let server = Server::start(List::of_objects()).await;
@@ -154,7 +154,7 @@ async fn a_list_is_compressed_only_if_requested() {
     }
 }
 
-// A11
+// A14
 #[tokio::test]
 async fn an_informer_with_compressed_lists_has_uncompressed_watches() {
     let server = Server::start(List::of_objects()).await;

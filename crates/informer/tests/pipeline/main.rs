@@ -22,6 +22,7 @@ mod index_paths;
 mod informers;
 mod interrupted_watches;
 mod lazy;
+mod leases;
 mod list_compression;
 mod lists;
 mod manager;

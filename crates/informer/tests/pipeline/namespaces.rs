@@ -4,7 +4,9 @@ use crate::cluster::{Cluster, named};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
 use kube_devserver::Fault;
-use kube_informer::{Event, Informer, event::Phase, reflector::Strategy};
+use kube_informer::{
+    Event, Informer, Subscription, event::Phase, informer::NamespaceError, reflector::Strategy,
+};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -73,4 +75,87 @@ async fn an_informer_syncs_when_all_namespaces_have_and_names_the_failing_one() 
     maps.watch_status().wait_for(|status| status.times.synced.is_some()).await;
     maps.synced().await.unwrap();
     assert!(maps.version().is_some());
+}
+
+async fn next(events: &mut Subscription<ConfigMap>) -> String {
+    let event = timeout(Duration::from_secs(600), events.next()).await.unwrap().unwrap();
+    let kind = match &event {
+        Event::Added { phase: Phase::Initial, .. } => "initial",
+        Event::Added { .. } => "added",
+        Event::Updated { .. } => "updated",
+        Event::Deleted { .. } => "deleted",
+        Event::Released { .. } => "released",
+        _ => "other",
+    };
+    format!("{kind} {}", event.key())
+}
+
+// A10
+#[tokio::test(start_paused = true)]
+async fn namespaces_are_added_and_removed_while_the_informer_runs() {
+    for strategy in [Strategy::Stream, Strategy::List] {
+        let cluster = Cluster::new();
+        for (namespace, name) in [("web", "a"), ("batch", "b"), ("other", "x")] {
+            cluster.namespace(namespace).await.create(&PostParams::default(), &named(name)).await.unwrap();
+        }
+        let maps = Informer::<ConfigMap>::builder(cluster.server.client())
+            .namespace("web")
+            .strategy(strategy)
+            .start()
+            .unwrap();
+        maps.synced().await.unwrap();
+        let mut events = maps.subscribe();
+        assert_eq!(next(&mut events).await, "initial web/a");
+
+        maps.add_namespace("batch").unwrap();
+        maps.add_namespace("batch").unwrap();
+        assert!(!maps.has_synced());
+        maps.synced().await.unwrap();
+        assert_eq!(keys(&maps), ["batch/b", "web/a"]);
+        assert_eq!(maps.status().sources.len(), 2);
+        assert_eq!(next(&mut events).await, "initial batch/b");
+        let last =
+            cluster.namespace("batch").await.create(&PostParams::default(), &named("c")).await.unwrap();
+        maps.written(&last).await.unwrap();
+        assert_eq!(next(&mut events).await, "added batch/c");
+
+        maps.remove_namespace("web").unwrap();
+        assert_eq!(keys(&maps), ["batch/b", "batch/c"]);
+        assert_eq!(next(&mut events).await, "released web/a");
+        assert!(maps.has_synced());
+        // A change in a namespace that was removed is not received, and the version does not wait for it.
+        cluster.namespace("web").await.create(&PostParams::default(), &named("z")).await.unwrap();
+        let last =
+            cluster.namespace("batch").await.create(&PostParams::default(), &named("d")).await.unwrap();
+        maps.written(&last).await.unwrap();
+        assert_eq!(next(&mut events).await, "added batch/d");
+        assert_eq!(maps.tasks(), 2, "one source, and the resyncs");
+
+        maps.add_namespace("web").unwrap();
+        maps.synced().await.unwrap();
+        assert_eq!(keys(&maps), ["batch/b", "batch/c", "batch/d", "web/a", "web/z"]);
+        maps.remove_namespace("web").unwrap();
+        maps.remove_namespace("batch").unwrap();
+        assert!(maps.is_empty() && maps.has_synced());
+        assert_eq!(maps.namespaces(), Some(Vec::new()));
+        maps.stop();
+        maps.stopped().await;
+        assert_eq!(maps.tasks(), 0);
+        assert_eq!(
+            maps.add_namespace("web").unwrap_err().to_string(),
+            "informer of v1 ConfigMap was stopped"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_of_an_informer_of_all_namespaces_cannot_change() {
+    let cluster = Cluster::new();
+    let maps = Informer::<ConfigMap>::builder(cluster.server.client()).start().unwrap();
+    assert_eq!(maps.namespaces(), None);
+    let error = maps.add_namespace("web").unwrap_err();
+    assert!(matches!(error, NamespaceError::AllNamespaces { .. }), "{error}");
+    assert!(error.to_string().contains("build it with `namespaces`"), "{error}");
+    let error = maps.add_namespace("No").unwrap_err();
+    assert_eq!(error.to_string(), "invalid namespace name \"No\"");
 }

@@ -1,5 +1,8 @@
 //! Compiles the Rust snippets of the docs: every snippet is part of `snippets.rs`, line by line.
 
+mod client_go_rows;
+mod kube_rs_rows;
+mod rows;
 mod snippets;
 
 /// The documents with Rust snippets. The README is a doc test instead.

@@ -303,6 +303,11 @@ fn read_meta(envelope: &[u8]) -> Result<ListMeta, ListError> {
         resource_version: Option<String>,
         r#continue: Option<String>,
         remaining_item_count: Option<i64>,
+        shard_info: Option<ShardInfo>,
+    }
+    #[derive(Deserialize)]
+    struct ShardInfo {
+        selector: Option<String>,
     }
     let envelope: Envelope =
         serde_json::from_slice(envelope).map_err(|error| ListError::Envelope(redacted(error)))?;
@@ -314,6 +319,7 @@ fn read_meta(envelope: &[u8]) -> Result<ListMeta, ListError> {
         version: ResourceVersion::parse_optional(&version).map_err(ListError::Version)?,
         continue_token: metadata.r#continue.filter(|token| !token.is_empty()),
         remaining: metadata.remaining_item_count.and_then(|count| count.try_into().ok()),
+        shard_selector: metadata.shard_info.map(|info| info.selector.unwrap_or_default()),
     })
 }
 

@@ -16,4 +16,6 @@ pub struct ListMeta {
     pub continue_token: Option<String>,
     /// The number of items in the following pages, if the server reports it.
     pub remaining: Option<u64>,
+    /// `shardInfo.selector`: the shard selector that the server applied; `None` if it applied none.
+    pub shard_selector: Option<String>,
 }

@@ -239,6 +239,17 @@ fn read_meta(
                 let count = reader.varint().map_err(&failed)? as i64;
                 meta.remaining = count.try_into().ok();
             }
+            Tag { number: 5, wire: Wire::Length } => {
+                let mut info = reader.message().map_err(&failed)?;
+                let mut selector = "";
+                while let Some(tag) = info.tag().map_err(&failed)? {
+                    match tag {
+                        Tag { number: 1, wire: Wire::Length } => selector = info.text().map_err(&failed)?,
+                        Tag { wire, .. } => info.skip(wire).map_err(&failed)?,
+                    }
+                }
+                meta.shard_selector = Some(selector.to_owned());
+            }
             Tag { wire, .. } => reader.skip(wire).map_err(&failed)?,
         }
     }

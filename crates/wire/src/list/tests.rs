@@ -29,12 +29,13 @@ fn count(body: &str) -> Result<usize, String> {
 #[test]
 fn reads_the_metadata_of_a_list() {
     let body = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"10","continue":"C1",
-        "remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{"items":[{}]}],"extra":{"items":[{}]}}"#;
+        "remainingItemCount":3,"shardInfo":{"selector":"s"}},"items":[{"metadata":{"name":"a"}},{"items":[{}]}],"extra":{"items":[{}]}}"#;
     let (items, meta) = read(body.as_bytes(), &[1]).unwrap();
     assert_eq!(items, [br#"{"metadata":{"name":"a"}}"#.to_vec(), br#"{"items":[{}]}"#.to_vec()]);
     assert_eq!((meta.kind.as_str(), meta.api_version.as_str()), ("PodList", "v1"));
     assert_eq!(meta.version.unwrap().to_string(), "10");
     assert_eq!((meta.continue_token.as_deref(), meta.remaining), (Some("C1"), Some(3)));
+    assert_eq!(meta.shard_selector.as_deref(), Some("s"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn list(items: &[Value]) -> Bytes {
     let items: Vec<_> = items.iter().map(|item| schema("ConfigMap").encode(item).unwrap()).collect();
     let head = schema("ConfigMapList")
         .encode(&json!({ "metadata": { "resourceVersion": "10", "continue": "C1",
-        "remainingItemCount": 3 } }))
+        "remainingItemCount": 3, "shardInfo": { "selector": "s" } } }))
         .unwrap();
     let items = join_protobuf_list(items.iter().map(Vec::as_slice));
     schema("ConfigMapList").body(&[head, items].concat())
@@ -59,6 +59,7 @@ fn reads_the_metadata_of_a_list() {
     assert_eq!((meta.kind.as_str(), meta.api_version.as_str()), ("ConfigMapList", "v1"));
     assert_eq!(meta.version.unwrap().to_string(), "10");
     assert_eq!((meta.continue_token.as_deref(), meta.remaining), (Some("C1"), Some(3)));
+    assert_eq!(meta.shard_selector.as_deref(), Some("s"));
     assert!(read(&list(&[]), &[3]).unwrap().0.is_empty());
 }
 

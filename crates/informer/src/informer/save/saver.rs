@@ -400,10 +400,12 @@ impl<K: Send + Sync + 'static> EventSink<K> for Recorder<'_, K> {
             Event::Added { key, object, .. } | Event::Updated { key, new: object, .. } => {
                 self.state.put(key.clone(), object);
             }
-            Event::Deleted { key, .. } if self.state.next == NextWrite::Changes => {
+            Event::Deleted { key, .. } | Event::Released { key, .. }
+                if self.state.next == NextWrite::Changes =>
+            {
                 self.state.pending.delete(key.clone());
             }
-            Event::Deleted { .. } => {}
+            Event::Deleted { .. } | Event::Released { .. } => {}
         }
         self.events.changed(event);
     }
