@@ -3,7 +3,8 @@
 // PROGRAM is the command `informer`; with a folder PICTURES, the pictures of the documentation are written to it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { Cluster } from "./cluster.mjs";
@@ -266,6 +267,44 @@ async function loginTests(browser) {
   await cluster.stop();
 }
 
+/** A history that is recorded while the page shows it. */
+async function recordedTests(browser) {
+  const cluster = await new Cluster().start();
+  cluster.put("web-0", { phase: "Pending" });
+  cluster.put("web-1");
+  const folder = mkdtempSync(join(tmpdir(), "informer-web-"));
+  const recorder = spawn(program, ["record", "pods", "--dir", folder, "--server", cluster.url, "-q"], { stdio: ["ignore", "ignore", "inherit"] });
+  children.add(recorder);
+  // The folder has a history after the first list.
+  let server;
+  for (let attempt = 0; !server && attempt < 100; attempt += 1) {
+    server = await start(["--dir", folder]).catch(() => undefined);
+    if (!server) await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  await test("a_history_is_shown_while_it_is_recorded", async () => {
+    const { page, problems, context } = await open(browser, server.url);
+    await page.getByTestId("pill").filter({ hasText: "recorded" }).waitFor();
+    cluster.put("web-0", { phase: "Running" });
+    await page.locator(".change", { hasText: "Pending -> Running" }).waitFor();
+    const moment = await page.evaluate(() => fetch("/api/v1/status").then((response) => response.json()).then((status) => status.end));
+    cluster.delete("web-1");
+    await page.locator(".change", { hasText: "deleted" }).waitFor();
+    await page.goto(`${server.url}#/objects`);
+    await page.locator("tr.is-deleted", { hasText: "web-1" }).waitFor();
+    await page.goto(`${server.url}#/objects?at=${moment}`);
+    await page.waitForFunction(() => document.querySelector("tbody tr") && !document.querySelector("tr.is-deleted"));
+    await page.goto(`${server.url}#/health`);
+    await page.getByText("Recorded history in").waitFor();
+    assert.deepEqual(problems, []);
+    await context.close();
+  });
+  await server?.stop();
+  recorder.kill("SIGTERM");
+  await new Promise((resolve) => recorder.on("exit", resolve));
+  await cluster.stop();
+  rmSync(folder, { recursive: true });
+}
+
 /** The demo, and the pictures of the documentation. */
 async function demoTests(browser) {
   const server = await start(["--demo"]);
@@ -336,9 +375,10 @@ async function demoTests(browser) {
 
 const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
 try {
-  const only = process.env.ONLY ?? "function login demo";
+  const only = process.env.ONLY ?? "function login recorded demo";
   if (only.includes("function")) await functionTests(browser);
   if (only.includes("login")) await loginTests(browser);
+  if (only.includes("recorded")) await recordedTests(browser);
   if (only.includes("demo")) await demoTests(browser);
 } catch (error) {
   failures += 1;

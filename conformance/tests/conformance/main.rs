@@ -16,6 +16,7 @@ mod outages;
 mod network;
 mod network_faults;
 mod access;
+mod permissions;
 mod shards;
 mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.

@@ -31,6 +31,8 @@ mod invalid;
 
 mod apply;
 
+mod rbac;
+
 mod registry;
 
 #[cfg(test)]
@@ -64,6 +66,7 @@ pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use history::Past;
 pub use http::{AllowedHosts, HostError};
+pub use rbac::User;
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
 

@@ -5,6 +5,7 @@ use crate::fault::Faults;
 use crate::history::{Loaded, Past};
 use crate::http::{AllowedHosts, Control, Door, Front, Guard, Tls, Token, listen};
 use crate::kubeconfig;
+use crate::rbac::User;
 use crate::verb::{Cluster, Controllers};
 use serde_json::json;
 use std::{
@@ -49,12 +50,20 @@ pub struct Builder {
     address: Option<String>,
     names: Option<Vec<String>>,
     token: Option<Token>,
+    users: Vec<TokenUser>,
     hosts: Vec<String>,
     control: Control,
     history: usize,
     bookmark_interval: Duration,
     controllers: Controllers,
     past: Option<Past>,
+}
+
+/// A user with a bearer token.
+#[derive(Clone)]
+struct TokenUser {
+    user: User,
+    token: String,
 }
 
 /// What becomes of versions when a server restarts.
@@ -109,6 +118,7 @@ impl DevServer {
             address: None,
             names: None,
             token: None,
+            users: Vec::new(),
             hosts: Vec::new(),
             control: Control::Closed,
             history: 16_384,
@@ -124,7 +134,30 @@ impl DevServer {
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client(&self) -> kube_client::Client {
-        kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front)), "default")
+        self.client_as(User::admin())
+    }
+
+    /// Returns a client whose requests are allowed only if the roles and bindings in the server allow them, as
+    /// [`DevServer::client`] otherwise.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube::api::{Api, ListParams};
+    /// # use kube_devserver::DevServer;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = DevServer::start();
+    /// let pods: Api<Pod> = Api::namespaced(server.client_as("system:serviceaccount:ops:website"), "ops");
+    /// let error = pods.list(&ListParams::default()).await.unwrap_err();
+    /// assert!(error.to_string().contains(
+    ///     r#"User "system:serviceaccount:ops:website" cannot list resource "pods" in API group "" in the namespace "ops""#
+    /// ));
+    /// # }
+    /// ```
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn client_as(&self, user: impl Into<User>) -> kube_client::Client {
+        kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front), user.into()), "default")
     }
 
     /// What the server does wrong.
@@ -237,6 +270,15 @@ impl Builder {
         Self { token: Some(Token::new(token.as_ref())), ..self }
     }
 
+    /// Answers requests with this bearer token as this user, whose requests are allowed only if the roles and bindings in the server
+    /// allow them. May be called repeatedly.
+    ///
+    /// Requests with the token of [`token`](Self::token), or any requests if there is none, may do everything.
+    pub fn user(mut self, user: impl Into<User>, token: impl Into<String>) -> Self {
+        self.users.push(TokenUser { user: user.into(), token: token.into() });
+        self
+    }
+
     /// Answers requests for this host name too. May be called repeatedly.
     ///
     /// A server without a token answers only if the `Host` and `Origin` headers have a loopback name, the address, a name of
@@ -278,7 +320,8 @@ impl Builder {
     /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty, or if the recorded
     /// past cannot be read.
     pub async fn start(self) -> Result<DevServer, StartError> {
-        if self.token.as_ref().is_some_and(Token::is_empty) {
+        let has_empty_user = self.users.iter().any(|one| one.token.trim().is_empty());
+        if self.token.as_ref().is_some_and(Token::is_empty) || has_empty_user {
             return Err(StartError::EmptyToken);
         }
         let loaded = match self.past.clone() {
@@ -320,6 +363,9 @@ impl Builder {
 
     fn start_with(&self, past: Option<&Loaded>) -> DevServer {
         let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval, self.controllers));
+        for TokenUser { user, token } in &self.users {
+            cluster.tokens.insert(token, user.clone());
+        }
         match past {
             Some(past) => past.fill(&cluster),
             None => NAMESPACES.iter().for_each(|name| make_namespace(&cluster, name)),
@@ -327,6 +373,12 @@ impl Builder {
         let cut = Arc::clone(&cluster);
         let faults = Faults::new(move || cut.store.cut_off());
         DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None }
+    }
+}
+
+impl std::fmt::Debug for TokenUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenUser").field("user", &self.user).finish_non_exhaustive()
     }
 }
 

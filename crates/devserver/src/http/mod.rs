@@ -10,6 +10,8 @@ mod front;
 
 mod access;
 
+mod identity;
+
 mod activity;
 
 mod control;

@@ -5,6 +5,7 @@
 mod probe;
 
 mod applying;
+mod authorization;
 mod browser;
 mod churn;
 mod control;

@@ -29,6 +29,7 @@ use kube_informer::{
     informer::CacheState,
     manager::{Manager, PrometheusRecorder, shutdown_signal},
 };
+use kube_leases::Leases;
 use std::{pin::pin, sync::Arc, time::Duration};
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -233,6 +234,22 @@ async fn controller(client: Client) -> Done {
         .shutdown_on(shutdown_signal())
         .run(reconcile, ErrorPolicy::default(), Arc::new(Context { client }))
         .await?;
+    Ok(())
+}
+
+#[rustfmt::skip]
+async fn sharded_controller(client: Client) -> Done {
+    let leases = Leases::shards("sites", 16).namespace("ops").start(client.clone())?;
+    let sites = Informer::<Deployment>::builder(client.clone()).shards(&leases).start()?;
+    let maps = Informer::<ConfigMap>::builder(client.clone()).owned_by(&sites).start()?;
+    Controller::new(&sites)
+        .owns(&maps)
+        .leases(&leases)
+        .shutdown_on(shutdown_signal())
+        .run(reconcile, ErrorPolicy::default(), Arc::new(Context { client }))
+        .await?;
+    leases.stop();
+    leases.stopped().await;
     Ok(())
 }
 
