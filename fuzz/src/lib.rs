@@ -15,6 +15,7 @@ mod selectors;
 mod keys;
 mod file_names;
 mod saved;
+mod history;
 mod command;
 mod target;
 mod corpus;

@@ -1,6 +1,8 @@
 //! The table of targets.
 
-use crate::{command, file_names, frames, keys, lists, objects, protobuf, query, saved, selectors, status};
+use crate::{
+    command, file_names, frames, history, keys, lists, objects, protobuf, query, saved, selectors, status,
+};
 
 /// A decoder of untrusted bytes.
 #[derive(Clone, Copy, Debug)]
@@ -281,7 +283,7 @@ const fn target(
 }
 
 /// All targets.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 19] = [
     target("json_frames", frames::json, JSON, TREE),
     target("protobuf_frames", frames::protobuf, PROTOBUF, ELEMENTS),
     target("json_lists", lists::json, JSON, TREE),
@@ -295,6 +297,8 @@ pub const TARGETS: [Target; 17] = [
     target("file_names", file_names::texts, PATHS, TEXT),
     target("saved_files", saved::files, RECORDS, FILE),
     target("saved_records", saved::records, RECORDS, FILE),
+    target("history_files", history::files, RECORDS, FILE),
+    target("history_records", history::records, RECORDS, FILE),
     target("command_text", command::text, TERMINAL, TEXT),
     target("command_words", command::words, WORDS, TREE),
     target("command_names", command::names, NAMES, TREE),

@@ -16,6 +16,7 @@ mod package;
 mod simulate;
 mod tables;
 mod oracle;
+mod web;
 mod tidy;
 mod dependencies;
 mod suite;

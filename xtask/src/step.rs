@@ -30,6 +30,8 @@ pub(crate) enum Step {
     Interop,
     /// The conformance tests against kube-apiserver (needs Go)
     Cluster,
+    /// The page of `informer web`: its bundle is current, and its tests pass in Chromium (needs Node)
+    Web,
     /// A minimal run of the benchmarks and of the load test, which compare every cache with the server
     Bench,
     /// The examples in doc comments

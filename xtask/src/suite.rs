@@ -22,6 +22,7 @@ use crate::simulate;
 use crate::step::Step;
 use crate::tables;
 use crate::tidy;
+use crate::web;
 
 /// Runs all steps, even if one fails; if the code does not compile, steps that need it are skipped.
 pub(crate) fn run(steps: &[Step], root: &Path) -> Vec<Outcome> {
@@ -72,6 +73,7 @@ fn run_step(step: Step, root: &Path) -> Result<StepResult> {
         Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
+        Step::Web => test_ready(web::prepare(&metadata::load()?)?),
         Step::Bench => {
             let has_passed = bench::smoke_test(&metadata::load()?)?;
             Ok(StepResult::passed_if(has_passed, "a cache differs from the server"))

@@ -16,7 +16,9 @@ mod outages;
 mod network;
 mod network_faults;
 mod access;
+mod permissions;
 mod shards;
+mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]
 mod kinds;

@@ -5,7 +5,8 @@ use crate::seed;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
-use kube_devserver::{Churn, DevServer, Fault, StartError};
+use kube_devserver::{Churn, DevServer, Fault, Past, StartError};
+use kube_history::History;
 use serde::de;
 use std::{
     io::{self, Write},
@@ -28,6 +29,9 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     let faults = asked.faults.as_deref().map(read_faults).transpose()?.unwrap_or_default();
     for host in &asked.allow_host {
         builder = builder.allow_host(host);
+    }
+    if let Some(dir) = &asked.history {
+        builder = builder.past(past(dir, &asked)?);
     }
     let server = builder.start().await.map_err(|error| match error {
         StartError::EmptyToken => Trouble::new(Class::Usage, chain(&error))
@@ -53,6 +57,21 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     }
     server.stop().await;
     Ok(())
+}
+
+/// Opens the recording to serve.
+fn past(dir: &Path, asked: &Devserver) -> anyhow::Result<Past> {
+    let history = History::open(dir).map_err(|error| {
+        Trouble::new(Class::Usage, chain(&error)).advise("set --history to the folder of a recording")
+    })?;
+    if asked.speed <= 0.0 || !asked.speed.is_finite() {
+        let what = format!("invalid speed {}: expected a positive number", asked.speed);
+        return Err(Trouble::new(Class::Usage, what).into());
+    }
+    Ok(match (asked.at, asked.from) {
+        (Some(at), _) => Past::at(history, at),
+        (None, from) => Past::starting_at(history, from.unwrap_or_default()).speed(asked.speed),
+    })
 }
 
 /// How many events are remembered: half a minute of them, so that a client has the time to read what there is.

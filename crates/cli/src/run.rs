@@ -1,7 +1,7 @@
 //! From the command line to the subcommand, and from its outcome to the exit code.
 
 use crate::args::{Cli, Command, Demo};
-use crate::{demo, devserver, leases, new_operator, shell, top, trouble, watch};
+use crate::{demo, devserver, history, leases, new_operator, record, shell, top, trouble, watch, web};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::{
     io::{self, IsTerminal},
@@ -30,6 +30,12 @@ async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
     match cli.command {
         Some(Command::Watch(asked)) => watch::run(*asked).await,
         Some(Command::Top(asked)) => top::run(*asked).await,
+        Some(Command::Web(asked)) => web::run(*asked).await,
+        Some(Command::Record(asked)) => record::run(*asked).await,
+        Some(Command::History(asked)) => history::versions(&asked),
+        Some(Command::Changes(asked)) => history::changes(&asked),
+        Some(Command::Get(asked)) => history::get(&asked),
+        Some(Command::Diff(asked)) => history::diff(&asked),
         Some(Command::Demo(asked)) => demo::run(&asked).await,
         Some(Command::Leases(asked)) => leases::run(*asked).await,
         Some(Command::Devserver(asked)) => devserver::run(*asked).await,

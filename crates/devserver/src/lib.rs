@@ -31,6 +31,8 @@ mod invalid;
 
 mod apply;
 
+mod rbac;
+
 mod registry;
 
 #[cfg(test)]
@@ -42,6 +44,8 @@ mod format;
 
 pub mod corpus;
 
+mod moment;
+
 mod storage;
 
 mod fault;
@@ -52,12 +56,17 @@ mod http;
 
 mod churn;
 
+mod history;
+
 mod kubeconfig;
 
 mod server;
 
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
+pub use history::Past;
+pub use http::{AllowedHosts, HostError};
+pub use rbac::User;
 pub use server::{Builder, DevServer, StartError, Versions};
 pub use verb::Controllers;
 

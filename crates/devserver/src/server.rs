@@ -2,8 +2,10 @@
 
 use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
+use crate::history::{Loaded, Past};
 use crate::http::{AllowedHosts, Control, Door, Front, Guard, Tls, Token, listen};
 use crate::kubeconfig;
+use crate::rbac::User;
 use crate::verb::{Cluster, Controllers};
 use serde_json::json;
 use std::{
@@ -48,11 +50,20 @@ pub struct Builder {
     address: Option<String>,
     names: Option<Vec<String>>,
     token: Option<Token>,
+    users: Vec<TokenUser>,
     hosts: Vec<String>,
     control: Control,
     history: usize,
     bookmark_interval: Duration,
     controllers: Controllers,
+    past: Option<Past>,
+}
+
+/// A user with a bearer token.
+#[derive(Clone)]
+struct TokenUser {
+    user: User,
+    token: String,
 }
 
 /// What becomes of versions when a server restarts.
@@ -86,6 +97,9 @@ pub enum StartError {
         #[source]
         cause: io::Error,
     },
+    /// The recorded past cannot be read.
+    #[error("recorded past cannot be read")]
+    Past(#[from] kube_history::ReadError),
     /// No certificate can be made.
     #[error("cannot make a certificate")]
     Certificate(#[source] Box<dyn Error + Send + Sync>),
@@ -104,11 +118,13 @@ impl DevServer {
             address: None,
             names: None,
             token: None,
+            users: Vec::new(),
             hosts: Vec::new(),
             control: Control::Closed,
             history: 16_384,
             bookmark_interval: Duration::from_secs(60),
             controllers: Controllers::default(),
+            past: None,
         }
     }
 
@@ -118,7 +134,30 @@ impl DevServer {
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client(&self) -> kube_client::Client {
-        kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front)), "default")
+        self.client_as(User::admin())
+    }
+
+    /// Returns a client whose requests are allowed only if the roles and bindings in the server allow them, as
+    /// [`DevServer::client`] otherwise.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube::api::{Api, ListParams};
+    /// # use kube_devserver::DevServer;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = DevServer::start();
+    /// let pods: Api<Pod> = Api::namespaced(server.client_as("system:serviceaccount:ops:website"), "ops");
+    /// let error = pods.list(&ListParams::default()).await.unwrap_err();
+    /// assert!(error.to_string().contains(
+    ///     r#"User "system:serviceaccount:ops:website" cannot list resource "pods" in API group "" in the namespace "ops""#
+    /// ));
+    /// # }
+    /// ```
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn client_as(&self, user: impl Into<User>) -> kube_client::Client {
+        kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front), user.into()), "default")
     }
 
     /// What the server does wrong.
@@ -231,6 +270,15 @@ impl Builder {
         Self { token: Some(Token::new(token.as_ref())), ..self }
     }
 
+    /// Answers requests with this bearer token as this user, whose requests are allowed only if the roles and bindings in the server
+    /// allow them. May be called repeatedly.
+    ///
+    /// Requests with the token of [`token`](Self::token), or any requests if there is none, may do everything.
+    pub fn user(mut self, user: impl Into<User>, token: impl Into<String>) -> Self {
+        self.users.push(TokenUser { user: user.into(), token: token.into() });
+        self
+    }
+
     /// Answers requests for this host name too. May be called repeatedly.
     ///
     /// A server without a token answers only if the `Host` and `Origin` headers have a loopback name, the address, a name of
@@ -261,15 +309,29 @@ impl Builder {
         Self { controllers, ..self }
     }
 
+    /// Shows a recorded past, read-only, in place of objects of its own.
+    pub fn past(self, past: Past) -> Self {
+        Self { past: Some(past), ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty.
+    /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty, or if the recorded
+    /// past cannot be read.
     pub async fn start(self) -> Result<DevServer, StartError> {
-        if self.token.as_ref().is_some_and(Token::is_empty) {
+        let has_empty_user = self.users.iter().any(|one| one.token.trim().is_empty());
+        if self.token.as_ref().is_some_and(Token::is_empty) || has_empty_user {
             return Err(StartError::EmptyToken);
         }
-        let Some(address) = self.address.clone() else { return Ok(self.start_in_memory()) };
+        let loaded = match self.past.clone() {
+            Some(past) => {
+                let load = tokio::task::spawn_blocking(move || past.load()).await;
+                Some(load.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
+            }
+            None => None,
+        };
+        let Some(address) = self.address.clone() else { return Ok(self.start_with(loaded.as_ref())) };
         let failed = |cause| StartError::Listen { address: address.clone(), cause };
         let found = lookup_host(&address).await.map_err(failed)?.next();
         let found = found.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
@@ -287,7 +349,7 @@ impl Builder {
                 Guard::Hosts(AllowedHosts::new(address.ip(), names))
             }
         };
-        let mut server = self.start_in_memory();
+        let mut server = self.start_with(loaded.as_ref());
         let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), guard };
         let (stop, stopped) = watch::channel(());
         let task = tokio::spawn(listen(listener, door, stopped));
@@ -296,13 +358,27 @@ impl Builder {
     }
 
     fn start_in_memory(&self) -> DevServer {
+        self.start_with(None)
+    }
+
+    fn start_with(&self, past: Option<&Loaded>) -> DevServer {
         let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval, self.controllers));
-        for name in NAMESPACES {
-            make_namespace(&cluster, name);
+        for TokenUser { user, token } in &self.users {
+            cluster.tokens.insert(token, user.clone());
+        }
+        match past {
+            Some(past) => past.fill(&cluster),
+            None => NAMESPACES.iter().for_each(|name| make_namespace(&cluster, name)),
         }
         let cut = Arc::clone(&cluster);
         let faults = Faults::new(move || cut.store.cut_off());
         DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None }
+    }
+}
+
+impl std::fmt::Debug for TokenUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenUser").field("user", &self.user).finish_non_exhaustive()
     }
 }
 

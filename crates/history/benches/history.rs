@@ -22,55 +22,128 @@ const LINES: u64 = 2_000;
 struct Pods {
     templates: Vec<Value>,
     schema: Schema,
+    /// Of each pod, one encoding that is not ready and one that is.
+    encoded: Vec<[Encoded; 2]>,
 }
+
+/// The state of a pod.
+#[derive(Clone, Copy)]
+struct State {
+    version: u64,
+    /// Seconds since 1970.
+    time: i64,
+    restarts: u8,
+    is_ready: bool,
+}
+
+/// The encoding of a pod, with the positions of the values that change. They have the same length in all states.
+struct Encoded {
+    bytes: Vec<u8>,
+    versions: Vec<usize>,
+    times: Vec<usize>,
+    restarts: Vec<usize>,
+}
+
+impl State {
+    /// Returns the state of a pod after a change.
+    fn after(change: u64) -> Self {
+        // A pod changes once in `PODS` changes on average, and is ready after every other of its changes.
+        let round = change / PODS;
+        let restarts = u8::try_from(1 + round / 2 % 100).expect("small");
+        Self {
+            version: FIRST_VERSION + change,
+            time: time(change).as_second(),
+            restarts,
+            is_ready: round.is_multiple_of(2),
+        }
+    }
+}
+
+/// Versions have eight digits.
+const FIRST_VERSION: u64 = 10_000_000;
 
 impl Pods {
     fn new() -> Self {
         let lines = include_str!("../../wire/benches/pods.jsonl").lines();
         let templates = lines.map(|line| serde_json::from_str(line).expect("a pod")).collect();
-        Self { templates, schema: Schema::of("v1", "Pod").expect("pods have a schema") }
+        let schema = Schema::of("v1", "Pod").expect("pods have a schema");
+        let mut pods = Self { templates, schema, encoded: Vec::new() };
+        pods.encoded =
+            (0..PODS).map(|number| [false, true].map(|is_ready| pods.encode(number, is_ready))).collect();
+        pods
     }
 
-    /// Returns pod `number` after its status changed at `version`.
-    fn json(&self, number: u64, version: u64) -> Value {
+    /// Returns a pod in a state.
+    fn json(&self, number: u64, state: State) -> Value {
         let mut pod = self.templates[number as usize % self.templates.len()].clone();
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let seconds = version % 60;
-        let time = format!(
-            "2026-11-{:02}T{:02}:{:02}:{seconds:02}Z",
-            1 + version / 8_640_000 % 28,
-            version / 360_000 % 24,
-            version / 6_000 % 60
-        );
+        let time = Timestamp::from_second(state.time).expect("in range").to_string();
         let meta = &mut pod["metadata"];
         meta["name"] = format!("{}-{:06x}", meta["name"].as_str().unwrap_or("pod"), mixed >> 40).into();
         meta["uid"] = format!("{:08x}-{:04x}-4000-8000-{:012x}", mixed >> 32, number, mixed >> 16).into();
-        meta["resourceVersion"] = version.to_string().into();
+        meta["resourceVersion"] = state.version.to_string().into();
         if let Some(entry) = meta["managedFields"].as_array_mut().and_then(|entries| entries.last_mut()) {
             entry["time"] = time.clone().into();
         }
         pod["spec"]["nodeName"] = format!("node-{}", number % 200).into();
         let status = &mut pod["status"];
         status["podIP"] = format!("10.{}.{}.{}", mixed >> 56, mixed >> 48 & 255, number % 256).into();
-        let is_ready = (version / PODS).is_multiple_of(2);
         for condition in status["conditions"].as_array_mut().into_iter().flatten() {
             if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
-                condition["status"] = if is_ready { "True" } else { "False" }.into();
+                condition["status"] = if state.is_ready { "True" } else { "False" }.into();
                 condition["lastTransitionTime"] = time.clone().into();
             }
         }
         if let Some(container) = status["containerStatuses"].as_array_mut().and_then(|all| all.first_mut()) {
-            container["ready"] = is_ready.into();
-            container["restartCount"] = (version / PODS).into();
+            container["ready"] = state.is_ready.into();
+            container["restartCount"] = state.restarts.into();
         }
         pod
     }
 
-    fn raw(&self, number: u64, version: u64) -> Raw {
-        let bytes =
-            self.schema.encode(&self.json(number, version)).expect("the pod has the fields of its kind");
+    /// Encodes a pod, and finds the values that change by encoding it with others.
+    fn encode(&self, number: u64, is_ready: bool) -> Encoded {
+        let state = State { version: 55_555_555, time: time(0).as_second(), restarts: 1, is_ready };
+        let encode =
+            |state| self.schema.encode(&self.json(number, state)).expect("a pod has the fields of its kind");
+        let bytes = encode(state);
+        let differing = |other: State| -> Vec<usize> {
+            let other = encode(other);
+            assert_eq!(other.len(), bytes.len(), "values have the same length");
+            (0..bytes.len()).filter(|position| bytes[*position] != other[*position]).collect()
+        };
+        let versions = differing(State { version: 66_666_666, ..state });
+        // All seven bits of each byte of the varint differ.
+        let times = differing(State { time: state.time ^ 0x7fff_ffff, ..state });
+        let restarts = differing(State { restarts: 2, ..state });
+        Encoded { bytes, versions, times, restarts }
+    }
+
+    fn raw(&self, number: u64, state: State) -> Raw {
+        let encoded = &self.encoded[number as usize][usize::from(state.is_ready)];
+        let mut bytes = encoded.bytes.clone();
+        let version = state.version.to_string();
+        for (position, digit) in encoded.versions.iter().zip(version.bytes().cycle()) {
+            bytes[*position] = digit;
+        }
+        let varint = varint(state.time);
+        for (position, byte) in encoded.times.iter().zip(varint.iter().cycle()) {
+            bytes[*position] = *byte;
+        }
+        for position in &encoded.restarts {
+            bytes[*position] = state.restarts;
+        }
         Raw::new(Format::ProtobufItem(self.schema), bytes.into())
     }
+}
+
+/// Encodes the seconds of a time, which have five bytes.
+fn varint(seconds: i64) -> [u8; 5] {
+    let seconds = u64::try_from(seconds).expect("after 1970");
+    [0, 7, 14, 21, 28].map(|shift| {
+        let bits = u8::try_from(seconds >> shift & 0x7f).expect("seven bits");
+        if shift == 28 { bits } else { bits | 0x80 }
+    })
 }
 
 fn time(change: u64) -> Timestamp {
@@ -94,13 +167,21 @@ fn main() {
     let level = arguments.get(1).map_or(3, |level| i32::try_from(*level).expect("a zstd level"));
     let folder = std::env::temp_dir().join(format!("kube-history-bench-{}", std::process::id()));
     let pods = Pods::new();
+    for change in [1, PODS, 123_456] {
+        let encoded = pods.schema.encode(&pods.json(pod_of(change), State::after(change))).expect("a pod");
+        assert_eq!(
+            pods.raw(pod_of(change), State::after(change)).bytes()[..],
+            encoded,
+            "a pod is encoded in two ways"
+        );
+    }
     let options = RecorderOptions::default().level(level);
     let mut recorder = Recorder::open(&folder, options, time(0)).expect("a new folder");
     let kind = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), time(0)).expect("pods are recorded");
-    let objects: Vec<Raw> = (0..PODS).map(|number| pods.raw(number, number)).collect();
+    let objects: Vec<Raw> = (0..PODS).map(|number| pods.raw(number, State::after(0))).collect();
     let size: usize = objects.iter().map(|object| object.bytes().len()).sum();
     let started = Instant::now();
-    let version = Some(ResourceVersion::number(PODS));
+    let version = Some(ResourceVersion::number(FIRST_VERSION));
     recorder.list(List { kind, namespace: None, version, objects }, time(0)).expect("valid objects");
     recorder.flush(time(0)).expect("the disk has space");
     let initial = folder_size(&folder);
@@ -113,7 +194,7 @@ fn main() {
     let mut recording = Duration::ZERO;
     let mut slowest = Duration::ZERO;
     for change in 1..=changes {
-        let object = pods.raw(pod_of(change), PODS + change);
+        let object = pods.raw(pod_of(change), State::after(change));
         let started = Instant::now();
         recorder.change(kind, EventType::Modified, &object, time(change)).expect("a valid object");
         if change % 100 == 0 {
@@ -197,7 +278,7 @@ fn read(folder: &Path, changes: u64) {
 fn lines(pods: &Pods) {
     let mut lines = String::new();
     for change in 1..=LINES {
-        lines.push_str(&pods.json(pod_of(change), PODS + change).to_string());
+        lines.push_str(&pods.json(pod_of(change), State::after(change)).to_string());
         lines.push('\n');
     }
     let started = Instant::now();

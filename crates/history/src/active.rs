@@ -28,6 +28,8 @@ pub(crate) struct ActiveSegment {
     has_unsynced_data: bool,
     managers: HashMap<Arc<str>, u32>,
     next_object: u32,
+    /// The position up to which the index is stored.
+    indexed: u64,
 }
 
 impl ActiveSegment {
@@ -60,6 +62,7 @@ impl ActiveSegment {
             has_unsynced_data: false,
             managers,
             next_object,
+            indexed: PREAMBLE as u64,
             index,
         }
     }
@@ -156,8 +159,14 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// Stores the index of a completed segment. Readers scan the segment if this fails.
-    pub(crate) fn store_index(&self, folder: &Folder) -> io::Result<()> {
+    /// Returns the size of the part of the segment that the stored index does not cover.
+    pub(crate) fn unindexed(&self) -> u64 {
+        self.index.end - self.indexed
+    }
+
+    /// Stores the index of the written frames, which must be durable. Readers scan the segment if this fails.
+    pub(crate) fn store_index(&mut self, folder: &Folder) -> io::Result<()> {
+        self.indexed = self.index.end;
         let encoded = self.index.encode(self.segment.preamble().seed);
         let mut file = folder.create_next()?;
         file.write_all(&encoded)?;

@@ -89,6 +89,17 @@ impl Folder {
         let _ = fs::remove_file(self.path.join(NEXT));
     }
 
+    /// Returns the size of all files.
+    pub(crate) fn size(&self) -> Result<u64, RecordError> {
+        let failed = || RecordError::io("list the folder", &self.path);
+        let mut total = 0;
+        for entry in fs::read_dir(&self.path).map_err(failed())? {
+            // A file that was removed since has no size.
+            total += entry.map_err(failed())?.metadata().map_or(0, |metadata| metadata.len());
+        }
+        Ok(total)
+    }
+
     /// Removes a segment and its index.
     pub(crate) fn remove_segment(&self, number: u64) -> io::Result<()> {
         match fs::remove_file(index_path(&self.path, number)) {

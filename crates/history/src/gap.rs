@@ -1,9 +1,6 @@
 //! Gaps: times in which changes may be missing.
 
-use crate::{
-    kind::KindId,
-    view::{SegmentView, timestamp},
-};
+use crate::{kind::KindId, record::timestamp, view::SegmentView};
 use jiff::Timestamp;
 use std::collections::HashMap;
 

@@ -7,18 +7,20 @@ use crate::{
     gap::{Gap, gaps},
     index::SegmentIndex,
     kind::{Kind, KindId},
-    record::Event,
+    record::{Event, timestamp},
     segment::{Access, Preamble, Segment},
     snapshot::Snapshot,
-    view::{SegmentView, Version, timestamp},
+    view::{SegmentView, Version},
 };
 use jiff::Timestamp;
 use kube_informer_wire::Key;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    num::NonZero,
     ops::Range,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    thread,
 };
 
 /// A recorded history, which may still be written by another process.
@@ -70,6 +72,9 @@ pub struct ObjectHistory<'h> {
     kind: KindId,
     key: Key,
 }
+
+/// Fewer indexes are loaded on one core.
+const PARALLEL_INDEXES: usize = 4;
 
 impl History {
     /// Opens a folder.
@@ -207,6 +212,19 @@ impl History {
         Ok(Snapshot::new(view, micros, gaps))
     }
 
+    /// Returns the keys of all recorded objects of a kind, also of deleted ones.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`].
+    pub fn keys(&self, kind: KindId) -> Result<BTreeSet<Key>, ReadError> {
+        let mut keys = BTreeSet::new();
+        for view in self.views()? {
+            let objects = view.index.objects.iter().flatten().filter(|object| object.kind == kind.0);
+            keys.extend(objects.map(|object| object.key.clone()));
+        }
+        Ok(keys)
+    }
+
     /// Returns the history of one object, which need not exist any more.
     #[must_use]
     pub fn object(&self, kind: KindId, key: Key) -> ObjectHistory<'_> {
@@ -236,7 +254,18 @@ impl History {
         Ok(changes)
     }
 
+    /// Returns all segments. Indexes that are not loaded yet are loaded on all cores.
     fn views(&self) -> Result<Vec<SegmentView>, ReadError> {
+        let missing: Vec<&Arc<SegmentSlot>> = self.segments.iter().filter(|slot| !slot.is_loaded()).collect();
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        if missing.len() >= PARALLEL_INDEXES && cores > 1 {
+            thread::scope(|scope| {
+                for share in missing.chunks(missing.len().div_ceil(cores)) {
+                    // An error is returned below, where the index is loaded again.
+                    scope.spawn(|| share.iter().for_each(|slot| drop(slot.view(&self.folder))));
+                }
+            });
+        }
         self.segments.iter().map(|slot| slot.view(&self.folder)).collect()
     }
 
@@ -250,6 +279,10 @@ impl History {
 }
 
 impl SegmentSlot {
+    fn is_loaded(&self) -> bool {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn view(&self, folder: &Path) -> Result<SegmentView, ReadError> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let index = match &*index {

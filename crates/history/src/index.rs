@@ -9,6 +9,7 @@ use crate::{
     kind::Kind,
     record::{self, Event, FRAME_BASE, FrameBase, Record, ScopeRecord},
 };
+use bytes::Bytes;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
 use twox_hash::XxHash3_64;
@@ -65,8 +66,41 @@ pub(crate) struct ObjectEntry {
 /// The versions of an object in a segment, in a few bytes each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VersionList {
-    bytes: Vec<u8>,
+    /// A part of the stored index, if it has not changed since.
+    bytes: Encoded,
     last: Option<VersionEntry>,
+}
+
+/// Encoded versions: a part of a stored index until one is added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Encoded {
+    Stored(Bytes),
+    Own(Vec<u8>),
+}
+
+impl Default for Encoded {
+    fn default() -> Self {
+        Self::Own(Vec::new())
+    }
+}
+
+impl Encoded {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Stored(bytes) => bytes,
+            Self::Own(bytes) => bytes,
+        }
+    }
+
+    fn to_mut(&mut self) -> &mut Vec<u8> {
+        if let Self::Stored(bytes) = self {
+            *self = Self::Own(bytes.to_vec());
+        }
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Stored(_) => unreachable!("it was copied"),
+        }
+    }
 }
 
 /// The location of one version of an object.
@@ -101,17 +135,32 @@ pub(crate) struct ClockStep {
     pub(crate) clock: i64,
 }
 
+/// Returns the two bits of an event.
+fn event_bits(event: Event) -> u64 {
+    match event {
+        Event::Checkpoint => 0,
+        Event::Added => 1,
+        Event::Modified => 2,
+        Event::Deleted => 3,
+    }
+}
+
+/// Returns the event in the last two bits.
+fn event_of(packed: u64) -> Event {
+    match packed & 3 {
+        0 => Event::Checkpoint,
+        1 => Event::Added,
+        2 => Event::Modified,
+        _ => Event::Deleted,
+    }
+}
+
 impl VersionList {
     fn push(&mut self, entry: VersionEntry) {
         let (time, offset) = self.last.map_or((0, 0), |last| (last.time, last.offset));
-        let event = match entry.event {
-            Event::Checkpoint => 0,
-            Event::Added => 1,
-            Event::Modified => 2,
-            Event::Deleted => 3,
-        };
-        put_signed(entry.time - time, &mut self.bytes);
-        put_number((entry.offset - offset) << 2 | event, &mut self.bytes);
+        let bytes = self.bytes.to_mut();
+        put_signed(entry.time.wrapping_sub(time), bytes);
+        put_number(entry.offset.wrapping_sub(offset) << 2 | event_bits(entry.event), bytes);
         self.last = Some(entry);
     }
 
@@ -120,7 +169,7 @@ impl VersionList {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = VersionEntry> {
-        let mut input = Input::new(&self.bytes);
+        let mut input = Input::new(self.bytes.as_slice());
         let (mut time, mut offset) = (0_i64, 0_u64);
         std::iter::from_fn(move || {
             if input.is_empty() {
@@ -129,13 +178,7 @@ impl VersionList {
             time = time.wrapping_add(input.signed().ok()?);
             let packed = input.number().ok()?;
             offset = offset.wrapping_add(packed >> 2);
-            let event = match packed & 3 {
-                0 => Event::Checkpoint,
-                1 => Event::Added,
-                2 => Event::Modified,
-                _ => Event::Deleted,
-            };
-            Some(VersionEntry { time, offset, event })
+            Some(VersionEntry { time, offset, event: event_of(packed) })
         })
     }
 
@@ -287,7 +330,7 @@ impl SegmentIndex {
 /// The maximum number of consecutive numbers that are lost in one damaged part.
 const MAX_MISSING: usize = 10_000_000;
 
-const MAGIC: &[u8; 8] = b"KHISTIX1";
+const MAGIC: &[u8; 8] = b"KHISTIX2";
 
 impl SegmentIndex {
     /// Encodes the index of the segment with this seed, to be stored.
@@ -335,10 +378,10 @@ impl SegmentIndex {
                 put_number(u64::from(object.kind) + 1, out);
                 put_bytes(object.key.as_str().as_bytes(), out);
                 put_bytes(object.uid.as_bytes(), out);
-                put_bytes(&object.versions.bytes, out);
+                put_bytes(object.versions.bytes.as_slice(), out);
                 let last = object.versions.last;
                 put_signed(last.map_or(i64::MIN, |last| last.time), out);
-                put_number(last.map_or(0, |last| last.offset), out);
+                put_number(last.map_or(0, |last| last.offset << 2 | event_bits(last.event)), out);
             }
         });
         let checksum = XxHash3_64::oneshot_with_seed(seed, &out);
@@ -347,8 +390,8 @@ impl SegmentIndex {
     }
 
     /// Decodes the stored index of the segment with this seed.
-    pub(crate) fn decode(bytes: &[u8], seed: u64) -> Result<Self, Malformed> {
-        let (body, checksum) = bytes.split_last_chunk::<8>().ok_or(Malformed)?;
+    pub(crate) fn decode(stored: &Bytes, seed: u64) -> Result<Self, Malformed> {
+        let (body, checksum) = stored.split_last_chunk::<8>().ok_or(Malformed)?;
         if XxHash3_64::oneshot_with_seed(seed, body) != u64::from_le_bytes(*checksum) {
             return Err(Malformed);
         }
@@ -387,7 +430,7 @@ impl SegmentIndex {
         })?;
         index.clock_steps =
             take_list(&mut input, |input| Ok(ClockStep { time: input.signed()?, clock: input.signed()? }))?;
-        let objects = take_list(&mut input, take_object)?;
+        let objects = take_list(&mut input, |input| take_object(input, stored))?;
         for (id, object) in (0..).zip(objects) {
             match object {
                 Some(object) => index.add_object(id, object),
@@ -398,15 +441,14 @@ impl SegmentIndex {
     }
 }
 
-fn take_object(input: &mut Input<'_>) -> Result<Option<ObjectEntry>, Malformed> {
+/// Takes an object, whose versions stay a part of the stored index.
+fn take_object(input: &mut Input<'_>, stored: &Bytes) -> Result<Option<ObjectEntry>, Malformed> {
     let Some(kind) = input.number_u32()?.checked_sub(1) else { return Ok(None) };
-    let (key, uid, bytes) = (input.key()?, input.text()?.into(), input.bytes()?.to_vec());
-    let (time, offset) = (input.signed()?, input.number()?);
-    let mut versions = VersionList { bytes, last: None };
-    if time != i64::MIN {
-        let event = versions.iter().last().ok_or(Malformed)?.event;
-        versions.last = Some(VersionEntry { time, offset, event });
-    }
+    let (key, uid) = (input.key()?, input.text()?.into());
+    let bytes = Encoded::Stored(stored.slice_ref(input.bytes()?));
+    let (time, packed) = (input.signed()?, input.number()?);
+    let entry = VersionEntry { time, offset: packed >> 2, event: event_of(packed) };
+    let versions = VersionList { bytes, last: Some(entry).filter(|_| time != i64::MIN) };
     Ok(Some(ObjectEntry { kind, key, uid, versions }))
 }
 

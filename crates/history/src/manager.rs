@@ -2,6 +2,7 @@
 
 use kube_informer_wire::Raw;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// An entry of `metadata.managedFields` without the fields.
 #[derive(Deserialize, PartialEq)]
@@ -19,7 +20,7 @@ struct Entry {
 /// Returns the field manager with the newest entry in `metadata.managedFields`; `None` if there is none.
 ///
 /// Times have a resolution of one second. Of several entries with the newest time, it is the last one that the previous version did
-/// not have.
+/// not have, or had with other fields.
 pub(crate) fn manager(object: &Raw, previous: Option<&Raw>) -> Option<String> {
     let entries = entries(object)?;
     let newest = entries.iter().map(|entry| entry.time.as_str()).max()?;
@@ -30,10 +31,22 @@ pub(crate) fn manager(object: &Raw, previous: Option<&Raw>) -> Option<String> {
         (several, None) => several.last().copied(),
         (several, Some(previous)) => {
             let known = self::entries(previous).unwrap_or_default();
-            several.iter().rfind(|entry| !known.contains(entry)).or(several.last()).copied()
+            match several.iter().rfind(|entry| !known.contains(entry)) {
+                Some(new) => Some(*new),
+                None => return with_other_fields(object, previous, newest),
+            }
         }
     };
     chosen.map(|entry| entry.manager.clone()).filter(|manager| !manager.is_empty())
+}
+
+/// Returns the manager of the last entry with the newest time whose fields changed; of the last one if none did.
+fn with_other_fields(object: &Raw, previous: &Raw, newest: &str) -> Option<String> {
+    let all = |raw: &Raw| raw.read::<Vec<Value>>("/metadata/managedFields").ok().flatten();
+    let (mut entries, known) = (all(object)?, all(previous).unwrap_or_default());
+    entries.retain(|entry| entry["time"] == newest);
+    let changed = entries.iter().rfind(|entry| !known.contains(entry)).or(entries.last())?;
+    changed["manager"].as_str().filter(|manager| !manager.is_empty()).map(str::to_owned)
 }
 
 fn entries(object: &Raw) -> Option<Vec<Entry>> {
@@ -44,7 +57,7 @@ fn entries(object: &Raw) -> Option<Vec<Entry>> {
 mod tests {
     use super::*;
     use kube_informer_wire::Format;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn object(entries: &Value) -> Raw {
         let object = json!({"metadata": {"name": "a", "managedFields": entries}});
@@ -70,5 +83,14 @@ mod tests {
         assert_eq!(manager(&both, None).as_deref(), Some("two"));
         assert_eq!(manager(&both, Some(&object(&json!([two])))).as_deref(), Some("one"));
         assert_eq!(manager(&both, Some(&object(&json!([one])))).as_deref(), Some("two"));
+    }
+
+    #[test]
+    fn of_known_entries_with_the_same_time_the_one_with_other_fields_has_the_manager() {
+        let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "time": "2026-01-02T00:00:01Z", "fieldsV1": fields});
+        let before = object(&json!([entry("one", json!({})), entry("two", json!({}))]));
+        let after = object(&json!([entry("one", json!({"f:status": {}})), entry("two", json!({}))]));
+        assert_eq!(manager(&after, Some(&before)).as_deref(), Some("one"));
+        assert_eq!(manager(&before, Some(&before)).as_deref(), Some("two"), "no entry changed");
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     encoding::{Input, Malformed, put_bytes, put_number, put_signed, put_version},
     kind::Kind,
 };
+use jiff::Timestamp;
 use kube_informer_wire::{Key, ResourceVersion};
 
 /// The type of a change.
@@ -133,6 +134,12 @@ pub(crate) enum Reference {
     Dictionary,
     /// The object of the record at this position of the segment.
     Record(u64),
+}
+
+/// Converts a time of a record.
+pub(crate) fn timestamp(microseconds: i64) -> Timestamp {
+    let limit = if microseconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_microsecond(microseconds).unwrap_or(limit)
 }
 
 const KIND: u8 = 1;

@@ -8,7 +8,7 @@ use crate::{
     kind::{Kind, KindId},
     live::{InMemory, KindState, OpenGap},
     options::{RecorderOptions, Secrets},
-    record::{FrameBase, Record, ScopeRecord, Source},
+    record::{FrameBase, Record, ScopeRecord, Source, timestamp},
     segment::{Access, Segment},
 };
 use jiff::Timestamp;
@@ -90,6 +90,9 @@ const MAX_PENDING: usize = 32 << 20;
 
 /// The maximum number of versions that are compressed against each other. The next version is compressed against the first one.
 const MAX_DEPTH: u32 = 16;
+
+/// The index of the current segment is stored this many times before the segment is full, so that readers scan only a part of it.
+const INDEXES_PER_SEGMENT: u64 = 4;
 
 /// The clock has been set back if it differs from the last time by more than this.
 const CLOCK_TOLERANCE: i64 = 1_000_000;
@@ -295,6 +298,46 @@ impl Recorder {
         Ok(())
     }
 
+    /// Records that changes may be missing since a time in the past, at which the last event of the watch was received.
+    ///
+    /// Use it before the [`list`](Self::list) that follows a watch that could not be continued.
+    ///
+    /// # Errors
+    /// [`RecordError::UnknownKind`].
+    pub fn watch_lost_since(
+        &mut self,
+        kind: KindId,
+        namespace: Option<&str>,
+        reason: &str,
+        since: Timestamp,
+    ) -> Result<(), RecordError> {
+        let index = self.index_of(kind)?;
+        let since = since.as_microsecond().min(self.last_time);
+        self.start_gap(index, namespace.unwrap_or_default(), since, reason);
+        Ok(())
+    }
+
+    /// Records that all recorded namespaces of a kind have been listed: its gap ends, although other namespaces were not listed.
+    ///
+    /// # Errors
+    /// [`RecordError::UnknownKind`].
+    pub fn namespaces_listed(&mut self, kind: KindId, now: Timestamp) -> Result<(), RecordError> {
+        let time = self.time(now.as_microsecond());
+        let index = self.index_of(kind)?;
+        self.end_gap(index, "", time);
+        Ok(())
+    }
+
+    /// Records a deletion whose last state was not received.
+    ///
+    /// # Errors
+    /// [`RecordError::UnknownKind`].
+    pub fn delete_key(&mut self, kind: KindId, key: Key, now: Timestamp) -> Result<Recorded, RecordError> {
+        let time = self.time(now.as_microsecond());
+        let index = self.index_of(kind)?;
+        self.delete(time, index, Source::Watch, &Deletion { key, object: None })
+    }
+
     /// Writes all changes to disk and makes them durable, starts a new segment if the current one is full, and removes old segments.
     ///
     /// # Errors
@@ -313,6 +356,9 @@ impl Recorder {
             let next = self.active.segment.preamble().number + 1;
             self.retain(time)?;
             self.roll(time, next)?;
+        } else if self.active.unindexed() >= self.options.segment_size / INDEXES_PER_SEGMENT {
+            // Readers scan a larger part of the segment if this fails.
+            let _ = self.active.store_index(&self.folder);
         }
         self.retain(time)
     }
@@ -329,6 +375,30 @@ impl Recorder {
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// Returns the first moment that can be read.
+    ///
+    /// # Errors
+    /// [`RecordError::Read`] if the first segment cannot be read.
+    pub fn start(&self) -> Result<Timestamp, RecordError> {
+        let numbers = segment_numbers(self.folder.path())?;
+        for number in numbers {
+            match Segment::open(self.folder.path(), number, Access::Read) {
+                Ok(segment) => return Ok(timestamp(segment.preamble().started)),
+                Err(ReadError::InvalidSegment { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(timestamp(self.active.segment.preamble().started))
+    }
+
+    /// Returns the size of all files of the history.
+    ///
+    /// # Errors
+    /// [`RecordError::Io`] if the folder cannot be read.
+    pub fn size(&self) -> Result<u64, RecordError> {
+        self.folder.size()
     }
 
     /// Returns the number of recorded objects that exist.
@@ -406,7 +476,7 @@ fn open_last(folder: &Folder, numbers: &[u64]) -> Result<Option<ActiveSegment>, 
     for number in numbers.iter().rev() {
         match Segment::open(folder.path(), *number, Access::Append) {
             Ok(segment) => {
-                let index = segment.index(folder.path())?;
+                let index = segment.verified_index(folder.path())?;
                 return ActiveSegment::resume(segment, index).map(Some);
             }
             Err(ReadError::InvalidSegment { .. }) => {}

@@ -168,22 +168,35 @@ impl Segment {
         Ok(self.file.metadata().map_err(ReadError::io("read the metadata of", &self.path))?.len())
     }
 
-    /// Returns the stored index, or creates it by scanning the segment.
+    /// Returns the stored index with the frames that were written since, or creates it by scanning the segment.
     pub(crate) fn index(&self, folder: &Path) -> Result<SegmentIndex, ReadError> {
-        let stored = std::fs::read(index_path(folder, self.preamble.number)).ok();
-        let stored = stored.and_then(|bytes| SegmentIndex::decode(&bytes, self.preamble.seed).ok());
-        // A segment that has grown or was truncated since is scanned.
-        match stored {
-            Some(index) if index.end == self.size()? => Ok(index),
-            stored => {
-                let mut index = SegmentIndex::new(PREAMBLE as u64, self.preamble.started);
+        match self.stored_index(folder) {
+            Some(mut index) if index.end <= self.size()? => {
                 self.scan(&mut index)?;
-                if stored.is_some_and(|stored| stored.end > index.end) {
-                    index.add_damage();
-                }
                 Ok(index)
             }
+            stored => self.scanned_index(stored),
         }
+    }
+
+    /// Creates the index by scanning the segment, which checks all of it.
+    pub(crate) fn verified_index(&self, folder: &Path) -> Result<SegmentIndex, ReadError> {
+        self.scanned_index(self.stored_index(folder))
+    }
+
+    fn stored_index(&self, folder: &Path) -> Option<SegmentIndex> {
+        let stored = std::fs::read(index_path(folder, self.preamble.number)).ok()?;
+        SegmentIndex::decode(&stored.into(), self.preamble.seed).ok()
+    }
+
+    fn scanned_index(&self, stored: Option<SegmentIndex>) -> Result<SegmentIndex, ReadError> {
+        let mut index = SegmentIndex::new(PREAMBLE as u64, self.preamble.started);
+        self.scan(&mut index)?;
+        // The segment was truncated after its index was stored.
+        if stored.is_some_and(|stored| stored.end > index.end) {
+            index.add_damage();
+        }
+        Ok(index)
     }
 
     /// Adds the frames after the end of the index.

@@ -5,8 +5,8 @@ use crate::{
     gap::Gap,
     index::VersionEntry,
     kind::{Kind, KindId},
-    record::Event,
-    view::{SegmentView, Version, timestamp},
+    record::{Event, timestamp},
+    view::{SegmentView, Version},
 };
 use jiff::Timestamp;
 use kube_informer_wire::{Key, LabelSelector, ResourceVersion};

@@ -5,7 +5,7 @@ use crate::{
     index::{SegmentIndex, VersionEntry},
     kind::{Kind, KindId},
     live::raw_of,
-    record::{Event, Source},
+    record::{Event, Source, timestamp},
     segment::Segment,
 };
 use jiff::Timestamp;
@@ -36,12 +36,6 @@ pub struct Version {
     source: Source,
     version: Option<ResourceVersion>,
     manager: Option<Arc<str>>,
-}
-
-/// Converts a time of a record.
-pub(crate) fn timestamp(microseconds: i64) -> Timestamp {
-    let limit = if microseconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
-    Timestamp::from_microsecond(microseconds).unwrap_or(limit)
 }
 
 impl SegmentView {

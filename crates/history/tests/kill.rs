@@ -1,6 +1,7 @@
 //! A recorder process is killed under load, or its disk is full: the history opens and has all flushed changes.
 //!
-//! The test starts itself as the recorder process, so it has no harness.
+//! The test starts itself as the recorder process, so it has no harness. `cargo test -p kube-history --test kill -- --kills 1000` is the
+//! long form.
 
 #![allow(clippy::unwrap_used, reason = "a test without a harness")]
 
@@ -14,10 +15,11 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-/// A test that records into a folder.
-type Test = fn(&Path);
+/// A test that records into a folder, and kills the recorder a number of times.
+type Test = fn(&Path, u64);
 
 const OBJECTS: u64 = 20;
+/// The number of kills, unless the command line has another.
 const KILLS: u64 = 25;
 
 /// Version `n` is a change of object `n % OBJECTS`.
@@ -118,9 +120,9 @@ fn start(folder: &Path, file_blocks: Option<u64>) -> std::process::Child {
     command.arg("record").arg(folder).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-fn killed_recorders_lose_no_flushed_change(folder: &Path) {
+fn killed_recorders_lose_no_flushed_change(folder: &Path, kills: u64) {
     let mut total = 0;
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let mut process = start(folder, None);
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         // Kill it at different positions of its work.
@@ -140,11 +142,11 @@ fn killed_recorders_lose_no_flushed_change(folder: &Path) {
         total = newest(folder);
         assert!(total >= flushed, "kill {kill}: {flushed} was flushed, the history ends at {total}");
     }
-    assert!(total > KILLS * 50);
+    assert!(total > kills * 50);
 }
 
 /// The limit of the file size is below that of a segment.
-fn a_full_disk_loses_no_flushed_change(folder: &Path) {
+fn a_full_disk_loses_no_flushed_change(folder: &Path, _: u64) {
     let mut process = start(folder, Some(100));
     let (mut flushed, mut failures, mut is_overflow) = (0, 0, false);
     for line in BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok) {
@@ -174,13 +176,15 @@ fn main() -> ExitCode {
         record(folder.as_ref());
         return ExitCode::SUCCESS;
     }
+    let position = arguments.iter().position(|argument| argument == "--kills");
+    let kills = position.and_then(|position| arguments.get(position + 1)?.parse().ok()).unwrap_or(KILLS);
     let tests: [(&str, Test); 2] = [
         ("killed_recorders_lose_no_flushed_change", killed_recorders_lose_no_flushed_change),
         ("a_full_disk_loses_no_flushed_change", a_full_disk_loses_no_flushed_change),
     ];
     for (name, test) in tests.into_iter().take(if cfg!(unix) { 2 } else { 1 }) {
         let folder = std::env::temp_dir().join(format!("kube-history-kill-{}-{name}", std::process::id()));
-        test(&folder);
+        test(&folder, kills);
         std::fs::remove_dir_all(&folder).unwrap();
         println!("test {name} ... ok");
     }

@@ -1,4 +1,6 @@
-//! Replays a recorded history into an informer.
+//! Records what reflectors receive into a history, and replays a history into an informer.
+//!
+//! A [`Recording`] writes the lists and watches of any number of kinds to a folder.
 //!
 //! A [`Replay`] of `kube_history` is a [`ListerWatcher`]: its list has the objects at the start of the range, its watch the events after
 //! it with their original spacing, at another speed, or without waiting. An [`Informer`](crate::Informer) or a `Controller` runs on it
@@ -23,7 +25,10 @@ use kube_informer_wire::{
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
+mod recording;
+
 pub use kube_history::{History, Replay};
+pub use recording::{LastError, Recording, RecordingSink, RecordingStatus};
 
 /// A watch in progress.
 struct Replaying<K> {

@@ -1,15 +1,21 @@
 //! A recorded history is replayed into an informer, which gets the same cache as the original.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube_core::ApiResource;
 use kube_devserver::{Churn, DevServer};
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer::{
-    Event, Informer, Lazy, ManagedFields, Policy, ResourceVersion, subscription::SubscribeOptions,
+    Event, Informer, Lazy, ManagedFields, Policy, ResourceVersion,
+    history::Recording,
+    reflector::Reflector,
+    source::{ListWatch, Pager},
+    subscription::SubscribeOptions,
 };
 use kube_informer_wire::{EventType, Key};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 const START: i64 = 1_800_000_000;
 
@@ -176,4 +182,78 @@ async fn a_replay_starts_at_any_moment() {
     let services = services.start().unwrap();
     let failed = tokio::time::timeout(Duration::from_secs(600), services.synced()).await;
     assert!(!matches!(failed, Ok(Ok(()))), "services are not recorded");
+}
+
+/// Records the pods of a server while `work` runs, until all of its changes are recorded.
+async fn recorded_while(name: &str, server: &DevServer, work: impl AsyncFnOnce()) -> (TempFolder, History) {
+    let folder = folder(name);
+    let recording = Recording::start(&folder.0, RecorderOptions::default()).expect("a new folder");
+    let sink = recording.sink(Kind::new("", "v1", "Pod", "pods"), None).await.expect("pods are recorded");
+    let source = ListWatch::lazy_dynamic(server.client(), None, &ApiResource::erase::<Pod>(&()));
+    let last_error = sink.last_error();
+    let reflector =
+        Reflector::new(source, sink).on_error(move |report| last_error.set(report.cause.to_string()));
+    let (mut status, cancel) = (reflector.status(), CancellationToken::new());
+    let task = tokio::spawn(reflector.run(cancel.clone()));
+    status.wait_for(|status| status.version.is_some()).await.expect("it is running");
+    work().await;
+    let version = ResourceVersion::number(server.version());
+    status.wait_for(|status| status.version.as_ref() == Some(&version)).await.expect("it is running");
+    cancel.cancel();
+    task.await.expect("it does not panic");
+    recording.stop().await.expect("the disk has space");
+    let history = History::open(&folder.0).expect("a history");
+    (folder, history)
+}
+
+async fn pods_of(server: &DevServer) -> Versions {
+    let source = ListWatch::<Pod>::all(server.client());
+    let list = Pager::new(&source).list::<Pod>(&Default::default()).await.expect("the server is running");
+    let version = |pod: &Pod| pod.metadata.resource_version.clone().unwrap_or_default();
+    list.items.iter().map(|pod| (Key::of(pod).expect("a valid key"), version(pod))).collect()
+}
+
+fn last_state(history: &History) -> Versions {
+    let pods = history.kind("pods").expect("pods are recorded");
+    let snapshot = history.at(history.span().expect("readable").end).expect("in range");
+    let versions = snapshot.list(pods, None).map(|version| version.expect("intact"));
+    versions.map(|one| (one.key().clone(), one.version().expect("it exists").to_string())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recording_ends_with_the_state_of_the_server() {
+    let server = DevServer::start();
+    let churning = server.churn(Churn::pods(30).rate(100.0));
+    let (_folder, history) = recorded_while("recording", &server, async || {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        churning.stop().await;
+    })
+    .await;
+    assert_eq!(last_state(&history), pods_of(&server).await);
+    assert!(history.gaps().unwrap().iter().all(|gap| gap.reason == "not listed yet" && gap.to.is_some()));
+    let span = history.span().unwrap();
+    let changes = history.changes(span.start..span.end, kube_history::Filter::new()).unwrap().count();
+    assert!(changes > 400, "{changes} changes are recorded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_after_a_lost_watch_ends_a_gap_with_its_reason() {
+    let server = DevServer::start();
+    let churning = server.churn(Churn::pods(30).rate(0.0));
+    let (_folder, history) = recorded_while("gap", &server, async || {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        // The version of the last event has expired.
+        let maps: kube::Api<ConfigMap> = kube::Api::default_namespaced(server.client());
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some("other".to_owned());
+        maps.create(&kube::api::PostParams::default(), &map).await.expect("the server is running");
+        server.compact();
+        server.cut_watches();
+        churning.stop().await;
+    })
+    .await;
+    assert_eq!(last_state(&history), pods_of(&server).await);
+    let gaps = history.gaps().unwrap();
+    let gap = gaps.iter().find(|gap| gap.reason != "not listed yet").expect("the watch was lost");
+    assert!(gap.to.is_some_and(|to| to >= gap.from) && !gap.reason.is_empty(), "{gap:?}");
 }

@@ -16,8 +16,11 @@ const MAY_USE: [(&str, &[&str]); 15] = [
         "crates/informer",
         &["crates/wire", "crates/saved", "crates/history", "crates/workqueue", "crates/leases"],
     ),
-    ("crates/devserver", &["crates/wire"]),
-    ("crates/cli", &["crates/informer", "crates/devserver", "crates/wire", "crates/leases"]),
+    ("crates/devserver", &["crates/wire", "crates/history"]),
+    (
+        "crates/cli",
+        &["crates/informer", "crates/devserver", "crates/history", "crates/wire", "crates/leases"],
+    ),
     // The only crate that the kube-rs client of the benchmarks uses.
     ("bench/client", &[]),
     (
@@ -32,8 +35,8 @@ const MAY_USE: [(&str, &[&str]); 15] = [
         ],
     ),
     ("bench/soak", &["bench/client", "crates/informer", "crates/devserver"]),
-    ("conformance", &["crates/wire", "crates/informer", "crates/devserver"]),
-    ("fuzz", &["crates/wire", "crates/saved", "crates/cli"]),
+    ("conformance", &["crates/wire", "crates/history", "crates/informer", "crates/devserver"]),
+    ("fuzz", &["crates/wire", "crates/saved", "crates/history", "crates/cli"]),
     ("simulation", &["crates/wire", "crates/informer", "crates/devserver"]),
     ("xtask", &[]),
 ];

@@ -4,8 +4,10 @@ use super::{
     devserver::Devserver,
     leases::Leases,
     new_operator::NewOperator,
+    recording::{Changes, Diff, Get, ObjectHistory, Record},
     top::{Demo, Top},
     watch::Watch,
+    web::Web,
 };
 use clap::{Parser, Subcommand};
 
@@ -30,6 +32,25 @@ Examples:
   informer watch pods --save ~/.cache/informer   restart with what changed in between
 
 Run `informer --help` for the exit codes.";
+
+const RECORD_AFTER: &str = "\
+Examples:
+  informer record --dir ~/history                            all resources except Secrets
+  informer record pods,deployments,replicasets --dir ~/history --keep 2d --max-size 5GB
+  informer record --dir ~/history --redact 'configmaps:/data/*' --exclude leases
+
+ConfigMaps, environment variables and custom resources may contain secrets: see --redact.
+Run `informer --help` for the exit codes.";
+
+const RECORDED_AFTER: &str = "\
+Examples:
+  informer history pod/front-1 -n shop -o diff               every version, also if it was deleted
+  informer changes --since 10m --ignore status               what changed, and who changed it
+  informer changes --owner deployment/front --by kubectl-edit
+  informer get pods -n shop --at -10m                        as it was ten minutes ago
+  informer diff --from 03:10 --to 03:20 deployments          what differs between two moments
+
+Times are RFC 3339, local without an offset, or -10m. Run `informer --help` for the exit codes.";
 
 const LEASES_AFTER: &str = "\
 Examples:
@@ -56,6 +77,30 @@ pub(crate) enum Command {
     /// Show live caches on a full screen, with every object and its latest changes
     #[command(after_help = AFTER)]
     Top(Box<Top>),
+
+    /// Serve a page with a timeline of all changes, the state of any moment, and who changed what
+    #[command(after_help = AFTER)]
+    Web(Box<Web>),
+
+    /// Record every change of a cluster into a folder
+    #[command(after_help = RECORD_AFTER)]
+    Record(Box<Record>),
+
+    /// Print the recorded versions of an object, also of a deleted one
+    #[command(after_help = RECORDED_AFTER)]
+    History(Box<ObjectHistory>),
+
+    /// Print recorded changes
+    #[command(after_help = RECORDED_AFTER)]
+    Changes(Box<Changes>),
+
+    /// Print recorded objects as they were at a moment
+    #[command(after_help = RECORDED_AFTER)]
+    Get(Box<Get>),
+
+    /// Print the differences between two recorded moments
+    #[command(after_help = RECORDED_AFTER)]
+    Diff(Box<Diff>),
 
     /// Show `top` on a built-in server with continuous changes and injected faults
     Demo(Demo),

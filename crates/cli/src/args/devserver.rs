@@ -1,6 +1,8 @@
 //! The options of `informer devserver`.
 
+use super::time::time;
 use clap::Args;
+use jiff::Timestamp;
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// The options of `informer devserver`.
@@ -41,6 +43,22 @@ pub(crate) struct Devserver {
     /// A JSON file with one fault or an array of faults to inject, as described in docs/devserver.md
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
+
+    /// Serve the past of a recording, read-only, with --at or --from
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "churn"], requires = "moment")]
+    pub(crate) history: Option<PathBuf>,
+
+    /// Serve the state of this moment, which does not change: 2026-11-16T03:14:00Z, "2026-11-16 03:14", -10m
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, group = "moment", requires = "history")]
+    pub(crate) at: Option<Timestamp>,
+
+    /// Serve the state of this moment and the changes after it
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, group = "moment", requires = "history")]
+    pub(crate) from: Option<Timestamp>,
+
+    /// The speed of the changes, as a multiple of the recorded one
+    #[arg(long, value_name = "FACTOR", requires = "from", default_value_t = 1.0)]
+    pub(crate) speed: f64,
 
     /// Accept faults over HTTP, under /devserver
     #[arg(long)]

@@ -14,5 +14,5 @@ mod yaml;
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
 pub(crate) use summary::{is_problem, summary};
-pub(crate) use telling::{EXISTING, key, told, verb};
+pub(crate) use telling::{EXISTING, key, told, updated, verb};
 pub(crate) use yaml::yaml;

@@ -41,7 +41,7 @@ pub(crate) fn told(event: &Event<DynamicObject>) -> String {
 }
 
 /// What changed. An Event object has one meaning as a whole, so it is shown as if it were new.
-fn updated(old: &DynamicObject, new: &DynamicObject) -> String {
+pub(crate) fn updated(old: &DynamicObject, new: &DynamicObject) -> String {
     let changes = changes(old, new);
     if let Some(event) = event(&new.data).filter(|_| !changes.is_empty()) {
         return event;

@@ -59,6 +59,19 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
     }
 }
 
+/// Returns a name for the chosen cluster, without connecting to it: the context, or the URL of the server.
+pub(crate) fn name(asked: &Cluster) -> Result<String, Trouble> {
+    let choice = choose(asked, &Surroundings::read())?;
+    let server = asked.server.as_deref().map(|server| server.trim_end_matches('/').to_owned());
+    Ok(match choice {
+        Choice::Demo => "demo".to_owned(),
+        Choice::Pod => "in-cluster".to_owned(),
+        Choice::Files(_) | Choice::Address => {
+            context(&choice, asked).or(server).unwrap_or_else(|| "default".to_owned())
+        }
+    })
+}
+
 /// Returns the name of the context in use.
 fn context(choice: &Choice, asked: &Cluster) -> Option<String> {
     let Choice::Files(paths) = choice else { return None };

@@ -5,5 +5,5 @@ mod config;
 mod embedded;
 mod connection;
 
-pub(crate) use connection::{Connection, DISCOVERY, connect};
+pub(crate) use connection::{Connection, DISCOVERY, connect, name};
 pub(crate) use embedded::Embedded;

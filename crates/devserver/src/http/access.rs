@@ -11,14 +11,14 @@ use std::{net::IpAddr, sync::Arc};
 /// name the page's site, and cannot send a JSON body with its content type unless the server agrees to that. A server with a token
 /// needs none of this: a page does not know the token.
 #[derive(Clone, Debug)]
-pub(crate) struct AllowedHosts {
+pub struct AllowedHosts {
     address: IpAddr,
     names: Arc<[String]>,
 }
 
 impl AllowedHosts {
     /// Allows loopback names, `address`, and these names.
-    pub(crate) fn new<N: AsRef<str>>(address: IpAddr, names: impl IntoIterator<Item = N>) -> Self {
+    pub fn new<N: AsRef<str>>(address: IpAddr, names: impl IntoIterator<Item = N>) -> Self {
         let names = names.into_iter().map(|name| host_name(name.as_ref()).to_ascii_lowercase()).collect();
         Self { address, names }
     }
@@ -28,19 +28,8 @@ impl AllowedHosts {
     /// # Errors
     /// 403 if the request is for or from another host, 415 if it is of a browser and has a body without a content type.
     pub(crate) fn check(&self, request: &Parts, body: RequestBody) -> Result<(), Refusal> {
+        self.check_host(request)?;
         let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
-        let host = request.uri.authority().map(http::uri::Authority::as_str).or_else(|| text(header::HOST));
-        match host {
-            None => return Err(Refusal::bad_request("missing required Host header")),
-            Some(host) if !self.allows(host) => return Err(forbidden("host", host)),
-            Some(_) => {}
-        }
-        if let Some(origin) = text(header::ORIGIN) {
-            let host = origin.split_once("://").map_or("", |(_, host)| host);
-            if !self.allows(host) {
-                return Err(forbidden("origin", origin));
-            }
-        }
         let is_read = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS);
         // Browsers send at least one of these with every write; kubectl sends bodies without a content type.
         let is_browser = ["origin", "sec-fetch-site"].iter().any(|name| request.headers.contains_key(*name));
@@ -55,6 +44,26 @@ impl AllowedHosts {
         Ok(())
     }
 
+    /// Checks the headers `Host` and `Origin` of a request.
+    ///
+    /// # Errors
+    /// [`HostError`] if the request has no host, or is for or from a host that is not allowed.
+    pub fn check_host(&self, request: &Parts) -> Result<(), HostError> {
+        let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        let host = request.uri.authority().map(http::uri::Authority::as_str).or_else(|| text(header::HOST));
+        match host {
+            None => return Err(HostError::Missing),
+            Some(host) if !self.allows(host) => return Err(forbidden("host", host)),
+            Some(_) => {}
+        }
+        match text(header::ORIGIN) {
+            Some(origin) if !self.allows(origin.split_once("://").map_or("", |(_, host)| host)) => {
+                Err(forbidden("origin", origin))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn allows(&self, authority: &str) -> bool {
         if authority.contains('@') {
             return false;
@@ -63,6 +72,35 @@ impl AllowedHosts {
         match name.parse::<IpAddr>() {
             Ok(address) => address.is_loopback() || address == self.address,
             Err(_) => name == "localhost" || name.ends_with(".localhost") || self.names.contains(&name),
+        }
+    }
+}
+
+/// The error of a request for or from a host that is not allowed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The request has no host.
+    #[error("missing required Host header")]
+    Missing,
+    /// The host or origin is not allowed.
+    #[error(
+        "{header} {value:?} is not allowed: this server has no token and answers loopback names only; \
+         allow the host explicitly, or set a token"
+    )]
+    NotAllowed {
+        /// `host` or `origin`.
+        header: &'static str,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl From<HostError> for Refusal {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Missing => Self::bad_request(&error.to_string()),
+            HostError::NotAllowed { .. } => Self::new(403, reason::FORBIDDEN, &error.to_string()),
         }
     }
 }
@@ -91,13 +129,8 @@ fn host_name(authority: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-fn forbidden(what: &str, value: &str) -> Refusal {
-    let value: String = value.chars().take(256).collect();
-    let message = format!(
-        "{what} {value:?} is not allowed: this server has no token and answers loopback names only; \
-         allow the host explicitly, or set a token"
-    );
-    Refusal::new(403, reason::FORBIDDEN, &message)
+fn forbidden(header: &'static str, value: &str) -> HostError {
+    HostError::NotAllowed { header, value: value.chars().take(256).collect() }
 }
 
 fn unsupported(message: &str) -> Refusal {

@@ -6,6 +6,7 @@ use crate::http::{
     body::{self, Body},
     control::control,
     front::Front,
+    identity,
     route::{Route, Target},
 };
 use crate::registry::Resource;
@@ -63,7 +64,10 @@ where
     let (parts, body) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
     let host = text(&parts.headers, header::HOST);
-    let route = Route::parse(parts.uri.path(), host).ok_or_else(Refusal::no_such_path)?;
+    let route = Route::parse(parts.uri.path(), host);
+    let user = identity::user(&front.cluster, &parts)?;
+    identity::check(&front.cluster, &user, &parts, route.as_ref())?;
+    let route = route.ok_or_else(Refusal::no_such_path)?;
     if let Route::Control(path) = &route {
         let body = body::read(body).await?;
         return control(front, &parts.method, path, &body);
@@ -91,7 +95,9 @@ where
                 query: query.to_owned(),
                 form: accepted.form,
                 encoding: accepted.encoding,
+                past: front.cluster.moment.past(),
                 content_type: media_type(&parts.headers),
+                user,
                 user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
             };
@@ -133,6 +139,7 @@ fn meant(
         Some("status") => resource.has_status,
         Some("scale") => resource.scale.is_some(),
         Some("binding" | "eviction") => resource.is("", "pods"),
+        Some("token") => resource.is("", "serviceaccounts"),
         Some("finalize") => resource.is("", "namespaces"),
         Some(_) => false,
     };
@@ -148,11 +155,13 @@ fn meant(
     let is_part = target.subresource.is_some();
     let lacks_namespace = resource.is_namespaced() && target.namespace.is_none();
     let is_allowed = match verb {
-        Verb::Create if matches!(target.subresource.as_deref(), Some("binding" | "eviction")) => true,
-        _ if matches!(target.subresource.as_deref(), Some("binding" | "eviction")) => false,
+        Verb::Create if matches!(target.subresource.as_deref(), Some("binding" | "eviction" | "token")) => {
+            true
+        }
+        _ if matches!(target.subresource.as_deref(), Some("binding" | "eviction" | "token")) => false,
         _ if target.subresource.as_deref() == Some("finalize") => verb == Verb::Update,
         Verb::Create | Verb::DeleteCollection if lacks_namespace => false,
-        Verb::Get | Verb::Update | Verb::Patch => true,
+        Verb::Get | Verb::Update | Verb::Patch => !resource.is_review,
         Verb::List | Verb::Watch | Verb::Create | Verb::Delete | Verb::DeleteCollection => {
             !is_part && resource.verbs().contains(&verb.as_str())
         }
@@ -167,9 +176,14 @@ async fn dispatch(
     effect: Effect,
 ) -> Result<Answer, Refusal> {
     let (cluster, request) = (&front.cluster, &request);
+    if cluster.moment.past().is_some() && !matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
+        return Err(Refusal::read_only());
+    }
     match (verb, part) {
         (Verb::Create, Some("binding")) => verb::binding::bind(cluster, request),
         (Verb::Create, Some("eviction")) => verb::eviction::evict(cluster, request),
+        (Verb::Create, Some("token")) => verb::token::request(cluster, request),
+        (Verb::Create, None) if request.resource.is_review => verb::review(cluster, request),
         (Verb::Update, Some("finalize")) => verb::update(cluster, request, Aspect::Finalize),
         (Verb::Get, Some("scale")) => verb::scale::get(cluster, request),
         (Verb::Update, Some("scale")) => verb::scale::update(cluster, request),

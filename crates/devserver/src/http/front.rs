@@ -68,13 +68,13 @@ impl Token {
         let said = header.and_then(bearer);
         match said.is_some_and(|said| !self.is_empty() && is_equal(said, self.0.as_bytes())) {
             true => Ok(()),
-            false => Err(Refusal::new(401, kube_core::response::reason::UNAUTHORIZED, "Unauthorized")),
+            false => Err(Refusal::unauthorized()),
         }
     }
 }
 
 /// Returns the token of an `Authorization` header; the name of the scheme is in any case.
-fn bearer(header: &[u8]) -> Option<&[u8]> {
+pub(crate) fn bearer(header: &[u8]) -> Option<&[u8]> {
     const SCHEME: &[u8] = b"Bearer ";
     let (scheme, token) = header.split_at_checked(SCHEME.len())?;
     scheme.eq_ignore_ascii_case(SCHEME).then_some(token)

@@ -6,6 +6,7 @@ use crate::http::{
     body::Body,
     dispatch::respond,
     front::{Front, Token},
+    identity::authenticate,
     tls::Tls,
 };
 use crate::verb::{Answer, Broken, Refusal};
@@ -122,16 +123,21 @@ async fn answer(door: Arc<Door>, request: http::Request<Incoming>) -> Result<htt
     if door.front.is_away() {
         return Err(Broken);
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let is_open = matches!(parts.uri.path(), "/healthz" | "/livez" | "/readyz");
+    let header = parts.headers.get(AUTHORIZATION).map(|value| value.as_bytes());
+    let user = header.and_then(|header| authenticate(&door.front.cluster, header));
     let checked = match &door.guard {
-        _ if is_open => Ok(()),
-        Guard::Token(token) => token.check(parts.headers.get(AUTHORIZATION).map(|value| value.as_bytes())),
+        _ if is_open || user.is_some() => Ok(()),
+        Guard::Token(token) => token.check(header),
         Guard::Hosts(hosts) => {
             let body = if body.is_end_stream() { RequestBody::Absent } else { RequestBody::Present };
             hosts.check(&parts, body)
         }
     };
+    if let Some(user) = user {
+        parts.extensions.insert(Arc::new(user));
+    }
     match checked {
         Ok(()) => Ok(respond(&door.front, http::Request::from_parts(parts, body)).await),
         Err(refusal) => Ok(refused(refusal)),

@@ -10,6 +10,8 @@ mod front;
 
 mod access;
 
+mod identity;
+
 mod activity;
 
 mod control;
@@ -23,7 +25,7 @@ mod tls;
 
 mod listen;
 
-pub(crate) use access::AllowedHosts;
+pub use access::{AllowedHosts, HostError};
 pub(crate) use front::{Control, Front, Token};
 pub(crate) use listen::{Door, Guard, listen};
 #[cfg(feature = "client")]

@@ -1,6 +1,7 @@
 //! Reaches the server without a socket.
 
 use crate::http::{body::Body, dispatch::respond, front::Front};
+use crate::rbac::User;
 use bytes::Bytes;
 use std::{
     future::Future,
@@ -13,11 +14,15 @@ use tower_service::Service;
 
 /// A connection that is a function call.
 #[derive(Clone, Debug)]
-pub(crate) struct Pipe(Arc<Front>);
+pub(crate) struct Pipe {
+    front: Arc<Front>,
+    user: Arc<User>,
+}
 
 impl Pipe {
-    pub(crate) fn new(front: Arc<Front>) -> Self {
-        Self(front)
+    /// Creates a connection of this user.
+    pub(crate) fn new(front: Arc<Front>, user: User) -> Self {
+        Self { front, user: Arc::new(user) }
     }
 }
 
@@ -33,8 +38,9 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let front = Arc::clone(&self.0);
+    fn call(&mut self, mut request: http::Request<B>) -> Self::Future {
+        let front = Arc::clone(&self.front);
+        request.extensions_mut().insert(Arc::clone(&self.user));
         Box::pin(async move {
             match front.is_away() {
                 true => Err(io::ErrorKind::ConnectionRefused.into()),

@@ -6,6 +6,8 @@ pub(crate) mod path;
 
 mod name;
 
+mod label_selector;
+
 mod rules;
 
 mod normalize;
@@ -38,6 +40,7 @@ pub(crate) use birth::{Birth, stamp_new, uid, wipe_system_fields};
 pub(crate) use defaults::fill as fill_defaults;
 pub(crate) use field::{check_fields, field, supported_fields};
 pub(crate) use immutable::immutable_changes;
+pub(crate) use label_selector::label_selector_matches;
 pub(crate) use name::{generate_name, validate_name};
 pub(crate) use normalize::{empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};

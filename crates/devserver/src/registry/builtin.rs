@@ -24,6 +24,7 @@ struct Row {
     scale: Option<&'static str>,
     is_made_by_update: bool,
     needs_version: bool,
+    is_review: bool,
 }
 
 const fn row(plural: &'static str, kind: &'static str) -> Row {
@@ -38,6 +39,7 @@ const fn row(plural: &'static str, kind: &'static str) -> Row {
         scale: None,
         is_made_by_update: false,
         needs_version: false,
+        is_review: false,
     }
 }
 
@@ -76,6 +78,11 @@ impl Row {
         Self { needs_version: true, ..self }
     }
 
+    /// A question that is answered and not stored.
+    const fn review(self) -> Self {
+        Self { is_review: true, ..self }
+    }
+
     /// Can be scaled; its pods are those that the label selector at this path means.
     const fn scaled(self, selector: &'static str) -> Self {
         Self { scale: Some(selector), ..self }
@@ -104,6 +111,7 @@ impl Row {
             has_generation: self.has_generation,
             is_made_by_update: self.is_made_by_update,
             needs_version: self.needs_version,
+            is_review: self.is_review,
             columns: Vec::new(),
             selectable_fields: Vec::new(),
             types: None,
@@ -115,6 +123,8 @@ const GROUPS: &[(&str, &str, &[Row])] = &[
     ("", "v1", CORE),
     ("apps", "v1", APPS),
     ("events.k8s.io", "v1", &[row("events", "Event").made_by_update().short(&["ev"])]),
+    ("authentication.k8s.io", "v1", AUTHENTICATION),
+    ("authorization.k8s.io", "v1", AUTHORIZATION),
     ("autoscaling", "v2", AUTOSCALING),
     ("autoscaling", "v1", AUTOSCALING),
     ("batch", "v1", BATCH),
@@ -144,6 +154,18 @@ const GROUPS: &[(&str, &str, &[Row])] = &[
     ("node.k8s.io", "v1", &[row("runtimeclasses", "RuntimeClass").cluster()]),
     ("resource.k8s.io", "v1", RESOURCE),
     ("flowcontrol.apiserver.k8s.io", "v1", FLOW_CONTROL),
+];
+
+const AUTHENTICATION: &[Row] = &[
+    row("selfsubjectreviews", "SelfSubjectReview").cluster().review(),
+    row("tokenreviews", "TokenReview").cluster().review(),
+];
+
+const AUTHORIZATION: &[Row] = &[
+    row("localsubjectaccessreviews", "LocalSubjectAccessReview").review(),
+    row("selfsubjectaccessreviews", "SelfSubjectAccessReview").cluster().review(),
+    row("selfsubjectrulesreviews", "SelfSubjectRulesReview").cluster().review(),
+    row("subjectaccessreviews", "SubjectAccessReview").cluster().review(),
 ];
 
 const RESOURCE: &[Row] = &[

@@ -88,6 +88,17 @@ impl Registry {
         }
     }
 
+    /// Serves only some of the resources.
+    pub(crate) fn retain(&mut self, is_served: impl Fn(&Resource) -> bool) {
+        for group in &mut self.groups {
+            for (_, resources) in &mut group.versions {
+                resources.retain(|resource| is_served(resource));
+            }
+            group.versions.retain(|(_, resources)| !resources.is_empty());
+        }
+        self.groups.retain(|group| !group.versions.is_empty());
+    }
+
     fn insert(&mut self, resource: Resource) {
         let place = self.place(&resource);
         let versions = &mut self.groups[place].versions;

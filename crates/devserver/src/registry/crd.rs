@@ -143,6 +143,7 @@ fn resource(spec: &Value, version: &Value, types: &Arc<Schema>) -> Resource {
         has_generation: true,
         is_made_by_update: false,
         needs_version: true,
+        is_review: false,
         columns: items(&version["additionalPrinterColumns"]).map(column).collect(),
         selectable_fields: selectable.iter().map(|path| path.trim_start_matches('.').to_owned()).collect(),
         types: Some(Arc::clone(types)),

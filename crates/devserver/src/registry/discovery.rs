@@ -144,6 +144,7 @@ fn parts(resource: &Resource) -> Vec<Part> {
     let part = |name, group, kind| Part { name, group, kind, verb: "create" };
     match resource.storage() {
         ("", "pods") => vec![part("binding", "", "Binding"), part("eviction", "policy", "Eviction")],
+        ("", "serviceaccounts") => vec![part("token", "authentication.k8s.io", "TokenRequest")],
         ("", "namespaces") => vec![Part { verb: "update", ..part("finalize", "", "Namespace") }],
         _ => Vec::new(),
     }

@@ -37,6 +37,8 @@ pub(crate) struct Resource {
     pub(crate) is_made_by_update: bool,
     /// Whether an update has to say of which version it is.
     pub(crate) needs_version: bool,
+    /// Whether its objects are questions that are answered and not stored.
+    pub(crate) is_review: bool,
     /// The columns that its definition asks for in a table.
     pub(crate) columns: Vec<PrinterColumn>,
     /// The fields of custom resources that a field selector may name, without a leading dot.
@@ -124,6 +126,9 @@ impl Resource {
 
     /// What can be done with its objects, in the order in which discovery tells.
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
+        if self.is_review {
+            return &["create"];
+        }
         // A namespace goes together with all that it holds, so that they cannot go by the dozen.
         if self.is("", "namespaces") {
             return &["create", "delete", "get", "list", "patch", "update", "watch"];

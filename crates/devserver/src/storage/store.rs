@@ -142,6 +142,49 @@ impl Store {
         Ok(record)
     }
 
+    /// Stores an object of a recording under its own version, before the store is used.
+    pub(crate) fn load(&self, place: &Place, content: Box<Content>, version: Option<u64>) {
+        let mut state = self.lock();
+        let version = version.unwrap_or(state.version);
+        state.version = state.version.max(version);
+        let record = state.collection(place).put(*content, version);
+        state.add_owners(&record);
+    }
+
+    /// Sets the newest version, unless it is newer already, before the store is used.
+    pub(crate) fn raise(&self, version: u64) {
+        let mut state = self.lock();
+        state.version = state.version.max(version);
+    }
+
+    /// Stores a recorded state under its own version, or under the next one if that has been reached.
+    pub(crate) fn replay_put(&self, place: &Place, content: Box<Content>, version: Option<u64>) {
+        self.replay(place, version, |collection, version| Some(collection.put(*content, version)));
+    }
+
+    /// Removes an object under the version of its recorded deletion, or under the next one if that has been reached.
+    pub(crate) fn replay_remove(&self, place: &Place, key: &str, version: Option<u64>) {
+        self.replay(place, version, |collection, version| collection.remove(key, version));
+    }
+
+    fn replay(
+        &self,
+        place: &Place,
+        version: Option<u64>,
+        change: impl FnOnce(&mut Collection, u64) -> Option<Record>,
+    ) {
+        let mut state = self.lock();
+        let version = version.unwrap_or_default().max(state.version + 1);
+        let collection = state.collection(place);
+        let Some(record) = change(collection, version) else { return };
+        let changed = Arc::clone(&collection.changed);
+        state.version = version;
+        state.add_owners(&record);
+        drop(state);
+        changed.notify_waiters();
+        self.raised.notify_waiters();
+    }
+
     /// Reads a page of a list.
     pub(crate) fn list(&self, place: &Place, selection: &Selection, span: &Span) -> Result<Page, Unreadable> {
         let state = self.read();
@@ -272,12 +315,16 @@ impl State {
             (Write::Replace(..) | Write::Remove(_), None) => return Err(Missed::Missing),
         };
         let changed = Arc::clone(&collection.changed);
+        self.add_owners(&record);
+        self.version = version;
+        Ok((record, changed))
+    }
+
+    fn add_owners(&mut self, record: &Record) {
         for owner in record.content().owners() {
             if !self.owners.contains(owner) {
                 self.owners.insert(owner.clone());
             }
         }
-        self.version = version;
-        Ok((record, changed))
     }
 }

@@ -1,6 +1,8 @@
 //! The state that all verbs work on: the objects and what is served of them.
 
+use crate::moment::Moment;
 use crate::object::{self, metadata, supported_fields};
+use crate::rbac::TokenTable;
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
 use crate::verb::refusal::Refusal;
@@ -23,6 +25,10 @@ pub(crate) struct Cluster {
     pub(crate) bookmark_interval: Duration,
     /// Which controllers run.
     pub(crate) controllers: Controllers,
+    /// The bearer tokens of users.
+    pub(crate) tokens: TokenTable,
+    /// The moment that is shown.
+    pub(crate) moment: Moment,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
 }
@@ -49,6 +55,8 @@ impl Cluster {
             store: Store::new(history),
             bookmark_interval,
             controllers,
+            tokens: TokenTable::default(),
+            moment: Moment::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
         }
@@ -78,7 +86,7 @@ impl Cluster {
             let (group, plural) = resource.storage();
             registry.preferred(group, plural).is_some_and(|first| Arc::ptr_eq(first, resource))
         };
-        registry.resources().filter(is_first).cloned().collect()
+        registry.resources().filter(is_first).filter(|resource| !resource.is_review).cloned().collect()
     }
 
     /// Random bits, good enough for names and uids.

@@ -6,8 +6,10 @@ use crate::storage::{Missed, Record, Write};
 use crate::verb::{
     answer::Answer,
     aspect::Aspect,
+    authorization,
     cluster::{Cluster, encode, now},
     consequence::{self, Readiness},
+    escalation,
     get::object as answer,
     ownership::Ownership,
     refusal::Refusal,
@@ -57,6 +59,7 @@ pub(crate) fn create_by_update(
         let why = "Precondition failed: UID in precondition, and there is no object";
         return Err(Refusal::conflict(&request.resource, &request.name, why));
     }
+    authorization::check_create(cluster, request)?;
     let stored = store(cluster, request, &request.name, Draft { object, intent, way: Way::Sent })?;
     Ok(stored.ok().map(|record| answer(201, request, &record)))
 }
@@ -82,6 +85,7 @@ pub(crate) fn create_by_apply(
         let why = "uid mismatch: the provided object specified a uid, and no existing object was found";
         return Err(Refusal::conflict(resource, name, why));
     }
+    authorization::check_create(cluster, request)?;
     let stored = store(cluster, request, name, Draft { object, intent, way: Way::Applied })?;
     Ok(stored.ok().map(|record| answer(201, request, &record)))
 }
@@ -104,6 +108,7 @@ fn store(
     validate_name(resource, name).map_err(|error| Refusal::invalid(resource, name, &[error]))?;
     sound::normalized(resource, &mut object, way)?;
     sound::check(resource, name, (&object, way))?;
+    escalation::check(cluster, request, &object)?;
     if consequence::is_going(cluster, resource) {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(Refusal::forbidden(resource, name, why));

@@ -1,6 +1,6 @@
 //! Deletes a pod if disruption budgets allow it: the subresource `eviction`.
 
-use crate::object::metadata;
+use crate::object::{label_selector_matches, metadata};
 use crate::registry::Resource;
 use crate::storage::{Place, Selection, Span, Write};
 use crate::verb::{
@@ -79,30 +79,7 @@ fn budgets_of(
     let keys = records.iter().map(|record| record.key().as_str().to_owned());
     let selects = |key: &String| {
         let found = cluster.read(resource, key);
-        found.is_some_and(|(_, budget)| matches(budget.pointer("/spec/selector"), pod))
+        found.is_some_and(|(_, budget)| label_selector_matches(budget.pointer("/spec/selector"), pod))
     };
     keys.filter(selects).collect()
-}
-
-/// Returns whether a label selector matches an object. A selector that is absent matches nothing.
-fn matches(selector: Option<&Value>, object: &Value) -> bool {
-    let Some(selector) = selector else { return false };
-    let label = |key: &str| object.pointer("/metadata/labels")?.get(key)?.as_str();
-    let mut labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
-    let mut expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
-    let holds = |one: &Value| {
-        let found = label(one["key"].as_str().unwrap_or_default());
-        let is_listed = || {
-            let mut values = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            found.is_some_and(|found| values.any(|value| value == found))
-        };
-        match one["operator"].as_str().unwrap_or_default() {
-            "In" => is_listed(),
-            "NotIn" => !is_listed(),
-            "Exists" => found.is_some(),
-            "DoesNotExist" => found.is_none(),
-            _ => false,
-        }
-    };
-    labels.all(|(key, value)| label(key) == value.as_str()) && expressions.all(holds)
 }

@@ -3,6 +3,7 @@
 use crate::format::{Include, TableOptions, table};
 use crate::registry::Resource;
 use crate::storage::{Part, Record, head};
+use jiff::Timestamp;
 use kube_core::TypeMeta;
 use serde_json::Value;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(crate) struct Shape {
     form: Form,
     include: Include,
     head: String,
+    /// The time to which ages are counted; `None` for now.
+    past: Option<Timestamp>,
 }
 
 const META: &str = "meta.k8s.io/v1";
@@ -50,7 +53,12 @@ impl Shape {
             Some("Object") => Include::Object,
             Some(_) | None => Include::Metadata,
         };
-        Self { resource: Arc::clone(resource), form, include, head }
+        Self { resource: Arc::clone(resource), form, include, head, past: None }
+    }
+
+    /// Counts ages to a time of the past.
+    pub(crate) fn at(self, past: Option<Timestamp>) -> Self {
+        Self { past, ..self }
     }
 
     /// The shape of objects in a list; the API server leaves the types of built-in objects out there.
@@ -96,7 +104,7 @@ impl Shape {
     /// The objects as rows.
     pub(crate) fn table(&self, records: &[Record]) -> Value {
         let objects: Vec<_> = records.iter().map(|record| record.to_value(&self.head)).collect();
-        let options = TableOptions { now: jiff::Timestamp::now(), include: self.include };
+        let options = TableOptions { now: self.past.unwrap_or_else(Timestamp::now), include: self.include };
         table(&self.resource, &objects, &options)
     }
 

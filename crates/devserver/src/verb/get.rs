@@ -17,7 +17,8 @@ pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<Answer, 
 
 /// Answers with an object, in the form that the client asks for.
 pub(crate) fn object(code: u16, request: &Request, record: &Record) -> Answer {
-    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
+    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
+        .at(request.past);
     if let Some(protobuf) = request.protobuf() {
         return Answer::protobuf(code, protobuf.object(record));
     }

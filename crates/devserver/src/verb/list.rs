@@ -50,7 +50,8 @@ pub(crate) async fn list(
 
 /// Answers with these objects as a list.
 pub(crate) fn answer(request: &Request, page: Page) -> Answer {
-    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
+    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
+        .at(request.past);
     let shard = request.parameter("shardSelector").filter(|text| !text.is_empty());
     // The API server tells the selector as it prints it, not as it was written.
     let shard = shard.map(|text| text.parse().map_or(text, |shard: ShardSelector| shard.to_string()));

@@ -14,6 +14,10 @@ mod request;
 
 mod cluster;
 
+pub(crate) mod authorization;
+
+mod escalation;
+
 mod sound;
 
 mod ownership;
@@ -50,6 +54,10 @@ pub(crate) mod status;
 
 pub(crate) mod scale;
 
+pub(crate) mod token;
+
+mod review;
+
 mod discovery;
 
 mod health;
@@ -70,5 +78,6 @@ pub(crate) use patch::patch;
 pub(crate) use protobuf::status as protobuf_status;
 pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
+pub(crate) use review::review;
 pub(crate) use update::update;
 pub(crate) use watch::watch;

@@ -2,6 +2,7 @@
 
 use crate::apply::Conflict;
 use crate::invalid::FieldError;
+use crate::rbac::{Attributes, User};
 use crate::registry::Resource;
 use kube_core::{
     Status,
@@ -32,6 +33,12 @@ impl Refusal {
     /// Nothing is served at this path.
     pub(crate) fn no_such_path() -> Self {
         Self::new(404, reason::NOT_FOUND, "the server could not find the requested resource")
+    }
+
+    /// The server shows a recorded past.
+    pub(crate) fn read_only() -> Self {
+        let message = "this server shows a recorded past, which cannot be changed";
+        Self::new(405, reason::METHOD_NOT_ALLOWED, message)
     }
 
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
@@ -71,6 +78,32 @@ impl Refusal {
     pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
         let message = format!("{} {name:?} is forbidden: {why}", resource.group_resource());
         Self::new(403, reason::FORBIDDEN, &message).about(resource, name)
+    }
+
+    /// The roles of a user do not allow a request.
+    pub(crate) fn not_authorized(user: &User, attributes: &Attributes, cause: &str) -> Self {
+        let sentence = format!("User {:?} cannot {attributes}", user.name());
+        // kube-apiserver escapes what could be taken for HTML.
+        let mut why = sentence.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        if !cause.is_empty() {
+            why = format!("{why}: {cause}");
+        }
+        let (group, kind, name) = match attributes {
+            Attributes::Path { .. } => {
+                let message = format!("forbidden: {why}");
+                return Self::new(403, reason::FORBIDDEN, &message).with(no_details());
+            }
+            Attributes::Resource(it) => (&it.group, &it.resource, &it.name),
+        };
+        let resource = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
+        let about = if name.is_empty() { resource } else { format!("{resource} {name:?}") };
+        let details =
+            StatusDetails { name: name.clone(), group: group.clone(), kind: kind.clone(), ..no_details() };
+        Self::new(403, reason::FORBIDDEN, &format!("{about} is forbidden: {why}")).with(details)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, reason::UNAUTHORIZED, "Unauthorized")
     }
 
     pub(crate) fn invalid(resource: &Resource, name: &str, fields: &[FieldError]) -> Self {
@@ -183,7 +216,7 @@ impl Refusal {
         self
     }
 
-    fn breaks_rules(group: &str, kind: &str, name: &str, fields: &[FieldError]) -> Self {
+    pub(crate) fn breaks_rules(group: &str, kind: &str, name: &str, fields: &[FieldError]) -> Self {
         let whole = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let texts: Vec<_> = fields.iter().map(ToString::to_string).collect();
         let text = if texts.len() == 1 { texts.concat() } else { format!("[{}]", texts.join(", ")) };

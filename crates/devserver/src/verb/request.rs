@@ -1,6 +1,7 @@
 //! A request about a resource, once its path and headers are read.
 
 use crate::invalid::FieldError;
+use crate::rbac::User;
 use crate::registry::Resource;
 use crate::storage::Place;
 use crate::verb::form::{Encoding, Form};
@@ -14,6 +15,8 @@ use std::sync::Arc;
 /// What a client wants of a resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
+    /// The time of the past that is shown; `None` for now.
+    pub(crate) past: Option<jiff::Timestamp>,
     /// The resource in the version that the path names.
     pub(crate) resource: Arc<Resource>,
     /// The namespace that the path names.
@@ -28,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) encoding: Encoding,
     /// The media type of the body, without parameters, in lower case.
     pub(crate) content_type: String,
+    /// Who sends it.
+    pub(crate) user: Arc<User>,
     /// The header `User-Agent`.
     pub(crate) user_agent: String,
     /// The body.

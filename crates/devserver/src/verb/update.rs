@@ -9,6 +9,7 @@ use crate::verb::{
     cluster::{Cluster, encode},
     consequence,
     create::create_by_update,
+    escalation,
     get::object as answer,
     ownership::{Ownership, differ_in_times_only, put_managed_fields, take_managed_fields},
     refusal::Refusal,
@@ -71,6 +72,9 @@ pub(crate) fn apply(
     let mut new = next_state(request, aspect, &change)?;
     let Change { record, old, way, .. } = change;
     sound::check(&request.resource, &request.name, (&new, way))?;
+    if old.get("rules") != new.get("rules") || old.get("subjects") != new.get("subjects") {
+        escalation::check(cluster, request, &new)?;
+    }
     // A namespace goes when there is nothing left in it.
     let is_namespace = request.resource.is("", "namespaces");
     let held = new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());

@@ -28,7 +28,8 @@ pub(crate) async fn watch(
     let asked = number(options.resource_version.as_ref())
         .map_err(|refusal| Refusal::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);
-    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref());
+    let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
+        .at(request.past);
     let mut watch = Watch {
         place: request.place(),
         shape,

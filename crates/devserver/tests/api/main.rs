@@ -5,6 +5,7 @@
 mod probe;
 
 mod applying;
+mod authorization;
 mod browser;
 mod churn;
 mod control;
@@ -19,6 +20,7 @@ mod limits;
 mod listing;
 mod namespaces;
 mod objects;
+mod past;
 mod patching;
 mod runtime;
 mod sockets;

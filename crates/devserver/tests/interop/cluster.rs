@@ -31,7 +31,7 @@ impl Cluster {
         Self::start_as(DevServer::builder().tls([""; 0]).token("open-sesame"))
     }
 
-    fn start_as(builder: Builder) -> Self {
+    pub(crate) fn start_as(builder: Builder) -> Self {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let server = runtime.block_on(builder.listen("127.0.0.1:0").start()).unwrap();
         let client = runtime.block_on(async { server.client() });

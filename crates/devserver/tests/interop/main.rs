@@ -21,5 +21,7 @@ mod scale;
 mod delete;
 mod custom;
 mod tls;
+mod past;
+mod deploy;
 mod informer;
 mod informer_faults;

@@ -1,0 +1,89 @@
+//! A recording of a server has every version that the server returned, and the state of every moment.
+
+use crate::maps::Maps;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ApiResource, DeleteParams, Patch, PatchParams, PostParams};
+use kube_conformance::{Server, on_both};
+use kube_history::{Event, History, Kind, RecorderOptions};
+use kube_informer::{history::Recording, reflector::Reflector, source::ListWatch};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+on_both! {
+    shared: [every_version_is_recorded],
+    alone: [],
+}
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn version_of(map: &ConfigMap) -> String {
+    map.metadata.resource_version.clone().unwrap()
+}
+
+async fn every_version_is_recorded(server: &Server) {
+    let maps = Maps::<ConfigMap>::new(server).await;
+    let folder =
+        Folder(std::env::temp_dir().join(format!("conformance-{}-{}", std::process::id(), maps.namespace)));
+    let recording = Recording::start(&folder.0, RecorderOptions::default()).unwrap();
+    let kind = Kind::new("", "v1", "ConfigMap", "configmaps");
+    let sink = recording.sink(kind, Some(maps.namespace.clone())).await.unwrap();
+    let resource = ApiResource::erase::<ConfigMap>(&());
+    let source = ListWatch::lazy_dynamic(server.client(), Some(&maps.namespace), &resource);
+    let (reflector, cancel) = (Reflector::new(source, sink), CancellationToken::new());
+    let mut status = reflector.status();
+    let task = tokio::spawn(reflector.run(cancel.clone()));
+    status.wait_for(|status| status.version.is_some()).await.unwrap();
+
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("recorded".into());
+    let mut expected = vec![version_of(&maps.api.create(&PostParams::default(), &map).await.unwrap())];
+    let params = PatchParams { field_manager: Some("recorder-test".into()), ..PatchParams::default() };
+    for number in 0..20 {
+        let patch = Patch::Merge(json!({"data": {"number": number.to_string()}}));
+        expected.push(version_of(&maps.api.patch("recorded", &params, &patch).await.unwrap()));
+    }
+    maps.api.delete("recorded", &DeleteParams::default()).await.unwrap();
+    // The version of the deletion is known only by the next write.
+    map.metadata.name = Some("last".into());
+    let last: u64 =
+        version_of(&maps.api.create(&PostParams::default(), &map).await.unwrap()).parse().unwrap();
+    let has_reached = |version: Option<u64>| version.is_some_and(|version| version >= last);
+    status
+        .wait_for(|status| has_reached(status.version.as_ref().and_then(|version| version.to_number())))
+        .await
+        .unwrap();
+    cancel.cancel();
+    task.await.unwrap();
+    recording.stop().await.unwrap();
+
+    let history = History::open(&folder.0).unwrap();
+    let kind = history.kind("configmaps").unwrap();
+    assert!(
+        history.gaps().unwrap().iter().all(|gap| gap.to.is_some()),
+        "all recorded namespaces were listed"
+    );
+    let key = format!("{}/recorded", maps.namespace).parse().unwrap();
+    let versions = history.object(kind, key).versions().unwrap();
+    let (deleted, living) = versions.split_last().unwrap();
+    assert_eq!(deleted.event(), Event::Deleted);
+    let found: Vec<String> = living.iter().map(|version| version.version().unwrap().to_string()).collect();
+    assert_eq!(found, expected);
+    assert!(living[1..].iter().all(|version| version.manager() == Some("recorder-test")));
+    for (number, version) in living[1..].iter().enumerate() {
+        let object: Value =
+            history.at(version.time()).unwrap().get(kind, version.key()).unwrap().unwrap().decode().unwrap();
+        // Versions that were received together have the same time; the state is that of the last one.
+        let shown: usize = object["data"]["number"].as_str().unwrap().parse().unwrap();
+        assert!(shown >= number, "{shown} after {number}");
+        let own: Value = version.decode().unwrap();
+        assert_eq!(own["data"]["number"], number.to_string());
+    }
+}

@@ -1,0 +1,76 @@
+//! `informer changes`: the recorded changes of a range of time.
+
+use super::{
+    entry::{Change, Entry},
+    printer::Printer,
+    reader::{Reader, Target, pointer},
+};
+use crate::args::Changes;
+use crate::trouble::{Class, Trouble};
+use jiff::Timestamp;
+use kube_history::Filter;
+
+/// Prints changes.
+pub(crate) fn run(asked: &Changes) -> anyhow::Result<()> {
+    let reader = Reader::open(&asked.recorded)?;
+    let targets = reader.targets(&asked.resources)?;
+    let (from, to) = (asked.since, asked.until.unwrap_or(Timestamp::MAX));
+    if to < from {
+        return Err(Trouble::new(Class::Usage, "--until is before --since").into());
+    }
+    reader.warn_about_gaps(&targets, from, to)?;
+    let filter = filter(asked, &reader, &targets)?;
+    let mut printer = Printer::new(&asked.recorded, &targets);
+    // The range of the history does not include its start.
+    let after = from.checked_sub(jiff::SignedDuration::from_micros(1)).unwrap_or(Timestamp::MIN);
+    for change in reader.history.changes(after..to, filter)? {
+        let entry = Entry::read(&reader, &change?)?;
+        // The objects of the first list are not changes.
+        if entry.change != Change::Existing {
+            printer.print(&entry)?;
+        }
+    }
+    Ok(printer.flush()?)
+}
+
+fn filter(asked: &Changes, reader: &Reader, targets: &[Target]) -> anyhow::Result<Filter> {
+    let namespace = asked.recorded.namespace.as_deref();
+    let mut filter = Filter::new();
+    for target in targets {
+        filter = filter.kind(target.id);
+        if let Some(name) = &target.name {
+            if targets.len() > 1 {
+                let trouble = Trouble::new(Class::Usage, "only one object can be named");
+                return Err(trouble.advise("use one RESOURCE/NAME, or resources without names").into());
+            }
+            filter = filter.key(reader.key(target, name, namespace)?);
+        }
+    }
+    if let Some(namespace) = namespace {
+        filter = filter.namespace(namespace);
+    }
+    if let Some(manager) = &asked.by {
+        filter = filter.manager(manager);
+    }
+    if let Some(owner) = &asked.owner {
+        filter = filter.owner(uid(asked, reader, owner)?);
+    }
+    let filter = asked.changed.iter().fold(filter, |filter, path| filter.changed(pointer(path)));
+    Ok(asked.ignore.iter().fold(filter, |filter, path| filter.ignore(pointer(path))))
+}
+
+/// Returns the uid of the last object with a name.
+fn uid(asked: &Changes, reader: &Reader, owner: &str) -> anyhow::Result<String> {
+    let targets = reader.targets(&[owner.to_owned()])?;
+    let [target] = targets.as_slice() else {
+        return Err(Trouble::new(Class::Usage, format!("{owner:?} is not one object")).into());
+    };
+    let Some(name) = &target.name else {
+        let trouble = Trouble::new(Class::Usage, format!("invalid owner {owner:?}: expected RESOURCE/NAME"));
+        return Err(trouble.into());
+    };
+    let key = reader.key(target, name, asked.recorded.namespace.as_deref())?;
+    let versions = reader.history.object(target.id, key).versions()?;
+    let last = versions.last().ok_or_else(|| reader.absent(target, name))?;
+    Ok(last.uid().to_owned())
+}

@@ -1,0 +1,92 @@
+//! `informer diff`: the differences between two recorded moments.
+
+use super::{
+    entry::{Change, Entry, decode, kind_of},
+    printer::Printer,
+    reader::{Reader, Target},
+};
+use crate::args::Diff;
+use crate::trouble::{Class, Trouble};
+use jiff::Timestamp;
+use kube_history::{Event, ReadError, Snapshot, Version};
+use kube_informer_wire::Key;
+use std::collections::BTreeSet;
+
+/// Prints the differences.
+pub(crate) fn run(asked: &Diff) -> anyhow::Result<()> {
+    if asked.to < asked.from {
+        return Err(Trouble::new(Class::Usage, "--to is before --from").into());
+    }
+    let reader = Reader::open(&asked.recorded)?;
+    let targets = reader.targets(&asked.resources)?;
+    let (before, after) = (reader.history.at(asked.from)?, reader.history.at(asked.to)?);
+    reader.warn_about_gaps(&targets, asked.from, asked.to)?;
+    let mut printer = Printer::new(&asked.recorded, &targets);
+    let namespace = asked.recorded.namespace.as_deref();
+    for target in &targets {
+        for key in keys(target, namespace, [&before, &after]) {
+            for mut entry in compared(target, &key, &before, &after)? {
+                if entry.change == Change::Deleted {
+                    entry.time = deleted_at(&reader, target, &key, asked.from)?.unwrap_or(entry.time);
+                }
+                printer.print(&entry)?;
+            }
+        }
+    }
+    Ok(printer.flush()?)
+}
+
+/// Returns the keys of the objects that exist at one of the moments.
+fn keys(target: &Target, namespace: Option<&str>, snapshots: [&Snapshot; 2]) -> BTreeSet<Key> {
+    let is_meant = |key: &&Key| {
+        (namespace.is_none() || key.namespace() == namespace)
+            && target.name.as_deref().is_none_or(|name| key.name() == name)
+    };
+    snapshots.iter().flat_map(|snapshot| snapshot.keys(target.id).filter(is_meant)).cloned().collect()
+}
+
+/// Returns when an object was deleted after a moment.
+fn deleted_at(
+    reader: &Reader,
+    target: &Target,
+    key: &Key,
+    after: Timestamp,
+) -> Result<Option<Timestamp>, ReadError> {
+    let versions = reader.history.object(target.id, key.clone()).versions()?;
+    let deleted = versions.iter().find(|version| version.event() == Event::Deleted && version.time() > after);
+    Ok(deleted.map(Version::time))
+}
+
+/// Compares an object at two moments. An object that was deleted and created again is two changes.
+fn compared(
+    target: &Target,
+    key: &Key,
+    before: &Snapshot,
+    after: &Snapshot,
+) -> Result<Vec<Entry>, ReadError> {
+    let [old, new] = [before.get(target.id, key)?, after.get(target.id, key)?];
+    let entry = |change: Change, version: &Version, old: Option<&Version>| {
+        let entry = Entry {
+            time: version.time(),
+            change,
+            kind: kind_of(version.kind()),
+            old: old.map(decode).transpose()?,
+            new: decode(version)?,
+            manager: None,
+            source: version.source(),
+        };
+        Ok(entry)
+    };
+    match (&old, &new) {
+        (Some(old), Some(new)) if old.uid() == new.uid() => {
+            let changed = entry(Change::Updated, new, Some(old))?;
+            let is_same = old.version() == new.version() || changed.fields().is_empty();
+            Ok(if is_same { Vec::new() } else { vec![changed] })
+        }
+        _ => {
+            let deleted = old.iter().map(|old| entry(Change::Deleted, old, None));
+            let added = new.iter().map(|new| entry(Change::Added, new, None));
+            deleted.chain(added).collect()
+        }
+    }
+}

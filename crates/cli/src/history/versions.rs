@@ -1,0 +1,35 @@
+//! `informer history`: the recorded versions of an object.
+
+use super::{entry::Entry, printer::Printer, reader::Reader};
+use crate::args::ObjectHistory;
+use crate::trouble::{Class, Trouble};
+use jiff::Timestamp;
+
+/// Prints the versions of an object.
+pub(crate) fn run(asked: &ObjectHistory) -> anyhow::Result<()> {
+    let reader = Reader::open(&asked.recorded)?;
+    let targets = reader.targets(std::slice::from_ref(&asked.object))?;
+    let [target] = targets.as_slice() else {
+        return Err(Trouble::new(Class::Usage, format!("{:?} is not one object", asked.object)).into());
+    };
+    let Some(name) = &target.name else {
+        let what = format!("{:?} is a resource: expected RESOURCE/NAME", asked.object);
+        let trouble = Trouble::new(Class::Usage, what);
+        return Err(trouble.advise("`informer changes` prints the changes of all its objects").into());
+    };
+    let key = reader.key(target, name, asked.recorded.namespace.as_deref())?;
+    let versions = reader.history.object(target.id, key).versions()?;
+    if versions.is_empty() {
+        return Err(reader.absent(target, name).into());
+    }
+    let span = reader.history.span()?;
+    let (from, to) = (asked.since.unwrap_or(span.start), asked.until.unwrap_or(Timestamp::MAX));
+    reader.warn_about_gaps(&targets, from, to)?;
+    let mut printer = Printer::new(&asked.recorded, &targets);
+    for version in versions {
+        if version.time() >= from && version.time() <= to {
+            printer.print(&Entry::read(&reader, &version)?)?;
+        }
+    }
+    Ok(printer.flush()?)
+}

@@ -1,0 +1,61 @@
+//! Prints the errors of watches, each at most once a minute.
+
+use crate::notice::say;
+use kube_informer::reflector::{Cause, Report};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// The time between two notices of the same error.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// The times at which errors were printed.
+#[derive(Debug, Default)]
+pub(super) struct Notices(Mutex<HashMap<Notice, Instant>>);
+
+/// A type of error of a watch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Notice {
+    watch: String,
+    error: &'static str,
+}
+
+impl Notices {
+    /// Prints an error, unless it was printed within the last minute.
+    pub(super) fn report(&self, report: &Report<'_>) {
+        // A version that expired leads to a list, and is recorded as a gap.
+        if matches!(&report.cause, Cause::Source(error) if error.is_expired()) {
+            return;
+        }
+        let notice = Notice { watch: report.name.to_owned(), error: report.cause.kind() };
+        if self.is_due(notice, Instant::now()) {
+            say(format!("{}: {}", report.name, report.cause));
+        }
+    }
+
+    fn is_due(&self, notice: Notice, now: Instant) -> bool {
+        let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = printed.get(&notice).is_none_or(|last| now.saturating_duration_since(*last) >= INTERVAL);
+        if is_due {
+            printed.insert(notice, now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_printed_once_a_minute() {
+        let (notices, start) = (Notices::default(), Instant::now());
+        let notice = |watch: &str| Notice { watch: watch.to_owned(), error: "transport" };
+        assert!(notices.is_due(notice("pods"), start));
+        assert!(!notices.is_due(notice("pods"), start + Duration::from_secs(59)));
+        assert!(notices.is_due(notice("nodes"), start + Duration::from_secs(59)));
+        assert!(notices.is_due(notice("pods"), start + Duration::from_secs(60)));
+    }
+}

@@ -1,0 +1,344 @@
+//! The session of `informer record`.
+
+use super::{
+    endpoints::serve,
+    notices::Notices,
+    selection::{PrinterColumns, Unknown, described, printer_columns, selected},
+    status::{Rate, line},
+};
+use crate::args::Record;
+use crate::cluster::{Connection, DISCOVERY, connect, name};
+use crate::history::last_recording;
+use crate::kinds::Kind;
+use crate::notice::say;
+use crate::number::count;
+use crate::safe::clean;
+use crate::signal::interruption;
+use crate::trouble::{Class, Trouble, chain};
+use anyhow::Context;
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use kube_client::Error as ClientError;
+use kube_core::DynamicObject;
+use kube_history::{KindId, RecordError, RecorderOptions, Secrets};
+use kube_informer::{
+    Lazy, document,
+    history::{Recording, RecordingSink},
+    reflector::{Cause, Reflector, Report},
+    source::{Encoding, ListWatch},
+};
+use serde::de::IgnoredAny;
+use std::{
+    future::pending,
+    io::{IsTerminal, Write},
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// How often the status line is drawn on a terminal.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the status line is printed if stderr is not a terminal.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Records until it is interrupted.
+pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
+    let interrupted = interruption();
+    let connection = connect(&asked.cluster).await?;
+    let catalog = connection.catalog(DISCOVERY).await?;
+    let kinds = selected(&catalog, &asked, Unknown::Refuse)?;
+    let columns = printer_columns(&connection.client).await;
+    let recording = Recording::start(&asked.dir, options(&asked)).map_err(|error| refused(&error))?;
+    if let Err(error) = last_recording::remember(&name(&asked.cluster)?, &asked.dir) {
+        say(format!("the folder of this recording is not remembered, use --dir to read it: {error}"));
+    }
+    warn(&asked);
+    let listener = match asked.metrics {
+        Some(address) => {
+            Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
+        }
+        None => None,
+    };
+    if let Some(address) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
+        writeln!(std::io::stdout(), "serving /healthz, /readyz and /metrics on http://{address}")?;
+    }
+    let (deny, denied) = mpsc::unbounded_channel();
+    let mut session = Session {
+        notices: Arc::default(),
+        status_line: StatusLine::new(&asked),
+        recorded: Vec::new(),
+        asked,
+        connection,
+        recording,
+        columns,
+        deny,
+    };
+    for kind in kinds {
+        session.start(kind).await?;
+    }
+    let kinds = count(session.recorded.len() as u64, "resource");
+    writeln!(std::io::stdout(), "recording {kinds} to {}", session.asked.dir.display())?;
+    let status = session.recording.status();
+    let serving = async {
+        match listener {
+            Some(listener) => match serve(listener, status).await {},
+            None => pending::<()>().await,
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = session.record(denied) => outcome,
+        () = interrupted => Ok(()),
+        () = serving => Ok(()),
+    };
+    session.stop().await?;
+    outcome
+}
+
+fn options(asked: &Record) -> RecorderOptions {
+    let secrets = if asked.secrets { Secrets::Record } else { Secrets::Refuse };
+    let options = RecorderOptions::default().max_age(asked.keep).max_size(asked.max_size).secrets(secrets);
+    asked.redact.iter().cloned().fold(options, RecorderOptions::redact)
+}
+
+/// Explains why nothing can be recorded into the folder.
+fn refused(error: &RecordError) -> Trouble {
+    let trouble = Trouble::new(Class::Other, chain(error));
+    if error.is_locked() {
+        return trouble.advise("another `informer record` writes to it: use another --dir");
+    }
+    trouble
+}
+
+/// Warns about confidential data.
+fn warn(asked: &Record) {
+    let dir = asked.dir.display();
+    if asked.secrets {
+        say(format!("warning: Secrets are recorded without encryption in {dir}, readable only by you"));
+    } else if asked.resources.is_empty() {
+        say("Secrets are not recorded; --secrets records them");
+    }
+    if asked.redact.is_empty() && !asked.quiet {
+        say(
+            "warning: ConfigMaps, environment variables and custom resources may contain secrets; --redact removes values",
+        );
+    }
+}
+
+type Watch = Reflector<Lazy<DynamicObject>, ListWatch<Lazy<DynamicObject>>, RecordingSink>;
+
+/// A kind that is recorded, with the tasks of its watches.
+struct RecordedKind {
+    kind: Kind,
+    id: KindId,
+    cancel: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+struct Session {
+    asked: Record,
+    connection: Connection,
+    recording: Recording,
+    recorded: Vec<RecordedKind>,
+    columns: PrinterColumns,
+    notices: Arc<Notices>,
+    status_line: StatusLine,
+    /// Receives what the server does not allow although the command line names it.
+    deny: mpsc::UnboundedSender<Trouble>,
+}
+
+impl Session {
+    /// Records until the server denies a named resource, the time is up, or the folder fails.
+    async fn record(&mut self, mut denied: mpsc::UnboundedReceiver<Trouble>) -> anyhow::Result<()> {
+        let mut status_ticks = tokio::time::interval(STATUS_INTERVAL);
+        let mut discoveries =
+            tokio::time::interval(self.asked.discover_every.max(Duration::from_millis(100)));
+        discoveries.tick().await;
+        let period = self.asked.period;
+        let mut over = pin!(async move {
+            match period {
+                Some(period) => tokio::time::sleep(period).await,
+                None => pending().await,
+            }
+        });
+        loop {
+            tokio::select! {
+                Some(trouble) = denied.recv() => return Err(trouble.into()),
+                failed = self.recording.failed() => {
+                    let error = failed.err().unwrap_or(RecordError::SyncFailed);
+                    return Err(Trouble::new(Class::Other, chain(&error))
+                        .advise("changes since the last write are lost; the next recording starts with a gap")
+                        .into());
+                }
+                () = &mut over => return Ok(()),
+                _ = status_ticks.tick() => self.status_line.draw(&self.recording),
+                _ = discoveries.tick() => self.discover().await?,
+            }
+        }
+    }
+
+    /// Starts the watches of a kind.
+    async fn start(&mut self, kind: Kind) -> anyhow::Result<()> {
+        let cancel = CancellationToken::new();
+        let namespaces: Vec<Option<String>> = match kind.has_namespaces && !self.asked.namespaces.is_empty() {
+            true => self.asked.namespaces.iter().cloned().map(Some).collect(),
+            false => vec![None],
+        };
+        // The gap of a kind ends when all of its sinks have received a list, so all are created first.
+        let mut sinks = Vec::new();
+        for namespace in namespaces {
+            let described = described(&kind, &self.columns);
+            let sink = self.recording.sink(described, namespace.clone()).await;
+            sinks.push((namespace, sink.map_err(|error| refused(&error))?));
+        }
+        let id = sinks.first().map(|(_, sink)| sink.kind());
+        let watches = sinks.into_iter().map(|(namespace, sink)| {
+            let reflector = self.reflector(&kind, namespace.as_deref(), sink);
+            tokio::spawn(reflector.run(cancel.clone()))
+        });
+        let tasks = watches.collect();
+        if let Some(id) = id {
+            self.recorded.push(RecordedKind { kind, id, cancel, tasks });
+        }
+        Ok(())
+    }
+
+    /// Creates the watch of a kind, in all namespaces or in one.
+    fn reflector(&self, kind: &Kind, namespace: Option<&str>, sink: RecordingSink) -> Watch {
+        let encoding = if self.connection.is_known() { Encoding::PreferProtobuf } else { Encoding::Auto };
+        let resource = kind.api_resource();
+        let source = ListWatch::lazy_dynamic(self.connection.client.clone(), namespace, &resource);
+        let (notices, deny) = (Arc::clone(&self.notices), self.deny.clone());
+        let is_named = !self.asked.resources.is_empty();
+        let last_error = sink.last_error();
+        Reflector::new(source.encoding(encoding), sink).named(kind.resource()).on_error(move |report| {
+            last_error.set(report.cause.to_string());
+            match denial(report).filter(|_| is_named) {
+                // The receiver is gone only if the session ends.
+                Some(trouble) => drop(deny.send(trouble)),
+                None => notices.report(report),
+            }
+        })
+    }
+
+    /// Starts to record new kinds, and ends the recording of those that are no longer served.
+    async fn discover(&mut self) -> anyhow::Result<()> {
+        // The watches report a server that cannot be reached.
+        let Ok(catalog) = self.connection.catalog(DISCOVERY).await else { return Ok(()) };
+        let found = selected(&catalog, &self.asked, Unknown::Ignore)?;
+        let is_recorded =
+            |kind: &Kind| self.recorded.iter().any(|one| one.kind.resource() == kind.resource());
+        let new: Vec<Kind> = found.iter().filter(|kind| !is_recorded(kind)).cloned().collect();
+        if !new.is_empty() {
+            self.columns = printer_columns(&self.connection.client).await;
+        }
+        let is_found = |kind: &Kind| found.iter().any(|one| one.resource() == kind.resource());
+        let (kept, missing): (Vec<_>, Vec<_>) = self.recorded.drain(..).partition(|one| is_found(&one.kind));
+        self.recorded = kept;
+        for one in missing {
+            // Discovery skips groups whose server is down.
+            if self.is_served(&one.kind).await {
+                self.recorded.push(one);
+                continue;
+            }
+            say(format!("{} is no longer served", clean(&one.kind.resource())));
+            one.cancel.cancel();
+            join_all(one.tasks).await;
+            self.recording.remove_kind(one.id).await.map_err(|error| refused(&error))?;
+        }
+        for kind in new {
+            say(format!("recording {}", clean(&kind.resource())));
+            self.start(kind).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns false if the server has no such resource.
+    async fn is_served(&self, kind: &Kind) -> bool {
+        let group = if kind.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", kind.group) };
+        let path = format!("{group}/{}/{}?limit=1", kind.version, kind.plural);
+        let answer = document::Request::new(path).get::<IgnoredAny>(&self.connection.client).await;
+        !matches!(answer, Err(ClientError::Api(status)) if status.code == 404)
+    }
+
+    /// Ends all watches and writes what has been received.
+    async fn stop(self) -> anyhow::Result<()> {
+        let tasks: Vec<_> = self
+            .recorded
+            .into_iter()
+            .flat_map(|one| {
+                one.cancel.cancel();
+                one.tasks
+            })
+            .collect();
+        join_all(tasks).await;
+        self.status_line.clear();
+        if self.recording.has_failed() {
+            return Ok(());
+        }
+        let status = self.recording.status();
+        let stopped = self.recording.stop().await;
+        stopped.map_err(|error| refused(&error))?;
+        if !self.asked.quiet {
+            let changes = status.borrow().statistics.changes;
+            say(format!("{} recorded to {}", count(changes, "change"), self.asked.dir.display()));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error to end with, if the server denies access.
+fn denial(report: &Report<'_>) -> Option<Trouble> {
+    let Cause::Source(error) = &report.cause else { return None };
+    if !error.is_forbidden() && !error.is_unauthorized() {
+        return None;
+    }
+    let what = format!("{} cannot be recorded: {}", report.name, report.cause);
+    Some(Trouble::new(Class::Refused, what).advise("the role in deploy/record.yaml grants list and watch"))
+}
+
+/// The line with the progress: drawn every second on a terminal, otherwise printed every minute.
+#[derive(Debug)]
+struct StatusLine {
+    is_quiet: bool,
+    is_terminal: bool,
+    rate: Rate,
+    last: Option<Instant>,
+}
+
+impl StatusLine {
+    fn new(asked: &Record) -> Self {
+        let is_quiet = asked.quiet;
+        Self {
+            is_quiet,
+            is_terminal: std::io::stderr().is_terminal(),
+            rate: Rate::new(),
+            last: Some(Instant::now()),
+        }
+    }
+
+    fn draw(&mut self, recording: &Recording) {
+        let status = recording.status().borrow().clone();
+        let now = Instant::now();
+        let rate = self.rate.update(status.statistics.changes, now);
+        let is_due = self.last.is_none_or(|last| now.saturating_duration_since(last) >= LOG_INTERVAL);
+        let text = line(&status, rate, Timestamp::now());
+        if self.is_quiet {
+            return;
+        }
+        if self.is_terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", clean(&text));
+        } else if is_due {
+            say(text);
+            self.last = Some(now);
+        }
+    }
+
+    /// Removes the line from the terminal.
+    fn clear(&self) {
+        if self.is_terminal && !self.is_quiet {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

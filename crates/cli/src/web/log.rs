@@ -1,0 +1,184 @@
+//! The changes that the page shows, in memory and within a budget.
+
+use super::change::{Change, ObjectId};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// The changes that the page shows, oldest first.
+#[derive(Debug)]
+pub(super) struct ChangeLog {
+    all: VecDeque<Change>,
+    /// The numbers of the changes of each object, oldest first.
+    by_object: HashMap<ObjectId, VecDeque<u64>>,
+    /// Field paths, managers and owners repeat, so they are shared.
+    texts: HashSet<Arc<str>>,
+    bytes: usize,
+    budget: usize,
+    next: u64,
+    /// The time since which no change is missing.
+    start: i64,
+}
+
+/// The maximum number of shared texts: a server may send a different path with each change.
+const MAX_TEXTS: usize = 50_000;
+
+impl ChangeLog {
+    /// Creates a log that is complete from `start` on.
+    pub(super) fn new(budget: usize, start: i64) -> Self {
+        Self {
+            all: VecDeque::new(),
+            by_object: HashMap::new(),
+            texts: HashSet::new(),
+            bytes: 0,
+            budget,
+            next: 0,
+            start,
+        }
+    }
+
+    /// Appends a change, with its number and a time that does not decrease, and drops the oldest ones beyond the budget.
+    pub(super) fn push(&mut self, mut change: Change) -> u64 {
+        change.number = self.next;
+        change.time = change.time.max(self.end());
+        self.next += 1;
+        self.bytes += change.size();
+        self.by_object.entry(change.object.clone()).or_default().push_back(change.number);
+        self.all.push_back(change);
+        while self.bytes > self.budget && self.all.len() > 1 {
+            self.drop_oldest();
+        }
+        self.next - 1
+    }
+
+    /// Returns the shared copy of a text.
+    pub(super) fn share(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let text: Arc<str> = text.into();
+        if self.texts.len() < MAX_TEXTS {
+            self.texts.insert(Arc::clone(&text));
+        }
+        text
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(oldest) = self.all.pop_front() else { return };
+        self.bytes -= oldest.size();
+        self.start = oldest.time;
+        if let Some(numbers) = self.by_object.get_mut(&oldest.object) {
+            numbers.pop_front();
+            if numbers.is_empty() {
+                self.by_object.remove(&oldest.object);
+            }
+        }
+    }
+
+    /// Returns the time since which no change is missing.
+    pub(super) fn start(&self) -> i64 {
+        self.start
+    }
+
+    /// Returns the time of the last change.
+    pub(super) fn end(&self) -> i64 {
+        self.all.back().map_or(self.start, |change| change.time)
+    }
+
+    /// Returns the number that the next change gets.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Returns the number of changes that were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.all.front().map_or(self.next, |first| first.number)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Change> {
+        let first = self.all.front()?.number;
+        self.all.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// Returns the changes after `from` up to and including `to`, oldest first.
+    pub(super) fn between(&self, from: i64, to: i64) -> impl DoubleEndedIterator<Item = &Change> {
+        let first = self.all.partition_point(|change| change.time <= from);
+        let last = self.all.partition_point(|change| change.time <= to).max(first);
+        self.all.range(first..last)
+    }
+
+    /// Returns the changes with at least this number, oldest first.
+    pub(super) fn since(&self, number: u64) -> impl DoubleEndedIterator<Item = &Change> {
+        let skipped = usize::try_from(number.saturating_sub(self.dropped())).unwrap_or(usize::MAX);
+        self.all.range(skipped.min(self.all.len())..)
+    }
+
+    /// Returns the changes of one object, oldest first.
+    pub(super) fn of(&self, object: &ObjectId) -> impl DoubleEndedIterator<Item = &Change> {
+        self.by_object.get(object).into_iter().flatten().filter_map(|number| self.get(*number))
+    }
+
+    /// Returns the objects with changes.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &ObjectId> {
+        self.by_object.keys()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::web::{change::Verb, undo::Undo};
+
+    pub(in crate::web) fn change(key: &str, time: i64) -> Change {
+        Change {
+            number: 0,
+            time,
+            object: ObjectId { kind: 0, key: key.parse().unwrap() },
+            verb: Verb::Updated,
+            manager: None,
+            owner: None,
+            version: None,
+            bytes: 0,
+            words: "".into(),
+            fields: Box::new([]),
+            undo: Undo::Absent,
+        }
+    }
+
+    #[test]
+    fn the_oldest_changes_are_dropped_beyond_the_budget() {
+        let size = change("n/a", 0).size();
+        let mut log = ChangeLog::new(3 * size, 5);
+        for time in [10, 20, 30] {
+            log.push(change("n/a", time));
+        }
+        assert_eq!((log.start(), log.end(), log.dropped()), (5, 30, 0));
+        log.push(change("n/b", 40));
+        assert_eq!((log.start(), log.end(), log.dropped(), log.next()), (10, 40, 1, 4));
+        let a = ObjectId { kind: 0, key: "n/a".parse().unwrap() };
+        assert_eq!(log.of(&a).map(|change| change.time).collect::<Vec<_>>(), [20, 30]);
+        assert!(log.bytes() <= 3 * size && log.get(0).is_none());
+        log.push(change("n/b", 50));
+        log.push(change("n/b", 60));
+        assert_eq!(log.of(&a).count(), 0);
+        assert_eq!(log.objects().count(), 1);
+    }
+
+    #[test]
+    fn ranges_exclude_their_start_and_include_their_end() {
+        let mut log = ChangeLog::new(1 << 20, 0);
+        // A clock that was set back does not break the order.
+        for time in [10, 20, 15, 30] {
+            log.push(change("n/a", time));
+        }
+        let times = |from, to| log.between(from, to).map(|change| change.time).collect::<Vec<_>>();
+        assert_eq!(times(10, 20), [20, 20]);
+        assert_eq!(times(0, 100), [10, 20, 20, 30]);
+        assert_eq!(times(100, 0), [0; 0]);
+        assert_eq!(log.since(2).count(), 2);
+        assert_eq!(log.since(9).count(), 0);
+    }
+}

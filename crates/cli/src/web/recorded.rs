@@ -1,0 +1,295 @@
+//! A recorded history as a source of changes.
+
+use super::{
+    change::{Change, ObjectId, Verb},
+    describe::{field_changes, owner, words},
+    log::ChangeLog,
+    source::{ChangeSource, GapInfo, KindInfo, KindStatus, Owner, SourceError, Status, is_secret},
+    undo::Undo,
+};
+use crate::trouble::chain;
+use jiff::{SignedDuration, Timestamp};
+use kube_history::{Event, Filter, History, KindId, ReadError, Version};
+use kube_informer_wire::Key;
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// The memory for the index of changes, in bytes.
+const BUDGET: usize = 1 << 30;
+/// The time between two reads of the folder.
+pub(super) const REFRESH: Duration = Duration::from_secs(1);
+/// The number of changes after which the page sees them.
+const BATCH: usize = 1_000;
+
+/// A recorded history, whose folder may still be written.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    server: String,
+    state: Mutex<State>,
+    log: RwLock<ChangeLog>,
+    progress: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    history: History,
+    ids: Vec<KindId>,
+    kinds: Vec<KindInfo>,
+    /// The owner of each object, from its first recorded version.
+    owners: HashMap<ObjectId, Option<Arc<str>>>,
+    /// The time up to which changes have been read.
+    read_until: i64,
+    error: Option<String>,
+}
+
+impl Recorded {
+    /// Opens a folder. Changes are read by [`load`](Self::load).
+    pub(super) fn open(folder: &Path) -> Result<Self, ReadError> {
+        let history = History::open(folder)?;
+        let start = history.span()?.start.as_microsecond();
+        let state = State {
+            history,
+            ids: Vec::new(),
+            kinds: Vec::new(),
+            owners: HashMap::new(),
+            read_until: start - 1,
+            error: None,
+        };
+        let recorded = Self {
+            server: folder.display().to_string(),
+            state: Mutex::new(state),
+            log: RwLock::new(ChangeLog::new(BUDGET, start)),
+            progress: watch::Sender::new(0),
+        };
+        recorded.lock().add_kinds()?;
+        recorded.add_initial_owners(start)?;
+        Ok(recorded)
+    }
+
+    /// Adds the changes that have been recorded since the last call.
+    pub(super) fn load(&self) -> Result<(), ReadError> {
+        let (history, from) = {
+            let mut state = self.lock();
+            state.history.refresh()?;
+            state.add_kinds()?;
+            (state.history.clone(), state.read_until)
+        };
+        let to = history.span()?.end;
+        let range = timestamp(from)..to;
+        let mut batch = Vec::new();
+        for version in history.changes(range, Filter::new())? {
+            // A damaged version is a gap, which the page shows.
+            let Ok(version) = version else { continue };
+            batch.extend(self.change(&version));
+            if batch.len() == BATCH {
+                self.publish(std::mem::take(&mut batch));
+            }
+        }
+        self.publish(batch);
+        let mut state = self.lock();
+        state.read_until = to.as_microsecond();
+        state.error = None;
+        Ok(())
+    }
+
+    /// Reports that the folder cannot be read.
+    pub(super) fn failed(&self, error: &ReadError) {
+        self.lock().error = Some(chain(error));
+    }
+
+    fn publish(&self, changes: Vec<Change>) {
+        let Some(last) = changes.last().map(|change| change.time) else { return };
+        let mut log = self.write();
+        for change in changes {
+            log.push(change);
+        }
+        let next = log.next();
+        drop(log);
+        self.lock().read_until = last;
+        self.progress.send_replace(next);
+    }
+
+    fn change(&self, version: &Version) -> Option<Change> {
+        let (kind, info) = {
+            let state = self.lock();
+            let kind = state.ids.iter().position(|id| *id == version.kind_id())?;
+            (kind, state.kinds[kind].clone())
+        };
+        let verb = match version.event() {
+            Event::Checkpoint => return None,
+            Event::Added => Verb::Added,
+            Event::Modified => Verb::Updated,
+            Event::Deleted => Verb::Deleted,
+        };
+        let new: Value = version.decode().unwrap_or_default();
+        let previous = version.previous().ok().flatten();
+        let old: Value = previous.and_then(|previous| previous.decode().ok()).unwrap_or_default();
+        let object = ObjectId { kind, key: version.key().clone() };
+        let bytes = version.object().map_or(0, |raw| raw.bytes().len());
+        let told =
+            words(&info, verb, if verb == Verb::Deleted { new.clone() } else { old.clone() }, new.clone());
+        let owner = self.owner_of(&object, &new);
+        let fields = if verb == Verb::Updated { field_changes(&info, old, new) } else { Vec::new() };
+        let mut log = self.write();
+        Some(Change {
+            number: 0,
+            time: version.time().as_microsecond(),
+            verb,
+            manager: version.manager().map(|manager| log.share(manager)),
+            owner,
+            version: version.version().map(|version| version.to_string().into()),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            words: told.into(),
+            fields: fields.iter().map(|change| log.share(&change.path)).collect(),
+            undo: Undo::External,
+            object,
+        })
+    }
+
+    fn owner_of(&self, object: &ObjectId, state: &Value) -> Option<Arc<str>> {
+        let found = owner(state).map(|owner| self.write().share(&owner));
+        self.lock().owners.insert(object.clone(), found.clone());
+        found
+    }
+
+    /// Reads the owners of the objects that are older than the history.
+    fn add_initial_owners(&self, start: i64) -> Result<(), ReadError> {
+        let (history, ids) = {
+            let state = self.lock();
+            (state.history.clone(), state.ids.clone())
+        };
+        let snapshot = history.at(timestamp(start))?;
+        for (kind, id) in ids.into_iter().enumerate() {
+            for version in snapshot.list(id, None).filter_map(Result::ok) {
+                let state: Value = version.decode().unwrap_or_default();
+                self.owner_of(&ObjectId { kind, key: version.key().clone() }, &state);
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, ChangeLog> {
+        self.log.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the history, and the kind in it.
+    fn find(&self, kind: usize) -> Option<(History, KindId)> {
+        let state = self.lock();
+        state.ids.get(kind).map(|id| (state.history.clone(), *id))
+    }
+}
+
+impl State {
+    fn add_kinds(&mut self) -> Result<(), ReadError> {
+        for (id, kind) in self.history.kinds()? {
+            if !self.ids.contains(&id) {
+                self.ids.push(id);
+                let is_secret = is_secret(&[&kind.kind, &kind.plural, &kind.singular]);
+                self.kinds.push(KindInfo { resource: kind.to_string(), kind: kind.kind.clone(), is_secret });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChangeSource for Recorded {
+    fn kinds(&self) -> Vec<KindInfo> {
+        self.lock().kinds.clone()
+    }
+
+    fn log(&self) -> RwLockReadGuard<'_, ChangeLog> {
+        self.log.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn progress(&self) -> watch::Receiver<u64> {
+        self.progress.subscribe()
+    }
+
+    fn keys_at(&self, kind: usize, time: i64) -> Result<Vec<Key>, SourceError> {
+        let Some((history, id)) = self.find(kind) else { return Ok(Vec::new()) };
+        let end = history.span()?.end;
+        let snapshot = history.at(timestamp(time).min(end))?;
+        Ok(snapshot.keys(id).cloned().collect())
+    }
+
+    fn state_at(&self, object: &ObjectId, time: i64) -> Result<Option<Value>, SourceError> {
+        let Some((history, id)) = self.find(object.kind) else { return Ok(None) };
+        let end = history.span()?.end;
+        let found = history.object(id, object.key.clone()).at(timestamp(time).min(end))?;
+        Ok(found.map(|version| version.decode()).transpose()?)
+    }
+
+    fn children(&self, owner: &Owner) -> Vec<ObjectId> {
+        let label = owner.label();
+        let state = self.lock();
+        let is_child = |object: &ObjectId, known: &Option<Arc<str>>| {
+            known.as_deref() == Some(label.as_str())
+                && (owner.namespace.is_none() || object.key.namespace() == owner.namespace.as_deref())
+        };
+        let children = state.owners.iter().filter(|(object, known)| is_child(object, known));
+        children.map(|(object, _)| object.clone()).collect()
+    }
+
+    fn status(&self) -> Status {
+        let state = self.lock();
+        let history = state.history.clone();
+        let (kinds, ids, error) = (state.kinds.clone(), state.ids.clone(), state.error.clone());
+        let read_until = state.read_until;
+        drop(state);
+        let span = history.span().ok();
+        let resource =
+            |id: KindId| Some(kinds.get(ids.iter().position(|known| *known == id)?)?.resource.clone());
+        let gaps = history.gaps().unwrap_or_default();
+        let gap = |gap: &kube_history::Gap| GapInfo {
+            resource: gap.kind.and_then(resource),
+            from: gap.from.as_microsecond(),
+            to: gap.to.map(|to| to.as_microsecond()),
+            reason: gap.reason.clone(),
+        };
+        let kind = |kind: &KindInfo| KindStatus {
+            resource: kind.resource.clone(),
+            phase: "recorded",
+            ..KindStatus::default()
+        };
+        let loaded = span.map_or(1.0, |span| {
+            let (start, end) = (span.start.as_microsecond(), span.end.as_microsecond());
+            if end <= start {
+                1.0
+            } else {
+                ((read_until - start) as f64 / (end - start) as f64).clamp(0.0, 1.0)
+            }
+        });
+        Status {
+            mode: "recorded",
+            server: self.server.clone(),
+            scope: String::new(),
+            stale: error.into_iter().collect(),
+            loaded,
+            kinds: kinds.iter().map(kind).collect(),
+            gaps: gaps.iter().map(gap).collect(),
+            notice: None,
+        }
+    }
+}
+
+/// Converts microseconds; values out of range become the nearest time.
+fn timestamp(microseconds: i64) -> Timestamp {
+    let time = Timestamp::UNIX_EPOCH.saturating_add(SignedDuration::from_micros(microseconds));
+    time.unwrap_or(if microseconds < 0 { Timestamp::MIN } else { Timestamp::MAX })
+}
+
+impl From<ReadError> for SourceError {
+    fn from(error: ReadError) -> Self {
+        Self(chain(&error))
+    }
+}

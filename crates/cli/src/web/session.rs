@@ -1,0 +1,244 @@
+//! Starts the source and the server, and runs them until they are interrupted.
+
+use super::{
+    access::{Access, Transport},
+    demo,
+    live::{Live, LiveOptions},
+    recorded::{REFRESH, Recorded},
+    server::Site,
+    source::ChangeSource,
+};
+use crate::args::{Encoding, Following, Stored, Web};
+use crate::cluster::{Connection, DISCOVERY, connect};
+use crate::follow::{Followed, OWNER, Target, namespaces, targets};
+use crate::meter::Tally;
+use crate::notice::say;
+use crate::signal::interruption;
+use crate::trouble::{Class, Trouble, chain};
+use anyhow::Context;
+use kube_core::DynamicObject;
+use kube_devserver::AllowedHosts;
+use kube_informer::{Informer, Storage, source::Encoding as SourceEncoding};
+use kube_informer_wire::ManagedFields;
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+};
+use tokio::{net::TcpListener, sync::watch};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    },
+};
+
+/// The kinds that are watched by default, if the server has them.
+const DEFAULT_KINDS: [&str; 11] = [
+    "pods",
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "jobs.batch",
+    "services",
+    "configmaps",
+    "nodes",
+    "namespaces",
+    "events",
+];
+
+/// Serves the page until it is interrupted.
+pub(crate) async fn run(asked: Web) -> anyhow::Result<()> {
+    let interrupted = interruption();
+    let server = Server::prepare(&asked).await?;
+    let serving = async {
+        match &asked.dir {
+            Some(folder) => recorded(folder, server).await,
+            None => live(&asked, server).await,
+        }
+    };
+    tokio::select! {
+        outcome = serving => outcome,
+        () = interrupted => Ok(()),
+    }
+}
+
+/// The socket and the access rules, which are checked before anything else starts.
+struct Server {
+    listener: TcpListener,
+    access: Access,
+    tls: Option<TlsAcceptor>,
+    url: String,
+}
+
+impl Server {
+    async fn prepare(asked: &Web) -> anyhow::Result<Self> {
+        let listen = asked.listen.as_str();
+        let mut addresses = tokio::net::lookup_host(listen).await.with_context(|| {
+            format!("invalid address {listen:?}: expected HOST:PORT, such as 127.0.0.1:8090")
+        })?;
+        let address = addresses.next().with_context(|| format!("{listen:?} has no address"))?;
+        check_exposure(asked, address)?;
+        let tls = match (&asked.tls_cert, &asked.tls_key) {
+            (Some(certificate), Some(key)) => Some(acceptor(certificate, key)?),
+            _ => None,
+        };
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let address = listener.local_addr()?;
+        let transport = if tls.is_some() { Transport::Tls } else { Transport::Plain };
+        let hosts = AllowedHosts::new(address.ip(), &asked.allow_host);
+        let access = Access::new(hosts, transport, asked.web_token.clone());
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        Ok(Self { listener, access, tls, url: format!("{scheme}://{address}/") })
+    }
+
+    /// Serves a source until this is dropped.
+    async fn serve(self, source: Arc<dyn ChangeSource>) -> anyhow::Result<()> {
+        writeln!(io::stdout(), "listening on {}", self.url)?;
+        io::stdout().flush()?;
+        Site::new(source, self.access).listen(self.listener, self.tls).await;
+        Ok(())
+    }
+}
+
+/// Refuses to serve other machines without TLS and a token.
+fn check_exposure(asked: &Web, address: SocketAddr) -> Result<(), Trouble> {
+    let token = asked.web_token.as_deref();
+    if token.is_some_and(|token| token.trim().is_empty()) {
+        return Err(Trouble::new(Class::Usage, "the token of the page is empty")
+            .advise("set --web-token or INFORMER_WEB_TOKEN to a value: an unset variable is empty"));
+    }
+    if address.ip().is_loopback() || (asked.tls_cert.is_some() && token.is_some()) {
+        return Ok(());
+    }
+    Err(Trouble::new(
+        Class::Usage,
+        format!("{address} is not a loopback address: other machines could read everything"),
+    )
+    .advise("set --tls-cert, --tls-key and INFORMER_WEB_TOKEN, or listen on 127.0.0.1 and use an SSH tunnel"))
+}
+
+fn acceptor(certificate: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
+    let read = |path: &Path| format!("cannot read {}", path.display());
+    let chain = CertificateDer::pem_file_iter(certificate).with_context(|| read(certificate))?;
+    let chain = chain.collect::<Result<Vec<_>, _>>().with_context(|| read(certificate))?;
+    let key = PrivateKeyDer::from_pem_file(key).with_context(|| read(key))?;
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .context("the certificate and the key cannot be used")?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Serves a recorded history.
+async fn recorded(folder: &Path, server: Server) -> anyhow::Result<()> {
+    let opened = Recorded::open(folder).map_err(|error| Trouble::new(Class::Other, chain(&error)))?;
+    let source = Arc::new(opened);
+    let reading = Arc::clone(&source);
+    let refresh = async move {
+        loop {
+            let source = Arc::clone(&reading);
+            let loaded =
+                tokio::task::spawn_blocking(move || source.load().map_err(|error| source.failed(&error)));
+            // A panic ends the reading; the status keeps the last state.
+            if loaded.await.is_err() {
+                say("reading the history failed");
+                return std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(REFRESH).await;
+        }
+    };
+    tokio::select! {
+        outcome = server.serve(source) => outcome,
+        () = refresh => Ok(()),
+    }
+}
+
+/// Serves live caches.
+async fn live(asked: &Web, server: Server) -> anyhow::Result<()> {
+    let connection = connect(&asked.cluster).await?;
+    let catalog = connection.catalog(DISCOVERY).await?;
+    let targets = match asked.resources.as_slice() {
+        [] => catalog.known(&DEFAULT_KINDS).into_iter().map(Target::all).collect(),
+        named => targets(&catalog, named)?,
+    };
+    let tally = Tally::install()?;
+    let namespaces = namespaces(&asked.following, None);
+    let one = |target: &Target| informer(&connection, target, &asked.following, namespaces.as_deref());
+    let followed: Vec<Followed> = targets.iter().map(one).collect::<Result<_, _>>()?;
+    let (notify, notice) = watch::channel(None);
+    let (name, scope) = (connection.server.clone(), scope(&connection, &asked.following));
+    let source =
+        Arc::new(Live::new(LiveOptions { followed: followed.clone(), tally, server: name, scope, notice }));
+    let recording = Arc::clone(&source).record();
+    followed.iter().for_each(|followed| followed.informer.start());
+    let activity = async {
+        match connection.embedded() {
+            Some(embedded) => demo::activity(embedded.client(), &embedded.server, notify).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        outcome = server.serve(source) => outcome,
+        () = recording => Ok(()),
+        () = activity => Ok(()),
+    }
+}
+
+/// Creates an informer that keeps the field managers.
+fn informer(
+    connection: &Connection,
+    target: &Target,
+    asked: &Following,
+    namespaces: Option<&[String]>,
+) -> Result<Followed, Trouble> {
+    let Target { kind, name } = target;
+    let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
+        .named(target.label())
+        .managed_fields(ManagedFields::Keep)
+        .page_size(asked.page_size.unwrap_or(0))
+        .encoding(match asked.encoding {
+            Encoding::Auto if connection.is_known() => SourceEncoding::PreferProtobuf,
+            Encoding::Auto => SourceEncoding::Auto,
+            Encoding::Json => SourceEncoding::Json,
+            Encoding::Protobuf => SourceEncoding::Protobuf,
+        })
+        .storage(match asked.storage {
+            Stored::Decoded => Storage::Decoded,
+            Stored::Compressed => Storage::Compressed,
+        })
+        .index(OWNER, owners);
+    if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
+        informer = informer.namespaces(namespaces.iter().cloned());
+    }
+    if let Some(selector) = &asked.selector {
+        informer = informer.labels(selector);
+    }
+    let name_selector = name.iter().map(|name| format!("metadata.name={name}"));
+    let fields: Vec<_> = name_selector.chain(asked.field_selector.clone()).collect();
+    if !fields.is_empty() {
+        informer = informer.fields(fields.join(","));
+    }
+    let informer = informer.build().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;
+    Ok(Followed { kind: kind.clone(), name: name.clone(), informer })
+}
+
+fn owners(object: &DynamicObject) -> Vec<String> {
+    let owners = object.metadata.owner_references.iter().flatten();
+    owners.map(|owner| format!("{}/{}", owner.kind, owner.name)).collect()
+}
+
+/// Returns what restricts the view: context, namespaces and selectors.
+fn scope(connection: &Connection, asked: &Following) -> String {
+    let context = connection.context.iter().map(|name| format!("context {name}"));
+    let namespaces = (!asked.namespaces.is_empty()).then(|| format!("-n {}", asked.namespaces.join(",")));
+    let labels = asked.selector.iter().map(|selector| format!("-l {selector}"));
+    let fields = asked.field_selector.iter().map(|selector| format!("--field-selector {selector}"));
+    context.chain(namespaces).chain(labels).chain(fields).collect::<Vec<_>>().join("  ")
+}

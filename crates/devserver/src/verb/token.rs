@@ -1,0 +1,103 @@
+//! Creates and checks the tokens of service accounts: the subresource `token`.
+
+use crate::invalid::FieldError;
+use crate::object::metadata;
+use crate::rbac::{User, service_account};
+use crate::verb::{
+    answer::Answer,
+    cluster::{Cluster, now},
+    form::Encoding,
+    refusal::Refusal,
+    request::Request,
+    update::current,
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use kube_informer_wire::Schema;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
+use tokio::time::Instant;
+
+/// Who issues tokens, and for whom they are unless a request names others.
+const ISSUER: &str = "https://kubernetes.default.svc";
+/// How long a token is valid unless a request says.
+const HOUR: i64 = 3600;
+/// The shortest and the longest life of a token, in seconds.
+const SHORTEST: i64 = 600;
+const LONGEST: i64 = 1 << 32;
+
+const API_VERSION: &str = "authentication.k8s.io/v1";
+const KIND: &str = "TokenRequest";
+
+/// Creates a token of the service account that the path names.
+pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+    let asked = request.object_of(API_VERSION, KIND)?;
+    let (_, account) = current(cluster, request)?;
+    let seconds = asked.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(HOUR);
+    let refuse = |detail: &str| {
+        let error = FieldError::invalid("spec.expirationSeconds", &seconds.into(), detail);
+        Err(Refusal::breaks_rules("authentication.k8s.io", KIND, "", &[error]))
+    };
+    if seconds < SHORTEST {
+        return refuse("may not specify a duration less than 10 minutes");
+    }
+    if seconds > LONGEST {
+        return refuse("may not specify a duration larger than 2^32 seconds");
+    }
+    let audiences =
+        asked.pointer("/spec/audiences").filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+    let audiences = audiences.cloned().unwrap_or_else(|| json!([ISSUER]));
+    let namespace = request.namespace.clone().unwrap_or_default();
+    let uid = metadata::text(&account, "uid");
+    let name = format!("system:serviceaccount:{namespace}:{}", request.name);
+    let issued = jiff::Timestamp::now().as_second();
+    let id = cluster.uid();
+    let claims = json!({
+        "iss": ISSUER, "sub": name, "aud": audiences, "iat": issued, "nbf": issued, "exp": issued + seconds, "jti": id,
+        "kubernetes.io": { "namespace": namespace, "serviceaccount": { "name": request.name, "uid": uid } },
+    });
+    let part = |text: &[u8]| URL_SAFE_NO_PAD.encode(text);
+    // It has the shape of a JSON web token, but is valid because the server knows it: the last part is random.
+    let secret: Vec<u8> = (0..4).flat_map(|_| cluster.random().to_be_bytes()).collect();
+    let header = json!({ "alg": "none", "typ": "JWT" }).to_string();
+    let token = [part(header.as_bytes()), part(claims.to_string().as_bytes()), part(&secret)].join(".");
+    let extra = BTreeMap::from([(
+        "authentication.kubernetes.io/credential-id".to_owned(),
+        vec![format!("JTI={id}")],
+    )]);
+    let user = User::new(name).with_uid(uid).with_extra(extra);
+    let life = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    cluster.tokens.insert_until(&token, user, Instant::now() + life);
+    let expiration = jiff::Timestamp::from_second(issued + seconds).unwrap_or_default().to_string();
+    let mut answer = json!({
+        "kind": KIND,
+        "apiVersion": API_VERSION,
+        "metadata": { "name": request.name, "namespace": namespace, "creationTimestamp": now() },
+        "spec": { "audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": asked.pointer("/spec/boundObjectRef") },
+        "status": { "token": token, "expirationTimestamp": expiration },
+    });
+    if answer["spec"]["boundObjectRef"].is_null() {
+        metadata::fields(&mut answer["spec"]).remove("boundObjectRef");
+    }
+    match (request.encoding, Schema::of(API_VERSION, KIND)) {
+        (Encoding::Protobuf, Some(schema)) => {
+            let message = schema.encode(&answer).map_err(|error| Refusal::unexplained(&error.to_string()))?;
+            Ok(Answer::protobuf(201, schema.body(&message)))
+        }
+        _ => Ok(Answer::json(201, answer.to_string())),
+    }
+}
+
+/// Returns the user of a token that is valid; the token of a service account is valid as long as the account exists.
+pub(crate) fn user(cluster: &Cluster, token: &str) -> Option<User> {
+    let user = cluster.tokens.user(token)?;
+    if user.uid().is_empty() {
+        return Some(user);
+    }
+    let is_current = {
+        let account = service_account(user.name())?;
+        let resource = cluster.registry().resource("", "v1", "serviceaccounts").cloned()?;
+        let (_, object) = cluster.read(&resource, &format!("{}/{}", account.namespace, account.name))?;
+        metadata::text(&object, "uid") == user.uid()
+    };
+    is_current.then_some(user)
+}

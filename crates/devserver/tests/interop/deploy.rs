@@ -1,0 +1,43 @@
+//! The manifests in `deploy/` pass server-side validation.
+
+use crate::kubectl::each_kubectl;
+
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/record.yaml");
+
+#[test]
+fn the_recorder_can_be_deployed() {
+    each_kubectl(|kubectl| {
+        // A dry run does not create the namespace for the objects after it.
+        kubectl.run("create namespace informer");
+        let applied = kubectl.run(&format!("apply --dry-run=server --validate=false -f {RECORD} -o name"));
+        let names: Vec<&str> = applied.lines().collect();
+        assert_eq!(
+            names,
+            [
+                "namespace/informer",
+                "serviceaccount/informer-record",
+                "clusterrole.rbac.authorization.k8s.io/informer-record",
+                "clusterrolebinding.rbac.authorization.k8s.io/informer-record",
+                "persistentvolumeclaim/informer-record",
+                "deployment.apps/informer-record",
+            ]
+        );
+    });
+}
+
+#[test]
+fn the_role_of_the_recorder_does_not_allow_secrets_or_writes() {
+    let text = std::fs::read_to_string(RECORD).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let role = documents.iter().find(|one| one["kind"] == "ClusterRole").unwrap();
+    for rule in role["rules"].as_array().unwrap() {
+        assert_eq!(rule["verbs"], serde_json::json!(["get", "list", "watch"]));
+        let resources = rule["resources"].as_array().unwrap();
+        assert!(resources.iter().all(|resource| resource != "secrets" && resource != "*"), "{rule}");
+    }
+    let deployment = documents.iter().find(|one| one["kind"] == "Deployment").unwrap();
+    assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");
+    let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap();
+    assert_eq!(arguments[0], "record");
+    assert!(arguments.iter().all(|argument| argument != "--secrets"));
+}

@@ -1,0 +1,411 @@
+//! Records what reflectors receive into a history.
+
+use crate::{
+    boxed::{BoxError, error_chain},
+    delta::{Delta, DeltaBatch},
+    object::Listing,
+    reflector::Sink,
+};
+use jiff::Timestamp;
+use kube_history::{Kind, KindId, List, RecordError, Recorder, RecorderOptions, Statistics};
+use kube_informer_wire::{EventType, Key, Lazy, Raw, ResourceVersion};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinHandle,
+    time::{MissedTickBehavior, interval},
+};
+
+/// Records any number of kinds into one folder.
+///
+/// A task owns the [`Recorder`]. Each kind has a [`RecordingSink`], to which a [`Reflector`](crate::reflector::Reflector) of
+/// [`Lazy`] objects writes; create its source with
+/// [`ListWatch::lazy_dynamic`](crate::source::ListWatch::lazy_dynamic), so that objects are recorded as the server sent them. A
+/// reflector waits until its changes are recorded, so a slow disk slows the watches down and loses nothing.
+///
+/// Changes are flushed about once a second. If flushing fails because the disk is full, it is retried. The status has the error.
+#[derive(Debug)]
+pub struct Recording {
+    requests: mpsc::Sender<Request>,
+    status: watch::Receiver<RecordingStatus>,
+    task: JoinHandle<Result<(), RecordError>>,
+}
+
+/// The progress of a [`Recording`], updated about once a second.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RecordingStatus {
+    /// The changes and bytes since the start of the recording.
+    pub statistics: Statistics,
+    /// The number of recorded objects that exist.
+    pub objects: usize,
+    /// The size of the folder.
+    pub size: u64,
+    /// The first moment that can be read.
+    pub start: Option<Timestamp>,
+    /// The time of the last successful flush.
+    pub flushed: Option<Timestamp>,
+    /// The error of the last flush, if it failed.
+    pub error: Option<String>,
+    /// The sinks that have not received a list yet.
+    pub unlisted: usize,
+    /// The time of the last list, event or bookmark of the sink that has not received any for the longest time.
+    pub received: Option<Timestamp>,
+}
+
+/// Receives the objects of one kind from a reflector and records them.
+#[derive(Debug)]
+pub struct RecordingSink {
+    requests: mpsc::Sender<Request>,
+    scope: Scope,
+    last_error: LastError,
+}
+
+/// The last error of a reflector, which becomes the reason of a gap. Set it in the error handler of the reflector.
+#[derive(Clone, Debug, Default)]
+pub struct LastError(Arc<Mutex<Option<String>>>);
+
+/// The objects that a sink receives.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Scope {
+    kind: KindId,
+    namespace: Option<String>,
+}
+
+/// A request to the task that owns the recorder.
+#[derive(Debug)]
+struct Request {
+    action: Action,
+    reply: oneshot::Sender<Result<Option<KindId>, RecordError>>,
+}
+
+#[derive(Debug)]
+enum Action {
+    AddKind(Box<Kind>, Option<String>),
+    RemoveKind(KindId),
+    Replace(Scope, Replacement),
+    Apply(Scope, Changes),
+}
+
+#[derive(Debug)]
+struct Replacement {
+    objects: Vec<Raw>,
+    skipped: Vec<Key>,
+    version: Option<ResourceVersion>,
+    /// The error before this list, if the watch was lost.
+    reason: Option<String>,
+}
+
+#[derive(Debug)]
+struct Changes {
+    changes: Vec<Change>,
+    version: Option<ResourceVersion>,
+}
+
+#[derive(Debug)]
+enum Change {
+    Put(EventType, Raw),
+    DeletedKey(Key),
+    Skipped(Key),
+}
+
+/// The recorder and the progress of its sinks.
+struct State {
+    recorder: Recorder,
+    /// The time of the last list, event or bookmark; `None` before the first list.
+    received: BTreeMap<Scope, Option<Timestamp>>,
+    flushed: Option<Timestamp>,
+}
+
+/// The time between two flushes.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The number of requests that can wait. Each reflector waits for the result of its own.
+const REQUESTS: usize = 64;
+
+impl Recording {
+    /// Opens a folder and starts the task that records into it.
+    ///
+    /// # Errors
+    /// As [`Recorder::open`].
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn start(folder: impl AsRef<Path>, options: RecorderOptions) -> Result<Self, RecordError> {
+        let recorder = Recorder::open(folder, options, Timestamp::now())?;
+        let start = Some(recorder.start()?);
+        let (requests, received) = mpsc::channel(REQUESTS);
+        let (publish, status) = watch::channel(RecordingStatus { start, ..RecordingStatus::default() });
+        let state = State { recorder, received: BTreeMap::new(), flushed: None };
+        let task = tokio::spawn(run(state, received, publish));
+        Ok(Self { requests, status, task })
+    }
+
+    /// Adds a kind, in all namespaces or in one, and returns the sink for its objects.
+    ///
+    /// # Errors
+    /// [`RecordError::SecretsRefused`] for Secrets, unless they are configured.
+    pub async fn sink(&self, kind: Kind, namespace: Option<String>) -> Result<RecordingSink, RecordError> {
+        let action = Action::AddKind(Box::new(kind), namespace.clone());
+        let kind = send(&self.requests, action).await?.ok_or(RecordError::SyncFailed)?;
+        let scope = Scope { kind, namespace };
+        Ok(RecordingSink { requests: self.requests.clone(), scope, last_error: LastError::default() })
+    }
+
+    /// Records that a kind is no longer served: all its objects are deleted. Stop its reflectors first.
+    ///
+    /// # Errors
+    /// [`RecordError::UnknownKind`].
+    pub async fn remove_kind(&self, kind: KindId) -> Result<(), RecordError> {
+        send(&self.requests, Action::RemoveKind(kind)).await.map(drop)
+    }
+
+    /// Returns the progress.
+    #[must_use]
+    pub fn status(&self) -> watch::Receiver<RecordingStatus> {
+        self.status.clone()
+    }
+
+    /// Waits until the recording has failed. It can only be started again.
+    ///
+    /// # Errors
+    /// The error that ended it.
+    pub async fn failed(&mut self) -> Result<(), RecordError> {
+        joined((&mut self.task).await)
+    }
+
+    /// Returns true if the recording has ended with an error.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Flushes all changes and ends the recording. Stop the reflectors first.
+    ///
+    /// # Errors
+    /// As [`Recorder::close`].
+    pub async fn stop(self) -> Result<(), RecordError> {
+        drop(self.requests);
+        joined(self.task.await)
+    }
+}
+
+fn joined(outcome: Result<Result<(), RecordError>, tokio::task::JoinError>) -> Result<(), RecordError> {
+    outcome.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// Sends a request and waits for its result.
+async fn send(requests: &mpsc::Sender<Request>, action: Action) -> Result<Option<KindId>, RecordError> {
+    let (reply, result) = oneshot::channel();
+    // If the task has ended, its result has the error.
+    if requests.send(Request { action, reply }).await.is_err() {
+        return Err(RecordError::SyncFailed);
+    }
+    result.await.unwrap_or(Err(RecordError::SyncFailed))
+}
+
+/// Records requests and flushes about once a second, until all senders are dropped or the recorder fails.
+async fn run(
+    mut state: State,
+    mut requests: mpsc::Receiver<Request>,
+    publish: watch::Sender<RecordingStatus>,
+) -> Result<(), RecordError> {
+    let mut flushes = interval(FLUSH_INTERVAL);
+    flushes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut batch = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            _ = flushes.tick() => {
+                let status;
+                (state, status) = blocking(state, |state| state.flush(Timestamp::now())).await;
+                publish.send_replace(status?);
+            }
+            count = requests.recv_many(&mut batch, REQUESTS) => {
+                if count == 0 {
+                    let (_, closed) = blocking(state, |state| state.recorder.flush(Timestamp::now())).await;
+                    return closed;
+                }
+                let requests = std::mem::take(&mut batch);
+                let recorded;
+                (state, recorded) = blocking(state, |state| state.perform_all(requests)).await;
+                recorded?;
+            }
+        }
+    }
+}
+
+/// Runs blocking file operations on a thread for them.
+async fn blocking<R: Send + 'static>(
+    mut state: State,
+    work: impl FnOnce(&mut State) -> R + Send + 'static,
+) -> (State, R) {
+    let done = tokio::task::spawn_blocking(move || {
+        let result = work(&mut state);
+        (state, result)
+    });
+    done.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+impl State {
+    /// Flushes the recorder and returns the status. Errors that can be retried are part of it.
+    fn flush(&mut self, now: Timestamp) -> Result<RecordingStatus, RecordError> {
+        let error = match self.recorder.flush(now) {
+            Ok(()) => {
+                self.flushed = Some(now);
+                None
+            }
+            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) => Some(error_chain(&error)),
+        };
+        Ok(RecordingStatus {
+            statistics: self.recorder.statistics(),
+            objects: self.recorder.objects(),
+            size: self.recorder.size().unwrap_or_default(),
+            start: self.recorder.start().ok(),
+            flushed: self.flushed,
+            error,
+            unlisted: self.received.values().filter(|received| received.is_none()).count(),
+            received: self.received.values().copied().flatten().min(),
+        })
+    }
+
+    /// Performs requests in order. Returns an error if the recorder cannot continue.
+    fn perform_all(&mut self, requests: Vec<Request>) -> Result<(), RecordError> {
+        for Request { action, reply } in requests {
+            let result = self.perform(action, Timestamp::now());
+            if result.as_ref().is_err_and(RecordError::is_fatal) {
+                return result.map(drop);
+            }
+            // A reflector that was stopped does not wait for the result.
+            let _ = reply.send(result);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, action: Action, now: Timestamp) -> Result<Option<KindId>, RecordError> {
+        match action {
+            Action::AddKind(kind, namespace) => {
+                let kind = self.recorder.add_kind(*kind, now)?;
+                self.received.insert(Scope { kind, namespace }, None);
+                return Ok(Some(kind));
+            }
+            Action::RemoveKind(kind) => {
+                self.received.retain(|scope, _| scope.kind != kind);
+                self.recorder.remove_kind(kind, now)?;
+            }
+            Action::Replace(scope, replacement) => self.replace(scope, replacement, now)?,
+            Action::Apply(scope, changes) => self.apply(scope, changes, now)?,
+        }
+        Ok(None)
+    }
+
+    fn replace(&mut self, scope: Scope, replacement: Replacement, now: Timestamp) -> Result<(), RecordError> {
+        let Replacement { objects, skipped, version, reason } = replacement;
+        let (kind, namespace) = (scope.kind, scope.namespace.as_deref());
+        if let Some(since) = self.received.get(&scope).copied().flatten() {
+            let reason = reason.unwrap_or_else(|| "watch could not be continued".to_owned());
+            self.recorder.watch_lost_since(kind, namespace, &reason, since)?;
+        }
+        if skipped.is_empty() {
+            let namespace = scope.namespace.clone();
+            self.recorder.list(List { kind, namespace, version, objects }, now)?;
+        } else {
+            // Skipped objects exist, so nothing can be recorded as deleted, and the gap does not end.
+            self.recorder.watch_lost(kind, namespace, &skipped_reason(&skipped[0]), now)?;
+            for object in &objects {
+                self.recorder.change(kind, EventType::Modified, object, now)?;
+            }
+        }
+        let is_first = self.received.insert(scope.clone(), Some(now)).flatten().is_none();
+        let mut others = self.received.iter().filter(|(other, _)| other.kind == kind);
+        if is_first && scope.namespace.is_some() && others.all(|(_, received)| received.is_some()) {
+            self.recorder.namespaces_listed(kind, now)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, scope: Scope, changes: Changes, now: Timestamp) -> Result<(), RecordError> {
+        let kind = scope.kind;
+        for change in changes.changes {
+            match change {
+                Change::Put(event, object) => self.recorder.change(kind, event, &object, now).map(drop)?,
+                Change::DeletedKey(key) => self.recorder.delete_key(kind, key, now).map(drop)?,
+                Change::Skipped(key) => {
+                    let reason = skipped_reason(&key);
+                    self.recorder.watch_lost(kind, scope.namespace.as_deref(), &reason, now)?;
+                }
+            }
+        }
+        // The version of one namespace is not that of the kind.
+        if let Some(version) = changes.version.filter(|_| scope.namespace.is_none()) {
+            self.recorder.bookmark(kind, version, now)?;
+        }
+        self.received.insert(scope, Some(now));
+        Ok(())
+    }
+}
+
+fn skipped_reason(key: &Key) -> String {
+    format!("object {key} could not be decoded")
+}
+
+impl RecordingSink {
+    /// Returns the kind of the objects in the history.
+    #[must_use]
+    pub fn kind(&self) -> KindId {
+        self.scope.kind
+    }
+
+    /// Returns the last error, to be set by the error handler of the reflector.
+    #[must_use]
+    pub fn last_error(&self) -> LastError {
+        self.last_error.clone()
+    }
+
+    async fn send(&self, action: Action) -> Result<(), BoxError> {
+        send(&self.requests, action).await?;
+        Ok(())
+    }
+}
+
+impl LastError {
+    /// Sets the error.
+    pub fn set(&self, error: impl Into<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
+    }
+
+    fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<K: Send + Sync + 'static> Sink<Lazy<K>> for RecordingSink {
+    async fn replace(&mut self, listing: Listing<Lazy<K>>) -> Result<(), BoxError> {
+        let objects = listing.objects.iter().map(|(_, listed)| listed.object().get().raw().clone()).collect();
+        let reason = self.last_error.take();
+        let replacement = Replacement { objects, skipped: listing.skipped, version: listing.version, reason };
+        self.send(Action::Replace(self.scope.clone(), replacement)).await
+    }
+
+    async fn apply(&mut self, batch: DeltaBatch<Lazy<K>>) -> Result<(), BoxError> {
+        let changes = batch.deltas.into_iter().map(|delta| match delta {
+            Delta::Added(_, object) => Change::Put(EventType::Added, object.get().raw().clone()),
+            Delta::Updated(_, object) => Change::Put(EventType::Modified, object.get().raw().clone()),
+            Delta::Deleted(_, Some(object)) => Change::Put(EventType::Deleted, object.get().raw().clone()),
+            Delta::Deleted(key, None) => Change::DeletedKey(key),
+            Delta::Skipped(key) => Change::Skipped(key),
+        });
+        let changes = Changes { changes: changes.collect(), version: batch.version };
+        self.send(Action::Apply(self.scope.clone(), changes)).await
+    }
+
+    async fn resync(&mut self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
