@@ -174,7 +174,7 @@ impl Recorder {
             }
             return Ok(KindId(id));
         }
-        let id = self.kinds.iter().map(|state| state.id + 1).max().unwrap_or(1);
+        let id = self.kinds.iter().map(|state| state.id.saturating_add(1)).max().unwrap_or(1);
         self.active.push(&Record::Kind { id, time, kind: Box::new(kind.clone()) }, base);
         self.kinds.push(KindState::new(id, kind));
         self.start_gap(self.kinds.len() - 1, "", time, "not listed yet");

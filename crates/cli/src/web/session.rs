@@ -242,3 +242,36 @@ fn scope(connection: &Connection, asked: &Following) -> String {
     let fields = asked.field_selector.iter().map(|selector| format!("--field-selector {selector}"));
     context.chain(namespaces).chain(labels).chain(fields).collect::<Vec<_>>().join("  ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    /// Returns the error for an address and other options.
+    fn refused(address: &str, options: &str) -> Option<String> {
+        let words = ["informer", "web"].into_iter().chain(options.split_whitespace());
+        let Some(Command::Web(web)) = Cli::parse_from(words).command else { panic!("it is `web`") };
+        check_exposure(&web, address.parse().unwrap()).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn other_machines_need_tls_and_a_token() {
+        let tls = "--tls-cert a --tls-key b";
+        for address in ["127.0.0.1:0", "[::1]:80"] {
+            assert_eq!(refused(address, ""), None, "{address}");
+        }
+        for address in ["0.0.0.0:0", "10.0.0.1:80", "[::]:80"] {
+            for options in ["", "--web-token t", tls] {
+                let error = refused(address, options).unwrap();
+                assert!(
+                    error.contains("is not a loopback address") && error.contains("--tls-cert"),
+                    "{error}"
+                );
+            }
+            assert_eq!(refused(address, &format!("{tls} --web-token t")), None, "{address}");
+        }
+        assert!(refused("127.0.0.1:0", "--web-token=").unwrap().contains("is empty"));
+    }
+}

@@ -6,7 +6,7 @@ mod rows;
 mod snippets;
 
 /// The documents with Rust snippets. The README is a doc test instead.
-const DOCS: [(&str, &str); 9] = [
+const DOCS: [(&str, &str); 10] = [
     ("concepts.md", include_str!("../../../../docs/concepts.md")),
     ("controllers.md", include_str!("../../../../docs/controllers.md")),
     ("devserver.md", include_str!("../../../../docs/devserver.md")),
@@ -15,6 +15,7 @@ const DOCS: [(&str, &str); 9] = [
     ("history.md", include_str!("../../../../docs/history.md")),
     ("memory.md", include_str!("../../../../docs/memory.md")),
     ("restarts.md", include_str!("../../../../docs/restarts.md")),
+    ("scaling.md", include_str!("../../../../docs/scaling.md")),
     ("testing.md", include_str!("../../../../docs/testing.md")),
 ];
 

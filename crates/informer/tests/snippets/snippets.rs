@@ -26,18 +26,17 @@ use kube_informer::{
     bridge::watcher_events,
     controller::{self, Controller, ErrorPolicy, apply},
     event::Deletion,
+    informer::CacheState,
     manager::{Manager, PrometheusRecorder, shutdown_signal},
 };
+use kube_leases::Leases;
 use std::{pin::pin, sync::Arc, time::Duration};
 
 type Done = Result<(), Box<dyn std::error::Error>>;
 
 #[rustfmt::skip]
-async fn client_without_retries() -> Result<Client, Box<dyn std::error::Error>> {
-    let mut config = kube::Config::infer().await?;
-    config.default_retry = false;
-    let client = kube::Client::try_from(config)?;
-    Ok(client)
+async fn readable(pods: Informer<Pod>) {
+    pods.watch_status().wait_for(|status| status.cache >= CacheState::Readable).await;
 }
 
 #[rustfmt::skip]
@@ -235,6 +234,22 @@ async fn controller(client: Client) -> Done {
         .shutdown_on(shutdown_signal())
         .run(reconcile, ErrorPolicy::default(), Arc::new(Context { client }))
         .await?;
+    Ok(())
+}
+
+#[rustfmt::skip]
+async fn sharded_controller(client: Client) -> Done {
+    let leases = Leases::shards("sites", 16).namespace("ops").start(client.clone())?;
+    let sites = Informer::<Deployment>::builder(client.clone()).shards(&leases).start()?;
+    let maps = Informer::<ConfigMap>::builder(client.clone()).owned_by(&sites).start()?;
+    Controller::new(&sites)
+        .owns(&maps)
+        .leases(&leases)
+        .shutdown_on(shutdown_signal())
+        .run(reconcile, ErrorPolicy::default(), Arc::new(Context { client }))
+        .await?;
+    leases.stop();
+    leases.stopped().await;
     Ok(())
 }
 
