@@ -1,15 +1,16 @@
 //! Prints the changes of pods, of an in-process server or a cluster.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::Client;
+use kube::{Client, Config};
 use kube_devserver::{Churn, DevServer};
 use kube_informer::{Event, Informer, event::Phase};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = DevServer::start();
+    let server = DevServer::builder().listen("127.0.0.1:0").start().await?;
     let _churning = server.churn(Churn::pods(100).rate(200.0));
-    let client: Client = server.client(); // of a cluster: Client::try_default().await?
+    // For a cluster: `let client = Client::try_default().await?;`
+    let client = Client::try_from(Config::new(server.url().ok_or("the server does not listen")?.parse()?))?;
 
     let pods = Informer::<Pod>::builder(client).start()?;
     pods.synced().await?;

@@ -1,5 +1,6 @@
 //! Requests a JSON document whose size is limited.
 
+use crate::request_body::uncloneable_body;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use http_body_util::BodyExt;
 use kube_client::{Client, Error, client::Body};
@@ -14,7 +15,7 @@ const MAX_ERROR_SIZE: usize = 1 << 20;
 /// A request for a JSON document, such as `/version`.
 ///
 /// `kube_client::Client::request` collects a response of any size; a malicious server can make a program run out of memory with it.
-/// This reads at most [`max_size`](Self::max_size) bytes.
+/// This reads at most [`max_size`](Self::max_size) bytes. The retries of kube's client do not apply to it.
 ///
 /// ```
 /// use kube_devserver::DevServer;
@@ -63,7 +64,7 @@ impl Request {
         let request = http::Request::get(&self.path)
             .header(ACCEPT, &self.accept)
             .header(ACCEPT_ENCODING, "identity")
-            .body(Body::empty())
+            .body(uncloneable_body().await?)
             .map_err(Error::HttpError)?;
         let response = client.send(request).await?;
         let status = response.status();

@@ -100,6 +100,7 @@ mod boxed;
 mod recorder_id;
 mod waiters;
 mod parallel;
+mod request_body;
 pub mod document;
 pub mod object;
 pub mod source;

@@ -3,6 +3,18 @@
 use bytes::{Buf, Bytes, BytesMut};
 use std::collections::VecDeque;
 
+/// Appends bytes to a buffer of at most `limit` bytes, whose capacity never exceeds the limit.
+///
+/// A `Vec` doubles its capacity, so that a buffer just above half of its limit would need twice as much memory.
+pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8], limit: usize) {
+    let length = buffer.len() + bytes.len();
+    if length > buffer.capacity() {
+        let capacity = (2 * buffer.capacity()).min(limit).max(length);
+        buffer.reserve_exact(capacity - buffer.len());
+    }
+    buffer.extend_from_slice(bytes);
+}
+
 /// Bytes that have arrived and have not been consumed.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
@@ -101,6 +113,18 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_capacity_of_a_buffer_stays_within_its_limit() {
+        let mut buffer = Vec::new();
+        let mut capacities = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            append(&mut buffer, &[7; 100], 100_000);
+            capacities.insert(buffer.capacity());
+        }
+        assert_eq!((buffer.len(), buffer.capacity()), (100_000, 100_000));
+        assert!(capacities.len() < 20, "it grows in few steps: {capacities:?}");
+    }
 
     #[test]
     fn small_pieces_do_not_keep_large_buffers() {

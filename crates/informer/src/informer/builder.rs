@@ -20,7 +20,7 @@ use crate::{
     ingest::Ingest,
     object::{Storage, is_cluster_scoped},
     reflector::{Backoff, Config, Report, Strategy},
-    source::{Encoding, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
+    source::{Encoding, ListCompression, ListWatch, ListerWatcher, MAX_OBJECT_SIZE, Sharded},
     subscription::Broadcaster,
 };
 use kube_client::Client;
@@ -59,6 +59,7 @@ pub struct InformerBuilder<K: Resource> {
     leased: Option<LeasedShards>,
     modify: ModifyOptions,
     encoding: Option<Encoding>,
+    list_compression: Option<ListCompression>,
     managed_fields: ManagedFields,
     max_object_size: Option<usize>,
     store: StoreBuilder<K>,
@@ -138,6 +139,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             leased: None,
             modify: ModifyOptions::default(),
             encoding: None,
+            list_compression: None,
             managed_fields: ManagedFields::Drop,
             max_object_size: None,
             store: Store::builder(),
@@ -337,8 +339,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
     }
 
     /// Sets whether `metadata.managedFields` are dropped before an object is decoded. The default is [`ManagedFields::Drop`],
-    /// because managed fields are about half of most objects. An update without managed fields leaves them unchanged on the
-    /// server.
+    /// because managed fields are about half of most objects. An update without them leaves those of the server unchanged.
     pub fn managed_fields(mut self, managed_fields: ManagedFields) -> Self {
         self.managed_fields = managed_fields;
         self
@@ -350,14 +351,19 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         self
     }
 
+    /// Sets the compression of LIST requests; see [`ListWatch::list_compression`]. [`Strategy::List`] disables streaming lists.
+    pub fn list_compression(mut self, compression: ListCompression) -> Self {
+        self.list_compression = Some(compression);
+        self
+    }
+
     /// Sets the maximum size of an object on the wire; see [`ListWatch::max_object_size`].
     pub fn max_object_size(mut self, bytes: usize) -> Self {
         self.max_object_size = Some(bytes);
         self
     }
 
-    /// Sets the default resync period: the interval at which all objects are delivered to subscribers again. The default is
-    /// never.
+    /// Sets the default resync period, after which all objects are delivered to subscribers again. The default is never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = period;
         self
@@ -495,10 +501,10 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
         let ingest = self.ingest.managed_fields(self.managed_fields);
         let (store, mut writer) = self.store.resource(&resource).build()?;
         let ingest = ingest.known_objects(store.known_objects());
-        let sync = SyncState::new(resource.clone(), sources.iter().map(|source| source.namespace.clone()));
-        let target =
-            RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
-        let saved = save.map(|save| restore(&save, target)).transpose()?;
+        let namespaces = sources.iter().map(|spec| spec.namespace.clone());
+        let sync = SyncState::new(resource.clone(), metrics_name.as_str(), namespaces);
+        let all = RestoreTarget { sources: &mut sources, ingest: &ingest, writer: &mut writer, sync: &sync };
+        let saved = save.map(|save| restore(&save, all)).transpose()?;
         Ok(Informer::new(Inner::new(InformerSpec {
             broadcaster: Broadcaster::new(store.clone(), writer, metrics_name.as_str(), self.resync),
             metrics_name,
@@ -579,6 +585,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             labels: self.labels.as_deref(),
             fields: self.fields.as_deref(),
             encoding: self.encoding.unwrap_or_default(),
+            list_compression: self.list_compression.unwrap_or_default(),
             managed_fields: self.managed_fields,
             max_object_size: self.max_object_size.unwrap_or(MAX_OBJECT_SIZE),
             modify: &self.modify,
@@ -614,13 +621,12 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             ("fields", self.fields.is_some()),
             ("modify_list or modify_watch", self.modify.is_some()),
             ("encoding", self.encoding.is_some()),
+            ("list_compression", self.list_compression.is_some()),
             ("max_object_size", self.max_object_size.is_some()),
             ("save_to", self.save.is_some()),
         ];
-        match options.into_iter().find(|(_, is_set)| *is_set) {
-            Some((option, _)) => Err(StartError::NotForSource { option }),
-            None => Ok(()),
-        }
+        let set = options.into_iter().find(|(_, is_set)| *is_set);
+        set.map_or(Ok(()), |(option, _)| Err(StartError::NotForSource { option }))
     }
 }
 
@@ -648,13 +654,10 @@ where
     /// # Ok(()) }
     /// ```
     pub fn lazy(self) -> InformerBuilder<Lazy<K>> {
+        let before_lazy = |option| Origin::Invalid(StartError::BeforeLazy { option });
         let origin = match self.origin {
-            Origin::Server(_) if self.store.has_indexes() => {
-                Origin::Invalid(StartError::BeforeLazy { option: "index" })
-            }
-            Origin::Server(_) if self.ingest.has_transform() => {
-                Origin::Invalid(StartError::BeforeLazy { option: "transform" })
-            }
+            Origin::Server(_) if self.store.has_indexes() => before_lazy("index"),
+            Origin::Server(_) if self.ingest.has_transform() => before_lazy("transform"),
             Origin::Server(Server { client, kind, lazy_list_watch: Some(list_watch), .. }) => {
                 Origin::Server(Server { client, kind, list_watch, lazy_list_watch: None })
             }
@@ -671,6 +674,7 @@ where
             leased: self.leased,
             modify: self.modify,
             encoding: self.encoding,
+            list_compression: self.list_compression,
             managed_fields: self.managed_fields,
             max_object_size: self.max_object_size,
             config: self.config,

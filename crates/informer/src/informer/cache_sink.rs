@@ -1,6 +1,7 @@
 //! Applies the lists and changes of a source to the cache, and publishes the events.
 
 use super::{
+    cache_state::CacheState,
     save::{AppliedState, Saver},
     status::Times,
     sync::SyncState,
@@ -194,9 +195,11 @@ impl<K: Resource + Send + Sync + 'static> CacheSink<K> {
         if is_complete {
             self.broadcaster.mark_synced();
         }
+        let is_readable = self.sync.cache_state() >= CacheState::Readable;
         self.times.send_modify(|times| {
             times.received = Some(now);
             times.synced = times.synced.or(is_complete.then_some(now));
+            times.readable = times.readable.or(is_readable.then_some(now));
         });
         self.sync.notify();
     }

@@ -2,6 +2,7 @@
 
 use super::{
     cache_sink::{CacheSink, OutdatedKeys, SourceCoverage},
+    cache_state::CacheState,
     leased_shards::LeasedShards,
     metrics_name::MetricsName,
     namespace_error::NamespaceError,
@@ -131,6 +132,8 @@ fn report(on_error: Option<&OnError>, report: &Report<'_>) {
 impl<K: Resource + Send + Sync + 'static> Inner<K> {
     pub(super) fn new(spec: InformerSpec<K>) -> Self {
         let namespaces = spec.served.as_ref().and_then(|served| served.namespaces.clone());
+        let is_readable = spec.sync.cache_state() >= CacheState::Readable;
+        let times = Times { readable: is_readable.then(Instant::now), ..Times::default() };
         let inner = Self {
             store: spec.store,
             broadcaster: Arc::new(spec.broadcaster),
@@ -140,7 +143,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
             resource: spec.resource,
             served: spec.served,
             tasks: TaskTracker::new(),
-            times: watch::Sender::default(),
+            times: watch::Sender::new(times),
             leased: spec.leased,
             cancel: CancellationToken::new(),
             sources: Mutex::new(Sources {
@@ -239,7 +242,10 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
         drop(sources);
         if self.sync.started() {
             self.broadcaster.mark_synced();
-            self.times.send_modify(|times| times.synced = times.started);
+            self.times.send_modify(|times| {
+                times.synced = times.started;
+                times.readable = times.started;
+            });
             self.sync.notify();
         }
         for idle in idle {
@@ -272,12 +278,13 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 
     pub(super) fn status(&self) -> InformerStatus {
-        let source = |source: &SourceHandle| SourceStatus {
+        let source = |(number, source): (&usize, &SourceHandle)| SourceStatus {
             namespace: source.coverage.namespace.clone(),
             status: source.status.borrow().clone(),
             is_restored: source.is_restored,
+            cache: self.sync.cache_state_of(*number),
         };
-        let sources: Vec<_> = self.sources().handles.values().map(source).collect();
+        let sources: Vec<_> = self.sources().handles.iter().map(source).collect();
         let times = *self.times.borrow();
         let phase = match times.started {
             _ if self.broadcaster.is_closed() => InformerPhase::Stopped,
@@ -295,6 +302,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
         let snapshot = self.store.snapshot();
         InformerStatus {
             phase,
+            cache: self.sync.cache_state(),
             objects: snapshot.len(),
             version: snapshot.version().cloned(),
             last_error: sources

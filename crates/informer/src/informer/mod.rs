@@ -2,6 +2,7 @@
 
 mod sync_error;
 mod start_error;
+mod cache_state;
 mod namespace_error;
 mod sync;
 mod status;
@@ -27,6 +28,7 @@ mod registry;
 mod tests;
 
 pub use builder::InformerBuilder;
+pub use cache_state::CacheState;
 pub use handle::{Informer, WrittenError};
 pub use namespace_error::NamespaceError;
 pub use registry::{Informers, InformersBuilder, InformersSnapshot};

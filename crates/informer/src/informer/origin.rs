@@ -1,7 +1,7 @@
 //! The origin of the objects of an informer, and the sources that it creates.
 
 use super::{modify_options::ModifyOptions, source_spec::NewSource, start_error::StartError};
-use crate::source::{Encoding, ListWatch, ListerWatcher};
+use crate::source::{Encoding, ListCompression, ListWatch, ListerWatcher};
 use kube_client::Client;
 use kube_core::Resource;
 use kube_informer_wire::{FieldSelector, LabelSelector, Lazy, ManagedFields};
@@ -40,6 +40,7 @@ pub(super) struct SourceSettings<'s> {
     pub(super) labels: Option<&'s str>,
     pub(super) fields: Option<&'s str>,
     pub(super) encoding: Encoding,
+    pub(super) list_compression: ListCompression,
     pub(super) managed_fields: ManagedFields,
     pub(super) max_object_size: usize,
     pub(super) modify: &'s ModifyOptions,
@@ -63,13 +64,14 @@ impl<K: Resource + Send + Sync + 'static> Origin<K> {
         let client = client.clone();
         let kind = Arc::clone(kind);
         let list_watch = *list_watch;
-        let SourceSettings { encoding, managed_fields, max_object_size, .. } = settings;
+        let SourceSettings { encoding, list_compression, managed_fields, max_object_size, .. } = settings;
         let modify = settings.modify.clone();
         Ok(Box::new(move |namespace| {
             let source = list_watch(client.clone(), namespace, &kind)
                 .labels(labels.clone())
                 .fields(fields.clone())
                 .encoding(encoding)
+                .list_compression(list_compression)
                 .managed_fields(managed_fields)
                 .max_object_size(max_object_size);
             Arc::new(modify.apply(source))

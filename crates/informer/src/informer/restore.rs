@@ -63,6 +63,7 @@ pub(super) fn restore<K: Resource + Send + Sync + 'static>(
         if let Some(version) = sync.version_reached(number, Some(version.clone())) {
             edit.set_version(version);
         }
+        sync.restored(number);
         source.restored = Some(version);
         source.has_gaps = has_gaps;
     }

@@ -1,5 +1,6 @@
 //! The status of an informer.
 
+use super::cache_state::CacheState;
 use crate::reflector::{Counts, ReflectorStatus};
 use futures_util::{FutureExt, future::select_all};
 use kube_informer_wire::ResourceVersion;
@@ -17,6 +18,8 @@ use tokio::{sync::watch, time::Instant};
 pub struct InformerStatus {
     /// The phase of the informer.
     pub phase: InformerPhase,
+    /// Whether the cache is readable, and whether the server has confirmed it.
+    pub cache: CacheState,
     /// The number of objects in the cache.
     pub objects: usize,
     /// The version of the cache.
@@ -25,7 +28,7 @@ pub struct InformerStatus {
     pub last_error: Option<String>,
     /// The counters of all sources.
     pub counts: Counts,
-    /// The times of the start, the first sync and the last response.
+    /// The times at which the informer was started, became readable and synced, and of the last response.
     pub times: Times,
     /// The status of each source: one for each namespace, or one for all.
     pub sources: Vec<SourceStatus>,
@@ -72,21 +75,24 @@ pub enum InformerPhase {
     /// It has not been started.
     #[default]
     Idle,
-    /// The initial list is not complete.
+    /// The initial list is not complete, or a restored state is not confirmed yet; [`InformerStatus::cache`] distinguishes them.
     Syncing,
-    /// The cache is complete and updated by a watch.
+    /// The cache is confirmed and updated by a watch.
     Synced,
     /// It was stopped.
     Stopped,
 }
 
-/// The times of the start, the first sync and the last response of an informer.
+/// The times at which an informer was started, became readable and synced, and of the last response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
     /// The time of the start.
     pub started: Option<Instant>,
-    /// The time when the initial list was complete.
+    /// The time when the cache became readable: it was restored, or the initial list was complete.
+    pub readable: Option<Instant>,
+    /// The time when the server confirmed the cache: the initial list was complete, or the restored state had reached the version of
+    /// the server.
     pub synced: Option<Instant>,
     /// The time of the last list, change or bookmark.
     pub received: Option<Instant>,
@@ -102,6 +108,8 @@ pub struct SourceStatus {
     pub status: ReflectorStatus,
     /// True if the source resumes from a restored state.
     pub is_restored: bool,
+    /// The state of its part of the cache.
+    pub cache: CacheState,
 }
 
 /// The status of one subscriber of an informer.

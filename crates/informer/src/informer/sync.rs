@@ -1,6 +1,9 @@
 //! The sync state of an informer.
 
-use super::sync_error::SyncError;
+use super::{
+    cache_state::{CacheState, CacheStateMetrics},
+    sync_error::SyncError,
+};
 use crate::{
     ingest::RejectedError,
     reflector::{Cause, Report, Retry},
@@ -10,6 +13,7 @@ use kube_informer_wire::{Key, KeyMap, ResourceVersion, StatusExt};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::SystemTime,
 };
 use tokio::sync::{Notify, futures::Notified};
 
@@ -17,6 +21,7 @@ use tokio::sync::{Notify, futures::Notified};
 pub(super) struct SyncState {
     resource: String,
     state: Mutex<State>,
+    metrics: Mutex<CacheStateMetrics>,
     changed: Notify,
     /// The error after which the informer cannot sync any more.
     fatal: OnceLock<SyncError>,
@@ -34,7 +39,7 @@ struct State {
 struct Source {
     namespace: Option<String>,
     version: Option<ResourceVersion>,
-    has_listed: bool,
+    cache: CacheState,
     refusal: Option<Box<Status>>,
     /// Objects that the last list skipped and that no event has replaced since, with their errors.
     skipped: KeyMap<Option<String>>,
@@ -53,15 +58,24 @@ pub(super) enum SyncResult {
 }
 
 impl SyncState {
-    pub(super) fn new(resource: String, namespaces: impl IntoIterator<Item = Option<String>>) -> Self {
+    pub(super) fn new(
+        resource: String,
+        metrics_name: &str,
+        namespaces: impl IntoIterator<Item = Option<String>>,
+    ) -> Self {
         let source = |(number, namespace)| (number, Source { namespace, ..Source::default() });
         let sources = namespaces.into_iter().enumerate().map(source).collect();
         let state = Mutex::new(State { sources, was_complete: false });
-        Self { resource, state, changed: Notify::new(), fatal: OnceLock::new() }
+        let metrics = Mutex::new(CacheStateMetrics::new(metrics_name));
+        Self { resource, state, metrics, changed: Notify::new(), fatal: OnceLock::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn metrics(&self) -> MutexGuard<'_, CacheStateMetrics> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a source while the informer runs.
@@ -76,12 +90,36 @@ impl SyncState {
 
     /// Records that the informer has started. Returns true if it has no sources, so that it has synced.
     pub(super) fn started(&self) -> bool {
-        self.state().complete()
+        let has_synced = self.state().complete();
+        if has_synced {
+            self.metrics().reached(CacheState::Confirmed, SystemTime::now());
+        }
+        has_synced
     }
 
     /// Returns true if the first list of this source was applied.
     pub(super) fn has_listed(&self, source: usize) -> bool {
-        self.state().sources.get(&source).is_some_and(|source| source.has_listed)
+        self.cache_state_of(source) == CacheState::Confirmed
+    }
+
+    /// Records that the state of a source was restored.
+    pub(super) fn restored(&self, source: usize) {
+        let mut state = self.state();
+        let Some(source) = state.sources.get_mut(&source) else { return };
+        source.cache = CacheState::Readable;
+        let cache = state.cache();
+        drop(state);
+        self.metrics().reached(cache, SystemTime::now());
+    }
+
+    /// Returns the state of the cache, which is the lowest of its sources.
+    pub(super) fn cache_state(&self) -> CacheState {
+        self.state().cache()
+    }
+
+    /// Returns the state of one source.
+    pub(super) fn cache_state_of(&self, source: usize) -> CacheState {
+        self.state().sources.get(&source).map(|source| source.cache).unwrap_or_default()
     }
 
     /// Records that a source failed, or skipped an object.
@@ -116,6 +154,7 @@ impl SyncState {
         source: usize,
         version: Option<ResourceVersion>,
     ) -> Option<ResourceVersion> {
+        self.metrics().publish();
         let mut state = self.state();
         if let Some(source) = state.sources.get_mut(&source).filter(|_| version.is_some()) {
             source.version = version;
@@ -140,7 +179,7 @@ impl SyncState {
     pub(super) fn listed(&self, source: usize, skipped: Vec<Key>) -> bool {
         let mut state = self.state();
         let Some(source) = state.sources.get_mut(&source) else { return false };
-        source.has_listed = true;
+        source.cache = CacheState::Confirmed;
         source.refusal = None;
         let mut errors: KeyMap<_> = source.errors.drain(..).collect();
         let with_error = |key: Key| {
@@ -148,7 +187,10 @@ impl SyncState {
             (key, error)
         };
         source.skipped = skipped.into_iter().map(with_error).collect();
-        state.complete()
+        let (cache, has_synced) = (state.cache(), state.complete());
+        drop(state);
+        self.metrics().reached(cache, SystemTime::now());
+        has_synced
     }
 
     /// Records that events of these objects were received, which replace the skipped ones of the last list.
@@ -195,17 +237,24 @@ impl SyncState {
             let keys = skipped.into_iter().map(|(key, _)| key.clone()).collect();
             return SyncResult::Failed(SyncError::Skipped { resource: resource(), keys, first });
         }
-        let refused = sources.values().filter(|source| !source.has_listed).find_map(|source| {
-            let status = source.refusal.clone()?;
-            Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
-        });
+        let refused =
+            sources.values().filter(|source| source.cache != CacheState::Confirmed).find_map(|source| {
+                let status = source.refusal.clone()?;
+                Some(SyncError::Refused { resource: resource(), namespace: source.namespace.clone(), status })
+            });
         refused.map_or(SyncResult::Pending, SyncResult::Failed)
     }
 }
 
 impl State {
     fn is_complete(&self) -> bool {
-        self.sources.values().all(|source| source.has_listed)
+        self.sources.values().all(|source| source.cache == CacheState::Confirmed)
+    }
+
+    /// Returns the lowest state of all sources. Without sources, the cache is confirmed when the informer is started.
+    fn cache(&self) -> CacheState {
+        let empty = if self.was_complete { CacheState::Confirmed } else { CacheState::Incomplete };
+        self.sources.values().map(|source| source.cache).min().unwrap_or(empty)
     }
 
     /// Returns true if all sources have synced for the first time.

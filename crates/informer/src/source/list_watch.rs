@@ -2,13 +2,15 @@
 
 use super::{
     content_type::{ContentType, Encoding, LastContentType, Negotiation, ResponseKind, Typing},
+    decompress::{Decompressor, ListCompression},
     error::Error,
     lister_watcher::{ListerWatcher, OnItem, Watch},
-    response::{Pace, ReceivedData, error_body, next_chunk, retry_after, unexpected_encoding, with_timeout},
+    response::{Pace, ReceivedData, error_body, next_chunk, retry_after, with_timeout},
 };
 use crate::{
     boxed::BoxFuture,
     object::{Decoder, ExpectedKind, ItemError, RawObject, ValidationCost},
+    request_body::uncloneable_body,
 };
 use futures_util::{StreamExt, stream};
 use kube_client::{Client, client::Body};
@@ -29,8 +31,8 @@ use tokio::time::Instant;
 /// Supports every `K` that `kube` can list: k8s-openapi types, structs for custom resources, `PartialObjectMeta<K>`, structs
 /// with the fields that you need, and `DynamicObject` ([`dynamic`](Self::dynamic)).
 ///
-/// kube's client retries some requests itself, which hides failures from the reflector: create the client from a `Config` with
-/// `default_retry = false`.
+/// kube's client retries some requests itself, which would hide failures from a reflector. These retries do not apply to the
+/// requests of this source.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -52,6 +54,7 @@ pub struct ListWatch<K: Resource> {
     namespace: Option<String>,
     codec: ObjectCodec<K>,
     negotiation: Negotiation,
+    list_compression: ListCompression,
     managed_fields: ManagedFields,
     max_object_size: usize,
     received: Arc<ReceivedData>,
@@ -85,6 +88,13 @@ enum Validation {
     Decode,
     /// By scanning the bytes: every well-formed object decodes.
     Scan,
+}
+
+/// A successful response.
+struct Response {
+    body: Body,
+    content_type: ContentType,
+    decompressor: Decompressor,
 }
 
 impl<K> Clone for ObjectCodec<K> {
@@ -164,6 +174,7 @@ impl<K: Resource + 'static> ListWatch<K> {
             namespace: namespace.map(Into::into),
             negotiation: Negotiation::new::<K>(kind, codec.typing),
             codec,
+            list_compression: ListCompression::None,
             managed_fields: ManagedFields::Keep,
             max_object_size: MAX_OBJECT_SIZE,
             received: Arc::new(ReceivedData::new()),
@@ -194,6 +205,16 @@ impl<K: Resource + 'static> ListWatch<K> {
     #[must_use]
     pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.negotiation.set_encoding(encoding);
+        self
+    }
+
+    /// Sets the compression of lists that is requested. The default is [`ListCompression::None`]. Watches are not compressed.
+    ///
+    /// The [limit](Self::max_object_size) applies to the decompressed objects. [`bytes_read`](ListerWatcher::bytes_read) counts
+    /// the bytes before decompression, unless the client decompresses responses itself (the feature `gzip` of kube).
+    #[must_use]
+    pub fn list_compression(mut self, compression: ListCompression) -> Self {
+        self.list_compression = compression;
         self
     }
 
@@ -251,37 +272,37 @@ impl<K: Resource + 'static> ListWatch<K> {
     }
 
     /// Sends a request, and again without protobuf if the server refuses that.
-    async fn send(&self, query: &str, response: ResponseKind) -> Result<(Body, ContentType), Error> {
-        match self.try_send(query, &self.negotiation.accept(response)).await {
+    async fn send(&self, query: &str, kind: ResponseKind) -> Result<Response, Error> {
+        match self.try_send(query, kind).await {
             Err(error) if is_not_acceptable(&error) && self.negotiation.refused() => {
-                self.try_send(query, &self.negotiation.accept(response)).await
+                self.try_send(query, kind).await
             }
             result => result,
         }
     }
 
     /// Sends a request. A response with an error status is an error.
-    async fn try_send(&self, query: &str, accept: &str) -> Result<(Body, ContentType), Error> {
-        let request = http::Request::get(format!("{}?{query}", self.path))
-            .header(http::header::ACCEPT, accept)
+    async fn try_send(&self, query: &str, kind: ResponseKind) -> Result<Response, Error> {
+        let compression = match kind {
+            ResponseKind::List => self.list_compression,
             // A compressed watch would delay events until a block is full.
-            .header(http::header::ACCEPT_ENCODING, "identity")
-            .body(Body::empty())
+            ResponseKind::Object => ListCompression::None,
+        };
+        let request = http::Request::get(format!("{}?{query}", self.path))
+            .header(http::header::ACCEPT, self.negotiation.accept(kind))
+            .header(http::header::ACCEPT_ENCODING, compression.accept_encoding())
+            .body(uncloneable_body().await.map_err(|error| Error::Transport(error.into()))?)
             .map_err(|error| Error::Transport(error.into()))?;
         let response = self.client.send(request).await.map_err(|error| Error::Transport(error.into()))?;
-        if let Some(encoding) = unexpected_encoding(response.headers()) {
-            return Err(Error::Transport(
-                format!("response has content encoding {encoding}, which was not requested").into(),
-            ));
-        }
+        let decompressor = compression.decompressor(response.headers())?;
         if response.status().is_success() {
             let content_type = ContentType::from_headers(response.headers());
             self.content_type.set(content_type);
-            return Ok((response.into_body(), content_type));
+            return Ok(Response { body: response.into_body(), content_type, decompressor });
         }
         let retry_after = retry_after(response.headers());
         let code = response.status().as_u16();
-        let body = error_body(response.into_body()).await;
+        let body = error_body(response.into_body(), decompressor).await;
         Err(Error::Status { status: Box::new(status_from_body(code, &body)), retry_after })
     }
 
@@ -363,19 +384,23 @@ impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
     ) -> BoxFuture<'a, Result<ListMeta, Error>> {
         Box::pin(async move {
             let query = self.list_query(options);
-            let (mut body, content_type) = with_timeout(self.send(&query, ResponseKind::List)).await?;
-            let mut items = content_type.items(self.max_object_size);
+            let mut response = with_timeout(self.send(&query, ResponseKind::List)).await?;
+            let mut items = response.content_type.items(self.max_object_size);
             let mut start = Vec::new();
             let decoder = self.shared_decoder();
             let mut pace = Pace::new(Instant::now());
-            while let Some(chunk) = with_timeout(next_chunk(&mut body, &self.received)).await? {
+            while let Some(chunk) = with_timeout(next_chunk(&mut response.body, &self.received)).await? {
                 pace.received(chunk.len(), Instant::now())?;
-                start.extend_from_slice(&chunk[..chunk.len().min(START.saturating_sub(start.len()))]);
-                items.push(chunk);
-                while let Some(item) = items.next()? {
-                    on_item(Ok(RawObject::encoded(item, decoder.clone())));
+                let mut decompressed = response.decompressor.push(chunk);
+                while let Some(part) = decompressed.next()? {
+                    start.extend_from_slice(&part[..part.len().min(START.saturating_sub(start.len()))]);
+                    items.push(part);
+                    while let Some(item) = items.next()? {
+                        on_item(Ok(RawObject::encoded(item, decoder.clone())));
+                    }
                 }
             }
+            response.decompressor.finish()?;
             let meta = match items.finish() {
                 Ok(meta) => meta,
                 Err(error) => return Err(table(&start, &error).unwrap_or(error.into())),
@@ -389,7 +414,8 @@ impl<K: Resource + Send + 'static> ListerWatcher<K> for ListWatch<K> {
 
     fn watch<'a>(&'a self, options: &'a WatchOptions) -> BoxFuture<'a, Result<Watch<K>, Error>> {
         Box::pin(async move {
-            let (body, content_type) = self.send(&self.watch_query(options), ResponseKind::Object).await?;
+            let response = self.send(&self.watch_query(options), ResponseKind::Object).await?;
+            let Response { body, content_type, .. } = response;
             let decoder = self.shared_decoder();
             let state = (body, content_type.frames(self.max_object_size), Arc::clone(&self.received));
             let events = stream::try_unfold(state, move |(mut body, mut frames, received)| async move {

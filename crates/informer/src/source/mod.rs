@@ -2,6 +2,7 @@
 
 mod error;
 mod content_type;
+mod decompress;
 mod lister_watcher;
 mod functions;
 mod paging;
@@ -18,6 +19,7 @@ mod tests;
 pub use crate::boxed::{BoxError, BoxFuture};
 pub use crate::object::{Decoder, ItemError, KindError, RawObject};
 pub use content_type::{ContentType, Encoding};
+pub use decompress::ListCompression;
 pub use error::Error;
 pub use functions::{FromFns, Page};
 pub use list_watch::{ListWatch, MAX_OBJECT_SIZE};

@@ -1,6 +1,6 @@
 //! Reads the responses of a server: timeouts, limits and headers.
 
-use super::error::Error;
+use super::{decompress::Decompressor, error::Error};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
@@ -20,13 +20,6 @@ pub(super) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
         let now = text(http::header::DATE).and_then(date).unwrap_or_else(SystemTime::now);
         Some(date(value)?.duration_since(now).unwrap_or_default())
     })
-}
-
-/// Returns the content encoding of a response if it has one. None was requested, and responses are not decompressed.
-pub(super) fn unexpected_encoding(headers: &http::HeaderMap) -> Option<String> {
-    let encoding = headers.get(http::header::CONTENT_ENCODING)?;
-    let encoding = String::from_utf8_lossy(encoding.as_bytes()).trim().to_ascii_lowercase();
-    (!matches!(encoding.as_str(), "" | "identity")).then(|| encoding.escape_debug().to_string())
 }
 
 /// The maximum time without progress of a list. The timeout of the API server is a minute.
@@ -71,13 +64,18 @@ impl Pace {
 /// The maximum length of an error response that is read.
 const MAX_ERROR_BODY: usize = 1 << 20;
 
-pub(super) async fn error_body(mut body: Body) -> Vec<u8> {
+/// Reads the body of an error response, up to [`MAX_ERROR_BODY`] decompressed bytes or the first error.
+pub(super) async fn error_body(mut body: Body, mut decompressor: Decompressor) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
-        text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
-        if text.len() > MAX_ERROR_BODY {
-            text.truncate(MAX_ERROR_BODY);
-            break;
+        let Ok(data) = frame.into_data() else { continue };
+        let mut decompressed = decompressor.push(data);
+        while let Ok(Some(part)) = decompressed.next() {
+            text.extend_from_slice(&part);
+            if text.len() > MAX_ERROR_BODY {
+                text.truncate(MAX_ERROR_BODY);
+                return text;
+            }
         }
     }
     text

@@ -10,6 +10,8 @@
 //! | [`kube_informer_events_total`](EVENTS) | counter | | changes of the cache, each counted once |
 //! | [`kube_informer_objects`](OBJECTS) | gauge | | objects in the cache |
 //! | [`kube_informer_version`](VERSION) | gauge | | resource version of the cache, if it is a number |
+//! | [`kube_informer_readable_timestamp_seconds`](READABLE) | gauge | | Unix time at which the cache became readable, by a restored state or the initial list; 0 before |
+//! | [`kube_informer_confirmed_timestamp_seconds`](CONFIRMED) | gauge | | Unix time at which the server confirmed the cache; 0 before |
 //! | [`kube_informer_handler_depth`](HANDLER_DEPTH) | gauge | `handler` | events not yet delivered to a handler |
 //! | [`kube_informer_handler_lag_seconds`](HANDLER_LAG) | gauge | `handler` | age of the oldest event that a handler has not handled |
 //! | [`kube_informer_handler_latency_seconds`](HANDLER_LATENCY) | histogram | `handler` | time from the arrival of a change until it was handled, for the oldest event of each chunk |
@@ -26,6 +28,10 @@ pub const EVENTS: &str = "kube_informer_events_total";
 pub const OBJECTS: &str = "kube_informer_objects";
 /// Resource version of the cache.
 pub const VERSION: &str = "kube_informer_version";
+/// Unix time at which the cache became readable.
+pub const READABLE: &str = "kube_informer_readable_timestamp_seconds";
+/// Unix time at which the server confirmed the cache.
+pub const CONFIRMED: &str = "kube_informer_confirmed_timestamp_seconds";
 /// Events not yet delivered to a handler.
 pub const HANDLER_DEPTH: &str = "kube_informer_handler_depth";
 /// Age of the oldest event that a handler has not handled.
@@ -91,6 +97,8 @@ fn describe() {
     describe_counter!(EVENTS, Unit::Count, "Changes of the cache");
     describe_gauge!(OBJECTS, Unit::Count, "Objects in the cache");
     describe_gauge!(VERSION, "Resource version of the cache");
+    describe_gauge!(READABLE, Unit::Seconds, "Unix time at which the cache became readable");
+    describe_gauge!(CONFIRMED, Unit::Seconds, "Unix time at which the server confirmed the cache");
     describe_gauge!(HANDLER_DEPTH, Unit::Count, "Events not yet delivered to a handler");
     describe_gauge!(HANDLER_LAG, Unit::Seconds, "Age of the oldest event that a handler has not handled");
     describe_histogram!(

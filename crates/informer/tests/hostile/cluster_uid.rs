@@ -1,6 +1,6 @@
 //! The request for the uid of the cluster, which precedes the first list of a saved cache.
 
-use crate::case::{client, one_at_a_time};
+use crate::case::{DecompressedBy, client, one_at_a_time};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::Informer;
 use peak_alloc::PeakAlloc;
@@ -40,7 +40,7 @@ async fn read_an_endless_response() {
         }
     });
     let folder = std::env::temp_dir().join(format!("hostile-cluster-uid-{}", std::process::id()));
-    let client = client(&url);
+    let client = client(&url, DecompressedBy::Client);
     let before = PeakAlloc.current_usage();
     PeakAlloc.reset_peak_usage();
     let maps = Informer::<ConfigMap>::builder(client).save_to(&folder).start().unwrap();

@@ -1,5 +1,6 @@
 //! Responses of a malicious server.
 
+use bytes::Bytes;
 use std::{io, time::Duration};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
@@ -7,7 +8,8 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 #[derive(Clone, Debug)]
 pub(crate) struct HostileResponse {
     head: String,
-    body: Vec<u8>,
+    /// Clones share it.
+    body: Bytes,
     /// Repeated after the body until the client closes the connection.
     repeated: Vec<u8>,
 }
@@ -34,7 +36,14 @@ impl HostileResponse {
 
     /// Creates a response of arbitrary bytes.
     pub(crate) fn raw(head: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
+        let body: Vec<u8> = body.into();
         Self { head: head.into(), body: body.into(), repeated: Vec::new() }
+    }
+
+    /// Replaces the status `200 OK`.
+    pub(crate) fn with_status(mut self, status: &str) -> Self {
+        self.head = self.head.replace("200 OK", status);
+        self
     }
 
     /// Repeats `part` after the body, until the client closes the connection.
@@ -46,8 +55,8 @@ impl HostileResponse {
     /// Sends each byte of the body as a separate chunk.
     pub(crate) fn in_single_bytes(mut self) -> Self {
         self.head = self.head.replace("\r\n\r\n", "\r\ntransfer-encoding: chunked\r\n\r\n");
-        self.body = self.body.iter().flat_map(|byte| [&b"1\r\n"[..], &[*byte], b"\r\n"].concat()).collect();
-        self.body.extend_from_slice(b"0\r\n\r\n");
+        let chunks = self.body.iter().flat_map(|byte| [&b"1\r\n"[..], &[*byte], b"\r\n"].concat());
+        self.body = chunks.chain(*b"0\r\n\r\n").collect();
         self
     }
 

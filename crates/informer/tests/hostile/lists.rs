@@ -124,6 +124,12 @@ fn items_that_are_not_objects_are_skipped() {
         ("a name with a slash", r#"{"metadata":{"name":"a/b","namespace":"d"}}"#.to_owned(), "name"),
         ("two objects in one", format!(r#"{named},"metadata":{{"name":"ghost","namespace":"d"}}}}"#), "d/z"),
         ("two names", named.replace("}", r#","uid":"1","name":"ghost"}}"#), "d/z"),
+        (
+            "two names without a uid",
+            r#"{"metadata":{"namespace":"d","name":"z","name":"ghost"}}"#.into(),
+            "d/z",
+        ),
+        ("two namespaces", r#"{"metadata":{"namespace":"d","name":"z","namespace":"ghost"}}"#.into(), "d/z"),
         ("deep", format!("{}1{}", "{\"a\":".repeat(120), "}".repeat(120)), "name"),
         ("a number out of range", format!("{named},\"immutable\":1e999}}"), "d/z"),
         (

@@ -10,7 +10,9 @@ mod server;
 
 #[cfg(feature = "saved")]
 mod cluster_uid;
+mod compressed_lists;
 mod lists;
+mod memory;
 mod secrets;
 mod streams;
 mod watches;

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 #![expect(clippy::duplicate_mod, reason = "the tests of subscribers run with two storages")]
 
+mod cache_state;
+mod client_retries;
 mod cluster;
 mod compressed;
 mod controller_properties;
@@ -13,6 +15,7 @@ mod controllers;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod dead_connections;
+mod full_state;
 mod handlers;
 mod harness;
 mod index_paths;
@@ -20,9 +23,11 @@ mod informers;
 mod interrupted_watches;
 mod lazy;
 mod leases;
+mod list_compression;
 mod lists;
 mod manager;
 mod many_subscribers;
+mod mutation_cache;
 mod namespaces;
 mod order;
 mod ported_controllers;
@@ -31,9 +36,17 @@ mod random_faults;
 mod kinds;
 mod restart;
 mod restart_properties;
+mod resync;
 mod robustness;
+// Changes the owner of files.
+#[cfg(unix)]
+mod saved_folder_owner;
+mod scripted_server;
+mod served_differently;
 mod shards;
 mod skipped_objects;
+mod store_transform;
+mod store_version;
 mod streaming_lists;
 mod subscribers;
 #[path = "subscribers.rs"]

@@ -101,8 +101,7 @@ async fn a_compressed_cache_converges_after_random_faults() {
 async fn the_cache_converges_after_random_faults_over_a_socket() {
     for (seed, config) in strategies().into_iter().enumerate() {
         let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
-        let mut address = kube::Config::new(server.url().unwrap().parse().unwrap());
-        address.default_retry = false;
+        let address = kube::Config::new(server.url().unwrap().parse().unwrap());
         let harness = Harness::through(
             kube::Client::try_from(address).unwrap(),
             server,

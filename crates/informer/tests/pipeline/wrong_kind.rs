@@ -1,75 +1,32 @@
 //! Responses with unexpected or malformed objects, from a scripted server.
 
+use crate::scripted_server::{client, client_with, list};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use http_body_util::{BodyExt, Full};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Client, Resource,
     api::{ApiResource, DynamicObject},
-    client::Body,
 };
 use kube_informer::{
-    Event, Informer, Lazy, Storage,
+    Event, Informer, Lazy,
     cache::Store,
     event::Deletion,
     reflector::{Reflector, ReflectorPhase, Strategy},
-    source::{BoxFuture, Error, ListWatch, ListerWatcher, Pager},
+    source::{Error, ListWatch, ListerWatcher, Pager},
     wire::ListOptions,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::{
-    collections::VecDeque,
-    convert::Infallible,
     sync::{Arc, Mutex},
-    task::{Context, Poll},
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
-use tower_service::Service;
-
-type Response = http::Response<BoxBody<Bytes, Infallible>>;
-
-/// Sends one response per request. Requests after the last one never complete.
-#[derive(Clone)]
-struct ScriptedServer(Arc<Mutex<VecDeque<Response>>>);
-
-impl Service<http::Request<Body>> for ScriptedServer {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: http::Request<Body>) -> Self::Future {
-        let response = self.0.lock().unwrap().pop_front();
-        Box::pin(async {
-            match response {
-                Some(response) => Ok(response),
-                None => std::future::pending().await,
-            }
-        })
-    }
-}
-
-fn client(responses: impl IntoIterator<Item: Into<Bytes>>) -> Client {
-    client_with(responses.into_iter().map(|body| http::Response::new(Full::new(body.into()).boxed())))
-}
-
-fn client_with(responses: impl IntoIterator<Item = Response>) -> Client {
-    Client::new(ScriptedServer(Arc::new(Mutex::new(responses.into_iter().collect()))), "default")
-}
 
 fn object(api_version: &str, kind: &str, name: &str, version: u64) -> Value {
     let metadata = json!({ "name": name, "namespace": "default", "resourceVersion": version.to_string() });
     json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
-}
-
-fn list(items: &[Value]) -> String {
-    json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": "5" }, "items": items })
-        .to_string()
 }
 
 fn events(objects: &[Value]) -> String {
@@ -389,50 +346,5 @@ async fn objects_of_other_namespaces_are_skipped_and_reported() {
             reports.contains(&text)
         };
         assert!(reported("kube-system/b") && reported("kube-system/c"), "{reports:?}");
-    }
-}
-
-/// Returns the events of a cache whose server restarts and serves object `a` with another value under the same uid and version.
-async fn served_differently(storage: Storage, relisted_value: &str) -> Vec<String> {
-    let map = |name: &str, value: &str| {
-        let metadata = json!({ "name": name, "namespace": "default", "resourceVersion": "3", "uid": name });
-        json!({ "metadata": metadata, "data": { "value": value } })
-    };
-    let expired = json!({ "type": "ERROR", "object": { "kind": "Status", "status": "Failure", "code": 410, "reason": "Expired" } });
-    let responses = [
-        list(&[map("a", "old"), map("b", "same")]),
-        format!("{expired}\n"),
-        list(&[map("a", relisted_value), map("b", "same")]),
-    ];
-    let maps = Informer::from_source(ListWatch::<ConfigMap>::all(client(responses)))
-        .storage(storage)
-        .strategy(Strategy::List)
-        .build()
-        .unwrap();
-    let mut events = maps.subscribe();
-    maps.start();
-    let mut status = maps.watch_status();
-    status.wait_for(|status| status.counts.replaces == 2 && status.counts.watches == 2).await.unwrap();
-    let value = |map: &ConfigMap| map.data.as_ref().unwrap()["value"].clone();
-    assert_eq!(value(&maps.get("default/a").unwrap()), relisted_value);
-    maps.stop();
-    maps.stopped().await;
-    let mut received = Vec::new();
-    while let Some(event) = events.next().await {
-        received.push(match &event {
-            Event::Added { object, .. } => format!("+{}", value(object.get())),
-            Event::Updated { old, new, .. } => format!("{} -> {}", value(old.get()), value(new.get())),
-            _ => "other".to_owned(),
-        });
-    }
-    received
-}
-
-// A4
-#[tokio::test(start_paused = true)]
-async fn a_relist_with_other_content_under_the_same_version_is_an_update() {
-    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
-        assert_eq!(served_differently(storage, "new").await, ["+old", "+same", "old -> new"], "{storage:?}");
-        assert_eq!(served_differently(storage, "old").await, ["+old", "+same"], "{storage:?}");
     }
 }

@@ -26,6 +26,7 @@ use kube_informer::{
     bridge::watcher_events,
     controller::{self, Controller, ErrorPolicy, apply},
     event::Deletion,
+    informer::CacheState,
     manager::{Manager, PrometheusRecorder, shutdown_signal},
 };
 use kube_leases::Leases;
@@ -34,11 +35,8 @@ use std::{pin::pin, sync::Arc, time::Duration};
 type Done = Result<(), Box<dyn std::error::Error>>;
 
 #[rustfmt::skip]
-async fn client_without_retries() -> Result<Client, Box<dyn std::error::Error>> {
-    let mut config = kube::Config::infer().await?;
-    config.default_retry = false;
-    let client = kube::Client::try_from(config)?;
-    Ok(client)
+async fn readable(pods: Informer<Pod>) {
+    pods.watch_status().wait_for(|status| status.cache >= CacheState::Readable).await;
 }
 
 #[rustfmt::skip]

@@ -1,6 +1,7 @@
 //! Frames of JSON, one in each line.
 
 use super::error::FrameError;
+use crate::pieces::append;
 use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 
@@ -64,7 +65,7 @@ impl JsonLines {
                 return Err(FrameError::TooLong { limit: self.limit });
             }
             let Some(end) = end else {
-                self.partial.extend_from_slice(piece);
+                append(&mut self.partial, piece, self.limit);
                 self.pieces.pop_front();
                 continue;
             };
@@ -74,7 +75,7 @@ impl JsonLines {
                 self.pieces.pop_front();
             }
             if !self.partial.is_empty() {
-                self.partial.extend_from_slice(&line);
+                append(&mut self.partial, &line, self.limit);
                 line = std::mem::take(&mut self.partial).into();
             }
             if line.last() == Some(&b'\r') {

@@ -4,7 +4,7 @@ use super::{
     error::{ListError, MAX_DEPTH},
     meta::ListMeta,
 };
-use crate::{decode::redacted, frame::JsonLines, json::Brackets, version::ResourceVersion};
+use crate::{decode::redacted, frame::JsonLines, json::Brackets, pieces::append, version::ResourceVersion};
 use bytes::Bytes;
 use serde::Deserialize;
 use std::{collections::VecDeque, ops::Range};
@@ -156,10 +156,10 @@ impl JsonList {
             Some(partial) => (partial, self.limit),
             None => (&mut self.envelope, envelope_limit),
         };
-        buffer.extend_from_slice(part);
-        if buffer.len() > limit {
+        if buffer.len() + part.len() > limit {
             return Err(Failure { kind: FailureKind::TooLong, offset: self.scanned });
         }
+        append(buffer, part, limit);
         Ok(())
     }
 
@@ -175,7 +175,7 @@ impl JsonList {
         if partial.is_empty() {
             return Ok(last);
         }
-        partial.extend_from_slice(&last);
+        append(&mut partial, &last, self.limit);
         Ok(partial.into())
     }
 

@@ -60,18 +60,19 @@ impl<'a> Identity<'a> {
         })
     }
 
-    /// Reads the first `metadata` of a JSON object up to the last of the four fields.
+    /// Reads the first `metadata` of a JSON object up to the last of the four fields. The first value of a repeated field is used;
+    /// decoding uses the last one, so that a difference is found when both are compared.
     pub(crate) fn of_json(object: &'a [u8]) -> Option<Self> {
         let mut scanner = Scanner::new(object);
         enter_metadata(&mut scanner).ok().filter(|is_found| *is_found)?;
         let mut identity = Self::default();
-        let mut missing = 4;
+        let mut found = [false; 4];
         while let Some(key) = scanner.next_key().ok()? {
-            let field = match key.raw() {
-                b"name" => &mut identity.name,
-                b"namespace" => &mut identity.namespace,
-                b"uid" => &mut identity.uid,
-                b"resourceVersion" => &mut identity.version,
+            let (number, field) = match key.raw() {
+                b"name" => (0, &mut identity.name),
+                b"namespace" => (1, &mut identity.namespace),
+                b"uid" => (2, &mut identity.uid),
+                b"resourceVersion" => (3, &mut identity.version),
                 // It may be one of the four in another spelling.
                 key if key.contains(&b'\\') => return None,
                 _ => {
@@ -79,9 +80,11 @@ impl<'a> Identity<'a> {
                     continue;
                 }
             };
-            *field = scanner.string().ok()??;
-            missing -= 1;
-            if missing == 0 {
+            let value = scanner.string().ok()??;
+            if !std::mem::replace(&mut found[number], true) {
+                *field = value;
+            }
+            if found.iter().all(|is_found| *is_found) {
                 break;
             }
         }

@@ -286,6 +286,7 @@ mod tests {
     use super::*;
     use crate::Schema;
     use k8s_openapi::api::core::v1::ConfigMap;
+    use kube_core::DynamicObject;
     use std::error::Error;
 
     fn from_json(text: &str) -> Raw {
@@ -327,10 +328,30 @@ mod tests {
             r#"{"metadata":{"name":"a","namespace":"b","uid":"1","resourceVersion":"1","name":"c"}}"#,
             r#"{"metadata":{"name":"a","namespace":"b","uid":"1","uid":"2","resourceVersion":"7"}}"#,
             r#"{"metadata":{"name":"a","namespace":"b","uid":"1","resourceVersion":"1","resourceVersion":"2"}}"#,
+            r#"{"metadata":{"name":"a","name":"c","namespace":"b"}}"#,
+            r#"{"metadata":{"namespace":"b","name":"a","namespace":"c"}}"#,
+            r#"{"metadata":{"name":"a","uid":"1","namespace":"b","uid":"2"}}"#,
+            r#"{"metadata":{"resourceVersion":"1","name":"a","resourceVersion":"2","namespace":"b"}}"#,
         ] {
             let expected = "object b/a cannot be decoded at metadata: duplicate fields with different values";
             assert_eq!(identity_error(&from_json(json)).as_deref(), Some(expected), "{json}");
         }
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_except_in_unknown_fields() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let with = |metadata: &str, other: &str| {
+            from_json(&format!(r#"{{"metadata":{{"name":"a"{metadata}}}{other}}}"#))
+        };
+        // Unknown fields are skipped without recursion.
+        let unknown = with(&format!(r#","unknown":{}"#, nested(50_000)), "");
+        assert_eq!(identity_error(&unknown), None);
+        assert!(unknown.validate_untyped().is_ok());
+        let data = with("", &format!(r#","data":{}"#, nested(50_000)));
+        assert!(data.decode::<ConfigMap>(ManagedFields::Drop).is_err());
+        assert!(data.decode::<DynamicObject>(ManagedFields::Drop).is_err());
+        assert!(data.validate_untyped().is_err());
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub fn status_from_body(code: u16, body: &[u8]) -> Status {
         let end = (0..=MAX_STATUS_MESSAGE).rev().find(|end| status.message.is_char_boundary(*end));
         status.message.truncate(end.unwrap_or_default());
         status.message.push('…');
+        status.message.shrink_to_fit();
     }
     status
 }

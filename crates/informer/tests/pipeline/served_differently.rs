@@ -1,0 +1,120 @@
+//! Objects that a server serves with other content under the same uid and version, such as after an upgrade with new defaults.
+
+use crate::{
+    restart::Folder,
+    scripted_server::{client, list},
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_informer::{
+    Event, Informer, Storage, Subscription,
+    informer::{CacheState, Save},
+    reflector::Strategy,
+    source::ListWatch,
+};
+use serde_json::json;
+
+/// Returns a list of object `a` with this value, and object `b`. Uids and versions are always the same.
+fn list_with(value: &str) -> String {
+    let map = |name: &str, value: &str| {
+        let metadata = json!({ "name": name, "namespace": "default", "resourceVersion": "3", "uid": name });
+        json!({ "metadata": metadata, "data": { "value": value } })
+    };
+    list(&[map("a", value), map("b", "same")])
+}
+
+/// Returns a watch that fails because its version has expired.
+fn expired() -> String {
+    let status = json!({ "kind": "Status", "status": "Failure", "code": 410, "reason": "Expired" });
+    format!("{}\n", json!({ "type": "ERROR", "object": status }))
+}
+
+fn value(map: &ConfigMap) -> String {
+    map.data.as_ref().unwrap()["value"].clone()
+}
+
+/// Receives all events until the end.
+async fn received(mut events: Subscription<ConfigMap>) -> Vec<String> {
+    let mut received = Vec::new();
+    while let Some(event) = events.next().await {
+        received.push(match &event {
+            Event::Added { object, .. } => format!("+{}", value(object.get())),
+            Event::Updated { old, new, .. } => format!("{} -> {}", value(old.get()), value(new.get())),
+            _ => "other".to_owned(),
+        });
+    }
+    received
+}
+
+/// Returns the events of a cache whose server restarts and serves object `a` with another value under the same uid and version.
+async fn served_differently(storage: Storage, relisted_value: &str) -> Vec<String> {
+    let responses = [list_with("old"), expired(), list_with(relisted_value)];
+    let maps = Informer::from_source(ListWatch::<ConfigMap>::all(client(responses)))
+        .storage(storage)
+        .strategy(Strategy::List)
+        .build()
+        .unwrap();
+    let events = maps.subscribe();
+    maps.start();
+    let mut status = maps.watch_status();
+    status.wait_for(|status| status.counts.replaces == 2 && status.counts.watches == 2).await.unwrap();
+    assert_eq!(value(&maps.get("default/a").unwrap()), relisted_value);
+    maps.stop();
+    maps.stopped().await;
+    received(events).await
+}
+
+// A4
+#[tokio::test(start_paused = true)]
+async fn a_relist_with_other_content_under_the_same_version_is_an_update() {
+    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+        assert_eq!(served_differently(storage, "new").await, ["+old", "+same", "old -> new"], "{storage:?}");
+        assert_eq!(served_differently(storage, "old").await, ["+old", "+same"], "{storage:?}");
+    }
+}
+
+/// Returns the events after a restart with a saved cache, whose version has expired on the server.
+async fn restarted(storage: Storage, relisted_value: &str) -> Vec<String> {
+    let folder = Folder::new();
+    let maps = |responses: Vec<String>| {
+        Informer::<ConfigMap>::builder(client(responses))
+            .namespace("default")
+            .storage(storage)
+            .strategy(Strategy::List)
+            .save_to(Save::from(&folder).cluster("mine"))
+            .on_error(|_| {})
+            .build()
+            .unwrap()
+    };
+    let first = maps(vec![list_with("old")]);
+    first.start();
+    first.synced().await.unwrap();
+    first.stop();
+    first.stopped().await;
+
+    // The first request reads the version of the server.
+    let second = maps(vec![list_with(relisted_value), expired(), list_with(relisted_value)]);
+    assert_eq!(second.status().cache, CacheState::Readable);
+    assert_eq!(value(&second.get("default/a").unwrap()), "old");
+    let events = second.subscribe();
+    second.start();
+    second.watch_status().wait_for(|status| status.counts.replaces == 1).await.unwrap();
+    assert_eq!(value(&second.get("default/a").unwrap()), relisted_value);
+    second.stop();
+    second.stopped().await;
+
+    // The new content was saved.
+    let third = maps(Vec::new());
+    assert_eq!(value(&third.get("default/a").unwrap()), relisted_value);
+    let mut received = received(events).await;
+    received.sort();
+    received
+}
+
+// A4
+#[tokio::test(start_paused = true)]
+async fn other_content_under_the_same_version_is_an_update_after_a_restart() {
+    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+        assert_eq!(restarted(storage, "new").await, ["+old", "+same", "old -> new"], "{storage:?}");
+        assert_eq!(restarted(storage, "old").await, ["+old", "+same"], "{storage:?}");
+    }
+}
