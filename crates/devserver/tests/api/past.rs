@@ -22,7 +22,7 @@ fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn object(kind: &str, name: &str, version: u64, more: Value) -> Raw {
+fn object(kind: &str, name: &str, version: u64, more: &Value) -> Raw {
     let mut object = json!({
         "kind": kind,
         "metadata": {
@@ -36,7 +36,7 @@ fn object(kind: &str, name: &str, version: u64, more: Value) -> Raw {
 
 fn pod(name: &str, version: u64, phase: &str) -> Raw {
     let spec = json!({"containers": [{"name": "main", "image": "example/main:1"}]});
-    object("Pod", name, version, json!({"apiVersion": "v1", "spec": spec, "status": {"phase": phase}}))
+    object("Pod", name, version, &json!({"apiVersion": "v1", "spec": spec, "status": {"phase": phase}}))
 }
 
 /// Records two pods, one of which is deleted, and a custom resource with a column.
@@ -51,13 +51,13 @@ fn record(name: &str) -> (Folder, History) {
     let version = |number| Some(ResourceVersion::number(number));
     let objects = [pod("a", 105, "Pending"), pod("b", 101, "Running")];
     recorder.list(List { kind: pods, namespace: None, version: version(110), objects }, time(1)).unwrap();
-    let site = object("Site", "s", 90, json!({"apiVersion": "example.com/v1", "spec": {"host": "h"}}));
+    let site = object("Site", "s", 90, &json!({"apiVersion": "example.com/v1", "spec": {"host": "h"}}));
     recorder
         .list(List { kind: sites, namespace: None, version: version(110), objects: [site] }, time(1))
         .unwrap();
     recorder.change(pods, EventType::Modified, &pod("a", 121, "Running"), time(10)).unwrap();
     // Received after a newer change of another kind.
-    let site = object("Site", "s", 120, json!({"apiVersion": "example.com/v1", "spec": {"host": "other"}}));
+    let site = object("Site", "s", 120, &json!({"apiVersion": "example.com/v1", "spec": {"host": "other"}}));
     recorder.change(sites, EventType::Modified, &site, time(10)).unwrap();
     recorder.change(pods, EventType::Deleted, &pod("b", 130, "Failed"), time(20)).unwrap();
     recorder.close(time(30)).unwrap();
