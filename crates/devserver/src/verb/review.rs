@@ -6,7 +6,8 @@ use crate::rbac::{Attributes, ResourceAttributes, User};
 use crate::verb::{
     answer::Answer,
     authorization::{Decision, authorize, granted},
-    cluster::{Cluster, now},
+    clock::now,
+    cluster::Cluster,
     form::Encoding,
     refusal::Refusal,
     request::Request,
@@ -39,14 +40,14 @@ pub(crate) fn review(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
         meta.insert("creationTimestamp".to_owned(), now().into());
     }
     metadata::fields(&mut review).insert("status".to_owned(), status);
-    answer(request, review)
+    answer(request, &review)
 }
 
-fn answer(request: &Request, review: Value) -> Result<Answer, Refusal> {
+fn answer(request: &Request, review: &Value) -> Result<Answer, Refusal> {
     let schema = Schema::of(&request.resource.api_version(), &request.resource.kind);
     match (request.encoding, schema) {
         (Encoding::Protobuf, Some(schema)) => {
-            let body = schema.encode(&review).map_err(|error| Refusal::unexplained(&error.to_string()))?;
+            let body = schema.encode(review).map_err(|error| Refusal::unexplained(&error.to_string()))?;
 
             Ok(Answer::protobuf(201, schema.body(&body)))
         }

@@ -3,7 +3,7 @@
 use crate::probe::Probe;
 use http::Method;
 use jiff::Timestamp;
-use kube_devserver::{DevServer, Past};
+use kube_devserver::{DevServer, Kubelet, Past, StartError};
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Format, Raw, ResourceVersion};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn object(kind: &str, name: &str, version: u64, more: Value) -> Raw {
+fn object(kind: &str, name: &str, version: u64, more: &Value) -> Raw {
     let mut object = json!({
         "kind": kind,
         "metadata": {
@@ -36,7 +36,7 @@ fn object(kind: &str, name: &str, version: u64, more: Value) -> Raw {
 
 fn pod(name: &str, version: u64, phase: &str) -> Raw {
     let spec = json!({"containers": [{"name": "main", "image": "example/main:1"}]});
-    object("Pod", name, version, json!({"apiVersion": "v1", "spec": spec, "status": {"phase": phase}}))
+    object("Pod", name, version, &json!({"apiVersion": "v1", "spec": spec, "status": {"phase": phase}}))
 }
 
 /// Records two pods, one of which is deleted, and a custom resource with a column.
@@ -51,13 +51,13 @@ fn record(name: &str) -> (Folder, History) {
     let version = |number| Some(ResourceVersion::number(number));
     let objects = [pod("a", 105, "Pending"), pod("b", 101, "Running")];
     recorder.list(List { kind: pods, namespace: None, version: version(110), objects }, time(1)).unwrap();
-    let site = object("Site", "s", 90, json!({"apiVersion": "example.com/v1", "spec": {"host": "h"}}));
+    let site = object("Site", "s", 90, &json!({"apiVersion": "example.com/v1", "spec": {"host": "h"}}));
     recorder
         .list(List { kind: sites, namespace: None, version: version(110), objects: [site] }, time(1))
         .unwrap();
     recorder.change(pods, EventType::Modified, &pod("a", 121, "Running"), time(10)).unwrap();
     // Received after a newer change of another kind.
-    let site = object("Site", "s", 120, json!({"apiVersion": "example.com/v1", "spec": {"host": "other"}}));
+    let site = object("Site", "s", 120, &json!({"apiVersion": "example.com/v1", "spec": {"host": "other"}}));
     recorder.change(sites, EventType::Modified, &site, time(10)).unwrap();
     recorder.change(pods, EventType::Deleted, &pod("b", 130, "Failed"), time(20)).unwrap();
     recorder.close(time(30)).unwrap();
@@ -133,6 +133,24 @@ async fn a_past_cannot_be_changed() {
         assert!(message.contains("recorded past"), "{message}");
     }
     assert_eq!(probe.get(PODS).await.1["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn reviews_of_a_past_are_answered_because_they_store_nothing() {
+    let (_folder, history) = record("reviews");
+    let probe = serve(Past::at(history, time(5))).await;
+    let attributes = json!({"resourceAttributes": {"verb": "list", "resource": "pods"}});
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let (code, review) = probe.post(path, json!({ "spec": attributes })).await;
+    assert_eq!((code, &review["status"]["allowed"]), (201, &json!(true)), "{review}");
+}
+
+#[tokio::test]
+async fn a_past_has_no_kubelet() {
+    let (_folder, history) = record("kubelet");
+    let builder = DevServer::builder().past(Past::at(history, time(5))).kubelet(Kubelet::nodes(1));
+    let error = builder.start().await.unwrap_err();
+    assert!(matches!(error, StartError::KubeletOnPast), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
