@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn lease(name: &str, role: Option<&str>, annotations: Value, holder: &str) -> Lease {
+    fn lease(name: &str, role: Option<&str>, annotations: &Value, holder: &str) -> Lease {
         let labels = role.map(
             |role| json!({ "leases.kube-informer.io/group": "web", "leases.kube-informer.io/role": role }),
         );
@@ -255,11 +255,11 @@ mod tests {
         let count =
             json!({ "leases.kube-informer.io/shards": "2", "leases.kube-informer.io/shard-key": "uid" });
         let overviews = GroupOverview::of_leases([
-            lease("elected", None, Value::Null, "pod-9"),
-            lease("web", Some("group"), count.clone(), ""),
-            lease("web-member-1", Some("member"), count, "pod-1"),
-            lease("web-shard-0", Some("shard"), of("web-member-1"), "pod-1"),
-            lease("web-shard-1", Some("shard"), of("web-member-2"), "pod-2"),
+            lease("elected", None, &Value::Null, "pod-9"),
+            lease("web", Some("group"), &count, ""),
+            lease("web-member-1", Some("member"), &count, "pod-1"),
+            lease("web-shard-0", Some("shard"), &of("web-member-1"), "pod-1"),
+            lease("web-shard-1", Some("shard"), &of("web-member-2"), "pod-2"),
         ]);
         let now = "2026-11-17T12:00:05Z".parse().unwrap();
         let drawn = text(&overviews, now, Paint::Plain);
@@ -283,7 +283,7 @@ ops/web  2 shards by uid, 1 member, 1 shard not held
     #[test]
     fn renewals_alone_are_no_change() {
         let at = |time: &str| {
-            let mut lease = lease("elected", None, Value::Null, "pod-9");
+            let mut lease = lease("elected", None, &Value::Null, "pod-9");
             lease.spec.as_mut().unwrap().renew_time = serde_json::from_value(json!(time)).unwrap();
             without_renewals(&GroupOverview::of_leases([lease])[0])
         };

@@ -70,7 +70,7 @@ impl FieldUndo {
         }
         let Value::Object(fields) = parent else { return };
         match self.old.as_deref().and_then(|json| serde_json::from_str(json).ok()) {
-            Some(old) => fields.insert((&**last).to_owned(), old),
+            Some(old) => fields.insert((**last).to_owned(), old),
             None => fields.remove(&**last),
         };
     }

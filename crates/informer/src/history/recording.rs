@@ -299,16 +299,21 @@ impl State {
                 self.received.retain(|scope, _| scope.kind != kind);
                 self.recorder.remove_kind(kind, now)?;
             }
-            Action::Replace(scope, replacement) => self.replace(scope, replacement, now)?,
+            Action::Replace(scope, replacement) => self.replace(&scope, replacement, now)?,
             Action::Apply(scope, changes) => self.apply(scope, changes, now)?,
         }
         Ok(None)
     }
 
-    fn replace(&mut self, scope: Scope, replacement: Replacement, now: Timestamp) -> Result<(), RecordError> {
+    fn replace(
+        &mut self,
+        scope: &Scope,
+        replacement: Replacement,
+        now: Timestamp,
+    ) -> Result<(), RecordError> {
         let Replacement { objects, skipped, version, reason } = replacement;
         let (kind, namespace) = (scope.kind, scope.namespace.as_deref());
-        if let Some(since) = self.received.get(&scope).copied().flatten() {
+        if let Some(since) = self.received.get(scope).copied().flatten() {
             let reason = reason.unwrap_or_else(|| "watch could not be continued".to_owned());
             self.recorder.watch_lost_since(kind, namespace, &reason, since)?;
         }

@@ -477,7 +477,7 @@ impl<K: Resource + Send + Sync + 'static> InformerBuilder<K> {
             let shard = ShardSelector::part(ShardField::Uid, index, of);
             let shard = shard.map_err(|_| StartError::InvalidShard { index, of })?;
             for spec in &mut sources {
-                spec.source = Arc::new(Sharded::new(Arc::clone(&spec.source), shard.clone()));
+                spec.source = Arc::new(Sharded::new(Arc::clone(&spec.source), &shard));
             }
         }
         let new_source = self.new_source()?;

@@ -172,7 +172,7 @@ fn controller_uid(owners: Vec<Owner>) -> Option<String> {
 
 impl<L> Sharded<L> {
     /// Creates a source of the objects of `source` in `shard`.
-    pub fn new(source: L, shard: ShardSelector) -> Self {
+    pub fn new(source: L, shard: &ShardSelector) -> Self {
         let field = match shard.field() {
             ShardField::Uid => HashedField::Uid,
             ShardField::Namespace => HashedField::Namespace,

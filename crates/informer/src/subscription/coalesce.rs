@@ -165,6 +165,9 @@ mod tests {
         event::Deletion,
         testing::{PodBuilder, describe, pod},
     };
+    use k8s_openapi::api::core::v1::Pod;
+
+    type Change<'a> = &'a dyn Fn() -> Event<Pod>;
 
     // A10
     #[test]
@@ -173,7 +176,7 @@ mod tests {
         let add = || Event::create(pod("a").version(7)).unwrap();
         let delete = || Event::delete(pod("a").version(9), Deletion::Observed).unwrap();
         let release = || Event::release(pod("a").version(3)).unwrap();
-        let cases: [(&[&dyn Fn() -> Event<_>], &[&str]); 6] = [
+        let cases: [(&[Change<'_>], &[&str]); 6] = [
             (&[&update, &release], &["-a@1 released"]),
             (&[&update, &delete], &["-a@9"]),
             (&[&release, &add], &["-a@3 released", "+a@7"]),

@@ -40,7 +40,10 @@ fn shared_informer(pods: &Informer<K>) -> Informer<K> {
 // row: `NewInformer`, `NewIndexerInformer`
 fn process_loop(client: Client) {
     let fifo = delta_fifo::DeltaFifo::builder().build();
-    let process = |batch: delta_fifo::Batch<K>| Ok(drop(batch));
+    let process = |batch: delta_fifo::Batch<K>| {
+        drop(batch);
+        Ok(())
+    };
     let config = reflector::Config::default();
     drop(delta_fifo::ProcessLoop::new(source::ListWatch::<K>::all(client.clone()), fifo, config, process));
     drop(Informer::<K>::builder(client));
@@ -176,7 +179,7 @@ async fn pager(list_watch: source::ListWatch<K>) -> Done {
     source::Pager::new(&list_watch).list(&wire::ListOptions::default()).await?;
     let mut config = reflector::Config::default();
     config.page_size = NonZeroU64::new(100);
-    drop(config);
+    let _ = config;
     Ok(())
 }
 

@@ -157,7 +157,7 @@ fn owns(controller: Controller<K>, other: Informer<DynamicObject>) -> Controller
 
 // row: `Controller::watches(api, config, mapper)`, `watches_with`
 fn watches(controller: Controller<K>, other: Informer<Pod>, keys: fn(&Pod) -> Vec<Key>) -> Controller<K> {
-    controller.watches(&other, move |object| keys(object))
+    controller.watches(&other, keys)
 }
 
 // row: `Action::{requeue, await_change}`
