@@ -77,7 +77,9 @@ fn restricted_clients(server: DevServer) {
 }
 
 async fn inject_fault(server: DevServer) {
-    let busy = server.faults().inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
+    let busy = server
+        .faults()
+        .inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
     busy.hit(2).await;
 }
 
