@@ -1,4 +1,4 @@
-//! The role of the manager permits what the operator does, and nothing else.
+//! Tests that the role of the manager is sufficient and minimal.
 
 use super::{
     Operator, World,
