@@ -4,7 +4,7 @@ use crate::clock::BootTime;
 use crate::config::Config;
 use crate::error::LeaseError;
 use crate::names::{LEAVING_ANNOTATION, Role, SHARDS_ANNOTATION};
-use crate::record::{Draft, Record};
+use crate::record::{Draft, Record, is_newer};
 use crate::request::{Now, Request, RequestError, Response};
 use crate::view::Observed;
 use std::sync::Arc;
@@ -125,8 +125,19 @@ impl Election {
     }
 
     /// Processes a version of the Lease that the watch or a list delivered.
+    ///
+    /// A watch or a list can be behind the responses, and deliver the deleted predecessor of a Lease that this process has created. It
+    /// is ignored by its version, which is of the same counter for all objects of a type.
     pub(crate) fn observed(&mut self, record: &Record, now: BootTime) {
-        self.learn(record.clone(), now);
+        let is_predecessor = match &self.known {
+            Known::Present(known) => {
+                known.record.uid() != record.uid() && !is_newer(record.version(), known.record.version())
+            }
+            Known::Absent | Known::Unread => false,
+        };
+        if !is_predecessor {
+            self.learn(record.clone(), now);
+        }
     }
 
     /// Processes the deletion of the Lease with this uid.
@@ -300,9 +311,11 @@ impl Election {
             Action::Hold => {
                 self.conflicts = 0;
                 self.problem = None;
+                let uid = record.uid().to_owned();
                 self.learn(record, now);
-                // The watch may have delivered a later holder already.
-                if self.own_record().is_some() && !self.is_releasing {
+                // The watch may have delivered a later holder already, or another Lease.
+                let is_held = self.own_record().is_some_and(|own| own.uid() == uid);
+                if is_held && !self.is_releasing {
                     self.renewed_at = Some(pending.sent_at);
                     self.check_deadline(now);
                 }
@@ -330,13 +343,15 @@ impl Election {
             return;
         }
         let mut other_instance = false;
+        let mut is_same_lease = true;
         if let Known::Present(known) = &self.known {
             if !known.record.is_older_than(&record) {
                 return;
             }
+            is_same_lease = known.record.uid() == record.uid();
             other_instance = self.is_other_instance(&known.record)
                 && self.is_other_instance(&record)
-                && known.record.uid() == record.uid()
+                && is_same_lease
                 && known.record.renew_time() != record.renew_time();
         }
         self.inspect(&record);
@@ -344,7 +359,8 @@ impl Election {
             let (identity, lease) = (self.config.identity.clone(), self.name.clone());
             self.problem = Some(LeaseError::IdentityInUse { identity, lease });
         }
-        if !record.is_held_by(&self.config) {
+        // A renewal holds only the Lease that was written, not another one of the same name.
+        if !record.is_held_by(&self.config) || !is_same_lease {
             self.renewed_at = None;
         }
         self.known = Known::Present(Box::new(Observed { record, changed_at: now }));
@@ -439,5 +455,55 @@ mod tests {
         election.observed_deletion(record.uid());
         election.responded(Ok(record), at(27).boot);
         assert!(matches!(election.step(at(27)), Some(Request::Create(_))), "it is not waited for again");
+    }
+
+    /// Replaces the deleted Lease `uid-1` by `uid-2`, which is held from second 9 on.
+    fn replaced(election: &mut Election) {
+        assert!(matches!(election.step(at(8)), Some(Request::Update(_))), "the Lease is renewed");
+        election.responded(Err(RequestError::NotFound), at(8).boot);
+        let Some(Request::Create(lease)) = election.step(at(9)) else { panic!("the Lease is created again") };
+        election.responded(Ok(stored(*lease, "uid-2", 9)), at(9).boot);
+    }
+
+    fn own_uid(election: &Election) -> Option<&str> {
+        election.own_record().map(Record::uid)
+    }
+
+    #[test]
+    fn a_list_that_is_behind_does_not_replace_a_new_lease_by_its_predecessor() {
+        let mut election = Election::new(&config(), Kind::Member, "web-member".into());
+        let old = held(&mut election);
+        replaced(&mut election);
+        election.observed(&old, at(10).boot);
+        assert_eq!(own_uid(&election), Some("uid-2"));
+        assert_eq!(election.held_until(), Some(at(19).boot));
+        election.observed_deletion(old.uid());
+        assert_eq!(own_uid(&election), Some("uid-2"));
+    }
+
+    #[test]
+    fn a_renewal_does_not_hold_another_lease_of_the_same_name() {
+        let mut election = Election::new(&config(), Kind::Member, "web-member".into());
+        let old = held(&mut election);
+        replaced(&mut election);
+        // Versions of an API server that was restored from a backup are lower.
+        let restored = stored(Draft::update(&old).into_lease(), "uid-1", 2);
+        election.observed_absence(at(10).boot);
+        assert!(matches!(election.step(at(11)), Some(Request::Get { .. })));
+        election.responded(Ok(restored), at(11).boot);
+        assert_eq!(own_uid(&election), Some("uid-1"));
+        assert_eq!(election.held_until(), None);
+    }
+
+    #[test]
+    fn a_renewal_counts_from_the_time_at_which_it_was_first_sent() {
+        for (answered, held_until) in [(15, Some(at(16).boot)), (16, None)] {
+            let mut election = Election::new(&config(), Kind::Leader, "web".into());
+            held(&mut election);
+            let Some(Request::Update(lease)) = election.step(at(6)) else { panic!("the Lease is renewed") };
+            // The client may have sent it again at any time in between.
+            election.responded(Ok(stored(*lease, "uid-1", 6)), at(answered).boot);
+            assert_eq!(election.held_until(), held_until, "answered at {answered} s");
+        }
     }
 }

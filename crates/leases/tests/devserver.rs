@@ -5,6 +5,7 @@
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube_client::client::retry::RetryPolicy;
 use kube_client::{Client, Config};
 use kube_devserver::{DevServer, Fault, Verb};
 use kube_leases::{LeaseError, Leases, LeasesBuilder, ShardChange, ShardKey, TokioClock};
@@ -12,6 +13,8 @@ use serde_json::json;
 use std::future::pending;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
+use tower::retry::Retry;
+use tower::{BoxError, service_fn};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -111,6 +114,42 @@ async fn work_is_cancelled_at_the_renew_deadline_and_before_a_successor_leads() 
     let again = leases.acquired().await.unwrap();
     assert!(again.is_held());
     assert!(!leadership.is_held(), "an old handle stays invalid");
+}
+
+/// Renews a Lease after a first attempt that is refused with `Retry-After`, through a client that repeats requests as kube's default
+/// client does. Returns the time by which the deadline was extended, and how long that took.
+async fn renewal_after_a_refusal(retry_after: Duration) -> [Duration; 2] {
+    let server = DevServer::start();
+    let inner = server.client();
+    let send = service_fn(move |request| {
+        let inner = inner.clone();
+        async move { inner.send(request).await.map_err(BoxError::from) }
+    });
+    let client = Client::new(Retry::new(RetryPolicy::server_retry(), send), "default");
+    let leases = Leases::leader("web").identity("a").clock(TokioClock::new()).start(client).unwrap();
+    let leadership = leases.acquired().await.unwrap();
+    let acquired = Instant::now();
+    let first = leadership.deadline();
+    let refusal = Fault::answer(503).retry_after(retry_after).on(Verb::Update).of("leases").times(1);
+    let refusal = server.faults().inject(refusal);
+    wait_until(&leases, |_| leadership.deadline() != first).await;
+    assert_eq!(refusal.hits(), 1);
+    assert!(leadership.is_held(), "the Lease was never lost");
+    [leadership.deadline().since_start() - first.since_start(), acquired.elapsed()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_the_client_repeats_counts_from_its_first_attempt() {
+    let [extended, elapsed] = renewal_after_a_refusal(2 * SECOND).await;
+    assert!(elapsed >= 7 * SECOND, "the client has repeated it after two seconds: {elapsed:?}");
+    assert!(extended >= 5 * SECOND && extended < 6 * SECOND, "{extended:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_waits_for_longer_than_the_request_timeout_does_not_delay_a_renewal() {
+    let [extended, elapsed] = renewal_after_a_refusal(60 * SECOND).await;
+    assert!(elapsed < 10 * SECOND, "{elapsed:?}");
+    assert!(extended > 8 * SECOND, "it counts from the second attempt: {extended:?}");
 }
 
 #[tokio::test(start_paused = true)]
