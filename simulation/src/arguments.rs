@@ -1,64 +1,62 @@
-//! The command line: which seeds, and on how many threads.
+//! The command line.
 
 use std::{num::NonZeroUsize, thread::available_parallelism};
 
-/// What the user asks for.
+/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Print [`HELP`].
+    /// Prints [`HELP`].
     Help,
-    /// Run these.
+    /// Runs seeds.
     Run(Seeds),
-    /// Run one, and print all that happens.
+    /// Runs one seed and prints its log.
     Replay(u64),
 }
 
-/// Which seeds to run.
+/// The seeds to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// The first.
+    /// The first seed.
     pub from: u64,
-    /// How many, that one counted.
+    /// The number of seeds.
     pub count: u64,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: usize,
 }
 
-/// How many seeds are run unless one says so.
-pub(crate) const USUAL: u64 = 300;
+/// The default number of seeds.
+pub(crate) const DEFAULT_SEEDS: u64 = 300;
 
-/// What the command says of itself.
+/// The help text.
 pub const HELP: &str = "\
-Runs the whole stack, with faults, on one thread under virtual time; everything that happens is drawn from a seed.
+Runs server, informer and subscribers with faults in one thread under virtual time. A seed determines the run.
 
 Usage: cargo xtask simulate [options]
 
-  --seeds N    run so many seeds; 300 unless this says otherwise, and with optimisation from 3000 on
-  --from S     begin with this seed; 0 unless this says otherwise
-  --jobs J     run on so many threads; as many as there are cores unless this says otherwise
-  --replay S   run this one seed and print all that happens
+  --seeds N    the number of seeds; the default is 300, and 3000 or more use an optimized build
+  --from S     the first seed; the default is 0
+  --jobs J     the number of threads; the default is the number of cores
+  --replay S   run one seed and print its log
   --help       print this text
 
-A seed under which a rule is broken is printed with what happened around the break and with the fewest acts that still
-break it. The same seed does the same, byte for byte. The exit code is 0 if all held and every kind of fault struck.";
+If a rule is violated, the command prints the seed, the log around the violation and the shortest list of actions that
+still violates the rule. The exit code is 0 if no rule was violated and every kind of fault happened.";
 
-/// Reads the arguments behind the program's name.
+/// Parses the arguments without the name of the program.
 ///
 /// # Errors
-/// What is wrong with them, in words.
+/// A message for the user.
 pub fn parse(arguments: &[String]) -> Result<Command, String> {
     let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut seeds = Seeds { from: 0, count: USUAL, jobs: cores };
+    let mut seeds = Seeds { from: 0, count: DEFAULT_SEEDS, jobs: cores };
     let mut rest = arguments.iter();
     while let Some(option) = rest.next() {
         if option == "--help" || option == "-h" {
             return Ok(Command::Help);
         }
         let mut number = || match rest.next() {
-            None => Err(format!("`{option}` wants a number")),
-            Some(text) => {
-                text.parse::<u64>().map_err(|_| format!("`{option}` wants a number, and got `{text}`"))
-            }
+            None => Err(format!("`{option}` needs a number")),
+            Some(text) => text.parse::<u64>().map_err(|_| format!("`{option}` needs a number, not `{text}`")),
         };
         match option.as_str() {
             "--seeds" => seeds.count = number()?,
@@ -67,16 +65,16 @@ pub fn parse(arguments: &[String]) -> Result<Command, String> {
             "--replay" => return Ok(Command::Replay(number()?)),
             _ => {
                 return Err(format!(
-                    "unknown option `{option}`; there are --seeds, --from, --jobs, --replay and --help"
+                    "unknown option `{option}`; expected --seeds, --from, --jobs, --replay or --help"
                 ));
             }
         }
     }
     match seeds {
-        Seeds { count: 0, .. } => Err("`--seeds` must be one at least".to_owned()),
-        Seeds { jobs: 0, .. } => Err("`--jobs` must be one at least".to_owned()),
+        Seeds { count: 0, .. } => Err("`--seeds` must be at least 1".to_owned()),
+        Seeds { jobs: 0, .. } => Err("`--jobs` must be at least 1".to_owned()),
         Seeds { from, count, .. } if from.checked_add(count).is_none() => {
-            Err("there are no seeds beyond 2^64".to_owned())
+            Err("seeds must be less than 2^64".to_owned())
         }
         seeds => Ok(Command::Run(seeds)),
     }
@@ -91,25 +89,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_usual() {
+    fn options_have_defaults() {
         let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         assert_eq!(parsed(""), Ok(Command::Run(Seeds { from: 0, count: 300, jobs: cores })));
         let said = Seeds { from: 7, count: 9, jobs: 1 };
         assert_eq!(parsed("--jobs 1 --from 7 --seeds 9"), Ok(Command::Run(said)));
         assert_eq!(parsed("--replay 3"), Ok(Command::Replay(3)));
-        assert_eq!(parsed("--seeds --help"), Err("`--seeds` wants a number, and got `--help`".to_owned()));
+        assert_eq!(parsed("--seeds --help"), Err("`--seeds` needs a number, not `--help`".to_owned()));
         assert_eq!(parsed("--from 1 --help"), Ok(Command::Help));
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn errors_name_the_option() {
         for (line, wrong) in [
-            ("--seeds", "`--seeds` wants a number"),
-            ("--seeds many", "`--seeds` wants a number, and got `many`"),
-            ("--seeds 0", "`--seeds` must be one at least"),
-            ("--jobs 0", "`--jobs` must be one at least"),
-            ("--from 18446744073709551615", "there are no seeds beyond 2^64"),
-            ("300", "unknown option `300`; there are --seeds, --from, --jobs, --replay and --help"),
+            ("--seeds", "`--seeds` needs a number"),
+            ("--seeds many", "`--seeds` needs a number, not `many`"),
+            ("--seeds 0", "`--seeds` must be at least 1"),
+            ("--jobs 0", "`--jobs` must be at least 1"),
+            ("--from 18446744073709551615", "seeds must be less than 2^64"),
+            ("300", "unknown option `300`; expected --seeds, --from, --jobs, --replay or --help"),
         ] {
             assert_eq!(parsed(line), Err(wrong.to_owned()), "{line}");
         }

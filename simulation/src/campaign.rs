@@ -1,11 +1,11 @@
-//! Many seeds, one after the other on each thread.
+//! Runs many seeds on several threads.
 
 use crate::{
     arguments::Seeds,
     history::{Broken, Outcome},
     run::run,
     scenario::Scenario,
-    tally::Tally,
+    statistics::Statistics,
 };
 use std::{
     sync::{
@@ -16,32 +16,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What came of many seeds.
+/// The result of many seeds.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// How many were run.
+pub struct CampaignResult {
+    /// The number of seeds.
     pub seeds: u64,
-    /// How often what happened in them.
-    pub tally: Tally,
-    /// The seeds under which a rule was broken, with the first rule that was; of many, the first.
+    /// The sum of the statistics.
+    pub statistics: Statistics,
+    /// Seeds with a violation, at most 50.
     pub broken: Vec<(u64, Broken)>,
-    /// How many seeds broke a rule.
+    /// The number of seeds with a violation.
     pub failures: u64,
 }
 
-/// So many broken seeds are kept.
-const KEPT: usize = 50;
+/// The maximum number of violations in the result.
+const MAX_BROKEN: usize = 50;
 
-/// How often progress is told.
+/// The interval of progress reports.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Runs all of them. `progress` hears every few seconds how many are done, and how many of them were broken; it hears at once when
-/// one is.
+/// Runs all seeds. Calls `progress` every few seconds and after each violation with the number of seeds and of violations.
 ///
 /// # Panics
-/// If the system has no thread to give.
-pub fn campaign(seeds: Seeds, progress: impl Fn(u64, u64) + Sync) -> Found {
-    let (next, found) = (AtomicU64::new(0), Mutex::new((Found::default(), Instant::now())));
+/// If a thread cannot be created.
+pub fn campaign(seeds: Seeds, progress: impl Fn(u64, u64) + Sync) -> CampaignResult {
+    let (next, found) = (AtomicU64::new(0), Mutex::new((CampaignResult::default(), Instant::now())));
     thread::scope(|scope| {
         for _ in 0..seeds.jobs {
             scope.spawn(|| {
@@ -51,12 +50,12 @@ pub fn campaign(seeds: Seeds, progress: impl Fn(u64, u64) + Sync) -> Found {
                         return;
                     }
                     let seed = seeds.from + number;
-                    let outcome = run(&Scenario::draw(seed));
+                    let outcome = run(&Scenario::generate(seed));
                     let mut guard = found.lock().unwrap_or_else(PoisonError::into_inner);
-                    let (found, told) = &mut *guard;
+                    let (found, reported_at) = &mut *guard;
                     found.take(seed, &outcome);
-                    if told.elapsed() >= PERIOD || outcome.broken.is_some() {
-                        *told = Instant::now();
+                    if reported_at.elapsed() >= PERIOD || outcome.broken.is_some() {
+                        *reported_at = Instant::now();
                         progress(found.seeds, found.failures);
                     }
                 }
@@ -68,38 +67,44 @@ pub fn campaign(seeds: Seeds, progress: impl Fn(u64, u64) + Sync) -> Found {
     found
 }
 
-impl Found {
+impl CampaignResult {
     fn take(&mut self, seed: u64, outcome: &Outcome) {
         self.seeds += 1;
-        self.tally.merge(&outcome.tally);
+        self.statistics.merge(&outcome.statistics);
         if let Some(broken) = &outcome.broken {
             self.failures += 1;
-            if self.broken.len() < KEPT {
+            if self.broken.len() < MAX_BROKEN {
                 self.broken.push((seed, broken.clone()));
             }
         }
     }
 
-    /// What should have happened in so many seeds, and never did.
+    /// Returns the expected counts that are zero.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
-        expected().filter(|what| self.tally.count(what) == 0).collect()
+        expected().filter(|what| self.statistics.count(what) == 0).collect()
     }
 }
 
-/// What a run of some hundred seeds is expected to see.
+/// Returns the counts that are not zero in a run of 300 seeds.
 fn expected() -> impl Iterator<Item = String> {
-    let troubles = crate::act::Trouble::KINDS.into_iter().chain(["cut", "compaction", "server restart"]);
-    let answers = ["410", "429", "500", "503"].into_iter().map(|code| format!("answered: {code}"));
+    let faults = crate::action::RequestFault::KINDS.into_iter().chain([
+        "cut",
+        "compaction",
+        "server restart",
+        "upgrade",
+    ]);
+    let responses = ["410", "429", "500", "503"].into_iter().map(|code| format!("response: {code}"));
     let others = [
-        "asked: list",
-        "asked: next page",
-        "asked: stream",
-        "asked: watch",
-        "audited",
-        "bursts: Free",
-        "bursts: Stuck",
-        "came back",
+        "requested: list",
+        "requested: next page",
+        "requested: stream",
+        "requested: watch",
+        "compared: bookmarks",
+        "compared: content after an upgrade",
+        "compared: restart",
+        "bursts: None",
+        "bursts: Blocked",
         "compared: every write",
         "compared: order",
         "compared: every write since it was saved",
@@ -111,15 +116,15 @@ fn expected() -> impl Iterator<Item = String> {
         "joined: coalescing",
         "joined: late, for differences",
         "joined: unbounded",
-        "left",
-        "restarts: listed again",
-        "restarts: refused",
+        "removed",
+        "restarts: relisted",
+        "restarts: rejected",
         "restarts: resumed",
-        "restarts: warm",
-        "told: sync",
-        "told: vanished",
+        "restarts: restored",
+        "event: resync",
+        "event: deleted (inferred)",
     ];
-    let damages = crate::act::Damage::KINDS.map(|kind| format!("killed, with: {kind}"));
-    let struck = troubles.map(|kind| format!("struck: {kind}"));
-    struck.chain(answers).chain(damages).chain(others.map(str::to_owned))
+    let damages = crate::action::Damage::KINDS.map(|kind| format!("killed with {kind}"));
+    let hits = faults.map(|kind| format!("fault: {kind}"));
+    hits.chain(responses).chain(damages).chain(others.map(str::to_owned))
 }

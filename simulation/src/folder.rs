@@ -1,6 +1,6 @@
-//! A folder that a cache is saved to, and what may happen to it.
+//! The folder of a saved cache, and damage to it.
 
-use crate::act::{Damage, Spot};
+use crate::action::{Damage, FilePosition};
 use kube_informer::informer::Save;
 use std::{
     fs,
@@ -8,41 +8,41 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// A folder, gone when this is.
+/// A folder that is deleted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     names_cluster: bool,
-    /// Told apart by what is asked for: what is saved under another number is of something else.
+    /// Part of the identity of the saved cache: another number is another resource.
     number: u64,
-    /// What has happened to it since it was last read.
+    /// The damage since the folder was last read.
     pub(crate) damage: Damage,
-    /// A state of this version at least is saved there.
+    /// The minimum version of the saved state.
     pub(crate) version: u64,
 }
 
-/// What a state is saved in, and what a new one is written to first.
+/// The names of the file of a state, and of a new file until it is complete.
 const STATE: &str = "state";
 const NEXT: &str = "state.next";
 
 impl Folder {
-    /// One that does not exist yet; in memory, if there is such a place.
+    /// Returns a path that does not exist yet, in memory if `/dev/shm` exists.
     pub(crate) fn new(names_cluster: bool) -> Self {
-        static MADE: AtomicU64 = AtomicU64::new(0);
+        static COUNT: AtomicU64 = AtomicU64::new(0);
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let made = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("kube-informer-simulation-{}-{made}", std::process::id()));
         Self { path, names_cluster, number: 0, damage: Damage::None, version: 0 }
     }
 
-    /// How a cache is saved here.
+    /// Returns the options that save a cache here.
     pub(crate) fn save(&self) -> Save {
         let save = Save::in_folder(&self.path).transform(format!("v{}", self.number));
         if self.names_cluster { save.cluster("simulated") } else { save }
     }
 
-    /// As a process leaves it that is killed now.
+    /// Returns a copy, as a process that is killed now leaves it.
     pub(crate) fn killed(&self) -> Self {
         let mut copy = Self::new(self.names_cluster);
         (copy.number, copy.version) = (self.number, self.version);
@@ -50,44 +50,44 @@ impl Folder {
         copy
     }
 
-    /// Does it some harm.
-    pub(crate) fn harm(&mut self, damage: Damage) {
+    /// Damages the files.
+    pub(crate) fn damage_files(&mut self, damage: Damage) {
         self.damage = damage;
         match damage {
             Damage::None => {}
-            Damage::OfAnother => self.number += 1,
-            Damage::Torn(spot) => self.rewrite(spot, |content, at| content.truncate(at)),
-            Damage::Flipped(spot) => self.rewrite(spot, |content, at| {
+            Damage::OtherResource => self.number += 1,
+            Damage::Truncated(position) => self.rewrite(position, |content, at| content.truncate(at)),
+            Damage::Flipped(position) => self.rewrite(position, |content, at| {
                 if let Some(byte) = content.get_mut(at) {
                     *byte ^= 0x10;
                 }
             }),
-            Damage::Unfinished(spot) => {
+            Damage::Unfinished(position) => {
                 for (file, content) in self.states() {
-                    let part = &content[..spot.within(content.len())];
-                    fs::write(file.with_file_name(NEXT), part).expect("there is room for a file");
+                    let part = &content[..position.within(content.len())];
+                    fs::write(file.with_file_name(NEXT), part).expect("the file can be written");
                 }
             }
         }
     }
 
-    /// Begins anew, as one does who is told that what is there is of no use.
+    /// Deletes the folder.
     pub(crate) fn clear(&self) {
         let _ = fs::remove_dir_all(&self.path);
     }
 
-    fn rewrite(&self, spot: Spot, change: impl FnOnce(&mut Vec<u8>, usize)) {
+    fn rewrite(&self, position: FilePosition, change: impl FnOnce(&mut Vec<u8>, usize)) {
         let mut states = self.states();
         if states.is_empty() {
             return;
         }
-        let (file, content) = &mut states.remove(spot.file as usize % states.len().max(1));
-        let at = spot.within(content.len());
+        let (file, content) = &mut states.remove(position.file as usize % states.len().max(1));
+        let at = position.within(content.len());
         change(content, at);
-        fs::write(file, content).expect("there is room for a file");
+        fs::write(file, content).expect("the file can be written");
     }
 
-    /// The files that states are saved in, and what is in them.
+    /// Returns the files of states and their contents.
     fn states(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let below = fs::read_dir(&self.path).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut files: Vec<_> = below.map(|folder| folder.join(STATE)).collect();
@@ -97,8 +97,8 @@ impl Folder {
     }
 }
 
-impl Spot {
-    /// Where that is in so many bytes.
+impl FilePosition {
+    /// Returns the position in a file of this length.
     fn within(self, length: usize) -> usize {
         length.saturating_sub(1 + self.back as usize % length.max(1))
     }
@@ -112,13 +112,13 @@ impl Drop for Folder {
 
 fn copy_below(from: &Path, to: &Path) {
     let Ok(entries) = fs::read_dir(from) else { return };
-    fs::create_dir(to).expect("there is room for a folder");
+    fs::create_dir(to).expect("the folder can be created");
     for entry in entries.flatten() {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         if from.is_dir() {
             copy_below(&from, &to);
         } else {
-            fs::copy(from, to).expect("there is room for a file");
+            fs::copy(from, to).expect("the file can be written");
         }
     }
 }
@@ -128,16 +128,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn harm_is_done_to_a_copy_and_where_it_is_to_be() {
+    fn a_copy_is_damaged_at_the_position() {
         let folder = Folder::new(false);
         fs::create_dir_all(folder.path.join("a")).unwrap();
         fs::write(folder.path.join("a").join(STATE), [0; 10]).unwrap();
         let read = |folder: &Folder| folder.states().remove(0).1;
-        let mut torn = folder.killed();
-        torn.harm(Damage::Torn(Spot { file: 3, back: 2 }));
-        assert_eq!(read(&torn), [0; 7]);
+        let mut shortened = folder.killed();
+        shortened.damage_files(Damage::Truncated(FilePosition { file: 3, back: 2 }));
+        assert_eq!(read(&shortened), [0; 7]);
         let mut flipped = folder.killed();
-        flipped.harm(Damage::Flipped(Spot { file: 0, back: 10 }));
+        flipped.damage_files(Damage::Flipped(FilePosition { file: 0, back: 10 }));
         assert_eq!(read(&flipped), [0, 0, 0, 0, 0, 0, 0, 0, 0, 16]);
         assert_eq!(read(&folder), [0; 10]);
         let path = folder.path.clone();

@@ -1,6 +1,6 @@
-//! What happened in a run, line by line, and the first rule that was broken in it.
+//! The log of a run, and the first rule that was violated.
 
-use crate::tally::Tally;
+use crate::statistics::Statistics;
 use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
@@ -8,88 +8,92 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// The history of a run; clones share it.
+/// The log of a run; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct History(Arc<Mutex<State>>);
 
-/// More than this never happens in one moment, by far.
-const AT_ONCE: u64 = 300_000;
+/// The maximum number of log lines and reads at one virtual time; correct runs stay far below it.
+const MAX_PER_MOMENT: u64 = 300_000;
 
 #[derive(Debug)]
 struct State {
-    began: Instant,
+    started_at: Instant,
     lines: Vec<String>,
-    tally: Tally,
+    statistics: Statistics,
     broken: Option<Broken>,
-    /// The time at which something last happened, and how much did.
+    /// The time of the last activity, and the number of activities at that time.
     moment: Instant,
-    at_once: u64,
-    /// Told when time stands still.
-    standstill: Arc<Notify>,
+    activities: u64,
+    /// Notified when time does not advance.
+    stopped_time: Arc<Notify>,
 }
 
-/// A rule that did not hold.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which one.
+    /// The rule.
     pub rule: Rule,
-    /// What was found.
+    /// The observation.
     pub detail: String,
-    /// At which line of the history.
+    /// The line of the log.
     pub line: usize,
 }
 
-/// What must hold, whatever happens.
+/// A rule that must hold in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// Once things are calm, the cache is what the server has.
-    CacheIsServer,
-    /// The versions of the cache, and of each object in it, only grow.
-    NeverBack,
-    /// What is cached or told was once so on the server.
-    WasSo,
-    /// Each index holds what its function says.
-    IndexAgrees,
-    /// What a follower was told fits what it was told before: nothing is missing and nothing comes twice.
-    ToldInOrder,
-    /// What a follower was told adds up to the cache.
-    AddsUp,
-    /// Followers that are told everything are told the same.
-    AllAlike,
-    /// While no list was needed, every write is told, once and in order.
-    EveryWrite,
-    /// While no list was needed, one watch is told in the order of its versions, across objects.
+    /// When all faults have ended, the cache equals the server.
+    CacheEqualsServer,
+    /// The versions of the cache, and of each object in it, never decrease.
+    VersionsNeverDecrease,
+    /// Each cached or delivered object existed on the server.
+    ObjectsExisted,
+    /// Each index has the values of its function.
+    IndexesMatch,
+    /// Each event fits the previous events of its subscriber: none is lost, and none is repeated.
+    EventsFit,
+    /// The events of a subscriber add up to the cache.
+    EventsAddUp,
+    /// Subscribers that receive every event receive the same events.
+    SubscribersAgree,
+    /// While no list was needed, every write is delivered once and in order.
+    EveryWriteDelivered,
+    /// While no list was needed, the events of one watch are delivered in the order of their versions, across objects.
     WatchOrder,
-    /// No list is asked for where a watch can go on.
+    /// No list is requested if a watch can continue.
     NoNeedlessList,
-    /// Nobody is told more than the cache knows.
-    StoreFirst,
-    /// A source has one list under way at most, and one watch.
-    OneAtATime,
-    /// What waits stays within its bounds.
-    Bounded,
-    /// Nothing of a stopped informer runs.
-    OverIsOver,
-    /// It goes on by itself.
-    GoesOn,
-    /// Nobody is busy for ever with one moment.
-    TimePasses,
-    /// What is restored was the state of the server, whole and none older than before, or nothing is.
-    Restored,
-    /// What is calm and ends in good order is saved in full.
-    SavedInFull,
-    /// What a follower of differences keeps, and is told in one life after the other, adds up to the cache.
-    Remembered,
+    /// No event is delivered before the cache has the object.
+    CacheBeforeEvents,
+    /// A source has at most one open list and one open watch.
+    OneRequestAtATime,
+    /// The backlog of a subscriber stays within its policy.
+    BacklogBounded,
+    /// An informer that was stopped sends no request and delivers no event.
+    NothingAfterStop,
+    /// The informer neither panics nor stops to make progress.
+    Progress,
+    /// Virtual time advances.
+    TimeAdvances,
+    /// A restored state is a complete state of the server, and not older than the previous one.
+    RestoredExisted,
+    /// An informer that is stopped without faults is saved completely.
+    SavedCompletely,
+    /// The state that a subscriber of differences persists over several informers equals the server.
+    PersistedEqualsServer,
+    /// A connection without data is not read longer than the idle timeout.
+    DeadConnectionNoticed,
+    /// After a full list, objects have the content that the server serves, even if their versions have not changed.
+    ContentIsCurrent,
 }
 
-/// All that is left of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What happened, line by line.
+    /// The lines of the log.
     pub lines: Vec<String>,
-    /// How often what happened.
-    pub tally: Tally,
-    /// The first rule that was broken.
+    /// The statistics.
+    pub statistics: Statistics,
+    /// The first violation.
     pub broken: Option<Broken>,
 }
 
@@ -97,56 +101,56 @@ impl History {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         let state = State {
-            began: now,
+            started_at: now,
             lines: Vec::new(),
-            tally: Tally::default(),
+            statistics: Statistics::default(),
             broken: None,
             moment: now,
-            at_once: 0,
-            standstill: Arc::default(),
+            activities: 0,
+            stopped_time: Arc::default(),
         };
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Waits until too much happens in one moment.
-    pub(crate) async fn standstill(&self) {
-        let standstill = Arc::clone(&self.lock().standstill);
-        standstill.notified().await;
+    /// Waits until virtual time does not advance any more.
+    pub(crate) async fn stopped_time(&self) {
+        let stopped_time = Arc::clone(&self.lock().stopped_time);
+        stopped_time.notified().await;
     }
 
-    /// Something happens that is not worth a line.
+    /// Records an activity without a line.
     pub(crate) fn tick(&self) {
         self.lock().tick();
     }
 
-    /// Time stands still.
-    pub(crate) fn stands_still(&self) {
-        self.lock().stands_still();
+    /// Records that virtual time does not advance.
+    pub(crate) fn time_stopped(&self) {
+        self.lock().time_stopped();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a line.
+    /// Appends a line.
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) {
         let mut state = self.lock();
         state.tick();
-        let at = state.began.elapsed().as_secs_f64();
+        let at = state.started_at.elapsed().as_secs_f64();
         state.lines.push(format!("{at:>11.3} {line}"));
     }
 
-    /// Counts something.
+    /// Adds one to a count.
     pub(crate) fn count(&self, what: &str) {
         self.add(what, 1);
     }
 
     pub(crate) fn add(&self, what: &str, count: u64) {
-        self.lock().tally.add(what, count);
+        self.lock().statistics.add(what, count);
     }
 
-    /// A rule is broken. Only the first counts: what follows may follow from it.
-    pub(crate) fn breach(&self, rule: Rule, detail: String) {
+    /// Records a violation. Only the first one is reported: others may be consequences.
+    pub(crate) fn violate(&self, rule: Rule, detail: String) {
         self.note(format_args!("BROKEN {rule:?}: {detail}"));
         let mut state = self.lock();
         let line = state.lines.len() - 1;
@@ -159,7 +163,11 @@ impl History {
 
     pub(crate) fn outcome(&self) -> Outcome {
         let state = self.lock();
-        Outcome { lines: state.lines.clone(), tally: state.tally.clone(), broken: state.broken.clone() }
+        Outcome {
+            lines: state.lines.clone(),
+            statistics: state.statistics.clone(),
+            broken: state.broken.clone(),
+        }
     }
 }
 
@@ -167,33 +175,33 @@ impl State {
     fn tick(&mut self) {
         let now = Instant::now();
         if self.moment != now {
-            (self.moment, self.at_once) = (now, 0);
+            (self.moment, self.activities) = (now, 0);
         }
-        self.at_once += 1;
-        if self.at_once == AT_ONCE {
-            self.stands_still();
+        self.activities += 1;
+        if self.activities == MAX_PER_MOMENT {
+            self.time_stopped();
         }
     }
 
-    fn stands_still(&mut self) {
+    fn time_stopped(&mut self) {
         let line = self.lines.len().saturating_sub(1);
-        let detail = format!("no end of it at {:?}", self.moment - self.began);
-        self.broken.get_or_insert(Broken { rule: Rule::TimePasses, detail, line });
-        self.standstill.notify_one();
+        let detail = format!("activity without end at {:?}", self.moment - self.started_at);
+        self.broken.get_or_insert(Broken { rule: Rule::TimeAdvances, detail, line });
+        self.stopped_time.notify_one();
     }
 }
 
 impl Outcome {
-    /// One number that stands for the whole history.
+    /// Returns a hash of the log.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        // Without keys of its own it is the same in every process.
+        // This hasher has fixed keys, so that the hash is the same in every process.
         let mut hasher = DefaultHasher::new();
         self.lines.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// The lines around the break, or the last ones.
+    /// Returns the lines around the violation, or the last ones.
     #[must_use]
     pub fn excerpt(&self, before: usize, after: usize) -> &[String] {
         let at = self.broken.as_ref().map_or(self.lines.len(), |broken| broken.line);
@@ -204,25 +212,27 @@ impl Outcome {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::CacheIsServer => "the cache is what the server has",
-            Self::NeverBack => "versions never go back",
-            Self::WasSo => "what is cached or told was so on the server",
-            Self::IndexAgrees => "indexes agree with the objects",
-            Self::ToldInOrder => "no event is lost or repeated",
-            Self::AddsUp => "what a follower was told adds up to the cache",
-            Self::AllAlike => "followers that are told everything are told the same",
-            Self::EveryWrite => "without a list, every write is told once and in order",
-            Self::WatchOrder => "without a list, changes of one watch are told in its order",
-            Self::NoNeedlessList => "no list is asked for where a watch can go on",
-            Self::StoreFirst => "nobody is told more than the cache knows",
-            Self::OneAtATime => "one list and one watch at a time",
-            Self::Bounded => "what waits stays within its bounds",
-            Self::OverIsOver => "nothing runs after stop",
-            Self::GoesOn => "it goes on by itself",
-            Self::TimePasses => "time passes",
-            Self::Restored => "what is restored is a state that the server had",
-            Self::SavedInFull => "what ends in good order is saved in full",
-            Self::Remembered => "what is told in one life after the other adds up",
+            Self::CacheEqualsServer => "the cache equals the server",
+            Self::VersionsNeverDecrease => "versions never decrease",
+            Self::ObjectsExisted => "cached and delivered objects existed on the server",
+            Self::IndexesMatch => "indexes match the objects",
+            Self::EventsFit => "no event is lost or repeated",
+            Self::EventsAddUp => "the events of a subscriber add up to the cache",
+            Self::SubscribersAgree => "subscribers that receive every event receive the same events",
+            Self::EveryWriteDelivered => "without a list, every write is delivered once and in order",
+            Self::WatchOrder => "without a list, events are delivered in the order of the watch",
+            Self::NoNeedlessList => "no list is requested if a watch can continue",
+            Self::CacheBeforeEvents => "no subscriber is ahead of the cache",
+            Self::OneRequestAtATime => "a source has at most one open list and one open watch",
+            Self::BacklogBounded => "the backlog of a subscriber is bounded",
+            Self::NothingAfterStop => "a stopped informer is inactive",
+            Self::Progress => "the informer makes progress",
+            Self::TimeAdvances => "virtual time advances",
+            Self::RestoredExisted => "a restored state is a complete state of the server",
+            Self::SavedCompletely => "a stopped informer is saved completely",
+            Self::PersistedEqualsServer => "the persisted state of a subscriber equals the server",
+            Self::DeadConnectionNoticed => "a dead connection is noticed within the idle timeout",
+            Self::ContentIsCurrent => "objects have the content that the server serves",
         })
     }
 }
@@ -233,15 +243,15 @@ mod tests {
     use std::time::Duration;
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_no_end_is_noticed() {
+    async fn activity_without_end_is_detected() {
         let history = History::new();
-        let busy = || (1..AT_ONCE).for_each(|_| history.tick());
+        let busy = || (1..MAX_PER_MOMENT).for_each(|_| history.tick());
         busy();
         tokio::time::advance(Duration::from_millis(1)).await;
         busy();
         assert!(!history.is_broken());
         history.tick();
-        assert_eq!(history.outcome().broken.map(|broken| broken.rule), Some(Rule::TimePasses));
-        history.standstill().await;
+        assert_eq!(history.outcome().broken.map(|broken| broken.rule), Some(Rule::TimeAdvances));
+        history.stopped_time().await;
     }
 }

@@ -1,34 +1,36 @@
-//! The whole stack on one thread under virtual time, with everything that happens drawn from a seed.
+//! A simulation of server, informer and subscribers in one thread under virtual time, determined by a seed.
 //!
-//! A [`Scenario`] is a server, an informer with its options, and a script: writes, faults, followers that come, lag and leave,
-//! informers that are stopped, dropped or killed and begin anew, from nothing or from what was saved. [`run`] lives through it and holds what is seen against the
-//! [`Rule`]s, after every act and whenever things have calmed down. The same seed does the same, byte for byte, so that what is
-//! found can be looked at, [shrunk](shrink()) and mended. `docs/simulation.md` says more.
+//! A [`Scenario`] is the configuration of a server and an informer, and a list of actions: writes, faults, subscribers that join,
+//! fall behind and leave, and informers that are stopped, dropped or killed and started again, with or without a saved cache.
+//! [`run`] executes it and checks the [`Rule`]s after every action. The same seed has the same result, byte for byte, so that a
+//! violation can be reproduced and [shrunk](shrink()). See `docs/simulation.md`.
 
 mod random;
-mod tally;
+mod planted_bug;
+mod statistics;
 mod history;
-mod act;
+mod action;
 mod scenario;
-mod truth;
-mod tap;
-mod diary;
-mod ear;
-mod follower;
+mod write_log;
+mod transport;
+mod persisted_state;
+mod subscriber_check;
+mod subscriber;
 mod server;
 mod folder;
-mod birth;
-mod life;
-mod pulse;
+mod informer_start;
+mod informer_run;
+mod watchdog;
 mod run;
 mod shrink;
 mod arguments;
 mod campaign;
 
 pub use arguments::{Command, HELP, Seeds, parse};
-pub use campaign::{Found, campaign};
+pub use campaign::{CampaignResult, campaign};
 pub use history::{Broken, Outcome, Rule};
+pub use planted_bug::PlantedBug;
 pub use run::run;
 pub use scenario::Scenario;
 pub use shrink::shrink;
-pub use tally::Tally;
+pub use statistics::Statistics;

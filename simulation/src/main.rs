@@ -1,6 +1,8 @@
-//! `cargo xtask simulate`: runs seeds, and tells which of them break a rule.
+//! `cargo xtask simulate`: runs seeds, and prints those that violate a rule.
 
-use kube_informer_simulation::{Command, Found, HELP, Scenario, Seeds, campaign, parse, run, shrink};
+use kube_informer_simulation::{
+    CampaignResult, Command, HELP, Scenario, Seeds, campaign, parse, run, shrink,
+};
 use std::{
     process::ExitCode,
     time::{Duration, Instant},
@@ -8,17 +10,17 @@ use std::{
 
 const USAGE: u8 = 2;
 
-/// So many broken seeds are told in full.
-const IN_FULL: usize = 3;
+/// The maximum number of seeds that are shrunk and explained.
+const MAX_EXPLAINED: usize = 3;
 
-/// From so many seeds on every kind of fault must have struck.
-const ENOUGH: u64 = 300;
+/// The number of seeds from which every kind of fault must have happened.
+const MIN_SEEDS_FOR_ALL_FAULTS: u64 = 300;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match parse(&arguments) {
-        Err(wrong) => {
-            eprintln!("error: {wrong}\n\nTry `cargo xtask simulate --help`.");
+        Err(message) => {
+            eprintln!("error: {message}\n\nTry `cargo xtask simulate --help`.");
             ExitCode::from(USAGE)
         }
         Ok(Command::Help) => {
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn replay(seed: u64) -> ExitCode {
-    let scenario = Scenario::draw(seed);
+    let scenario = Scenario::generate(seed);
     println!("{scenario}");
     let outcome = run(&scenario);
     outcome.lines.iter().for_each(|line| println!("{line}"));
@@ -40,20 +42,20 @@ fn replay(seed: u64) -> ExitCode {
 }
 
 fn run_all(seeds: Seeds) -> ExitCode {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let found = campaign(seeds, |done, broken| {
-        println!("  {done} of {} seeds, {broken} broken, {}", seeds.count, pace(done, began.elapsed()));
+        println!("  {done} of {} seeds, {broken} failed, {}", seeds.count, pace(done, started_at.elapsed()));
     });
-    let took = began.elapsed();
+    let took = started_at.elapsed();
     for (index, (seed, broken)) in found.broken.iter().enumerate() {
-        println!("\nseed {seed} breaks the rule that {}:\n  {}", broken.rule, broken.detail);
-        if index < IN_FULL {
+        println!("\nseed {seed} violates the rule \"{}\":\n  {}", broken.rule, broken.detail);
+        if index < MAX_EXPLAINED {
             explain(*seed);
         }
     }
-    println!("\n{}", found.tally);
+    println!("\n{}", found.statistics);
     println!(
-        "{} seeds from {} in {:.1} s on {} threads, {}; {} broken",
+        "{} seeds from {} in {:.1} s on {} threads, {}; {} failed",
         found.seeds,
         seeds.from,
         took.as_secs_f64(),
@@ -64,26 +66,26 @@ fn run_all(seeds: Seeds) -> ExitCode {
     verdict(&found)
 }
 
-fn verdict(found: &Found) -> ExitCode {
-    let missing = if found.seeds >= ENOUGH { found.missing() } else { Vec::new() };
+fn verdict(found: &CampaignResult) -> ExitCode {
+    let missing = if found.seeds >= MIN_SEEDS_FOR_ALL_FAULTS { found.missing() } else { Vec::new() };
     if !missing.is_empty() {
-        println!("error: some of what is to be survived never happened: {}", missing.join("; "));
+        println!("error: expected faults and checks did not happen: {}", missing.join("; "));
     }
     if found.failures == 0 && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints the least that breaks the rule, and what happens around the break.
+/// Prints the shortest list of actions that violates the rule, and the log around the violation.
 fn explain(seed: u64) {
-    let whole = Scenario::draw(seed);
-    let Some(broken) = run(&whole).broken else {
-        println!("  and does not when it is run again: something here does not follow from the seed");
+    let complete = Scenario::generate(seed);
+    let Some(broken) = run(&complete).broken else {
+        println!("  the violation does not happen again: the run does not depend on the seed only");
         return;
     };
-    let small = shrink(&whole, broken.rule);
-    println!("\n{} of its {} acts are enough:\n{small}", small.len(), whole.len());
+    let small = shrink(&complete, broken.rule);
+    println!("\n{} of its {} actions are enough:\n{small}", small.len(), complete.len());
     let outcome = run(&small);
     outcome.excerpt(40, 5).iter().for_each(|line| println!("{line}"));
-    println!("\nTo see all of it: cargo xtask simulate --replay {seed}");
+    println!("\nComplete log: cargo xtask simulate --replay {seed}");
 }
 
 fn pace(seeds: u64, took: Duration) -> String {

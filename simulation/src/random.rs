@@ -1,14 +1,14 @@
-//! A small generator, so that a seed tells the whole story.
+//! A random number generator with a seed.
 
 use std::time::Duration;
 
-/// Random numbers; the same from the same seed.
+/// A random number generator; the same seed has the same numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        // Seeds that follow one another must not draw alike.
+        // Consecutive seeds must not have similar numbers.
         Self(seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(0x632b_e59b_d9b4_e019))
     }
 
@@ -21,27 +21,27 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `limit`, which is not zero.
+    /// Returns a number below `limit`, which must not be zero.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    /// A number between both, which may be either.
+    /// Returns a number between both, inclusive.
     pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
     }
 
-    /// Whether something comes true that does so once in `times`.
-    pub(crate) fn once_in(&mut self, times: u64) -> bool {
+    /// Returns true with a probability of one in `times`.
+    pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these.
-    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    /// Returns one of the choices.
+    pub(crate) fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// A number of milliseconds between both.
+    /// Returns a number of milliseconds between both, inclusive.
     pub(crate) fn millis(&mut self, least: u64, most: u64) -> Duration {
         Duration::from_millis(self.between(least, most))
     }

@@ -1,15 +1,18 @@
-//! Lives through a scenario.
+//! Runs a scenario.
 
 use crate::{
-    act::{Absence, Act, Asked, Crowd, Damage, Ending, Manner, NAMESPACES, Place, Provoked, Tier, Trouble},
-    birth::Birth,
-    diary::Diary,
+    action::{
+        Action, Backpressure, Damage, Downtime, Ending, NAMESPACES, ObjectName, RequestFault, RequestType,
+        SubscriberProfile, Tier, Trigger,
+    },
     folder::Folder,
     history::{History, Outcome, Rule},
-    life::{Left, Life, Past},
-    pulse::Pulse,
-    scenario::{Entry, Scenario, Setup},
+    informer_run::{EarlierRuns, FinalState, InformerRun},
+    informer_start::InformerStart,
+    persisted_state::PersistedState,
+    scenario::{Scenario, ScriptEntry, Setup},
     server::Server,
+    watchdog::Watchdog,
 };
 use kube_informer::subscription::Replay;
 use kube_informer_wire::rng;
@@ -19,52 +22,52 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-/// Lives through a scenario, on this thread and in a time of its own.
+/// Runs a scenario in this thread, under virtual time.
 ///
 /// # Panics
-/// If there is no memory for a runtime.
+/// If the runtime cannot be created.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Outcome {
     rng::seed_thread(scenario.seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let runtime = runtime.expect("a runtime of one thread asks nothing of the system");
+    let runtime = runtime.expect("a runtime of one thread needs no system resources");
     let history = {
         let _within = runtime.enter();
         History::new()
     };
-    let pulse = Pulse::take(&runtime, &history);
-    let whole = async {
+    let watchdog = Watchdog::start(&runtime, &history);
+    let scenario_run = async {
         tokio::select! {
             biased;
-            () = history.standstill() => {}
-            () = live(scenario, &history) => {}
+            () = history.stopped_time() => {}
+            () = execute(scenario, &history) => {}
         }
     };
-    let lived = catch_unwind(AssertUnwindSafe(|| runtime.block_on(whole)));
-    drop(pulse);
-    if let Err(panic) = lived {
-        let said = panic.downcast_ref::<String>().map(String::as_str);
-        let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-        history.breach(Rule::GoesOn, format!("panicked: {said}"));
+    let result = catch_unwind(AssertUnwindSafe(|| runtime.block_on(scenario_run)));
+    drop(watchdog);
+    if let Err(panic) = result {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+        history.violate(Rule::Progress, format!("panicked: {message}"));
     }
     history.outcome()
 }
 
-async fn live(scenario: &Scenario, history: &History) {
-    let mut world = World::begin(&scenario.setup, history).await;
-    for (number, Entry { act, pause }) in scenario.script.iter().enumerate() {
-        history.note(format_args!("#{number} {act:?}"));
-        world.perform(act).await;
-        world.look();
+async fn execute(scenario: &Scenario, history: &History) {
+    let mut world = World::start(&scenario.setup, history).await;
+    for (number, ScriptEntry { action, pause }) in scenario.script.iter().enumerate() {
+        history.note(format_args!("#{number} {action:?}"));
+        world.execute(action).await;
+        world.check_now();
         sleep(*pause).await;
-        world.look();
+        world.check_now();
         if history.is_broken() {
             return;
         }
     }
     history.note(format_args!("# end"));
-    world.settle().await;
-    world.audit().await;
+    world.check_calm().await;
+    world.check_bookmarks().await;
     world.end().await;
 }
 
@@ -72,94 +75,112 @@ struct World<'w> {
     setup: &'w Setup,
     history: &'w History,
     server: Server,
-    life: Option<Life>,
-    /// Where the cache is saved.
+    informer_run: Option<InformerRun>,
+    /// The folder of the saved cache.
     folder: Option<Folder>,
-    diary: Diary,
+    persisted: PersistedState,
 }
 
 impl<'w> World<'w> {
-    async fn begin(setup: &'w Setup, history: &'w History) -> Self {
+    async fn start(setup: &'w Setup, history: &'w History) -> Self {
         let mut server = Server::new(setup, history.clone());
         for number in 0..setup.before {
             let (namespace, name) = (number as usize % NAMESPACES.len(), format!("o{}", number / 3));
-            server.put((namespace, &name), Tier::Front).await;
+            server.write(namespace, &name, Tier::Front).await;
         }
         let folder = setup.saving.map(|saving| Folder::new(saving.names_cluster));
-        let mut world = Self { setup, history, server, life: None, folder, diary: Diary::default() };
-        world.begin_life(None);
+        let mut world =
+            Self { setup, history, server, informer_run: None, folder, persisted: PersistedState::default() };
+        world.start_informer(None);
         world
     }
 
-    fn begin_life(&mut self, left: Option<Left>) {
-        let birth = Birth { setup: self.setup, truth: &self.server.truth, history: self.history };
-        let past = Past { folder: self.folder.as_mut(), diary: &self.diary, left };
-        self.life = Some(Life::begin(birth, &self.server, past));
+    fn start_informer(&mut self, last: Option<FinalState>) {
+        let informer_start =
+            InformerStart { setup: self.setup, write_log: &self.server.write_log, history: self.history };
+        let past = EarlierRuns { folder: self.folder.as_mut(), persisted: &self.persisted, last };
+        self.informer_run = Some(InformerRun::start(informer_start, &self.server, past));
     }
 
-    async fn perform(&mut self, act: &Act) {
-        match *act {
-            Act::Put(place, tier) => drop(self.server.put((place.namespace, &place.name()), tier).await),
-            Act::Delete(place) => drop(self.server.delete(place).await),
-            Act::Recreate(place, tier) => {
-                if self.server.delete(place).await {
-                    self.server.put((place.namespace, &place.name()), tier).await;
+    async fn execute(&mut self, action: &Action) {
+        match *action {
+            Action::Write(object, tier) => {
+                self.server.write(object.namespace, &object.name(), tier).await;
+            }
+            Action::Delete(object) => drop(self.server.delete(object).await),
+            Action::Recreate(object, tier) => {
+                if self.server.delete(object).await {
+                    self.server.write(object.namespace, &object.name(), tier).await;
                 }
             }
-            Act::Burst(place, times, crowd) => {
-                self.history.count(&format!("bursts: {crowd:?}"));
-                if crowd == Crowd::Stuck {
-                    self.life.iter_mut().for_each(|life| life.join(Manner::STUCK));
+            Action::Burst(object, times, backpressure) => {
+                self.history.count(&format!("bursts: {backpressure:?}"));
+                if backpressure == Backpressure::Blocked {
+                    self.informer_run
+                        .iter_mut()
+                        .for_each(|informer_run| informer_run.join(SubscriberProfile::BLOCKED));
                 }
                 for _ in 0..times {
-                    self.server.put((place.namespace, &place.name()), Tier::Front).await;
+                    self.server.write(object.namespace, &object.name(), Tier::Front).await;
                 }
             }
-            Act::Trouble(trouble, provoked) => {
-                self.server.inject(trouble);
-                match provoked {
-                    Provoked::Not => {}
-                    Provoked::ByCut => self.server.cut(),
-                    Provoked::ByForgetting => self.forget(1).await,
-                    Provoked::ByRenewal => self.renew(Ending::Dropped, Absence::NONE).await,
+            Action::Fault(request_fault, trigger) => {
+                self.server.inject(request_fault);
+                match trigger {
+                    Trigger::None => {}
+                    Trigger::Cut => self.server.cut(),
+                    Trigger::Expiry => self.expire(1).await,
+                    Trigger::Replacement => self.replace_informer(Ending::Dropped, Downtime::NONE).await,
                 }
             }
-            Act::Cut => self.server.cut(),
-            Act::Compact => self.server.compact(),
-            Act::Restart => self.server.restart(),
-            Act::Forget(writes) => self.forget(writes).await,
-            Act::Settle => self.settle().await,
-            Act::Renew(ending, absence) => self.renew(ending, absence).await,
-            Act::Join(manner) => self.life.iter_mut().for_each(|life| life.join(manner)),
-            Act::Leave(number) => {
-                if let Some(life) = &mut self.life {
-                    life.leave(number).await;
+            Action::Cut => self.server.cut(),
+            Action::Compact => self.server.compact(),
+            Action::Restart => self.server.restart(),
+            Action::Expire(writes) => self.expire(writes).await,
+            Action::Upgrade => {
+                let generation = self.server.upgrade();
+                self.informer_run.iter_mut().for_each(|run| run.upgraded(generation));
+                self.expire(1).await;
+            }
+            Action::CheckCalm => self.check_calm().await,
+            Action::Replace(ending, downtime) => self.replace_informer(ending, downtime).await,
+            Action::Subscribe(profile) => {
+                self.informer_run.iter_mut().for_each(|informer_run| informer_run.join(profile))
+            }
+            Action::Unsubscribe(number) => {
+                if let Some(informer_run) = &mut self.informer_run {
+                    informer_run.leave(number).await;
                 }
             }
-            Act::Read(number, events) => {
-                if let Some(life) = &mut self.life {
-                    life.read(number, events).await;
+            Action::Read(number, events) => {
+                if let Some(informer_run) = &mut self.informer_run {
+                    informer_run.read(number, events).await;
                 }
             }
         }
     }
 
-    /// Breaks watches off, and lets the server forget what happens until they are opened again.
-    async fn forget(&mut self, writes: u64) {
-        self.server.inject(Trouble::Answer { asked: Asked::Watch, code: 503, retry_after: None, times: 3 });
+    /// Closes all watches, changes objects, and drops the history before the watches are opened again.
+    async fn expire(&mut self, writes: u64) {
+        self.server.inject(RequestFault::Answer {
+            request_type: RequestType::Watch,
+            code: 503,
+            retry_after: None,
+            times: 3,
+        });
         self.server.cut();
         sleep(Duration::from_millis(1)).await;
         for number in 0..writes {
-            let place = Place { namespace: number as usize, number: 0 };
+            let object = ObjectName { namespace: number as usize, number: 0 };
             match number {
-                0 => drop(self.server.put((0, "o0"), Tier::Front).await),
-                _ => drop(self.server.delete(place).await),
+                0 => drop(self.server.write(0, "o0", Tier::Front).await),
+                _ => drop(self.server.delete(object).await),
             }
         }
         self.server.compact();
     }
 
-    async fn renew(&mut self, ending: Ending, absence: Absence) {
+    async fn replace_informer(&mut self, ending: Ending, downtime: Downtime) {
         let damage = match ending {
             Ending::Stopped | Ending::Dropped => Damage::None,
             Ending::Killed(damage) => damage,
@@ -167,172 +188,232 @@ impl<'w> World<'w> {
         let is_killed = matches!(ending, Ending::Killed(_));
         let folder = self.folder.as_ref().filter(|_| is_killed).map(Folder::killed);
         if is_killed {
-            // What it does from now on never was.
-            self.diary = self.diary.copied();
-            self.history.count(&format!("killed, with: {}", damage.kind()));
+            // Later changes of the killed process have no effect.
+            self.persisted = self.persisted.copied();
+            self.history.count(&format!("killed with {}", damage.kind()));
         }
-        let mut left = None;
-        if let Some(life) = self.life.take() {
-            left = Some(life.end(ending).await).filter(|_| !is_killed);
+        let mut last = None;
+        if let Some(informer_run) = self.informer_run.take() {
+            last = Some(informer_run.end(ending).await).filter(|_| !is_killed);
         }
         if let Some(mut folder) = folder {
-            folder.harm(damage);
+            folder.damage_files(damage);
             self.folder = Some(folder);
         }
-        self.happen(absence).await;
-        self.begin_life(left);
-        if let Some(late) = absence.late {
+        self.change_during(downtime).await;
+        self.start_informer(last);
+        if let Some(late) = downtime.late {
             sleep(late).await;
-            let manner = Manner { replay: Replay::Differences, ..Manner::EAGER };
-            self.life.iter_mut().for_each(|life| life.join(manner));
+            let profile = SubscriberProfile { replay: Replay::Differences, ..SubscriberProfile::UNBOUNDED };
+            self.informer_run.iter_mut().for_each(|informer_run| informer_run.join(profile));
         }
     }
 
-    /// What happens while there is no informer.
-    async fn happen(&mut self, absence: Absence) {
-        for number in 0..absence.writes {
-            let Place { namespace, number: first } = absence.from;
-            let place = Place { namespace: (namespace + number as usize) % 3, number: (first + number / 2) };
+    /// Changes the server while there is no informer.
+    async fn change_during(&mut self, downtime: Downtime) {
+        for number in 0..downtime.writes {
+            let ObjectName { namespace, number: first } = downtime.from;
+            let object =
+                ObjectName { namespace: (namespace + number as usize) % 3, number: (first + number / 2) };
             match number % 2 {
-                0 => drop(self.server.delete(place).await),
-                _ => drop(self.server.put((place.namespace, &place.name()), Tier::Front).await),
+                0 => drop(self.server.delete(object).await),
+                _ => drop(self.server.write(object.namespace, &object.name(), Tier::Front).await),
             }
         }
-        if absence.is_forgotten {
+        if downtime.is_compacted {
             self.server.compact();
         }
-        if absence.late.is_some() {
-            self.server.inject(Trouble::CutAfterEvents { events: 1, abruptly: false });
+        if downtime.late.is_some() {
+            self.server.inject(RequestFault::CutAfterEvents { events: 1, abruptly: false });
         }
     }
 
-    /// What must hold at any time.
-    fn look(&mut self) {
-        if let Some(life) = &mut self.life {
-            life.check(&self.server);
+    /// Checks the rules that hold at any time.
+    fn check_now(&mut self) {
+        if let Some(informer_run) = &mut self.informer_run {
+            informer_run.check(&self.server);
         }
     }
 
-    /// Once all is calm: bookmarks take the cache to where the server is, and from there a watch that is cut goes on without a
-    /// list, though all before is forgotten.
-    async fn audit(&mut self) {
+    /// Checks that bookmarks move the cache to the version of the server, and that a watch which is closed then continues without
+    /// a list, even if the history was dropped.
+    async fn check_bookmarks(&mut self) {
         if self.history.is_broken() {
             return;
         }
         self.server.touch_another_kind().await;
-        self.reach(self.server.version()).await;
-        // A watch that ends within a second of its beginning is taken for one that cannot be had.
-        while self.life.as_ref().is_some_and(|life| life.quiet() < Duration::from_secs(2)) {
+        self.wait_for_version(self.server.version()).await;
+        // A watch that ends within a second is a failure.
+        while self
+            .informer_run
+            .as_ref()
+            .is_some_and(|informer_run| informer_run.since_last_request() < Duration::from_secs(2))
+        {
             sleep(Duration::from_secs(2)).await;
         }
-        let Some(asked) = self.life.as_ref().map(Life::asked) else { return };
+        let Some(full_lists) = self.informer_run.as_ref().map(InformerRun::full_list_requests) else {
+            return;
+        };
         self.server.compact();
         self.server.cut();
-        self.settle().await;
-        let after = self.life.as_ref().map(Life::asked);
-        if after != Some(asked) && !self.history.is_broken() {
-            self.history.breach(
+        self.check_calm().await;
+        let after = self.informer_run.as_ref().map(InformerRun::full_list_requests);
+        if after != Some(full_lists) && !self.history.is_broken() {
+            self.history.violate(
                 Rule::NoNeedlessList,
-                format!("{asked} states were asked for before, then {after:?}"),
+                format!("{full_lists} lists were requested before, then {after:?}"),
             );
         }
-        self.history.count("audited");
-        self.come_back().await;
+        self.history.count("compared: bookmarks");
+        self.check_restart().await;
     }
 
-    /// What is calm and stopped in good order is all there when the next one begins, which asks for no list.
-    async fn come_back(&mut self) {
-        let Some(life) = self.life.take_if(|life| !life.is_deserted && !self.history.is_broken()) else {
+    /// Checks that an informer which is stopped without faults is saved completely, and that the next one sends no list.
+    async fn check_restart(&mut self) {
+        let Some(informer_run) = self
+            .informer_run
+            .take_if(|informer_run| !informer_run.has_lost_differences && !self.history.is_broken())
+        else {
             return;
         };
         if self.folder.is_none() {
-            self.life = Some(life);
+            self.informer_run = Some(informer_run);
             return;
         }
-        let before = life.versions();
-        let left = life.end(Ending::Stopped).await;
-        self.begin_life(Some(left));
-        let Some(life) = &self.life else { return };
-        if life.versions() != before || life.warm.is_none() {
-            let detail = format!("{before:?} was saved, and {:?} is restored", life.versions());
-            self.history.breach(Rule::SavedInFull, detail);
+        let before = informer_run.versions();
+        let last = informer_run.end(Ending::Stopped).await;
+        self.start_informer(Some(last));
+        let Some(informer_run) = &self.informer_run else { return };
+        if informer_run.versions() != before || informer_run.restored_state.is_none() {
+            let detail = format!("{before:?} was saved, and {:?} is restored", informer_run.versions());
+            self.history.violate(Rule::SavedCompletely, detail);
         }
-        self.settle().await;
-        let asked = self.life.as_ref().map_or(0, Life::asked);
-        if asked > 0 && !self.history.is_broken() {
-            let detail = format!("{asked} states were asked for though all was restored");
-            self.history.breach(Rule::NoNeedlessList, detail);
+        self.check_calm().await;
+        let full_lists = self.informer_run.as_ref().map_or(0, InformerRun::full_list_requests);
+        if full_lists > 0 && !self.history.is_broken() {
+            let detail = format!("{full_lists} lists were requested though the complete state was restored");
+            self.history.violate(Rule::NoNeedlessList, detail);
         }
-        self.history.count("came back");
+        self.history.count("compared: restart");
     }
 
-    /// Waits until the cache has come to this version and everyone has been told.
-    async fn reach(&mut self, version: u64) {
-        let Some(life) = &mut self.life else { return };
-        let began = Instant::now();
+    /// Waits until the cache has the version and subscribers have received all events.
+    async fn wait_for_version(&mut self, version: u64) {
+        let Some(informer_run) = &mut self.informer_run else { return };
+        let started_at = Instant::now();
         let mut wait = Duration::from_millis(1);
         loop {
-            if life.read_all().await > 0 {
-                // Somebody may have waited for that.
+            if informer_run.read_all().await > 0 {
+                // The informer may have waited for a blocking subscriber.
                 wait = Duration::from_millis(1);
             }
-            if life.is_settled(version, &self.server.truth) {
+            if informer_run.is_settled(version, &self.server.write_log) {
                 return;
             }
-            life.check(&self.server);
+            informer_run.check(&self.server);
             if self.history.is_broken() {
                 return;
             }
-            if began.elapsed() > PATIENCE {
-                let (rule, detail) = life.trouble(version, &self.server.truth);
-                return self.history.breach(rule, detail);
+            if started_at.elapsed() > SETTLE_TIMEOUT {
+                let (rule, detail) = informer_run.unsettled_reason(version, &self.server.write_log);
+                return self.history.violate(rule, detail);
             }
             sleep(wait).await;
             wait = (wait * 2).min(Duration::from_secs(30));
         }
     }
 
-    /// Lets everything calm down, and holds everything against everything.
-    async fn settle(&mut self) {
-        let Some(life) = &mut self.life else { return };
-        self.server.calm();
-        // A marker in each namespace that is asked for, or its version would have to wait for a bookmark.
-        let namespaces = life.scope.namespaces.as_ref().map_or(1, Vec::len);
+    /// Ends all faults, and compares cache, events and server.
+    async fn check_calm(&mut self) {
+        let Some(informer_run) = &mut self.informer_run else { return };
+        self.server.clear_faults();
+        // A write to each namespace, so that each source reaches the version without a bookmark.
+        let namespaces = informer_run.scope.namespaces.as_ref().map_or(1, Vec::len);
         for namespace in 0..namespaces {
-            self.server.put((namespace, "marker"), Tier::Front).await;
+            self.server.write(namespace, "marker", Tier::Front).await;
         }
-        let last = self.server.truth.writes.iter().rev().take(namespaces).map(|write| write.version).min();
+        let last =
+            self.server.write_log.writes.iter().rev().take(namespaces).map(|write| write.version).min();
         let last = last.unwrap_or_default();
-        self.reach(last).await;
-        let Some(life) = self.life.as_mut().filter(|_| !self.history.is_broken()) else { return };
-        if timeout(PATIENCE, life.catch_up()).await.is_err() {
-            return self.history.breach(Rule::AddsUp, "some do not catch up".to_owned());
+        self.wait_for_version(last).await;
+        let Some(informer_run) = self.informer_run.as_mut().filter(|_| !self.history.is_broken()) else {
+            return;
+        };
+        if timeout(SETTLE_TIMEOUT, informer_run.catch_up()).await.is_err() {
+            return self
+                .history
+                .violate(Rule::EventsAddUp, "a subscriber does not receive all events".to_owned());
         }
-        life.check(&self.server);
-        life.compare(&self.server.truth);
-        let scope = &life.scope;
-        let expected = self.server.truth.versions(|key, state| scope.passes(key, state));
-        let cached = life.versions();
+        informer_run.check(&self.server);
+        informer_run.compare(&self.server.write_log);
+        informer_run.check_content();
+        let scope = &informer_run.scope;
+        let expected = self.server.write_log.versions(|key, state| scope.matches(key, state));
+        let cached = informer_run.versions();
         if cached != expected {
-            self.history.breach(Rule::CacheIsServer, format!("cached {cached:?}, written {expected:?}"));
+            self.history.violate(Rule::CacheEqualsServer, format!("cached {cached:?}, written {expected:?}"));
         }
-        let (listed, written) = (self.server.listed().await, self.server.truth.versions(|_, _| true));
+        let (listed, written) = (self.server.listed().await, self.server.write_log.versions(|_, _| true));
         if listed != written {
             self.history
-                .breach(Rule::CacheIsServer, format!("the server has {listed:?}, written {written:?}"));
+                .violate(Rule::CacheEqualsServer, format!("the server has {listed:?}, written {written:?}"));
         }
-        self.history.count("settled");
+        self.history.count("compared: cache and server");
     }
 
     async fn end(mut self) {
-        self.server.tell_strikes();
-        if let Some(life) = self.life.take() {
-            life.end(Ending::Stopped).await;
+        self.server.count_fault_hits();
+        if let Some(informer_run) = self.informer_run.take() {
+            informer_run.end(Ending::Stopped).await;
         }
-        // What was asked for by whom is over: nobody reads on.
+        // Connections are closed by then.
         sleep(Duration::from_secs(1)).await;
     }
 }
 
-/// So long after all is calm everything must be well: more than a watch that nobody answers may last.
-const PATIENCE: Duration = Duration::from_secs(2 * 3600);
+/// The maximum time to recover after all faults have ended.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        action::{Backpressure, FilePosition},
+        scenario::Saving,
+    };
+    use kube_informer::{Storage, reflector::Strategy, source::Encoding};
+
+    #[test]
+    fn objects_that_a_relist_compresses_again_are_no_differences() {
+        let setup = Setup {
+            objects: 6,
+            before: 16,
+            namespaces: Some(3),
+            is_selective: false,
+            storage: Storage::Compressed,
+            strategy: Strategy::Stream,
+            encoding: Encoding::Json,
+            page_size: 0,
+            is_checked: false,
+            is_patient: false,
+            resync: 30,
+            history: 16,
+            bookmarks: Duration::from_secs(20),
+            saving: Some(Saving { names_cluster: false, replay: Replay::Differences }),
+            planted: None,
+        };
+        let first = ObjectName { namespace: 1, number: 1 };
+        for back in [20, 27, 40, 80, 160] {
+            let damage = Damage::Truncated(FilePosition { file: 2, back });
+            let downtime = Downtime { late: Some(Duration::from_millis(36)), ..Downtime::NONE };
+            let actions = [
+                Action::Burst(first, 85, Backpressure::Blocked),
+                Action::CheckCalm,
+                Action::Replace(Ending::Killed(damage), downtime),
+            ];
+            let script = actions.map(|action| ScriptEntry { action, pause: Duration::ZERO }).into();
+            let scenario = Scenario { seed: 10_005_121, setup: setup.clone(), script };
+            assert_eq!(run(&scenario).broken, None, "{back}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,67 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     }
     child.wait()?;
     Ok(())
+}
+
+/// Runs the devserver with kubelets, kube-controller-manager and kube-scheduler until Ctrl-C.
+pub(crate) fn run_devserver(workspace: &Workspace) -> Result<()> {
+    let Some(go) = go::find("go") else {
+        bail!("kube-controller-manager cannot be built: `go` is not in the PATH")
+    };
+    println!("building kube-controller-manager and kube-scheduler, which takes some minutes the first time");
+    let Some(controllers) = interop::controllers(&go, workspace)? else {
+        bail!("kube-controller-manager and kube-scheduler did not build")
+    };
+    let mut build = process::cargo(["build", "--workspace", "--bin", "kube-devserver"]);
+    if !process::run(&mut build)? {
+        bail!("kube-devserver did not build");
+    }
+    let kubeconfig = workspace.target.join("controllers").join("kubeconfig");
+    let program =
+        workspace.target.join("debug").join(format!("kube-devserver{}", std::env::consts::EXE_SUFFIX));
+    let mut server = Command::new(program);
+    server.args(["--listen", "127.0.0.1:0", "--kubelet", "3", "--controllers", "none", "--kubeconfig"]);
+    let mut server = Guard(server.arg(&kubeconfig).stdout(Stdio::piped()).spawn()?);
+    let output = server.0.stdout.take().expect("standard output is piped");
+    for line in BufReader::new(output).lines() {
+        if line?.starts_with("listening on") {
+            break;
+        }
+    }
+    let start = |name: &str| -> Result<Guard> {
+        let log = workspace.target.join("controllers").join(format!("{name}.log"));
+        let log = std::fs::File::create(&log).with_context(|| format!("cannot create {}", log.display()))?;
+        let mut command = Command::new(&controllers);
+        command.arg(name).arg(format!("--kubeconfig={}", kubeconfig.display()));
+        command.args(["--leader-elect=false", "--secure-port=0"]).args(controllers_of(name));
+        Ok(Guard(command.stdout(Stdio::null()).stderr(log).spawn()?))
+    };
+    let _controllers = [start("kube-controller-manager")?, start("kube-scheduler")?];
+    println!(
+        "\n  export KUBECONFIG={}\n  kubectl get nodes\n\nCtrl-C stops everything.",
+        kubeconfig.display()
+    );
+    server.0.wait()?;
+    Ok(())
+}
+
+/// Returns the further flags of a program: the controller of the addresses of pods needs a cloud or a range.
+fn controllers_of(name: &str) -> &'static [&'static str] {
+    match name {
+        "kube-controller-manager" => &["--controllers=*,-node-ipam-controller"],
+        _ => &[],
+    }
+}
+
+/// A process that is killed when this is dropped.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Builds the program, and returns its path.

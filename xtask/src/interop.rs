@@ -1,4 +1,5 @@
-//! Runs tests of the devserver with kubectl and client-go, which are built from the Go module in `interop/`.
+//! Runs tests of the devserver with kubectl, client-go, kube-controller-manager and kube-scheduler, which are built from the Go modules
+//! in `interop/`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -37,6 +38,42 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let programs =
         Programs { follow: executable(&directory, "follow"), elect: executable(&directory, "elect") };
     test_command(&kubectls, &programs).map(Ready::Test)
+}
+
+/// Builds kube-controller-manager and kube-scheduler, and returns the command that runs the tests with them.
+pub(crate) fn prepare_controllers(workspace: &Workspace) -> Result<Ready> {
+    let go = match go::find_or_skip("kube-controller-manager is skipped: `go` is not in the PATH") {
+        Ok(go) => go,
+        Err(missing) => return Ok(missing.into()),
+    };
+    Ok(match controllers(&go, workspace)? {
+        Some(program) => Ready::Test(controllers_test_command(&program)),
+        None => Ready::Fail("kube-controller-manager and kube-scheduler did not build"),
+    })
+}
+
+/// Builds kube-controller-manager and kube-scheduler as one program, and returns its path; `None` if it does not build.
+///
+/// It is a module of its own because it depends on `k8s.io/kubernetes`: the first build takes minutes.
+pub(crate) fn controllers(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let directory = workspace.target.join("controllers");
+    let mut build = go::build(go, "interop/controllers", &directory);
+    println!("{}", process::line(&build));
+    Ok(process::run(&mut build)?.then(|| executable(&directory, "controllers")))
+}
+
+fn controllers_test_command(program: &Path) -> Command {
+    let mut command = process::cargo([
+        "test",
+        "--package",
+        "kube-devserver",
+        "--features",
+        "__controllers",
+        "--test",
+        "interop",
+    ]);
+    command.args(["--", "controllers::"]).env("INTEROP_CONTROLLERS", program);
+    command
 }
 
 /// Builds the Go programs, and returns the path of kubectl; `None` if they do not build.
@@ -120,6 +157,14 @@ fn run_quietly(command: &mut Command) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_controllers_run_in_a_command_of_their_own() {
+        let command = controllers_test_command(Path::new("/a/controllers"));
+        let expected = "INTEROP_CONTROLLERS=/a/controllers \
+                        cargo test --package kube-devserver --features __controllers --test interop -- controllers::";
+        assert_eq!(process::line(&command), expected);
+    }
 
     #[test]
     fn the_tests_get_the_paths_of_the_programs() {

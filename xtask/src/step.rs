@@ -28,6 +28,8 @@ pub(crate) enum Step {
     Oracle,
     /// kubectl and client-go against the devserver (needs Go)
     Interop,
+    /// kube-controller-manager and kube-scheduler against the devserver (needs Go); runs only if it is named
+    Controllers,
     /// The conformance tests against kube-apiserver (needs Go)
     Cluster,
     /// The page of `informer web`: its bundle is current, and its tests pass in Chromium (needs Node)
@@ -52,6 +54,11 @@ impl Step {
 
     /// The steps before each commit.
     pub(crate) const CHECK: [Self; 4] = [Self::Fmt, Self::Clippy, Self::Tidy, Self::QuickTests];
+
+    /// Returns the steps that run if none is named: all but `controllers`, whose programs take minutes to build.
+    pub(crate) fn unless_named() -> Vec<Self> {
+        Self::value_variants().iter().copied().filter(|step| *step != Self::Controllers).collect()
+    }
 
     pub(crate) fn name(self) -> String {
         let name = self.to_possible_value().map(|value| value.get_name().to_owned());

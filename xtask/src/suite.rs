@@ -72,6 +72,7 @@ fn run_step(step: Step, root: &Path) -> Result<StepResult> {
         Step::Tables => test_ready(tables::prepare(&metadata::load()?)?),
         Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
+        Step::Controllers => test_ready(interop::prepare_controllers(&metadata::load()?)?),
         Step::Cluster => test_cluster(&metadata::load()?),
         Step::Web => test_ready(web::prepare(&metadata::load()?)?),
         Step::Bench => {

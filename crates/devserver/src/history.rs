@@ -151,13 +151,14 @@ impl Loaded {
     }
 }
 
-/// Serves the recorded kinds and no others.
+/// Serves the recorded kinds, and reviews, which are not stored; no others.
 fn serve_kinds(cluster: &Cluster, kinds: &[(KindId, Arc<Kind>)]) -> HashMap<KindId, Arc<Resource>> {
     let is_kind = |resource: &Resource, kind: &Kind| {
         resource.group == kind.group && resource.version == kind.version && resource.plural == kind.plural
     };
     let changed: Result<(), std::convert::Infallible> = cluster.change_registry(|registry| {
-        registry.retain(|resource| kinds.iter().any(|(_, kind)| is_kind(resource, kind)));
+        registry
+            .retain(|resource| resource.is_review || kinds.iter().any(|(_, kind)| is_kind(resource, kind)));
         for (_, kind) in kinds {
             let is_built_in = registry.resource(&kind.group, &kind.version, &kind.plural).is_some();
             if !is_built_in && let Err(error) = registry.add_crd(&definition(kind)) {
@@ -278,7 +279,7 @@ fn apply(cluster: &Cluster, served: &HashMap<KindId, Arc<Resource>>, change: Cha
     let place = Place::new(resource.storage());
     match change.object {
         Some(object) => {
-            cluster.store.replay_put(&place, encode(resource, change.key, object), change.version);
+            cluster.store.replay_put(&place, *encode(resource, change.key, object), change.version);
         }
         None => cluster.store.replay_remove(&place, change.key.as_str(), change.version),
     }

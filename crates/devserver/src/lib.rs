@@ -54,6 +54,10 @@ mod verb;
 
 mod http;
 
+mod kubelet;
+
+mod yaml;
+
 mod churn;
 
 mod history;
@@ -65,10 +69,12 @@ mod server;
 pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use history::Past;
-pub use http::{AllowedHosts, HostError};
+pub use http::{AllowedHosts, HostError, RequestRecord};
+pub use kubelet::Kubelet;
 pub use rbac::User;
-pub use server::{Builder, DevServer, StartError, Versions};
+pub use server::{Builder, DevServer, Snapshot, StartError, Versions};
 pub use verb::Controllers;
+pub use yaml::ApplyYamlError;
 
 /// Compiles the example in the README.
 #[cfg(doctest)]

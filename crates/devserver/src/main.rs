@@ -1,6 +1,6 @@
 //! The server as a program, for people and for programs in other languages.
 
-use kube_devserver::{Churn, DevServer};
+use kube_devserver::{Churn, Controllers, DevServer, Kubelet};
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
 const USAGE: &str = "\
@@ -16,6 +16,8 @@ Usage: kube-devserver [options]
   --pods N             begin with N realistic pods
   --rate R             change R of them a second
   --seed S             which pods; 1 unless given
+  --kubelet N          begin with N nodes, and report the pods on all nodes as running
+  --controllers WHICH  built-in (the default), or none beside a kube-controller-manager
   --control            let faults be injected over HTTP, below /devserver
   --help               print this
 
@@ -32,6 +34,8 @@ struct Options {
     pods: u64,
     rate: f64,
     seed: u64,
+    kubelet: Option<usize>,
+    controllers: Controllers,
     control: bool,
 }
 
@@ -72,7 +76,10 @@ async fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     for host in &options.hosts {
         builder = builder.allow_host(host);
     }
-    let server = builder.start().await?;
+    if let Some(nodes) = options.kubelet {
+        builder = builder.kubelet(Kubelet::nodes(nodes));
+    }
+    let server = builder.controllers(options.controllers).start().await?;
     if let Some(path) = &options.kubeconfig {
         server.write_kubeconfig(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         println!("kubeconfig {}", path.display());
@@ -101,6 +108,8 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
         pods: 0,
         rate: 0.0,
         seed: 1,
+        kubelet: None,
+        controllers: Controllers::BuiltIn,
         control: false,
     };
     let mut rest = arguments.iter();
@@ -118,6 +127,14 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
             "--kubeconfig" => options.kubeconfig = Some(value()?.into()),
             "--pods" => options.pods = number(option, value()?)?,
             "--rate" => options.rate = number(option, value()?)?,
+            "--kubelet" => options.kubelet = Some(number(option, value()?)?),
+            "--controllers" => {
+                options.controllers = match value()?.as_str() {
+                    "built-in" => Controllers::BuiltIn,
+                    "none" => Controllers::None,
+                    other => return Err(format!("--controllers is built-in or none, not {other:?}")),
+                }
+            }
             "--seed" => options.seed = number(option, value()?)?,
             _ => return Err(format!("unknown option {option}; --help tells what there is")),
         }

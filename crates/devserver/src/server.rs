@@ -3,10 +3,14 @@
 use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
 use crate::history::{Loaded, Past};
-use crate::http::{AllowedHosts, Control, Door, Front, Guard, Tls, Token, listen};
+use crate::http::{AllowedHosts, Control, Door, Front, Guard, Loopback, RequestRecord, Tls, Token, listen};
 use crate::kubeconfig;
+use crate::kubelet::{self, Kubelet};
 use crate::rbac::User;
+use crate::registry::Registry;
+use crate::storage::StoreSnapshot;
 use crate::verb::{Cluster, Controllers};
+use crate::yaml::{self, ApplyYamlError};
 use serde_json::json;
 use std::{
     error::Error,
@@ -32,6 +36,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 pub struct DevServer {
     front: Arc<Front>,
     socket: Option<Socket>,
+    kubelet: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -57,6 +62,14 @@ pub struct Builder {
     bookmark_interval: Duration,
     controllers: Controllers,
     past: Option<Past>,
+    kubelet: Option<Kubelet>,
+}
+
+/// All objects of a server at one moment; see [`DevServer::snapshot`].
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    store: StoreSnapshot,
+    registry: Arc<Registry>,
 }
 
 /// A user with a bearer token.
@@ -100,6 +113,9 @@ pub enum StartError {
     /// The recorded past cannot be read.
     #[error("recorded past cannot be read")]
     Past(#[from] kube_history::ReadError),
+    /// The server shows a recorded past, which a kubelet cannot change.
+    #[error("a server that shows a recorded past cannot run a kubelet: remove one of the two options")]
+    KubeletOnPast,
     /// No certificate can be made.
     #[error("cannot make a certificate")]
     Certificate(#[source] Box<dyn Error + Send + Sync>),
@@ -125,6 +141,7 @@ impl DevServer {
             bookmark_interval: Duration::from_secs(60),
             controllers: Controllers::default(),
             past: None,
+            kubelet: None,
         }
     }
 
@@ -158,6 +175,51 @@ impl DevServer {
     #[must_use]
     pub fn client_as(&self, user: impl Into<User>) -> kube_client::Client {
         kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front), user.into()), "default")
+    }
+
+    /// Returns a client that faults do not apply to, with which a test can prepare and check objects.
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn client_without_faults(&self) -> kube_client::Client {
+        let pipe = crate::http::Pipe::without_faults(Arc::clone(&self.front), User::admin());
+        kube_client::Client::new(pipe, "default")
+    }
+
+    /// Returns the last 4096 requests of all clients that have been answered, the oldest first.
+    ///
+    /// Requests on sockets that fail before the user is known, and requests of the built-in kubelet, are not included.
+    #[must_use]
+    pub fn requests(&self) -> Vec<RequestRecord> {
+        self.front.log.all()
+    }
+
+    /// Removes all entries of [`DevServer::requests`].
+    pub fn clear_requests(&self) {
+        self.front.log.clear();
+    }
+
+    /// Applies all objects of a text in YAML, as `kubectl apply --server-side --force-conflicts` does; faults do not apply. Namespaced
+    /// objects without a namespace are created in `default`. Returns the objects as they are stored.
+    ///
+    /// # Errors
+    /// If the text is not YAML, or at the first object that the server does not know or refuses; those before it are applied.
+    pub async fn apply_yaml(&self, text: &str) -> Result<Vec<serde_json::Value>, ApplyYamlError> {
+        yaml::apply(&Loopback::new(Arc::clone(&self.front), "apply-yaml"), text).await
+    }
+
+    /// Returns all objects, and which definitions are served, to be put back by [`DevServer::restore`].
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let cluster = self.cluster();
+        Snapshot { store: cluster.store.snapshot(), registry: cluster.registry() }
+    }
+
+    /// Puts the objects of a snapshot in the place of those there are. Resource versions continue; open watches, and watches and lists
+    /// from versions before this call, end with 410 Expired, so that clients list again.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        let cluster = self.cluster();
+        cluster.restore_registry(Arc::clone(&snapshot.registry));
+        cluster.store.restore(&snapshot.store);
     }
 
     /// What the server does wrong.
@@ -231,6 +293,11 @@ impl DevServer {
     /// Ends the server, and waits until nothing of it is left.
     pub async fn stop(mut self) {
         self.front.close();
+        if let Some(kubelet) = self.kubelet.take() {
+            kubelet.abort();
+            // It ends by being aborted.
+            let _ = kubelet.await;
+        }
         if let Some(socket) = self.socket.take() {
             socket.stop.send_replace(());
             if let Err(error) = socket.task.await {
@@ -247,6 +314,9 @@ impl DevServer {
 impl Drop for DevServer {
     fn drop(&mut self) {
         self.front.close();
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.abort();
+        }
         if let Some(socket) = &self.socket {
             // Connections are the task's own, and go with it.
             socket.task.abort();
@@ -314,15 +384,23 @@ impl Builder {
         Self { past: Some(past), ..self }
     }
 
+    /// Runs a kubelet for every node: nodes are ready, and pods on them run.
+    pub fn kubelet(self, kubelet: Kubelet) -> Self {
+        Self { kubelet: Some(kubelet), ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
     /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty, or if the recorded
-    /// past cannot be read.
+    /// past cannot be read or is to run a kubelet.
     pub async fn start(self) -> Result<DevServer, StartError> {
         let has_empty_user = self.users.iter().any(|one| one.token.trim().is_empty());
         if self.token.as_ref().is_some_and(Token::is_empty) || has_empty_user {
             return Err(StartError::EmptyToken);
+        }
+        if self.past.is_some() && self.kubelet.is_some() {
+            return Err(StartError::KubeletOnPast);
         }
         let loaded = match self.past.clone() {
             Some(past) => {
@@ -331,7 +409,7 @@ impl Builder {
             }
             None => None,
         };
-        let Some(address) = self.address.clone() else { return Ok(self.start_with(loaded.as_ref())) };
+        let Some(address) = self.address.clone() else { return Ok(self.start_with_kubelet(loaded.as_ref())) };
         let failed = |cause| StartError::Listen { address: address.clone(), cause };
         let found = lookup_host(&address).await.map_err(failed)?.next();
         let found = found.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
@@ -349,12 +427,21 @@ impl Builder {
                 Guard::Hosts(AllowedHosts::new(address.ip(), names))
             }
         };
-        let mut server = self.start_with(loaded.as_ref());
+        let mut server = self.start_with_kubelet(loaded.as_ref());
         let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), guard };
         let (stop, stopped) = watch::channel(());
         let task = tokio::spawn(listen(listener, door, stopped));
         server.socket = Some(Socket { address, tls, token, stop, task });
         Ok(server)
+    }
+
+    fn start_with_kubelet(&self, past: Option<&Loaded>) -> DevServer {
+        let mut server = self.start_with(past);
+        if let Some(kubelet) = self.kubelet.clone() {
+            let client = Loopback::new(Arc::clone(&server.front), "kubelet");
+            server.kubelet = Some(tokio::spawn(kubelet::run(kubelet, client)));
+        }
+        server
     }
 
     fn start_in_memory(&self) -> DevServer {
@@ -372,7 +459,7 @@ impl Builder {
         }
         let cut = Arc::clone(&cluster);
         let faults = Faults::new(move || cut.store.cut_off());
-        DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None }
+        DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None, kubelet: None }
     }
 }
 

@@ -31,6 +31,16 @@ pub(crate) struct Call<'a> {
     pub(crate) verb: Option<Verb>,
     /// The plural name of the resource.
     pub(crate) resource: &'a str,
+    /// The namespace that the path names; empty without one.
+    pub(crate) namespace: &'a str,
+    /// The object that the path names; empty without one.
+    pub(crate) name: &'a str,
+    /// The subresource; empty for the object itself.
+    pub(crate) subresource: &'a str,
+    /// The name of the user.
+    pub(crate) user: &'a str,
+    /// The header `User-Agent`.
+    pub(crate) user_agent: &'a str,
     /// The query string.
     pub(crate) query: &'a str,
 }
@@ -62,6 +72,11 @@ impl Call<'_> {
     pub(crate) fn is_streaming_list(&self) -> bool {
         self.verb == Some(Verb::Watch)
             && self.says("sendInitialEvents", |value| value != "0" && value != "false")
+    }
+
+    /// Returns whether a client of this name sends it: a user, or the program in `User-Agent`.
+    pub(crate) fn is_of(&self, client: &str) -> bool {
+        self.user == client || self.user_agent.split('/').next() == Some(client)
     }
 
     fn says(&self, parameter: &str, is_meant: impl Fn(&str) -> bool) -> bool {

@@ -24,6 +24,14 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resource: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subresource: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) times: Option<u32>,
     #[serde(default)]
     pub(super) skip: u32,
@@ -161,6 +169,44 @@ impl Fault {
         Self { resource: Some(resource.into()), ..self }
     }
 
+    /// Applies only to requests in this namespace.
+    pub fn in_namespace(self, namespace: impl Into<String>) -> Self {
+        Self { namespace: Some(namespace.into()), ..self }
+    }
+
+    /// Applies only to requests for the object with this name; lists and watches have none.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
+    /// Applies only to requests for this subresource, such as `status`; without this, to all of them and to the object itself.
+    pub fn subresource(self, subresource: impl Into<String>) -> Self {
+        Self { subresource: Some(subresource.into()), ..self }
+    }
+
+    /// Applies only to requests of this client: the name of its user, or the program in its `User-Agent` (the part before `/`).
+    pub fn by_client(self, client: impl Into<String>) -> Self {
+        Self { client: Some(client.into()), ..self }
+    }
+
+    /// Reads a fault from JSON, as it is written in a file or sent to `/devserver/faults`.
+    ///
+    /// # Errors
+    /// If a field is unknown: a misspelled selector would leave a fault that applies to all requests.
+    pub fn from_json(json: &str) -> serde_json::Result<Self> {
+        let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json)?;
+        let names: Vec<_> = fields.keys().cloned().collect();
+        let fault: Self = serde_json::from_value(fields.into())?;
+        let known = fault.field_names();
+        match names.into_iter().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => {
+                let known = known.join(", ");
+                Err(serde::de::Error::custom(format!("unknown field {name:?}; expected one of {known}")))
+            }
+            None => Ok(fault),
+        }
+    }
+
     /// Only for so many requests; without it, for all until it is withdrawn.
     pub fn times(self, times: u32) -> Self {
         Self { times: Some(times), ..self }
@@ -188,7 +234,37 @@ impl Fault {
     }
 
     fn new(what: What) -> Self {
-        Self { what, verb: None, resource: None, times: None, skip: 0 }
+        Self {
+            what,
+            verb: None,
+            resource: None,
+            namespace: None,
+            name: None,
+            subresource: None,
+            client: None,
+            times: None,
+            skip: 0,
+        }
+    }
+
+    /// Returns the fields that a fault of this kind can have in JSON.
+    fn field_names(&self) -> Vec<&'static str> {
+        let own: &[&str] = match self.what {
+            What::Answer { .. } => &["code", "retryAfter"],
+            What::CutAfterEvents { .. } => &["events", "manner"],
+            What::CutAfter { .. } => &["seconds", "manner"],
+            What::Pieces { .. } => &["size"],
+            What::Stall { .. }
+            | What::DelayBookmarks { .. }
+            | What::DelayInitialEventsEnd { .. }
+            | What::RefuseConnections { .. } => &["seconds"],
+            What::DropBookmarks
+            | What::DropInitialEventsEnd
+            | What::RefuseStreamingLists
+            | What::ExpireContinue => &[],
+        };
+        let selectors = ["verb", "resource", "namespace", "name", "subresource", "client", "times", "skip"];
+        ["fault"].into_iter().chain(own.iter().copied()).chain(selectors).collect()
     }
 
     /// Whether it is about this request.
@@ -205,6 +281,10 @@ impl Fault {
         };
         fits && self.verb.is_none_or(|verb| call.verb == Some(verb))
             && self.resource.as_deref().is_none_or(|resource| resource == call.resource)
+            && self.namespace.as_deref().is_none_or(|namespace| namespace == call.namespace)
+            && self.name.as_deref().is_none_or(|name| name == call.name)
+            && self.subresource.as_deref().is_none_or(|subresource| subresource == call.subresource)
+            && self.client.as_deref().is_none_or(|client| call.is_of(client))
     }
 }
 

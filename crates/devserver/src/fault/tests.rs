@@ -4,7 +4,7 @@ use crate::fault::{Call, Fault, Faults, Verb};
 use std::time::Duration;
 
 fn list(query: &str) -> Call<'_> {
-    Call { verb: Some(Verb::List), resource: "pods", query }
+    Call { verb: Some(Verb::List), resource: "pods", query, ..Call::default() }
 }
 
 fn answers(faults: &Faults, call: &Call<'_>) -> Option<u16> {
@@ -27,7 +27,7 @@ async fn leaves_other_requests_alone() {
     let fault = faults.inject(Fault::answer(500).on(Verb::Watch).of("pods"));
     for call in [
         list(""),
-        Call { verb: Some(Verb::Watch), resource: "nodes", query: "" },
+        Call { verb: Some(Verb::Watch), resource: "nodes", ..Call::default() },
         Call { verb: None, ..Call::default() },
     ] {
         assert_eq!(answers(&faults, &call), None, "{call:?}");
@@ -42,7 +42,7 @@ async fn continue_tokens_and_streaming_lists_are_told_by_the_query() {
     faults.inject(Fault::refuse_streaming_lists());
     assert!(!faults.strike(&list("limit=2&continue=")).expires_continue);
     assert!(faults.strike(&list("continue=x")).expires_continue);
-    let watch = |query| Call { verb: Some(Verb::Watch), resource: "pods", query };
+    let watch = |query| Call { verb: Some(Verb::Watch), resource: "pods", query, ..Call::default() };
     assert!(faults.strike(&watch("sendInitialEvents=true")).refuses_streaming);
     assert!(!faults.strike(&watch("sendInitialEvents=false")).refuses_streaming);
 }

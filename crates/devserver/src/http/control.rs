@@ -48,8 +48,9 @@ pub(crate) fn control(
 }
 
 fn inject(front: &Front, body: &Bytes) -> Result<Answer, Refusal> {
-    let fault: Fault =
-        serde_json::from_slice(body).map_err(|error| Refusal::bad_request(&format!("no fault: {error}")))?;
+    let text = String::from_utf8_lossy(body);
+    let fault = Fault::from_json(&text)
+        .map_err(|error| Refusal::bad_request(&format!("the body is not a valid fault: {error}")))?;
     let injected = front.faults.inject(fault);
     Ok(Answer::document(&json!({ "id": injected.number() })))
 }

@@ -5,10 +5,13 @@ use crate::http::{
     accept::{Offer, accept},
     body::{self, Body},
     control::control,
+    exempt::Exemption,
     front::Front,
     identity,
+    log::RequestRecord,
     route::{Route, Target},
 };
+use crate::rbac::User;
 use crate::registry::Resource;
 use crate::verb::{self, Answer, Aspect, Encoding, Media, Refusal, Request, Tokens};
 use bytes::Bytes;
@@ -22,9 +25,13 @@ where
     B: http_body::Body<Data = Bytes> + Send,
 {
     let mut pieces = None;
+    let mut record = None;
     let accepts = text(request.headers(), header::ACCEPT).to_owned();
-    let answer =
-        answer(front, request, &mut pieces).await.unwrap_or_else(|refusal| refuse(&refusal, &accepts));
+    let answered = answer(front, request, Trace { pieces: &mut pieces, record: &mut record }).await;
+    let answer = answered.unwrap_or_else(|refusal| refuse(&refusal, &accepts));
+    if let Some(record) = record {
+        front.log.add(RequestRecord { code: answer.code, ..record });
+    }
     let mut response = http::Response::builder()
         .status(answer.code)
         .header(header::CONTENT_TYPE, content_type(answer.media))
@@ -41,6 +48,14 @@ where
     })
 }
 
+/// What is known of a request also if it is refused.
+struct Trace<'a> {
+    /// The size of the pieces in which the body is sent.
+    pieces: &'a mut Option<usize>,
+    /// The entry of the request log.
+    record: &'a mut Option<RequestRecord>,
+}
+
 /// Refuses in the encoding that objects would have come in.
 fn refuse(refusal: &Refusal, accepts: &str) -> Answer {
     let wanted = accept(accepts, Offer::Objects).map(|accepted| accepted.encoding);
@@ -53,11 +68,7 @@ fn refuse(refusal: &Refusal, accepts: &str) -> Answer {
     }
 }
 
-async fn answer<B>(
-    front: &Front,
-    request: http::Request<B>,
-    pieces: &mut Option<usize>,
-) -> Result<Answer, Refusal>
+async fn answer<B>(front: &Front, request: http::Request<B>, trace: Trace<'_>) -> Result<Answer, Refusal>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
@@ -66,14 +77,20 @@ where
     let host = text(&parts.headers, header::HOST);
     let route = Route::parse(parts.uri.path(), host);
     let user = identity::user(&front.cluster, &parts)?;
+    let call = call(route.as_ref(), &parts, &user);
+    let exemption = parts.extensions.get::<Exemption>().copied();
+    if exemption != Some(Exemption::Server) {
+        let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+        *trace.record = Some(RequestRecord::new(parts.method.as_str(), path, &call));
+    }
     identity::check(&front.cluster, &user, &parts, route.as_ref())?;
-    let route = route.ok_or_else(Refusal::no_such_path)?;
+    let route = route.clone().ok_or_else(Refusal::no_such_path)?;
     if let Route::Control(path) = &route {
         let body = body::read(body).await?;
         return control(front, &parts.method, path, &body);
     }
-    let effect = suffer(front, &route, &parts.method, query).await?;
-    *pieces = effect.pieces;
+    let effect = if exemption.is_some() { Effect::default() } else { suffer(front, &call).await? };
+    *trace.pieces = effect.pieces;
     if route == Route::Swagger {
         return Ok(verb::swagger());
     }
@@ -97,7 +114,7 @@ where
                 encoding: accepted.encoding,
                 past: front.cluster.moment.past(),
                 content_type: media_type(&parts.headers),
-                user,
+                user: Arc::clone(&user),
                 user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
             };
@@ -106,15 +123,27 @@ where
     }
 }
 
-/// Lets the faults in force strike.
-async fn suffer(front: &Front, route: &Route, method: &Method, query: &str) -> Result<Effect, Refusal> {
-    let call = match route {
-        Route::Objects(target) => Call { verb: target.verb(method, query), resource: &target.plural, query },
-        Route::Health | Route::Document(_) | Route::Swagger | Route::Control(_) => {
-            Call { query, ..Call::default() }
-        }
-    };
-    let effect = front.faults.strike(&call);
+/// Describes a request for faults and for the log.
+fn call<'a>(route: Option<&'a Route>, parts: &'a http::request::Parts, user: &'a User) -> Call<'a> {
+    let query = parts.uri.query().unwrap_or_default();
+    let user_agent = text(&parts.headers, header::USER_AGENT);
+    let general = Call { query, user: user.name(), user_agent, ..Call::default() };
+    match route {
+        Some(Route::Objects(target)) => Call {
+            verb: target.verb(&parts.method, query),
+            resource: &target.plural,
+            namespace: target.namespace.as_deref().unwrap_or_default(),
+            name: target.name.as_deref().unwrap_or_default(),
+            subresource: target.subresource.as_deref().unwrap_or_default(),
+            ..general
+        },
+        Some(Route::Health | Route::Document(_) | Route::Swagger | Route::Control(_)) | None => general,
+    }
+}
+
+/// Applies the faults in force.
+async fn suffer(front: &Front, call: &Call<'_>) -> Result<Effect, Refusal> {
+    let effect = front.faults.strike(call);
     for stall in &effect.stalls {
         front.faults.sit_out(stall).await;
     }
@@ -176,7 +205,8 @@ async fn dispatch(
     effect: Effect,
 ) -> Result<Answer, Refusal> {
     let (cluster, request) = (&front.cluster, &request);
-    if cluster.moment.past().is_some() && !matches!(verb, Verb::Get | Verb::List | Verb::Watch) {
+    let is_read = matches!(verb, Verb::Get | Verb::List | Verb::Watch) || request.resource.is_review;
+    if cluster.moment.past().is_some() && !is_read {
         return Err(Refusal::read_only());
     }
     match (verb, part) {

@@ -1,6 +1,7 @@
 //! What stands between requests and the cluster: who may ask, and what goes wrong.
 
 use crate::fault::Faults;
+use crate::http::log::RequestLog;
 use crate::verb::{Cluster, Refusal};
 use std::{
     hint::black_box,
@@ -16,6 +17,8 @@ pub(crate) struct Front {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) faults: Faults,
     pub(crate) control: Control,
+    /// The requests so far.
+    pub(crate) log: RequestLog,
     is_closed: AtomicBool,
 }
 
@@ -34,13 +37,18 @@ pub(crate) struct Token(Arc<str>);
 
 impl Front {
     pub(crate) fn new(cluster: Arc<Cluster>, faults: Faults, control: Control) -> Self {
-        Self { cluster, faults, control, is_closed: AtomicBool::new(false) }
+        Self { cluster, faults, control, log: RequestLog::default(), is_closed: AtomicBool::new(false) }
     }
 
     /// Answers nobody any more, and cuts off everyone.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.cluster.store.cut_off();
+    }
+
+    /// Returns whether the server has been stopped.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
     }
 
     /// Whether a request finds nobody at home; counts the fault if one is the reason.

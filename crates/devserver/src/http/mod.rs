@@ -6,6 +6,10 @@ mod accept;
 
 mod body;
 
+mod exempt;
+
+mod log;
+
 mod front;
 
 mod access;
@@ -21,6 +25,8 @@ mod dispatch;
 #[cfg(feature = "client")]
 mod pipe;
 
+mod loopback;
+
 mod tls;
 
 mod listen;
@@ -28,6 +34,8 @@ mod listen;
 pub use access::{AllowedHosts, HostError};
 pub(crate) use front::{Control, Front, Token};
 pub(crate) use listen::{Door, Guard, listen};
+pub use log::RequestRecord;
+pub(crate) use loopback::Loopback;
 #[cfg(feature = "client")]
 pub(crate) use pipe::Pipe;
 pub(crate) use tls::Tls;

@@ -1,6 +1,6 @@
 //! Reaches the server without a socket.
 
-use crate::http::{body::Body, dispatch::respond, front::Front};
+use crate::http::{body::Body, dispatch::respond, exempt::Exemption, front::Front};
 use crate::rbac::User;
 use bytes::Bytes;
 use std::{
@@ -17,12 +17,18 @@ use tower_service::Service;
 pub(crate) struct Pipe {
     front: Arc<Front>,
     user: Arc<User>,
+    exemption: Option<Exemption>,
 }
 
 impl Pipe {
     /// Creates a connection of this user.
     pub(crate) fn new(front: Arc<Front>, user: User) -> Self {
-        Self { front, user: Arc::new(user) }
+        Self { front, user: Arc::new(user), exemption: None }
+    }
+
+    /// Creates a connection that faults do not apply to.
+    pub(crate) fn without_faults(front: Arc<Front>, user: User) -> Self {
+        Self { exemption: Some(Exemption::Client), ..Self::new(front, user) }
     }
 }
 
@@ -41,8 +47,13 @@ where
     fn call(&mut self, mut request: http::Request<B>) -> Self::Future {
         let front = Arc::clone(&self.front);
         request.extensions_mut().insert(Arc::clone(&self.user));
+        let exemption = self.exemption;
+        if let Some(exemption) = exemption {
+            request.extensions_mut().insert(exemption);
+        }
         Box::pin(async move {
-            match front.is_away() {
+            let is_away = if exemption.is_some() { front.is_closed() } else { front.is_away() };
+            match is_away {
                 true => Err(io::ErrorKind::ConnectionRefused.into()),
                 false => Ok(respond(&front, request).await),
             }

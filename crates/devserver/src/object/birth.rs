@@ -37,8 +37,31 @@ pub(crate) fn stamp_new(resource: &Resource, object: &mut Value, birth: &Birth<'
         meta.insert("generation".to_owned(), 1.into());
     }
     defaults::reset_status(resource, object);
+    if resource.is("batch", "jobs") && object.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) {
+        select_own_pods(object, birth);
+    }
+    // After the labels of pods, which are also the default of the labels of their job.
     defaults::fill(resource, object);
     defaults::hold_namespace(resource, object);
+}
+
+/// Labels the pods of a job with its name and uid, and selects them by the uid, unless the client does so.
+fn select_own_pods(job: &mut Value, birth: &Birth<'_>) {
+    const UID: &str = "batch.kubernetes.io/controller-uid";
+    let spec = metadata::fields(metadata::fields(job).entry("spec").or_insert(Value::Null));
+    let template = spec.entry("template").or_insert(Value::Null);
+    let labels = metadata::fields(metadata::of(template).entry("labels").or_insert(Value::Null));
+    for (label, value) in [
+        ("job-name", birth.name),
+        ("batch.kubernetes.io/job-name", birth.name),
+        ("controller-uid", &birth.uid),
+        (UID, &birth.uid),
+    ] {
+        labels.entry(label).or_insert_with(|| value.into());
+    }
+    let selector = metadata::fields(spec.entry("selector").or_insert(Value::Null));
+    let selected = metadata::fields(selector.entry("matchLabels").or_insert(Value::Null));
+    selected.entry(UID).or_insert_with(|| birth.uid.clone().into());
 }
 
 /// Removes what only the server writes from an object that a client creates.

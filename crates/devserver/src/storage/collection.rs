@@ -21,6 +21,10 @@ pub(crate) struct Collection {
     pub(crate) ends: u64,
 }
 
+/// The objects of a collection at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects(BTreeMap<Place, Record>);
+
 /// A key in the order in which etcd has them, by their whole text, so that a namespace is one range.
 #[derive(Clone, Debug)]
 struct Place(Key);
@@ -52,6 +56,17 @@ impl Collection {
         let record = previous.at(version);
         self.history.push(Event { end: End::Deleted, record: record.clone(), previous: Some(previous) });
         Some(record)
+    }
+
+    /// Returns all objects, to be put back later.
+    pub(crate) fn saved(&self) -> Objects {
+        Objects(self.objects.clone())
+    }
+
+    /// Puts objects in the place of those there are; whoever follows the collection has to list it again.
+    pub(crate) fn restore(&mut self, objects: Objects, version: u64) {
+        self.objects = objects.0;
+        self.history.lose(version);
     }
 
     /// Gives every object a new version, with no history before it.

@@ -40,6 +40,12 @@ impl History {
         self.floor = version;
     }
 
+    /// Forgets all there is, also for readers who have seen everything before `version`.
+    pub(crate) fn lose(&mut self, version: u64) {
+        self.forget(version);
+        self.lost = version;
+    }
+
     /// The version below which nobody may begin to read.
     pub(crate) fn floor(&self) -> u64 {
         self.floor

@@ -21,8 +21,9 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use event::End;
 pub(crate) use page::{Page, Span};
 pub(crate) use record::{Content, Part, Record, head};
 pub(crate) use selection::Selection;
-pub(crate) use store::{Batch, Missed, Place, Position, Store, Unreadable, Write};
+pub(crate) use store::{Batch, Missed, Place, Position, Store, StoreSnapshot, Unreadable, Write};
 pub(crate) use token::Token;

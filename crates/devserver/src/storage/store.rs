@@ -1,7 +1,7 @@
 //! All collections under one counter of versions.
 
 use crate::storage::{
-    collection::Collection,
+    collection::{Collection, Objects},
     event::Event,
     history::History,
     page::{self, Page, Span},
@@ -37,6 +37,13 @@ struct State {
     history: usize,
     collections: HashMap<Place, Collection>,
     /// The uids that owner references have named.
+    owners: HashSet<Box<str>>,
+}
+
+/// All objects at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreSnapshot {
+    collections: HashMap<Place, Objects>,
     owners: HashSet<Box<str>>,
 }
 
@@ -158,8 +165,8 @@ impl Store {
     }
 
     /// Stores a recorded state under its own version, or under the next one if that has been reached.
-    pub(crate) fn replay_put(&self, place: &Place, content: Box<Content>, version: Option<u64>) {
-        self.replay(place, version, |collection, version| Some(collection.put(*content, version)));
+    pub(crate) fn replay_put(&self, place: &Place, content: Content, version: Option<u64>) {
+        self.replay(place, version, |collection, version| Some(collection.put(content, version)));
     }
 
     /// Removes an object under the version of its recorded deletion, or under the next one if that has been reached.
@@ -280,6 +287,34 @@ impl Store {
         }
         drop(state);
         self.cut_off();
+    }
+
+    /// Returns all objects, to be put back later.
+    pub(crate) fn snapshot(&self) -> StoreSnapshot {
+        let state = self.read();
+        let saved = state.collections.iter().map(|(place, collection)| (place.clone(), collection.saved()));
+        StoreSnapshot { collections: saved.collect(), owners: state.owners.clone() }
+    }
+
+    /// Puts the objects of a snapshot in the place of those there are. Versions continue, and whoever follows a collection has to
+    /// list it again.
+    pub(crate) fn restore(&self, snapshot: &StoreSnapshot) {
+        let mut state = self.lock();
+        state.version += 1;
+        let version = state.version;
+        state.owners.clone_from(&snapshot.owners);
+        for place in snapshot.collections.keys() {
+            state.collection(place);
+        }
+        let mut changed = Vec::new();
+        for (place, collection) in &mut state.collections {
+            let objects = snapshot.collections.get(place).cloned().unwrap_or_default();
+            collection.restore(objects, version);
+            changed.push(Arc::clone(&collection.changed));
+        }
+        drop(state);
+        changed.iter().for_each(|changed| changed.notify_waiters());
+        self.raised.notify_waiters();
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {

@@ -4,7 +4,8 @@ use crate::object::metadata;
 use crate::verb::{
     answer::Answer,
     aspect::Aspect,
-    cluster::{Cluster, now},
+    clock::now,
+    cluster::Cluster,
     refusal::Refusal,
     request::Request,
     sound::Way,

@@ -67,6 +67,11 @@ impl Cluster {
         Arc::clone(&self.registry.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Serves what was served at another time.
+    pub(crate) fn restore_registry(&self, registry: Arc<Registry>) {
+        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+    }
+
     /// Changes what is served.
     pub(crate) fn change_registry<E>(
         &self,
@@ -144,13 +149,4 @@ pub(crate) fn encode_change(
 fn own_fields(resource: &Resource, object: &Value) -> Vec<(String, String)> {
     let own = supported_fields(resource).filter(|name| !name.starts_with("metadata."));
     own.map(|name| (name.to_owned(), object::field(resource, object, name).into_owned())).collect()
-}
-
-/// The time where chance is fixed, in which objects are not to differ from one run to the next.
-const SIMULATED: i64 = 1_767_225_600;
-
-/// The time as objects carry it.
-pub(crate) fn now() -> String {
-    let seconds = if rng::is_seeded() { SIMULATED } else { jiff::Timestamp::now().as_second() };
-    jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }

@@ -9,7 +9,8 @@ use crate::object::{
 };
 use crate::registry::Resource;
 use crate::storage::{Place, Record, Selection, Span, Write};
-use crate::verb::cluster::{Cluster, Controllers, encode, now};
+use crate::verb::clock::now;
+use crate::verb::cluster::{Cluster, Controllers, encode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

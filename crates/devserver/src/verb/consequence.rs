@@ -4,7 +4,8 @@ use crate::object::{deletion::Policy, metadata};
 use crate::registry::{Resource, establish};
 use crate::storage::{Place, Selection, Span, Write};
 use crate::verb::{
-    cluster::{Cluster, Controllers, encode, now},
+    clock::now,
+    cluster::{Cluster, Controllers, encode},
     collector::Collector,
     refusal::Refusal,
 };

@@ -9,7 +9,8 @@ use crate::registry::Resource;
 use crate::storage::{Missed, Record, Write};
 use crate::verb::{
     answer::Answer,
-    cluster::{Cluster, Controllers, encode, now},
+    clock::now,
+    cluster::{Cluster, Controllers, encode},
     consequence::{self, holds_others},
     get::object as answer,
     refusal::{Refusal, no_details},

@@ -5,7 +5,8 @@ use crate::registry::Resource;
 use crate::storage::{Place, Selection, Span, Write};
 use crate::verb::{
     answer::Answer,
-    cluster::{Cluster, encode, now},
+    clock::now,
+    cluster::{Cluster, encode},
     delete::remove_with,
     refusal::Refusal,
     request::{Intent, Request},

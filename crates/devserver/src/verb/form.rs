@@ -3,6 +3,7 @@
 use crate::format::{Include, TableOptions, table};
 use crate::registry::Resource;
 use crate::storage::{Part, Record, head};
+use crate::verb::clock::clock;
 use jiff::Timestamp;
 use kube_core::TypeMeta;
 use serde_json::Value;
@@ -104,7 +105,7 @@ impl Shape {
     /// The objects as rows.
     pub(crate) fn table(&self, records: &[Record]) -> Value {
         let objects: Vec<_> = records.iter().map(|record| record.to_value(&self.head)).collect();
-        let options = TableOptions { now: self.past.unwrap_or_else(Timestamp::now), include: self.include };
+        let options = TableOptions { now: self.past.unwrap_or_else(clock), include: self.include };
         table(&self.resource, &objects, &options)
     }
 

@@ -1,5 +1,7 @@
 //! What can be asked of the server, one file a verb.
 
+mod clock;
+
 mod refusal;
 
 mod answer;
@@ -64,8 +66,9 @@ mod health;
 
 pub(crate) use answer::{Answer, Body, Broken, Media};
 pub(crate) use aspect::Aspect;
+pub(crate) use clock::{now, now_micro};
 pub use cluster::Controllers;
-pub(crate) use cluster::{Cluster, encode, encode_change, encode_json, now};
+pub(crate) use cluster::{Cluster, encode, encode_change, encode_json};
 pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use delete_collection::delete_collection;

@@ -3,7 +3,7 @@
 use crate::apply::{ApplyError, Conflict, Force, Tracker, Writer};
 use crate::object::{empty, metadata, types};
 use crate::registry::Resource;
-use crate::verb::{aspect::Aspect, cluster::now, refusal::Refusal, request::Request};
+use crate::verb::{aspect::Aspect, clock::now, refusal::Refusal, request::Request};
 use serde_json::Value;
 
 /// The ownership of what one request writes.

@@ -6,7 +6,8 @@ use crate::rbac::{Attributes, ResourceAttributes, User};
 use crate::verb::{
     answer::Answer,
     authorization::{Decision, authorize, granted},
-    cluster::{Cluster, now},
+    clock::now,
+    cluster::Cluster,
     form::Encoding,
     refusal::Refusal,
     request::Request,

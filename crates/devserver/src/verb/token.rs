@@ -5,7 +5,8 @@ use crate::object::metadata;
 use crate::rbac::{User, service_account};
 use crate::verb::{
     answer::Answer,
-    cluster::{Cluster, now},
+    clock::{clock, now},
+    cluster::Cluster,
     form::Encoding,
     refusal::Refusal,
     request::Request,
@@ -49,7 +50,7 @@ pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<Answer, Re
     let namespace = request.namespace.clone().unwrap_or_default();
     let uid = metadata::text(&account, "uid");
     let name = format!("system:serviceaccount:{namespace}:{}", request.name);
-    let issued = jiff::Timestamp::now().as_second();
+    let issued = clock().as_second();
     let id = cluster.uid();
     let claims = json!({
         "iss": ISSUER, "sub": name, "aud": audiences, "iat": issued, "nbf": issued, "exp": issued + seconds, "jti": id,

@@ -1,7 +1,7 @@
 //! Objects are made, read and replaced as the API server does it.
 
 use crate::probe::{MAPS, PODS, Probe, named, refusal, version};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
 async fn a_new_object_has_what_the_server_gives_it() {
@@ -153,4 +153,34 @@ async fn bodies_have_a_limit_and_a_language() {
         let answer = probe.ask_as(media, http::Method::POST, MAPS, Some(&named("a"))).await;
         assert_eq!(refusal(&answer), (415, "UnsupportedMediaType"), "{media}");
     }
+}
+
+#[tokio::test]
+async fn a_job_selects_its_pods_by_its_uid_unless_its_selector_is_manual() {
+    let probe = Probe::new();
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let container = json!({ "name": "main", "image": "none" });
+    let job = |name: &str, more: Value| {
+        let mut job = named(name);
+        job["spec"] = more;
+        job["spec"]["template"]["spec"] = json!({ "restartPolicy": "Never", "containers": [container] });
+        job
+    };
+    let made = probe.make(jobs, job("sum", json!({}))).await;
+    let uid = &made["metadata"]["uid"];
+    let expected = json!({
+        "job-name": "sum", "batch.kubernetes.io/job-name": "sum",
+        "controller-uid": uid, "batch.kubernetes.io/controller-uid": uid,
+    });
+    assert_eq!(made["spec"]["template"]["metadata"]["labels"], expected);
+    assert_eq!(made["metadata"]["labels"], expected, "labels of pods are the default of those of the job");
+    let selector = json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } });
+    assert_eq!(made["spec"]["selector"], selector);
+    let manual = json!({
+        "manualSelector": true, "selector": { "matchLabels": { "app": "a" } },
+        "template": { "metadata": { "labels": { "app": "a" } } },
+    });
+    let made = probe.make(jobs, job("manual", manual)).await;
+    assert_eq!(made["spec"]["selector"], json!({ "matchLabels": { "app": "a" } }));
+    assert_eq!(made["spec"]["template"]["metadata"]["labels"], json!({ "app": "a" }));
 }

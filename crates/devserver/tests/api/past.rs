@@ -3,7 +3,7 @@
 use crate::probe::Probe;
 use http::Method;
 use jiff::Timestamp;
-use kube_devserver::{DevServer, Past};
+use kube_devserver::{DevServer, Kubelet, Past, StartError};
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer_wire::{EventType, Format, Raw, ResourceVersion};
 use serde_json::{Value, json};
@@ -133,6 +133,24 @@ async fn a_past_cannot_be_changed() {
         assert!(message.contains("recorded past"), "{message}");
     }
     assert_eq!(probe.get(PODS).await.1["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn reviews_of_a_past_are_answered_because_they_store_nothing() {
+    let (_folder, history) = record("reviews");
+    let probe = serve(Past::at(history, time(5))).await;
+    let attributes = json!({"resourceAttributes": {"verb": "list", "resource": "pods"}});
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let (code, review) = probe.post(path, json!({ "spec": attributes })).await;
+    assert_eq!((code, &review["status"]["allowed"]), (201, &json!(true)), "{review}");
+}
+
+#[tokio::test]
+async fn a_past_has_no_kubelet() {
+    let (_folder, history) = record("kubelet");
+    let builder = DevServer::builder().past(Past::at(history, time(5))).kubelet(Kubelet::nodes(1));
+    let error = builder.start().await.unwrap_err();
+    assert!(matches!(error, StartError::KubeletOnPast), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]

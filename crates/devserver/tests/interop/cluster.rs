@@ -31,6 +31,7 @@ impl Cluster {
         Self::start_as(DevServer::builder().tls([""; 0]).token("open-sesame"))
     }
 
+    /// Starts a server with a socket.
     pub(crate) fn start_as(builder: Builder) -> Self {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let server = runtime.block_on(builder.listen("127.0.0.1:0").start()).unwrap();
@@ -40,6 +41,10 @@ impl Cluster {
 
     pub(crate) fn kubeconfig(&self) -> String {
         self.server.kubeconfig().expect("the server has a socket")
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// Waits for something that the server or its client does.

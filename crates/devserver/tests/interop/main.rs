@@ -25,3 +25,5 @@ mod past;
 mod deploy;
 mod informer;
 mod informer_faults;
+#[cfg(feature = "__controllers")]
+mod controllers;

@@ -75,12 +75,17 @@ async fn a_relist_with_other_content_under_the_same_version_is_an_update() {
 /// Returns the events after a restart with a saved cache, whose version has expired on the server.
 async fn restarted(storage: Storage, relisted_value: &str) -> Vec<String> {
     let folder = Folder::new();
+    restarted_with(Save::from(&folder), storage, relisted_value).await
+}
+
+/// Returns the events after a restart of an informer without a transform.
+async fn restarted_with(save: Save, storage: Storage, relisted_value: &str) -> Vec<String> {
     let maps = |responses: Vec<String>| {
         Informer::<ConfigMap>::builder(client(responses))
             .namespace("default")
             .storage(storage)
             .strategy(Strategy::List)
-            .save_to(Save::from(&folder).cluster("mine"))
+            .save_to(save.clone().cluster("mine"))
             .on_error(|_| {})
             .build()
             .unwrap()
@@ -116,5 +121,19 @@ async fn other_content_under_the_same_version_is_an_update_after_a_restart() {
     for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
         assert_eq!(restarted(storage, "new").await, ["+old", "+same", "old -> new"], "{storage:?}");
         assert_eq!(restarted(storage, "old").await, ["+old", "+same"], "{storage:?}");
+    }
+}
+
+// A4
+#[tokio::test(start_paused = true)]
+async fn the_name_of_a_transform_without_a_transform_does_not_disable_the_comparison() {
+    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+        for (value, expected) in
+            [("new", &["+old", "+same", "old -> new"][..]), ("old", &["+old", "+same"][..])]
+        {
+            let folder = Folder::new();
+            let save = Save::from(&folder).transform("v1");
+            assert_eq!(restarted_with(save, storage, value).await, expected, "{storage:?}");
+        }
     }
 }

@@ -20,7 +20,7 @@ use kube::{
         watcher,
     },
 };
-use kube_devserver::{DevServer, Fault, Verb};
+use kube_devserver::{DevServer, Fault, User, Verb};
 use kube_informer::{
     Event, Informer, Informers, Lazy, Object,
     bridge::watcher_events,
@@ -71,8 +71,15 @@ async fn listening_server() -> Done {
 }
 
 #[rustfmt::skip]
+fn restricted_clients(server: DevServer) {
+    server.client_as("system:serviceaccount:ops:website");
+    server.client_as(User::new("alice").group("developers"));
+}
+
 async fn inject_fault(server: DevServer) {
-    let busy = server.faults().inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
+    let busy = server
+        .faults()
+        .inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
     busy.hit(2).await;
 }
 

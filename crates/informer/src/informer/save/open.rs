@@ -30,6 +30,7 @@ pub(in super::super) struct SaveConfig {
     /// The name of the informer.
     name: String,
     save: Save,
+    has_transform: bool,
     header: Header,
     schema: Option<Schema>,
     format: FormatId,
@@ -90,7 +91,15 @@ impl SaveConfig {
             format = format.transformed();
         }
         let cluster = Arc::new(Cluster::new(request.client.clone()));
-        Ok(Self { name: request.name.to_owned(), save: save.clone(), header, schema, format, cluster })
+        Ok(Self {
+            name: request.name.to_owned(),
+            save: save.clone(),
+            has_transform: request.has_transform,
+            header,
+            schema,
+            format,
+            cluster,
+        })
     }
 
     /// Returns the encoder of a cache that is saved.
@@ -150,8 +159,9 @@ pub(super) fn open<K: Send + Sync + 'static>(
         tracing::warn!(informer, error, "saved state discarded");
         discarded = Some(error);
     }
-    // The hash of an object is that of the response, which a transform changes.
-    let content = if config.save.transform.is_some() { Content::Unknown } else { Content::Encoded };
+    // The hash of an object is that of the response, which a transform changes. A state that was saved with a transform is not
+    // restored without one, so the name of a transform that does not exist is ignored.
+    let content = if config.has_transform { Content::Unknown } else { Content::Encoded };
     let (state, init) = match restore_state(config, Restorer::new(encoder, decoder, content), saved, restored)
     {
         (Ok(state), init) => (state, init),

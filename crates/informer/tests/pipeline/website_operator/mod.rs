@@ -3,6 +3,7 @@
 mod lives;
 #[path = "../../../examples/website_operator/operator.rs"]
 mod operator;
+mod permissions;
 #[path = "../../../examples/website_operator/website.rs"]
 mod website;
 

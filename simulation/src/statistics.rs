@@ -1,12 +1,12 @@
-//! How often what happened, so that one sees that a simulation is not idle.
+//! Counts of actions, faults and events, which show the coverage of a run.
 
 use std::{collections::BTreeMap, fmt};
 
-/// Counts by name.
+/// Counts by name, as `group: name`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally(BTreeMap<String, u64>);
+pub struct Statistics(BTreeMap<String, u64>);
 
-impl Tally {
+impl Statistics {
     pub(crate) fn add(&mut self, what: &str, count: u64) {
         match self.0.get_mut(what) {
             Some(sum) => *sum += count,
@@ -14,19 +14,19 @@ impl Tally {
         }
     }
 
-    /// Adds what another counted.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|(what, count)| self.add(what, *count));
     }
 
-    /// How often something happened.
+    /// Returns the count of a name.
     #[must_use]
     pub fn count(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or_default()
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut group = "";
         for (what, count) in &self.0 {
