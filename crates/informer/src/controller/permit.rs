@@ -16,6 +16,7 @@ pub(super) trait Permits: Send + Sync {
 }
 
 /// Whether a reconcile may start.
+#[cfg_attr(not(feature = "leases"), allow(dead_code, reason = "only leases restrict reconciles"))]
 pub(super) enum Permission {
     Granted(Box<dyn Permit>),
     /// Another process reconciles the key.

@@ -368,6 +368,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
 
     /// Lists and watches shards, and adds their objects to the cache. They become one source, so that shards which are gained together
     /// need one list and one watch.
+    #[cfg(feature = "leases")]
     pub(super) fn add_shards(self: &Arc<Self>, shards: &[HeldShard]) {
         let mut sources = self.sources();
         if shards.is_empty() || self.broadcaster.is_closed() {
@@ -385,6 +386,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 
     /// Removes the objects of shards for which `is_released` returns true from the cache.
+    #[cfg(feature = "leases")]
     pub(super) fn release_shards(&self, is_released: impl Fn(&HeldShard) -> bool) {
         let mut sources = self.sources();
         sources.shards.retain(|shard| !is_released(shard));
@@ -401,6 +403,7 @@ impl<K: Resource + Send + Sync + 'static> Inner<K> {
     }
 
     /// Returns true if the objects of a shard are in the cache.
+    #[cfg(feature = "leases")]
     pub(super) fn has_synced_shard(&self, index: u32, term: u64) -> bool {
         let is_shard = |shard: &HeldShard| shard.index == index && shard.term == term;
         let sources = self.sources();

@@ -98,6 +98,7 @@ impl SyncState {
     }
 
     /// Returns true if the first list of this source was applied.
+    #[cfg(feature = "leases")]
     pub(super) fn has_listed(&self, source: usize) -> bool {
         self.cache_state_of(source) == CacheState::Confirmed
     }

@@ -35,10 +35,6 @@ pub(crate) struct ShardSet {
 }
 
 /// The field of an object that is hashed.
-#[cfg_attr(
-    not(feature = "leases"),
-    expect(dead_code, reason = "the owner is hashed for shards of leases only")
-)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HashedField {
     Uid,
@@ -70,6 +66,7 @@ impl ShardSet {
     }
 
     /// Replaces the ranges.
+    #[cfg(feature = "leases")]
     pub(crate) fn set_ranges(&self, ranges: Vec<ShardRange>) {
         self.coverage.store(Arc::new(Coverage::new(self.field, ranges)));
     }
