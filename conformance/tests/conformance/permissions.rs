@@ -12,7 +12,7 @@ on_both! {
         a_role_allows_what_its_rules_say,
         a_binding_to_a_missing_role_is_named,
         an_apply_that_creates_needs_the_verb_create,
-        nobody_grants_more_than_they_have,
+        a_user_cannot_grant_more_than_it_has,
         impersonation_needs_the_verb_impersonate,
         reviews_answer_what_users_may_do,
         reviews_that_are_not_sound_are_refused,
@@ -236,7 +236,7 @@ async fn an_apply_that_creates_needs_the_verb_create(server: &Server) {
     assert_eq!(office.ask(request(), config).await["kind"], "ConfigMap");
 }
 
-async fn nobody_grants_more_than_they_have(server: &Server) {
+async fn a_user_cannot_grant_more_than_it_has(server: &Server) {
     let office = Office::new(server).await;
     let rules = json!([
         { "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create"] },

@@ -128,7 +128,7 @@ impl Change {
 }
 
 impl Loaded {
-    /// Fills a server that nobody has reached yet, and starts to move it.
+    /// Fills a server before its first request, and starts to replay the history.
     pub(crate) fn fill(&self, cluster: &Arc<Cluster>) {
         let served = serve_kinds(cluster, &self.kinds);
         let mut objects: Vec<&Change> = self.objects.iter().collect();

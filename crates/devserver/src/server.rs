@@ -214,7 +214,7 @@ impl DevServer {
         Snapshot { store: cluster.store.snapshot(), registry: cluster.registry() }
     }
 
-    /// Puts the objects of a snapshot in the place of those there are. Resource versions continue; open watches, and watches and lists
+    /// Replaces all objects by those of a snapshot. Resource versions continue; open watches, and watches and lists
     /// from versions before this call, end with 410 Expired, so that clients list again.
     pub fn restore(&self, snapshot: &Snapshot) {
         let cluster = self.cluster();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::tidy::tree::SourceFile;
 
 /// Directories with generated files.
-const SKIPPED: [&str; 3] = [".git", "target", "proptest-regressions"];
+const SKIPPED: [&str; 4] = [".git", "target", "node_modules", "proptest-regressions"];
 
 /// The extensions of files whose text is read.
 const READ: [&str; 4] = ["rs", "toml", "md", "go"];

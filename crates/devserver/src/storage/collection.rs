@@ -63,7 +63,7 @@ impl Collection {
         Objects(self.objects.clone())
     }
 
-    /// Puts objects in the place of those there are; whoever follows the collection has to list it again.
+    /// Replaces all objects. The watches of the collection end, and its clients list it again.
     pub(crate) fn restore(&mut self, objects: Objects, version: u64) {
         self.objects = objects.0;
         self.history.lose(version);

@@ -296,8 +296,8 @@ impl Store {
         StoreSnapshot { collections: saved.collect(), owners: state.owners.clone() }
     }
 
-    /// Puts the objects of a snapshot in the place of those there are. Versions continue, and whoever follows a collection has to
-    /// list it again.
+    /// Replaces all objects by those of a snapshot. Versions continue. The watches of changed collections end with 410, and clients list
+    /// them again.
     pub(crate) fn restore(&self, snapshot: &StoreSnapshot) {
         let mut state = self.lock();
         state.version += 1;

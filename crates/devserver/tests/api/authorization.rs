@@ -84,7 +84,7 @@ async fn a_user_without_roles_may_do_nothing_but_discover() {
     for open in ["/version", "/api", "/apis", "/api/v1", "/openapi/v3", "/healthz"] {
         assert_eq!(user.get(open).await.0, 200, "{open}");
     }
-    // Nobody else is restricted.
+    // Other users are not restricted.
     assert_eq!(office.admin.get(OPS_MAPS).await.0, 200);
 }
 
@@ -169,7 +169,7 @@ async fn creating_by_apply_needs_the_verb_create() {
 }
 
 #[tokio::test]
-async fn nobody_grants_more_than_they_have() {
+async fn a_user_cannot_grant_more_than_it_has() {
     let office = Office::new("alice").await;
     office
         .role(json!([

@@ -110,7 +110,7 @@ pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) -> Infall
                 .header_read_timeout(REQUEST_TIMEOUT)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(socket), service);
-            // A client that disconnects is no problem of this process.
+            // A client that disconnects does not affect this process.
             let _ = tokio::time::timeout(REQUEST_TIMEOUT, connection).await;
         });
     }
