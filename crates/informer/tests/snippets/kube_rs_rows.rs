@@ -156,8 +156,9 @@ fn owns(controller: Controller<K>, other: Informer<DynamicObject>) -> Controller
 }
 
 // row: `Controller::watches(api, config, mapper)`, `watches_with`
+#[expect(clippy::redundant_closure, reason = "the row has a closure")]
 fn watches(controller: Controller<K>, other: Informer<Pod>, keys: fn(&Pod) -> Vec<Key>) -> Controller<K> {
-    controller.watches(&other, keys)
+    controller.watches(&other, move |object| keys(object))
 }
 
 // row: `Action::{requeue, await_change}`

@@ -72,14 +72,14 @@ async fn listening_server() -> Done {
 
 #[rustfmt::skip]
 fn restricted_clients(server: DevServer) {
-    server.client_as("system:serviceaccount:ops:website");
-    server.client_as(User::new("alice").group("developers"));
+    let website = server.client_as("system:serviceaccount:ops:website");
+    let alice = server.client_as(User::new("alice").group("developers"));
+    drop((website, alice));
 }
 
+#[rustfmt::skip]
 async fn inject_fault(server: DevServer) {
-    let busy = server
-        .faults()
-        .inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
+    let busy = server.faults().inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
     busy.hit(2).await;
 }
 
