@@ -58,7 +58,7 @@ impl Reader {
         Ok(Self { history, kinds, gaps })
     }
 
-    /// Returns the kinds and objects that words name; all kinds if there are no words.
+    /// Returns the kinds and objects that the arguments name; all kinds without arguments.
     pub(super) fn targets(&self, words: &[String]) -> Result<Vec<Target>, Trouble> {
         if words.is_empty() {
             return Ok(self.kinds.iter().map(|(id, kind)| target(*id, kind, None)).collect());

@@ -53,7 +53,7 @@ struct Session {
 pub(super) enum Refused {
     /// The request is for another host, or from another site.
     Forbidden(String),
-    /// There is no session.
+    /// The request has no valid session.
     NoSession,
     WrongToken,
     TooManyAttempts,

@@ -109,7 +109,7 @@ pub(crate) fn granted(cluster: &Cluster, user: &User, namespace: &str) -> Grante
 /// Returns the rules of the role that a binding refers to.
 ///
 /// # Errors
-/// If there is no such role.
+/// A text if the role does not exist, or the binding is invalid.
 pub(crate) fn role_rules(cluster: &Cluster, binding: &Value) -> Result<Vec<PolicyRule>, String> {
     let read = Binding::deserialize(binding).map_err(|error| error.to_string())?;
     rules_of(cluster, &read.role_ref, metadata::namespace(binding))
