@@ -12,6 +12,10 @@ use kube_informer::{
     source::ListWatch,
 };
 use serde_json::json;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 /// Returns a list of object `a` with this value, and object `b`. Uids and versions are always the same.
 fn list_with(value: &str) -> String {
@@ -135,5 +139,66 @@ async fn the_name_of_a_transform_without_a_transform_does_not_disable_the_compar
             let save = Save::from(&folder).transform("v1");
             assert_eq!(restarted_with(save, storage, value).await, expected, "{storage:?}");
         }
+    }
+}
+
+/// Returns a list of an object whose transform removes `removed`. Uid and version are always the same.
+fn list_for_transform(kept: &str, removed: &str) -> String {
+    let metadata = json!({ "name": "a", "namespace": "default", "resourceVersion": "3", "uid": "a" });
+    list(&[json!({ "metadata": metadata, "data": { "value": kept, "removed": removed } })])
+}
+
+/// Returns the events after a restart of an informer with a transform, and the number of times that the transform ran.
+async fn restarted_with_transform(storage: Storage, kept: &str, removed: &str) -> (Vec<String>, usize) {
+    let (folder, runs) = (Folder::new(), Arc::new(AtomicUsize::new(0)));
+    let maps = |responses: Vec<String>| {
+        let runs = Arc::clone(&runs);
+        Informer::<ConfigMap>::builder(client(responses))
+            .namespace("default")
+            .storage(storage)
+            .strategy(Strategy::List)
+            .transform(move |mut map: ConfigMap| {
+                runs.fetch_add(1, Ordering::Relaxed);
+                map.data.as_mut().unwrap().remove("removed");
+                Ok(map)
+            })
+            .save_to(Save::from(&folder).cluster("mine").transform("v1"))
+            .on_error(|_| {})
+            .build()
+            .unwrap()
+    };
+    let first = maps(vec![list_for_transform("old", "old")]);
+    first.start();
+    first.synced().await.unwrap();
+    first.stop();
+    first.stopped().await;
+
+    runs.store(0, Ordering::Relaxed);
+    let relisted = || list_for_transform(kept, removed);
+    // The first request reads the version of the server. There are two relists.
+    let second = maps(vec![relisted(), expired(), relisted(), expired(), relisted()]);
+    let events = second.subscribe();
+    second.start();
+    second.watch_status().wait_for(|status| status.counts.replaces == 2).await.unwrap();
+    let cached = second.get("default/a").unwrap();
+    assert_eq!((value(&cached).as_str(), cached.data.as_ref().unwrap().len()), (kept, 1));
+    second.stop();
+    second.stopped().await;
+    (received(events).await, runs.load(Ordering::Relaxed))
+}
+
+// A4
+#[tokio::test(start_paused = true)]
+async fn restored_objects_are_compared_after_their_transform() {
+    for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
+        // The second relist finds the object in the cache, and does not run the transform again.
+        let transformed = async |kept, removed| restarted_with_transform(storage, kept, removed).await;
+        assert_eq!(
+            transformed("new", "old").await,
+            (vec!["+old".into(), "old -> new".into()], 1),
+            "{storage:?}"
+        );
+        assert_eq!(transformed("old", "new").await, (vec!["+old".into()], 1), "{storage:?}");
+        assert_eq!(transformed("old", "old").await, (vec!["+old".into()], 1), "{storage:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The knowledge about the content that the server sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Nothing, since the encoded object was transformed.
+    /// Nothing, since the encoded object was transformed before it was saved.
     Unknown,
     /// It is the encoded object, and the hash is not computed yet. A restored object is not decompressed for that.
     Encoded,
