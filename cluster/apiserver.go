@@ -13,14 +13,28 @@ import (
 	"time"
 	_ "time/tzdata" // time zones of cron jobs
 
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
 const roleAPIServer = "kube-apiserver"
 
-// Features that clients can use and that are off by default.
-const featureGates = "ShardedListAndWatch=true,WatchList=true"
+// Features that clients can use and that are off by default in some versions.
+var features = []featuregate.Feature{"ShardedListAndWatch", "WatchList"}
+
+// featureGates returns the flag that enables the features that this version has; it refuses others.
+func featureGates() string {
+	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	var gates []string
+	for _, feature := range features {
+		if _, exists := known[feature]; exists {
+			gates = append(gates, string(feature)+"=true")
+		}
+	}
+	return "--feature-gates=" + strings.Join(gates, ",")
+}
 
 func apiserverArguments(o options, folder string, p ports) []string {
 	file := func(name string) string { return filepath.Join(folder, name) }
@@ -38,7 +52,7 @@ func apiserverArguments(o options, folder string, p ports) []string {
 		"--authorization-mode=RBAC",
 		"--service-cluster-ip-range=10.0.0.0/16",
 		"--allow-privileged=true",
-		"--feature-gates=" + featureGates,
+		featureGates(),
 		"--runtime-config=api/all=true",
 		fmt.Sprintf("--etcd-compaction-interval=%s", o.compaction),
 		// There are no controllers that create service accounts or the endpoints of `kubernetes.default`.

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,26 +33,43 @@ func runEtcd(arguments []string) {
 	}
 }
 
+// serveEtcd runs etcd with a configuration file, whose keys are the same in all versions of etcd; the fields of `embed.Config` are not.
 func serveEtcd(data, port string) error {
-	client, err := url.Parse("http://127.0.0.1:" + port)
+	file := data + ".json"
+	if err := os.WriteFile(file, etcdConfiguration(data, port), 0o644); err != nil {
+		return err
+	}
+	config, err := embed.ConfigFromFile(file)
 	if err != nil {
 		return err
 	}
-	// A cluster of one has no peers, but etcd listens for them.
-	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	config := embed.NewConfig()
-	config.Dir = data
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
-	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	config.LogLevel = "warn"
-	// The data is deleted with the directory, so fsync is not needed. A killed process does not lose data without it.
-	config.UnsafeNoFsync = true
 	etcd, err := embed.StartEtcd(config)
 	if err != nil {
 		return err
 	}
 	return <-etcd.Err()
+}
+
+func etcdConfiguration(data, port string) []byte {
+	client := "http://127.0.0.1:" + port
+	// A cluster of one has no peers, but etcd listens for them.
+	peer := "http://127.0.0.1:0"
+	text, err := json.Marshal(map[string]any{
+		"name":                        "default",
+		"data-dir":                    data,
+		"listen-client-urls":          client,
+		"advertise-client-urls":       client,
+		"listen-peer-urls":            peer,
+		"initial-advertise-peer-urls": peer,
+		"initial-cluster":             "default=" + peer,
+		"log-level":                   "warn",
+		// The data is deleted with the directory, so fsync is not needed. A killed process does not lose data without it.
+		"unsafe-no-fsync": true,
+	})
+	if err != nil {
+		panic(err) // Strings and booleans can be encoded.
+	}
+	return text
 }
 
 func (c *cluster) etcdClient() (*clientv3.Client, context.Context, func(), error) {

@@ -1,25 +1,24 @@
 package main
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
-	"k8s.io/kubernetes/pkg/apis/core"
-	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
 const (
@@ -94,18 +93,41 @@ func (k *keys) writeKubeconfig(folder string) error {
 	return clientcmd.WriteToFile(*config, filepath.Join(folder, kubeconfigFile))
 }
 
-// token creates a token as the API does, but with any lifetime; the minimum of the API is ten minutes.
+// token creates a token as the API does, but with any lifetime; the minimum of the API is ten minutes. The functions of Kubernetes for
+// this have other parameters in each version.
 func (k *keys) token(a account, seconds int64) (string, error) {
-	generator, err := serviceaccount.JWTTokenGenerator(issuer, k.signing)
+	now := time.Now().Unix()
+	claims := map[string]any{
+		"iss": issuer,
+		"aud": []string{issuer},
+		"sub": fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, a.name),
+		"iat": now,
+		"nbf": now,
+		"exp": now + seconds - leeway,
+		"jti": rand.Text(),
+		"kubernetes.io": map[string]any{
+			"namespace":      a.namespace,
+			"serviceaccount": map[string]any{"name": a.name, "uid": a.uid},
+		},
+	}
+	head, err := json.Marshal(map[string]string{"alg": "ES256"})
 	if err != nil {
 		return "", err
 	}
-	of := core.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name, UID: types.UID(a.uid)}}
-	public, private, err := serviceaccount.Claims(of, nil, nil, nil, seconds-leeway, 0, []string{issuer})
+	body, err := json.Marshal(claims)
 	if err != nil {
 		return "", err
 	}
-	return generator.GenerateToken(context.Background(), public, private)
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode(head) + "." + encode(body)
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, k.signing, digest[:])
+	if err != nil {
+		return "", err
+	}
+	// ES256 has two numbers of 32 bytes.
+	signature := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+	return signed + "." + encode(signature), nil
 }
 
 func write(folder, name string, content []byte) error {

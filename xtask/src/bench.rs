@@ -66,7 +66,7 @@ pub(crate) fn compare(workspace: &Workspace, arguments: &Arguments) -> Result<bo
     if let Some(program) = build_client_go(workspace)? {
         command.arg("--client-go").arg(program);
         if arguments.needs_cluster() {
-            command.arg("--cluster").arg(cluster::program(workspace)?);
+            command.arg("--cluster").arg(cluster::program(workspace, None)?);
         }
     }
     process::run(&mut command)

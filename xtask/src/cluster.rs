@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::go::{self, Ready};
 use crate::interop;
+use crate::kubernetes::{self, Version};
 use crate::metadata::Workspace;
 use crate::process;
 
@@ -19,13 +20,13 @@ const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 const POLL: Duration = Duration::from_millis(50);
 
-/// Builds the programs, and returns the command that runs the tests.
-pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
+/// Builds the programs, with kube-apiserver in this version, and returns the command that runs the tests.
+pub(crate) fn prepare(workspace: &Workspace, version: Option<Version>) -> Result<Ready> {
     let go = match go::find_or_skip("kube-apiserver is skipped: `go` is not in the PATH") {
         Ok(go) => go,
         Err(missing) => return Ok(missing.into()),
     };
-    let Some(program) = build(&go, workspace)? else {
+    let Some(program) = build(&go, workspace, version)? else {
         return Ok(Ready::Fail("kube-apiserver did not build"));
     };
     let Some(kubectl) = interop::kubectl(&go, workspace)? else {
@@ -66,12 +67,12 @@ pub(crate) fn remaining(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Runs a cluster until Ctrl-C.
+/// Runs a cluster until Ctrl-C. The arguments are those of the cluster program, and `--kubernetes VERSION`.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
-    let Some(go) = go::find("go") else { bail!("kube-apiserver cannot be built: `go` is not in the PATH") };
+    let mut arguments = arguments.to_vec();
+    let version = kubernetes::take_version(&mut arguments)?;
     println!("building kube-apiserver and etcd, which takes some minutes the first time");
-    let Some(program) = build(&go, workspace)? else { bail!("kube-apiserver did not build") };
-    let mut command = Command::new(program);
+    let mut command = Command::new(program(workspace, version)?);
     let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().expect("standard output is piped");
     for (number, line) in BufReader::new(output).lines().enumerate() {
@@ -145,16 +146,28 @@ impl Drop for Guard {
     }
 }
 
-/// Builds the program, and returns its path.
-pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
+/// Builds the program with kube-apiserver in this version, or in that of `cluster/go.mod`, and returns its path.
+pub(crate) fn program(workspace: &Workspace, version: Option<Version>) -> Result<PathBuf> {
     let Some(go) = go::find("go") else { bail!("kube-apiserver cannot be built: `go` is not in the PATH") };
-    let Some(program) = build(&go, workspace)? else { bail!("kube-apiserver did not build") };
+    let Some(program) = build(&go, workspace, version)? else { bail!("kube-apiserver did not build") };
     Ok(program)
 }
 
-fn build(go: &Path, workspace: &Workspace) -> Result<Option<PathBuf>> {
-    let into = workspace.target.join("cluster");
-    let mut build = go::build(go, "cluster", &into);
+fn build(go: &Path, workspace: &Workspace, version: Option<Version>) -> Result<Option<PathBuf>> {
+    let (into, mut build) = match version {
+        None => {
+            let into = workspace.target.join("cluster");
+            let build = go::build(go, "cluster", &into);
+            (into, build)
+        }
+        Some(version) => {
+            let generated = version.generate(go, workspace)?;
+            let mut build = go::build(go, &generated.module, &generated.into);
+            // Go adds the missing checksums.
+            build.env("GOFLAGS", format!("{} -mod=mod", std::env::var("GOFLAGS").unwrap_or_default()));
+            (generated.into, build)
+        }
+    };
     println!("{}", process::line(&build));
     let program = into.join(format!("cluster{}", std::env::consts::EXE_SUFFIX));
     Ok(process::run(&mut build)?.then_some(program))

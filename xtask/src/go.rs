@@ -1,5 +1,6 @@
 //! Finds Go, and builds programs with it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -60,9 +61,9 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the command that builds all programs of a Go module into a directory.
-pub(crate) fn build(go: &Path, module: &str, into: &Path) -> Command {
+pub(crate) fn build(go: &Path, module: impl AsRef<OsStr>, into: &Path) -> Command {
     let mut command = Command::new(go);
-    command.args(["build", "-C", module, "-trimpath", "-ldflags=-s -w", "-o"]);
+    command.args(["build", "-C"]).arg(module).args(["-trimpath", "-ldflags=-s -w", "-o"]);
     // Go treats a path as a directory only if it ends in a separator.
     command.arg(into.join("")).arg("./...").env("CGO_ENABLED", "0");
     command

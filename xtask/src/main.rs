@@ -7,6 +7,7 @@ mod step;
 mod report;
 mod go;
 mod interop;
+mod kubernetes;
 mod cluster;
 mod proxy_faults;
 mod bench;
@@ -28,7 +29,9 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::bench::Arguments;
+use crate::kubernetes::Version;
 use crate::step::Step;
+use crate::suite::Environment;
 
 /// The commands of this repository.
 #[derive(Parser)]
@@ -47,6 +50,9 @@ enum Command {
         /// The steps to run; all but `controllers` by default.
         #[arg(value_enum)]
         steps: Vec<Step>,
+        /// The version of kube-apiserver in the step `cluster`, such as 1.33 or 1.33.13; that of `cluster/go.mod` by default
+        #[arg(long, value_name = "VERSION")]
+        kubernetes: Option<Version>,
     },
     /// Runs format, clippy, tidy, unit tests and pipeline tests: the checks before each commit
     Check,
@@ -83,6 +89,7 @@ enum Command {
     },
     /// Runs kube-apiserver and etcd until Ctrl-C (needs Go)
     ///
+    /// With `--kubernetes 1.33`, or an exact version: that version instead of the one of `cluster/go.mod`.
     /// With `--devserver`: the devserver with three nodes, kube-controller-manager and kube-scheduler.
     #[command(disable_help_flag = true)]
     Cluster {
@@ -131,13 +138,15 @@ fn run(command: &Command) -> Result<bool> {
     // Cargo and the examples run in the workspace, regardless of the directory in which this was started.
     std::env::set_current_dir(root).with_context(|| format!("cannot change to {}", root.display()))?;
     match command {
-        Command::Test { steps } if steps.is_empty() => Ok(run_steps(&Step::unless_named(), root)),
-        Command::Test { steps } => {
-            let selected = Step::value_variants().iter().filter(|step| steps.contains(step));
-            Ok(run_steps(&selected.copied().collect::<Vec<_>>(), root))
+        Command::Test { steps, kubernetes } => {
+            let selected = match steps.as_slice() {
+                [] => Step::unless_named(),
+                named => Step::value_variants().iter().copied().filter(|step| named.contains(step)).collect(),
+            };
+            Ok(run_steps(&selected, Environment { root, kubernetes: *kubernetes }))
         }
-        Command::Check => Ok(run_steps(&Step::CHECK, root)),
-        Command::Lint => Ok(run_steps(&Step::LINT, root)),
+        Command::Check => Ok(run_steps(&Step::CHECK, Environment { root, kubernetes: None })),
+        Command::Lint => Ok(run_steps(&Step::LINT, Environment { root, kubernetes: None })),
         Command::Tidy { part: None } => Ok(tidy::print(root)? == 0),
         Command::Tidy { part: Some(TidyPart::Phrases { paths }) } => {
             Ok(tidy::phrases::print(&start, paths)? == 0)
@@ -169,8 +178,8 @@ fn run(command: &Command) -> Result<bool> {
     }
 }
 
-fn run_steps(steps: &[Step], root: &Path) -> bool {
-    let outcomes = suite::run(steps, root);
+fn run_steps(steps: &[Step], environment: Environment<'_>) -> bool {
+    let outcomes = suite::run(steps, environment);
     println!("{}", report::summary(&outcomes));
     report::total(&outcomes).failed == 0
 }
@@ -189,6 +198,12 @@ mod tests {
     fn programs_receive_their_own_options() {
         let cli = Cli::try_parse_from(["xtask", "cluster", "-port", "6443"]).unwrap();
         assert!(matches!(cli.command, Command::Cluster { arguments } if arguments == ["-port", "6443"]));
+        let cli = Cli::try_parse_from(["xtask", "cluster", "--kubernetes", "1.33"]).unwrap();
+        assert!(
+            matches!(cli.command, Command::Cluster { arguments } if arguments == ["--kubernetes", "1.33"])
+        );
+        let cli = Cli::try_parse_from(["xtask", "test", "cluster", "--kubernetes", "1.33"]).unwrap();
+        assert!(matches!(cli.command, Command::Test { kubernetes: Some(_), .. }));
         let cli = Cli::try_parse_from(["xtask", "simulate", "--help"]).unwrap();
         assert!(matches!(cli.command, Command::Simulate { arguments } if arguments == ["--help"]));
         let cli = Cli::try_parse_from(["xtask", "bench", "relist", "--quick"]).unwrap();

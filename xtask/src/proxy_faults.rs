@@ -3,12 +3,16 @@
 use anyhow::Result;
 
 use crate::cluster;
+use crate::kubernetes;
 use crate::metadata::Workspace;
 use crate::process;
 
-/// Builds kube-apiserver, runs the program with its own arguments, and returns true if it found no difference.
+/// Builds kube-apiserver, in the version of `--kubernetes`, runs the program with its own arguments, and returns true if it found no
+/// difference.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
-    let cluster = cluster::program(workspace)?;
+    let mut arguments = arguments.to_vec();
+    let version = kubernetes::take_version(&mut arguments)?;
+    let cluster = cluster::program(workspace, version)?;
     let mut command =
         process::cargo(["run", "--quiet", "--package", "kube-conformance", "--bin", "proxy-faults"]);
     command.arg("--").args(arguments);

@@ -13,6 +13,7 @@ use crate::dependencies;
 use crate::examples;
 use crate::go::Ready;
 use crate::interop;
+use crate::kubernetes::Version;
 use crate::metadata::{self, MODEL_FEATURE, Model, Workspace};
 use crate::operator;
 use crate::oracle;
@@ -24,8 +25,15 @@ use crate::tables;
 use crate::tidy;
 use crate::web;
 
+/// The workspace, and the version of kube-apiserver for its tests if it is not that of `cluster/go.mod`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Environment<'r> {
+    pub(crate) root: &'r Path,
+    pub(crate) kubernetes: Option<Version>,
+}
+
 /// Runs all steps, even if one fails; if the code does not compile, steps that need it are skipped.
-pub(crate) fn run(steps: &[Step], root: &Path) -> Vec<Outcome> {
+pub(crate) fn run(steps: &[Step], environment: Environment<'_>) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::new();
     for &step in steps {
         println!("\n==> {}: {}", step.name(), step.description());
@@ -34,14 +42,15 @@ pub(crate) fn run(steps: &[Step], root: &Path) -> Vec<Outcome> {
         let result = if step.needs_build() && !is_built {
             StepResult::skipped("the code does not compile")
         } else {
-            run_step(step, root).unwrap_or_else(|error| StepResult::failed(format!("{error:#}")))
+            run_step(step, environment).unwrap_or_else(|error| StepResult::failed(format!("{error:#}")))
         };
         outcomes.push(Outcome { step, result, duration: start.elapsed() });
     }
     outcomes
 }
 
-fn run_step(step: Step, root: &Path) -> Result<StepResult> {
+fn run_step(step: Step, environment: Environment<'_>) -> Result<StepResult> {
+    let Environment { root, kubernetes } = environment;
     match step {
         Step::Fmt => check(&mut process::cargo(["fmt", "--all", "--check"])),
         Step::Clippy => check(&mut process::cargo([
@@ -73,7 +82,7 @@ fn run_step(step: Step, root: &Path) -> Result<StepResult> {
         Step::Oracle => test_ready(oracle::prepare(&metadata::load()?)?),
         Step::Interop => test_ready(interop::prepare(&metadata::load()?)?),
         Step::Controllers => test_ready(interop::prepare_controllers(&metadata::load()?)?),
-        Step::Cluster => test_cluster(&metadata::load()?),
+        Step::Cluster => test_cluster(&metadata::load()?, kubernetes),
         Step::Web => test_ready(web::prepare(&metadata::load()?)?),
         Step::Bench => {
             let has_passed = bench::smoke_test(&metadata::load()?)?;
@@ -126,8 +135,8 @@ fn test_ready(ready: Ready) -> Result<StepResult> {
 }
 
 /// Runs the cluster tests; a cluster that does not stop with them is a failure.
-fn test_cluster(workspace: &Workspace) -> Result<StepResult> {
-    let result = test_ready(cluster::prepare(workspace)?)?;
+fn test_cluster(workspace: &Workspace, version: Option<Version>) -> Result<StepResult> {
+    let result = test_ready(cluster::prepare(workspace, version)?)?;
     let remaining = cluster::remaining(workspace)?;
     match (&result.verdict, remaining.first()) {
         (Verdict::Passed, Some(directory)) => {
