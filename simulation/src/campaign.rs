@@ -3,7 +3,7 @@
 use crate::{
     arguments::Seeds,
     history::{Broken, Outcome},
-    run::run,
+    run::run_without_log,
     scenario::Scenario,
     statistics::Statistics,
 };
@@ -50,7 +50,7 @@ pub fn campaign(seeds: Seeds, progress: impl Fn(u64, u64) + Sync) -> CampaignRes
                         return;
                     }
                     let seed = seeds.from + number;
-                    let outcome = run(&Scenario::generate(seed));
+                    let outcome = run_without_log(&Scenario::generate(seed));
                     let mut guard = found.lock().unwrap_or_else(PoisonError::into_inner);
                     let (found, reported_at) = &mut *guard;
                     found.take(seed, &outcome);

@@ -15,8 +15,16 @@ pub(crate) struct History(Arc<Mutex<State>>);
 /// The maximum number of log lines and reads at one virtual time; correct runs stay far below it.
 const MAX_PER_MOMENT: u64 = 300_000;
 
+/// Whether lines are appended to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logging {
+    Enabled,
+    Disabled,
+}
+
 #[derive(Debug)]
 struct State {
+    logging: Logging,
     started_at: Instant,
     lines: Vec<String>,
     statistics: Statistics,
@@ -98,9 +106,10 @@ pub struct Outcome {
 }
 
 impl History {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(logging: Logging) -> Self {
         let now = Instant::now();
         let state = State {
+            logging,
             started_at: now,
             lines: Vec::new(),
             statistics: Statistics::default(),
@@ -136,6 +145,9 @@ impl History {
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) {
         let mut state = self.lock();
         state.tick();
+        if state.logging == Logging::Disabled {
+            return;
+        }
         let at = state.started_at.elapsed().as_secs_f64();
         state.lines.push(format!("{at:>11.3} {line}"));
     }
@@ -153,7 +165,7 @@ impl History {
     pub(crate) fn violate(&self, rule: Rule, detail: String) {
         self.note(format_args!("BROKEN {rule:?}: {detail}"));
         let mut state = self.lock();
-        let line = state.lines.len() - 1;
+        let line = state.lines.len().saturating_sub(1);
         state.broken.get_or_insert(Broken { rule, detail, line });
     }
 
@@ -244,7 +256,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn activity_without_end_is_detected() {
-        let history = History::new();
+        let history = History::new(Logging::Enabled);
         let busy = || (1..MAX_PER_MOMENT).for_each(|_| history.tick());
         busy();
         tokio::time::advance(Duration::from_millis(1)).await;

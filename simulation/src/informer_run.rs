@@ -8,7 +8,7 @@ use crate::{
     persisted_state::PersistedState,
     planted_bug::PlantedBug,
     server::Server,
-    subscriber::{JoinContext, Subscriber},
+    subscriber::{JoinContext, Moment, Subscriber},
     subscriber_check::{Change, ObservedObject},
     transport::Transport,
     write_log::{Scope, Versions, WriteLog, namespace},
@@ -17,6 +17,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_informer::{
     Informer,
     cache::{Snapshot, Store},
+    informer::InformerStatus,
+    reflector::ReflectorPhase,
     subscription::{Policy, Replay},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -35,8 +37,7 @@ pub(crate) struct InformerRun {
     batch: u64,
     /// The default resync period in seconds.
     resync: u64,
-    /// The number of full lists at the last comparison.
-    replaces: u64,
+    list_periods: ListPeriods,
     /// The version of the server when the informer was first observed to have synced.
     pub(crate) synced_at: Option<u64>,
     last: Option<Arc<Snapshot<ConfigMap>>>,
@@ -57,6 +58,29 @@ struct Upgrade {
     generation: u8,
     /// The number of lists of each source before it.
     lists: Vec<u64>,
+}
+
+/// Periods without a list.
+#[derive(Debug, Default)]
+struct ListPeriods {
+    /// Increased by each observation that does not exclude a list since the previous one.
+    number: u64,
+    /// The counts of lists at the last observation.
+    lists: u64,
+    is_listing: bool,
+}
+
+impl ListPeriods {
+    fn observe(&mut self, status: &InformerStatus) {
+        let counts = status.counts;
+        let lists = counts.lists + counts.streams + counts.replaces;
+        let is_listing = status.sources.iter().any(|source| source.status.phase != ReflectorPhase::Watching);
+        // A list that was complete at the last observation may have been delivered since.
+        if self.is_listing || is_listing || lists != self.lists {
+            self.number += 1;
+        }
+        (self.lists, self.is_listing) = (lists, is_listing);
+    }
 }
 
 /// The maximum number of events of a watch that are published at once.
@@ -144,7 +168,7 @@ impl InformerRun {
             history: history.clone(),
             batch: MAX_BATCH * sources + 4 * keys,
             resync: setup.resync,
-            replaces: if restored_state.is_none() { sources } else { 0 },
+            list_periods: ListPeriods::default(),
             synced_at: None,
             last: None,
             newest: BTreeMap::new(),
@@ -222,13 +246,16 @@ impl InformerRun {
         if self.synced_at.is_none() && self.informer.has_synced() {
             self.synced_at = Some(server.version());
         }
-        if self.informer.status().counts.replaces > 0 {
+        let status = self.informer.status();
+        if status.counts.replaces > 0 {
             self.persisted.listed();
         }
+        self.list_periods.observe(&status);
         for subscriber in &self.subscribers {
             subscriber.check().verify(&server.write_log);
             subscriber.check_bounds(self.batch, &self.history);
         }
+        self.check_order();
         self.check_snapshot(&server.write_log);
     }
 
@@ -347,7 +374,6 @@ impl InformerRun {
 
     /// Compares the events of subscribers with each other and with the writes.
     pub(crate) fn compare(&mut self, write_log: &WriteLog) {
-        self.compare_order();
         let reference = self.subscribers[0].check().changes.clone();
         for subscriber in
             self.subscribers.iter().skip(1).filter(|subscriber| subscriber.receives_every_event())
@@ -383,20 +409,18 @@ impl InformerRun {
         }
     }
 
-    /// Checks that events of one watch since the last comparison were delivered in order, unless there was a list.
-    fn compare_order(&mut self) {
-        let replaces = self.informer.status().counts.replaces;
-        let had_no_list = std::mem::replace(&mut self.replaces, replaces) == replaces;
-        let is_one_watch = self.scope.sources().len() == 1;
-        let published = self.subscribers[0].changes_since_compared();
-        for subscriber in &mut self.subscribers {
-            let is_in_order = subscriber.receives_in_order(published, self.resync);
-            let violate = subscriber.out_of_order();
-            if !(had_no_list && is_one_watch && is_in_order) {
-                continue;
-            }
+    /// Checks that the events of one watch were delivered in order, to each subscriber that has received all of them, unless there
+    /// was a list since the last check.
+    fn check_order(&mut self) {
+        if self.scope.sources().len() > 1 || !self.subscribers[0].is_up_to_date() {
+            return;
+        }
+        let published = self.subscribers[0].check().changes.len();
+        for subscriber in self.subscribers.iter_mut().filter(|subscriber| subscriber.is_up_to_date()) {
+            let moment = Moment { period: self.list_periods.number, published };
+            let Some(checked) = subscriber.check_order(moment, self.resync) else { continue };
             self.history.count("compared: order");
-            if let Some(detail) = violate {
+            if let Err(detail) = checked {
                 self.history.violate(Rule::WatchOrder, detail);
             }
         }

@@ -8,6 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: u8 = 2;
 
 /// The maximum number of seeds that are shrunk and explained.

@@ -2,7 +2,7 @@
 
 use crate::{
     history::Rule,
-    run::run,
+    run::run_without_log,
     scenario::{Scenario, ScriptEntry},
 };
 
@@ -12,7 +12,7 @@ use crate::{
 #[must_use]
 pub fn shrink(scenario: &Scenario, rule: Rule) -> Scenario {
     let violates = |script: &[ScriptEntry]| {
-        run(&scenario.with(script.to_vec())).broken.is_some_and(|broken| broken.rule == rule)
+        run_without_log(&scenario.with(script.to_vec())).broken.is_some_and(|broken| broken.rule == rule)
     };
     scenario.with(smallest(scenario.script.clone(), violates))
 }

@@ -30,8 +30,27 @@ pub(crate) struct Subscriber {
     registration: Registration<ConfigMap>,
     /// True if it joined after the start and received the differences to the restored state.
     joined_late: bool,
-    /// The number of changes at the last comparison; `None` before the first.
-    compared: Option<usize>,
+    /// The last check of the order of its events; `None` before the first.
+    ordered: Option<Ordered>,
+}
+
+/// A check of the order of events.
+#[derive(Clone, Copy, Debug)]
+struct Ordered {
+    moment: Moment,
+    /// The number of changes that the subscriber had received.
+    changes: usize,
+    /// The number of those that it had received when the period began.
+    before: usize,
+}
+
+/// A moment at which a subscriber has received all events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// The number of the period without a list.
+    pub(crate) period: u64,
+    /// The number of changes so far.
+    pub(crate) published: usize,
 }
 
 /// The informer to subscribe to, and the expectations.
@@ -100,7 +119,7 @@ impl Subscriber {
             }
         };
         let joined_late = known.is_some() && number > 0;
-        Some(Self { name, profile, check, stream, registration, joined_late, compared: None })
+        Some(Self { name, profile, check, stream, registration, joined_late, ordered: None })
     }
 
     /// Reads at most this number of pending events, if it reads only on request. Returns the number of events.
@@ -140,37 +159,40 @@ impl Subscriber {
             && !self.joined_late
     }
 
-    /// Returns whether the `published` changes since the last comparison must have been delivered in order: the subscriber did
-    /// not fall behind.
-    pub(crate) fn receives_in_order(&self, published: usize, resync: u64) -> bool {
-        let is_up_to_date = match self.profile.policy {
+    /// Returns whether it has received all published events.
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        self.registration.depth() == 0
+    }
+
+    /// Checks that the changes since the last check were delivered in the order of their versions, across objects. `None` if they need
+    /// not be: there was a list, or the subscriber fell behind and received the latest states only.
+    pub(crate) fn check_order(&mut self, moment: Moment, resync: u64) -> Option<Result<(), String>> {
+        let check = lock(&self.check);
+        let changes = check.changes.len();
+        let last = self.ordered.filter(|last| last.moment.period == moment.period && !self.joined_late);
+        let before = last.map_or(changes, |last| last.before);
+        self.ordered = Some(Ordered { moment, changes, before });
+        let last = last.filter(|last| match self.profile.policy {
             Policy::Unbounded | Policy::Block(_) => true,
             Policy::Coalesce(events) => {
                 let has_resync = self.profile.resync.unwrap_or(resync) > 0;
-                self.compared.is_some() && published <= events.get() && !has_resync
+                moment.published - last.moment.published <= events.get() && !has_resync
             }
-        };
-        is_up_to_date && !self.joined_late
-    }
-
-    /// Returns the number of changes since the last comparison.
-    pub(crate) fn changes_since_compared(&self) -> usize {
-        self.check().changes.len() - self.compared.unwrap_or_default()
-    }
-
-    /// Returns the first change since the last comparison that was delivered after a newer one of any object. This is a comparison.
-    pub(crate) fn out_of_order(&mut self) -> Option<String> {
-        let check = lock(&self.check);
-        let from = self.compared.replace(check.changes.len()).unwrap_or_default();
+        })?;
         // An object that stops to match the filter is deleted with its last matching state.
         let is_old = |change: &Change| change.is_deleted && matches!(self.profile.sees, Visibility::Tier(_));
+        // The first new change is compared with the one before.
+        let from = before.max(last.changes.saturating_sub(1));
         let live = check.changes[from..].iter().filter(|change| change.is_live && !is_old(change));
         let delivered: Vec<_> = live.collect();
-        let [before, after] = delivered.windows(2).find_map(|pair| match pair {
+        let out_of_order = delivered.windows(2).find_map(|pair| match pair {
             [before, after] if before.version > after.version => Some([*before, *after]),
             _ => None,
-        })?;
-        Some(format!("{} received {after:?} after {before:?}", self.name))
+        });
+        Some(match out_of_order {
+            None => Ok(()),
+            Some([before, after]) => Err(format!("{} received {after:?} after {before:?}", self.name)),
+        })
     }
 
     pub(crate) fn has_received(&self, expected: &Versions) -> bool {

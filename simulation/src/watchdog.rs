@@ -63,11 +63,11 @@ impl Drop for Watchdog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Rule;
+    use crate::history::{Logging, Rule};
 
     #[tokio::test(start_paused = true)]
     async fn two_ticks_at_one_virtual_time_are_an_error() {
-        let (tick, history) = (Arc::new(Notify::new()), History::new());
+        let (tick, history) = (Arc::new(Notify::new()), History::new(Logging::Enabled));
         let watching = tokio::spawn(watch(Arc::clone(&tick), history.clone()));
         for _ in 0..3 {
             tick.notify_one();

@@ -51,6 +51,6 @@ fn planted_bugs_are_found() {
         };
         let found: Vec<u64> = (0..seeds).filter(is_found).collect();
         println!("{bug:?}: {} of {seeds} seeds, first {:?}", found.len(), found.first());
-        assert!(!found.is_empty(), "{bug:?} is not found in {seeds} seeds");
+        assert!(found.len() > 1, "{bug:?} is found in {found:?} of {seeds} seeds only");
     }
 }
