@@ -206,6 +206,15 @@ impl Server {
         }
     }
 
+    /// Returns whether this is a kube-apiserver before version 1.`minor`. A claim that does not hold there names the missing feature.
+    #[must_use]
+    pub fn is_older_than(&self, minor: u32) -> bool {
+        match &self.kind {
+            Kind::Dev(_) => false,
+            Kind::Real(program) => minor_of(&program.ready.version).is_some_and(|own| own < minor),
+        }
+    }
+
     /// Returns the exclusive server, for operations that affect other tests.
     fn alone(&self) -> &Kind {
         let is_alone = match self._turn {
@@ -229,6 +238,11 @@ impl Drop for Paused<'_> {
     }
 }
 
+/// Returns the minor version of `v1.36.4`.
+fn minor_of(version: &str) -> Option<u32> {
+    version.strip_prefix("v1.")?.split('.').next()?.parse().ok()
+}
+
 fn turns() -> Arc<RwLock<()>> {
     static TURNS: LazyLock<Arc<RwLock<()>>> = LazyLock::new(Arc::default);
     Arc::clone(&TURNS)
@@ -239,4 +253,15 @@ async fn config(kubeconfig: &str) -> Config {
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.default_retry = false;
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minor_is_the_second_number_of_a_version() {
+        assert_eq!(minor_of("v1.36.4"), Some(36));
+        assert_eq!(minor_of("unknown"), None);
+    }
 }
