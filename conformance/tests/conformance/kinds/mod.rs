@@ -27,17 +27,12 @@ on_both! {
 /// `like` the pod in the file.
 const OBJECTS: &str = include_str!("objects.json");
 
-/// Kinds in versions that k8s-openapi does not have, because they are older or newer than it.
-const UNTYPED: [(&str, &str); 9] = [
-    ("certificates.k8s.io/v1", "ClusterTrustBundle"),
-    ("certificates.k8s.io/v1beta1", "ClusterTrustBundle"),
+/// Kinds in older versions, which k8s-openapi does not have.
+const UNTYPED: [(&str, &str); 4] = [
     ("networking.k8s.io/v1beta1", "IPAddress"),
     ("networking.k8s.io/v1beta1", "ServiceCIDR"),
-    ("resource.k8s.io/v1", "DeviceTaintRule"),
     ("storage.k8s.io/v1beta1", "VolumeAttributesClass"),
-    ("storagemigration.k8s.io/v1", "StorageVersionMigration"),
     ("storagemigration.k8s.io/v1alpha1", "StorageVersionMigration"),
-    ("storagemigration.k8s.io/v1beta1", "StorageVersionMigration"),
 ];
 
 /// The kind of which there is no object in the file: its signature proves the possession of a key, and it names a running pod.

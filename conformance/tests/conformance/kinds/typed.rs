@@ -6,6 +6,7 @@ use k8s_openapi::{
     api::{
         admissionregistration, apiserverinternal, apps, autoscaling, batch, certificates, coordination, core,
         discovery, events, flowcontrol, networking, node, policy, rbac, resource, scheduling, storage,
+        storagemigration,
     },
     apiextensions_apiserver::pkg::apis::apiextensions,
     kube_aggregator::pkg::apis::apiregistration,
@@ -50,7 +51,8 @@ pub(super) async fn check_each(made: &BTreeMap<Kind, Made>, view: View) -> BTree
         autoscaling::v1: [HorizontalPodAutoscaler],
         autoscaling::v2: [HorizontalPodAutoscaler],
         batch::v1: [CronJob, Job],
-        certificates::v1: [CertificateSigningRequest],
+        certificates::v1: [CertificateSigningRequest, ClusterTrustBundle],
+        certificates::v1beta1: [ClusterTrustBundle],
         coordination::v1: [Lease],
         coordination::v1alpha2: [LeaseCandidate],
         coordination::v1beta1: [LeaseCandidate],
@@ -61,7 +63,7 @@ pub(super) async fn check_each(made: &BTreeMap<Kind, Made>, view: View) -> BTree
         node::v1: [RuntimeClass],
         policy::v1: [PodDisruptionBudget],
         rbac::v1: [ClusterRole, ClusterRoleBinding, Role, RoleBinding],
-        resource::v1: [DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
+        resource::v1: [DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
         resource::v1alpha3: [DeviceTaintRule, ResourcePoolStatusRequest],
         resource::v1beta1: [DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
         resource::v1beta2: [DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice],
@@ -69,5 +71,7 @@ pub(super) async fn check_each(made: &BTreeMap<Kind, Made>, view: View) -> BTree
         storage::v1: [
             CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass,
         ],
+        storagemigration::v1: [StorageVersionMigration],
+        storagemigration::v1beta1: [StorageVersionMigration],
     }
 }
