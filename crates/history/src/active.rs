@@ -2,7 +2,7 @@
 
 use crate::{
     error::RecordError,
-    folder::{Folder, index_path, segment_path},
+    folder::{Folder, index_name, segment_name, segment_path},
     frame::{self, HEAD},
     index::SegmentIndex,
     record::{self, FrameBase, Record},
@@ -120,7 +120,8 @@ impl ActiveSegment {
     pub(crate) fn publish(&mut self, folder: &Folder, base: FrameBase) -> Result<(), RecordError> {
         self.push(&Record::CheckpointEnded, base);
         self.write()?;
-        let published = folder.rename_next(self.segment.file(), self.segment.path());
+        let name = segment_name(self.segment.preamble().number);
+        let published = folder.rename_next(self.segment.file(), &name);
         published.map_err(RecordError::io("create", self.segment.path()))
     }
 
@@ -170,7 +171,7 @@ impl ActiveSegment {
         let encoded = self.index.encode(self.segment.preamble().seed);
         let mut file = folder.create_next()?;
         file.write_all(&encoded)?;
-        folder.rename_next(&file, &index_path(folder.path(), self.segment.preamble().number))
+        folder.rename_next(&file, &index_name(self.segment.preamble().number))
     }
 
     /// Reads the object of the change at `offset`, which may be in the current frame.

@@ -1,5 +1,6 @@
 //! The errors of recording and of reading.
 
+use kube_informer_folder::FolderError;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -76,6 +77,16 @@ pub enum RecordError {
     /// The existing history cannot be read.
     #[error("existing history cannot be read")]
     Read(#[from] ReadError),
+}
+
+impl From<FolderError> for RecordError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Locked { path } => Self::Locked { path },
+            FolderError::InsecurePermissions { path, mode } => Self::InsecurePermissions { path, mode },
+            FolderError::Io { path, action, source } => Self::Io { action, path, source },
+        }
+    }
 }
 
 impl RecordError {

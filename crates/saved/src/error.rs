@@ -1,6 +1,7 @@
 //! Errors from opening a folder and from writing to it.
 
 use crate::header::FORMAT;
+use kube_informer_folder::FolderError;
 use std::{io, path::PathBuf, sync::Arc};
 
 /// Reports why a folder could not be opened.
@@ -76,6 +77,16 @@ pub enum OpenError {
         /// The error of the operating system.
         source: Arc<io::Error>,
     },
+}
+
+impl From<FolderError> for OpenError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Locked { path } => Self::Locked { path },
+            FolderError::InsecurePermissions { path, mode } => Self::InsecurePermissions { path, mode },
+            FolderError::Io { path, action, source } => Self::Io { path, action, source: Arc::new(source) },
+        }
+    }
 }
 
 impl OpenError {
