@@ -1,6 +1,8 @@
 //! Records status changes of pods, reads moments, and compares the size with JSON lines compressed by zstd -19.
 //!
-//! `cargo bench -p kube-history -- [CHANGES] [LEVEL]`
+//! `cargo bench -p kube-history --bench history -- [CHANGES] [LEVEL] [FOLDER]`
+//!
+//! A FOLDER, which must contain a slash, is kept. If it exists, it is only read.
 
 use jiff::Timestamp;
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
@@ -8,13 +10,16 @@ use kube_informer_wire::{EventType, Format, Raw, ResourceVersion, Schema};
 use serde_json::Value;
 use std::{
     hint::black_box,
-    path::Path,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 const PODS: u64 = 10_000;
 /// The time between two changes: 100 changes per second.
 const STEP: i64 = 10_000;
+/// The number of moments and objects that are read.
+const ROUNDS: u32 = 20;
 /// The number of changes in the sample of JSON lines.
 const LINES: u64 = 2_000;
 
@@ -22,7 +27,7 @@ const LINES: u64 = 2_000;
 struct Pods {
     templates: Vec<Value>,
     schema: Schema,
-    /// Of each pod, one encoding that is not ready and one that is.
+    /// For each pod, one encoding that is not ready and one that is.
     encoded: Vec<[Encoded; 2]>,
 }
 
@@ -161,11 +166,37 @@ fn pod_of(change: u64) -> u64 {
     change.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15) % PODS
 }
 
+/// Returns the CPU time of this thread; `None` if the operating system does not report it.
+fn cpu_time() -> Option<Duration> {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(statistics.split_whitespace().next()?.parse().ok()?))
+}
+
+/// Removes the files of a folder from the page cache; returns whether this worked.
+fn drop_page_cache(folder: &Path) -> bool {
+    let files = std::fs::read_dir(folder).expect("the folder exists").flatten();
+    files.fold(true, |worked, file| {
+        let dd = Command::new("dd")
+            .arg(format!("of={}", file.path().display()))
+            .args(["oflag=nocache", "conv=notrunc,fdatasync", "count=0"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        worked && dd.is_ok_and(|status| status.success())
+    })
+}
+
 fn main() {
-    let arguments: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    let changes = arguments.first().copied().unwrap_or(200_000);
-    let level = arguments.get(1).map_or(3, |level| i32::try_from(*level).expect("a zstd level"));
-    let folder = std::env::temp_dir().join(format!("kube-history-bench-{}", std::process::id()));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<u64> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let changes = numbers.first().copied().unwrap_or(200_000);
+    let level = numbers.get(1).map_or(3, |level| i32::try_from(*level).expect("a zstd level"));
+    let kept = arguments.iter().find(|argument| argument.contains('/')).map(PathBuf::from);
+    if let Some(folder) = kept.as_deref().filter(|folder| folder.exists()) {
+        return read(folder);
+    }
+    let name = format!("kube-history-bench-{}", std::process::id());
+    let folder = kept.clone().unwrap_or_else(|| std::env::temp_dir().join(name));
     let pods = Pods::new();
     for change in [1, PODS, 123_456] {
         let encoded = pods.schema.encode(&pods.json(pod_of(change), State::after(change))).expect("a pod");
@@ -175,8 +206,17 @@ fn main() {
             "a pod is encoded in two ways"
         );
     }
+    record(&folder, &pods, changes, level);
+    read(&folder);
+    lines(&pods);
+    if kept.is_none() {
+        std::fs::remove_dir_all(&folder).expect("the folder exists");
+    }
+}
+
+fn record(folder: &Path, pods: &Pods, changes: u64, level: i32) {
     let options = RecorderOptions::default().level(level);
-    let mut recorder = Recorder::open(&folder, options, time(0)).expect("a new folder");
+    let mut recorder = Recorder::open(folder, options, time(0)).expect("a new folder");
     let kind = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), time(0)).expect("pods are recorded");
     let objects: Vec<Raw> = (0..PODS).map(|number| pods.raw(number, State::after(0))).collect();
     let size: usize = objects.iter().map(|object| object.bytes().len()).sum();
@@ -184,94 +224,103 @@ fn main() {
     let version = Some(ResourceVersion::number(FIRST_VERSION));
     recorder.list(List { kind, namespace: None, version, objects }, time(0)).expect("valid objects");
     recorder.flush(time(0)).expect("the disk has space");
-    let initial = folder_size(&folder);
+    let initial = folder_size(folder);
     println!(
         "initial list of {PODS} pods of {} bytes: {} bytes each, {:?}",
         size as u64 / PODS,
         initial / PODS,
         started.elapsed()
     );
-    let mut recording = Duration::ZERO;
+    let (mut recording, mut cpu) = (Duration::ZERO, Duration::ZERO);
     let mut slowest = Duration::ZERO;
-    for change in 1..=changes {
-        let object = pods.raw(pod_of(change), State::after(change));
-        let started = Instant::now();
-        recorder.change(kind, EventType::Modified, &object, time(change)).expect("a valid object");
-        if change % 100 == 0 {
-            recorder.flush(time(change)).expect("the disk has space");
+    let mut next = 1;
+    while next <= changes {
+        // The changes of one second, which are created before the time is measured.
+        let second = next..(next + 100).min(changes + 1);
+        let objects: Vec<(u64, Raw)> =
+            second.clone().map(|change| (change, pods.raw(pod_of(change), State::after(change)))).collect();
+        let (started, cpu_before) = (Instant::now(), cpu_time());
+        for (change, object) in &objects {
+            recorder.change(kind, EventType::Modified, object, time(*change)).expect("a valid object");
         }
+        recorder.flush(time(second.end - 1)).expect("the disk has space");
         let elapsed = started.elapsed();
         recording += elapsed;
         slowest = slowest.max(elapsed);
+        cpu += cpu_time().zip(cpu_before).map_or(elapsed, |(after, before)| after - before);
+        next = second.end;
     }
     let statistics = recorder.statistics();
     recorder.close(time(changes)).expect("the disk has space");
-    let total = folder_size(&folder);
+    let total = folder_size(folder);
     let per_change = (total - initial) as f64 / changes as f64;
     println!("level {level}: {changes} changes at 100/s, flushed every second");
     println!(
-        "  {per_change:.1} bytes per change on disk with checkpoints and indexes; object alone {:.1}",
+        "  {:.3} GB on disk; {per_change:.1} bytes per change with checkpoints and indexes; object alone {:.1}",
+        total as f64 / 1e9,
         (statistics.compressed_bytes - initial) as f64 / changes as f64
     );
     println!("  {:.2} GB per day of 8.64 M changes", per_change * 8.64e6 / 1e9);
     println!(
-        "  {:.0} changes per second of recording; {:.2} % of a core at 100/s; slowest call {slowest:?}",
+        "  {:.0} changes per second of recording, {:.0} per second of CPU time; {:.2} % of a core at 100/s",
         changes as f64 / recording.as_secs_f64(),
-        recording.as_secs_f64() / changes as f64 * 1e4
+        changes as f64 / cpu.as_secs_f64(),
+        cpu.as_secs_f64() / changes as f64 * 1e4
     );
+    println!("  slowest second, with its sync of the disk: {slowest:?}");
     println!("  {} segments", statistics.segments + 1);
-    read(&folder, changes);
-    lines(&pods);
-    std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
 
-fn read(folder: &Path, changes: u64) {
-    let measure = |name: &str, mut read: Box<dyn FnMut(u64) + '_>| {
-        let mut times: Vec<Duration> = (1..=20)
+/// Measures the time to read 20 moments and 20 objects.
+fn read(folder: &Path) {
+    let open = || History::open(folder).expect("a history");
+    let history = open();
+    let span = history.span().expect("intact");
+    let kind = history.kind("pods").expect("pods are recorded");
+    let keys: Vec<_> = history.at(span.start).expect("in range").keys(kind).cloned().collect();
+    let length = span.end.as_microsecond() - span.start.as_microsecond();
+    let moment = |round: u32| {
+        let after = length / i64::from(ROUNDS) * i64::from(round);
+        Timestamp::from_microsecond(span.start.as_microsecond() + after).expect("in range")
+    };
+    let is_dropped = drop_page_cache(folder);
+    let measure = |name: &str, mut read: Box<dyn FnMut(u32) + '_>| {
+        let mut times: Vec<Duration> = (1..=ROUNDS)
             .map(|round| {
+                if name.ends_with("cold") {
+                    drop_page_cache(folder);
+                }
                 let started = Instant::now();
-                read(changes * round / 20);
+                read(round);
                 started.elapsed()
             })
             .collect();
         times.sort_unstable();
         println!("  {name}: median {:?}, slowest {:?}", times[times.len() / 2], times[times.len() - 1]);
     };
-    let open = || History::open(folder).expect("a history");
-    measure(
-        "at(t), new handle",
-        Box::new(|change| drop(black_box(open().at(time(change)).expect("in range")))),
-    );
-    let history = open();
-    let kind = history.kind("pods").expect("pods are recorded");
-    measure(
-        "at(t), same handle",
-        Box::new(|change| drop(black_box(history.at(time(change)).expect("in range")))),
-    );
-    let all = |change| {
-        let snapshot = history.at(time(change)).expect("in range");
+    let at = |history: &History, round| drop(black_box(history.at(moment(round)).expect("in range")));
+    let versions = |history: &History, round: u32| {
+        let key = keys[round as usize * 7_919 % keys.len()].clone();
+        black_box(history.object(kind, key).versions().expect("intact")).len()
+    };
+    let kind_of_cold =
+        if is_dropped { "files not in the page cache" } else { "the page cache cannot be dropped" };
+    println!("cold: new handle, {kind_of_cold}; {} versions of the first object", versions(&history, 0));
+    measure("at(t), cold", Box::new(|round| at(&open(), round)));
+    measure("at(t), new handle", Box::new(|round| at(&open(), round)));
+    measure("at(t), same handle", Box::new(|round| at(&history, round)));
+    let all = |round| {
+        let snapshot = history.at(moment(round)).expect("in range");
         let bytes: usize = snapshot
             .list(kind, None)
             .map(|version| version.expect("intact").object().expect("intact").bytes().len())
             .sum();
         black_box(bytes);
     };
-    measure("at(t) and all objects", Box::new(all));
-    let keys: Vec<_> = history.at(time(0)).expect("in range").keys(kind).cloned().collect();
-    measure(
-        "versions of an object, new handle",
-        Box::new(|change| {
-            let key = keys[change as usize % keys.len()].clone();
-            drop(black_box(open().object(kind, key).versions().expect("intact")));
-        }),
-    );
-    measure(
-        "versions of an object, same handle",
-        Box::new(|change| {
-            let key = keys[change as usize % keys.len()].clone();
-            drop(black_box(history.object(kind, key).versions().expect("intact")));
-        }),
-    );
+    measure("at(t) and all objects, same handle", Box::new(all));
+    measure("versions of an object, cold", Box::new(|round| _ = versions(&open(), round)));
+    measure("versions of an object, new handle", Box::new(|round| _ = versions(&open(), round)));
+    measure("versions of an object, same handle", Box::new(|round| _ = versions(&history, round)));
 }
 
 /// Compresses consecutive changes as JSON lines with zstd -19.

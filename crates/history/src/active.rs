@@ -7,6 +7,7 @@ use crate::{
     index::SegmentIndex,
     record::{self, FrameBase, Record},
     segment::{PREAMBLE, Preamble, Segment},
+    stored_index,
 };
 use kube_informer_wire::rng;
 use std::{
@@ -30,7 +31,13 @@ pub(crate) struct ActiveSegment {
     next_object: u32,
     /// The position up to which the index is stored.
     indexed: u64,
+    /// The size of the stored index.
+    index_size: u64,
 }
+
+/// The index of the current segment is stored up to this many times before the segment is full, so that readers scan only a part of
+/// it.
+const INDEXES_PER_SEGMENT: u64 = 32;
 
 impl ActiveSegment {
     /// Creates a segment that has no final name yet.
@@ -63,6 +70,7 @@ impl ActiveSegment {
             managers,
             next_object,
             indexed: PREAMBLE as u64,
+            index_size: 0,
             index,
         }
     }
@@ -160,15 +168,17 @@ impl ActiveSegment {
         Ok(())
     }
 
-    /// Returns the size of the part of the segment that the stored index does not cover.
-    pub(crate) fn unindexed(&self) -> u64 {
-        self.index.end - self.indexed
+    /// Returns whether the index should be stored again. Readers scan the frames that it lacks, so these are limited to a part of the
+    /// maximum size of a segment, or to half the size of the index if that is larger: storing it at most triples the written bytes.
+    pub(crate) fn is_index_outdated(&self, segment_size: u64) -> bool {
+        self.index.end - self.indexed >= (segment_size / INDEXES_PER_SEGMENT).max(self.index_size / 2)
     }
 
     /// Stores the index of the written frames, which must be durable. Readers scan the segment if this fails.
     pub(crate) fn store_index(&mut self, folder: &Folder) -> io::Result<()> {
         self.indexed = self.index.end;
-        let encoded = self.index.encode(self.segment.preamble().seed);
+        let encoded = stored_index::encode(&self.index, self.segment.preamble().seed);
+        self.index_size = encoded.len() as u64;
         let mut file = folder.create_next()?;
         file.write_all(&encoded)?;
         folder.rename_next(&file, &index_name(self.segment.preamble().number))

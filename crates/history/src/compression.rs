@@ -35,7 +35,7 @@ pub(crate) enum Base<'a> {
 /// Every zstd frame starts with these bytes, which are not stored.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The maximum size of an object. The API server accepts requests of up to 3 MiB.
+/// The maximum size of an object. The API server accepts requests with at most 3 MiB.
 pub(crate) const MAX_OBJECT: usize = 64 << 20;
 
 /// The maximum size of a dictionary.

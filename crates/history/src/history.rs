@@ -10,6 +10,7 @@ use crate::{
     record::{Event, timestamp},
     segment::{Access, Preamble, Segment},
     snapshot::Snapshot,
+    stored_index::Part,
     view::{SegmentView, Version},
 };
 use jiff::Timestamp;
@@ -19,7 +20,7 @@ use std::{
     num::NonZero,
     ops::Range,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
@@ -41,8 +42,15 @@ pub struct History {
 struct SegmentSlot {
     preamble: Preamble,
     segment: Arc<Segment>,
-    /// Loaded when it is needed.
-    index: Mutex<Option<Arc<SegmentIndex>>>,
+    loaded: Mutex<Loaded>,
+}
+
+/// The indexes of a segment that have been needed.
+#[derive(Debug, Default)]
+struct Loaded {
+    complete: Option<Arc<SegmentIndex>>,
+    /// The index without its objects.
+    head: Option<Arc<SegmentIndex>>,
 }
 
 /// The times of the first and the last recorded change.
@@ -61,7 +69,7 @@ pub struct Span {
 pub struct ClockStep {
     /// The time of the last record, and of the records until the clock has reached it again.
     pub time: Timestamp,
-    /// The time that the clock had.
+    /// The time of the clock.
     pub clock: Timestamp,
 }
 
@@ -108,7 +116,7 @@ impl History {
                     Ok(segment) => Arc::new(SegmentSlot {
                         preamble: segment.preamble(),
                         segment: Arc::new(segment),
-                        index: Mutex::new(None),
+                        loaded: Mutex::default(),
                     }),
                     Err(ReadError::InvalidSegment { path }) => {
                         unreadable_since.get_or_insert(path);
@@ -136,7 +144,7 @@ impl History {
     /// Adds a gap between the last segment and the next one.
     fn add_unreadable(&mut self, path: &Path, next: Option<i64>) -> Result<(), ReadError> {
         let Some(last) = self.segments.last() else { return Ok(()) };
-        let from = timestamp(last.view(&self.folder)?.index.last_time);
+        let from = timestamp(last.head(&self.folder)?.index.last_time);
         let reason = format!("{} is damaged", path.display());
         self.unreadable.push(Gap { kind: None, namespace: None, from, to: next.map(timestamp), reason });
         Ok(())
@@ -148,7 +156,7 @@ impl History {
     /// [`ReadError::Io`].
     pub fn kinds(&self) -> Result<Vec<(KindId, Arc<Kind>)>, ReadError> {
         let mut kinds = BTreeMap::new();
-        for view in self.views()? {
+        for view in self.heads()? {
             for entry in &view.index.kinds {
                 kinds.insert(KindId(entry.id), Arc::clone(&entry.kind));
             }
@@ -170,7 +178,7 @@ impl History {
     /// # Errors
     /// [`ReadError::Io`].
     pub fn span(&self) -> Result<Span, ReadError> {
-        let end = self.last().view(&self.folder)?.index.last_time;
+        let end = self.last().head(&self.folder)?.index.last_time;
         Ok(Span { start: timestamp(self.first().preamble.started), end: timestamp(end) })
     }
 
@@ -179,7 +187,7 @@ impl History {
     /// # Errors
     /// [`ReadError::Io`].
     pub fn gaps(&self) -> Result<Vec<Gap>, ReadError> {
-        Ok(gaps(&self.views()?, &self.unreadable))
+        Ok(gaps(&self.heads()?, &self.unreadable))
     }
 
     /// Returns the times at which the clock of the recorder was set back.
@@ -187,7 +195,7 @@ impl History {
     /// # Errors
     /// [`ReadError::Io`].
     pub fn clock_steps(&self) -> Result<Vec<ClockStep>, ReadError> {
-        let views = self.views()?;
+        let views = self.heads()?;
         let steps = views.iter().flat_map(|view| &view.index.clock_steps);
         Ok(steps.map(|step| ClockStep { time: timestamp(step.time), clock: timestamp(step.clock) }).collect())
     }
@@ -206,7 +214,7 @@ impl History {
         // A gap at this moment is in this segment, or ended by a later one.
         let mut views = vec![view.clone()];
         if let Some(next) = self.segments.get(position + 1) {
-            views.push(next.view(&self.folder)?);
+            views.push(next.head(&self.folder)?);
         }
         let gaps = gaps(&views, &self.unreadable).into_iter().filter(|gap| gap.contains(time)).collect();
         Ok(Snapshot::new(view, micros, gaps))
@@ -254,6 +262,11 @@ impl History {
         Ok(changes)
     }
 
+    /// Returns all segments, with indexes that may have no objects.
+    fn heads(&self) -> Result<Vec<SegmentView>, ReadError> {
+        self.segments.iter().map(|slot| slot.head(&self.folder)).collect()
+    }
+
     /// Returns all segments. Indexes that are not loaded yet are loaded on all cores.
     fn views(&self) -> Result<Vec<SegmentView>, ReadError> {
         let missing: Vec<&Arc<SegmentSlot>> = self.segments.iter().filter(|slot| !slot.is_loaded()).collect();
@@ -279,26 +292,61 @@ impl History {
 }
 
 impl SegmentSlot {
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_loaded(&self) -> bool {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.loaded().complete.is_some()
     }
 
+    fn with(&self, index: Arc<SegmentIndex>) -> SegmentView {
+        SegmentView { segment: Arc::clone(&self.segment), index }
+    }
+
+    /// Returns the segment with its complete index.
     fn view(&self, folder: &Path) -> Result<SegmentView, ReadError> {
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = match &*index {
-            Some(index) => Arc::clone(index),
-            None => Arc::clone(index.insert(Arc::new(self.segment.index(folder)?))),
-        };
-        Ok(SegmentView { segment: Arc::clone(&self.segment), index })
+        let mut loaded = self.loaded();
+        if let Some(index) = loaded.complete.clone() {
+            return Ok(self.with(index));
+        }
+        let index = Arc::new(self.segment.index(folder)?);
+        loaded.complete = Some(Arc::clone(&index));
+        Ok(self.with(index))
     }
 
-    /// Adds the frames that have been written since the index was loaded.
-    fn extend(&self) -> Result<(), ReadError> {
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = &mut *index
-            && self.segment.size()? > index.end
+    /// Returns the segment with an index that may have no objects.
+    fn head(&self, folder: &Path) -> Result<SegmentView, ReadError> {
+        let mut loaded = self.loaded();
+        if let Some(index) = loaded.complete.clone().or_else(|| loaded.head.clone()) {
+            return Ok(self.with(index));
+        }
+        if let Some(index) = self.segment.partial_index(folder, Part::Head)?.map(Arc::new) {
+            loaded.head = Some(Arc::clone(&index));
+            return Ok(self.with(index));
+        }
+        drop(loaded);
+        self.view(folder)
+    }
+
+    /// Returns the segment with an index that may have only the objects with a key.
+    fn with_key(&self, folder: &Path, kind: KindId, key: &Key) -> Result<SegmentView, ReadError> {
+        if !self.is_loaded()
+            && let Some(index) = self.segment.partial_index(folder, Part::Object { kind: kind.0, key })?
         {
-            self.segment.scan(Arc::make_mut(index))?;
+            return Ok(self.with(Arc::new(index)));
+        }
+        self.view(folder)
+    }
+
+    /// Adds the frames that have been written since the indexes were loaded.
+    fn extend(&self) -> Result<(), ReadError> {
+        let mut loaded = self.loaded();
+        let Loaded { complete, head } = &mut *loaded;
+        for index in [complete, head].into_iter().flatten() {
+            if self.segment.size()? > index.end {
+                self.segment.scan(Arc::make_mut(index))?;
+            }
         }
         Ok(())
     }
@@ -313,7 +361,8 @@ impl ObjectHistory<'_> {
     /// [`ReadError::Damaged`] if a part of the files is damaged.
     pub fn versions(&self) -> Result<Vec<Version>, ReadError> {
         let mut versions: Vec<Version> = Vec::new();
-        for view in self.history.views()? {
+        for slot in &self.history.segments {
+            let view = slot.with_key(&self.history.folder, self.kind, &self.key)?;
             let objects: Vec<_> = view.index.with_key(self.kind.0, &self.key).collect();
             for (id, object) in objects {
                 for entry in object.versions.iter() {

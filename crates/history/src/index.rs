@@ -1,10 +1,10 @@
 //! The index of a segment: its objects with the times and positions of their versions, its frames, gaps and kinds.
 //!
-//! The recorder and readers build it from the frames, so that both always agree. For a completed segment it is also stored in a
-//! file, which is only a copy: if it is missing or damaged, the segment is scanned.
+//! The recorder and readers build it from the frames, so that both always agree. It is also stored in a file (`stored_index.rs`), which
+//! is only a copy: if it is missing or damaged, the segment is scanned.
 
 use crate::{
-    encoding::{Input, Malformed, put_bytes, put_number, put_signed, put_version},
+    encoding::{Input, Malformed, put_bytes, put_number, put_signed},
     frame::HEAD,
     kind::Kind,
     record::{self, Event, FRAME_BASE, FrameBase, Record, ScopeRecord},
@@ -12,7 +12,6 @@ use crate::{
 use bytes::Bytes;
 use kube_informer_wire::{Key, KeyMap, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
-use twox_hash::XxHash3_64;
 
 /// The index of a segment.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +35,6 @@ pub(crate) struct SegmentIndex {
     /// The position after the last frame.
     pub(crate) end: u64,
     pub(crate) last_time: i64,
-    pub(crate) changes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +70,19 @@ pub(crate) struct VersionList {
 }
 
 /// Encoded versions: a part of a stored index until one is added.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Encoded {
     Stored(Bytes),
     Own(Vec<u8>),
 }
+
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Encoded {}
 
 impl Default for Encoded {
     fn default() -> Self {
@@ -156,12 +162,27 @@ fn event_of(packed: u64) -> Event {
 }
 
 impl VersionList {
-    fn push(&mut self, entry: VersionEntry) {
+    pub(crate) fn push(&mut self, entry: VersionEntry) {
         let (time, offset) = self.last.map_or((0, 0), |last| (last.time, last.offset));
         let bytes = self.bytes.to_mut();
         put_signed(entry.time.wrapping_sub(time), bytes);
         put_number(entry.offset.wrapping_sub(offset) << 2 | event_bits(entry.event), bytes);
         self.last = Some(entry);
+    }
+
+    /// Appends the versions to a stored index.
+    pub(crate) fn store(&self, out: &mut Vec<u8>) {
+        put_bytes(self.bytes.as_slice(), out);
+        put_signed(self.last.map_or(i64::MIN, |last| last.time), out);
+        put_number(self.last.map_or(0, |last| last.offset << 2 | event_bits(last.event)), out);
+    }
+
+    /// Takes the versions from a stored index, of which they stay a part.
+    pub(crate) fn take(input: &mut Input<'_>, stored: &Bytes) -> Result<Self, Malformed> {
+        let bytes = Encoded::Stored(stored.slice_ref(input.bytes()?));
+        let (time, packed) = (input.signed()?, input.number()?);
+        let entry = VersionEntry { time, offset: packed >> 2, event: event_of(packed) };
+        Ok(Self { bytes, last: Some(entry).filter(|_| time != i64::MIN) })
     }
 
     pub(crate) fn last(&self) -> Option<VersionEntry> {
@@ -237,12 +258,17 @@ impl SegmentIndex {
             Record::Object { id, kind, key, uid } => {
                 let versions = VersionList::default();
                 let entry = ObjectEntry { kind: *kind, key: key.clone(), uid: (*uid).into(), versions };
-                self.add_object(*id, entry);
+                if is_possible_number(*id, position) {
+                    self.add_object(*id, entry);
+                }
             }
             Record::Manager { id, name } => {
-                let index = (*id as usize).saturating_sub(1).min(self.managers.len() + MAX_MISSING);
-                self.managers.resize((index + 1).max(self.managers.len()), "".into());
-                self.managers[index] = (*name).into();
+                if let Some(index) = (*id as usize).checked_sub(1)
+                    && is_possible_number(*id, position)
+                {
+                    self.managers.resize((index + 1).max(self.managers.len()), "".into());
+                    self.managers[index] = (*name).into();
+                }
             }
             Record::Change(change) => {
                 self.last_time = self.last_time.max(change.head.time);
@@ -250,7 +276,6 @@ impl SegmentIndex {
                 if let Some(object) = object {
                     let (time, event) = (change.head.time, change.head.event);
                     object.versions.push(VersionEntry { time, offset: position, event });
-                    self.changes += u64::from(event != Event::Checkpoint);
                 }
             }
             Record::Progress { kind, time, version } => {
@@ -275,12 +300,9 @@ impl SegmentIndex {
         }
     }
 
-    fn add_object(&mut self, id: u32, entry: ObjectEntry) {
+    /// Adds an object whose number is larger than those of the objects with the same key.
+    pub(crate) fn add_object(&mut self, id: u32, entry: ObjectEntry) {
         let index = id as usize;
-        // Numbers are consecutive, apart from those in damaged parts.
-        if index > self.objects.len() + MAX_MISSING {
-            return;
-        }
         if self.objects.len() <= index {
             self.objects.resize(index + 1, None);
         }
@@ -327,149 +349,11 @@ impl SegmentIndex {
     }
 }
 
-/// The maximum number of consecutive numbers that are lost in one damaged part.
-const MAX_MISSING: usize = 10_000_000;
+/// The minimum size of the record of an object or a field manager.
+const MIN_RECORD: u64 = 4;
 
-const MAGIC: &[u8; 8] = b"KHISTIX2";
-
-impl SegmentIndex {
-    /// Encodes the index of the segment with this seed, to be stored.
-    pub(crate) fn encode(&self, seed: u64) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
-        put_number(self.end, &mut out);
-        put_signed(self.last_time, &mut out);
-        put_number(self.changes, &mut out);
-        put_number(self.checkpoint_end.unwrap_or_default(), &mut out);
-        put_signed(self.damaged_since.unwrap_or(i64::MIN), &mut out);
-        put_list(&self.frames, &mut out, |frame, out| {
-            put_number(frame.offset, out);
-            put_number(frame.length.into(), out);
-            put_signed(frame.time, out);
-        });
-        put_list(&self.kinds, &mut out, |entry, out| {
-            put_number(entry.id.into(), out);
-            put_signed(entry.time, out);
-            put_bytes(&serde_json::to_vec(&*entry.kind).expect("a kind is valid JSON"), out);
-        });
-        put_list(&self.dictionaries, &mut out, |(kind, offset), out| {
-            put_number((*kind).into(), out);
-            put_number(*offset, out);
-        });
-        put_list(&self.managers, &mut out, |name, out| put_bytes(name.as_bytes(), out));
-        put_list(&self.progress, &mut out, |entry, out| {
-            put_number(entry.kind.into(), out);
-            put_signed(entry.time, out);
-            put_version(Some(&entry.version), 0, out);
-        });
-        put_list(&self.gaps, &mut out, |gap, out| {
-            put_number(gap.kind.into(), out);
-            put_bytes(gap.namespace.as_bytes(), out);
-            put_signed(gap.from, out);
-            put_signed(gap.to.unwrap_or(i64::MIN), out);
-            put_bytes(gap.reason.as_bytes(), out);
-        });
-        put_list(&self.clock_steps, &mut out, |step, out| {
-            put_signed(step.time, out);
-            put_signed(step.clock, out);
-        });
-        put_list(&self.objects, &mut out, |object, out| match object {
-            None => put_number(0, out),
-            Some(object) => {
-                put_number(u64::from(object.kind) + 1, out);
-                put_bytes(object.key.as_str().as_bytes(), out);
-                put_bytes(object.uid.as_bytes(), out);
-                put_bytes(object.versions.bytes.as_slice(), out);
-                let last = object.versions.last;
-                put_signed(last.map_or(i64::MIN, |last| last.time), out);
-                put_number(last.map_or(0, |last| last.offset << 2 | event_bits(last.event)), out);
-            }
-        });
-        let checksum = XxHash3_64::oneshot_with_seed(seed, &out);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        out
-    }
-
-    /// Decodes the stored index of the segment with this seed.
-    pub(crate) fn decode(stored: &Bytes, seed: u64) -> Result<Self, Malformed> {
-        let (body, checksum) = stored.split_last_chunk::<8>().ok_or(Malformed)?;
-        if XxHash3_64::oneshot_with_seed(seed, body) != u64::from_le_bytes(*checksum) {
-            return Err(Malformed);
-        }
-        let mut input = Input::new(body);
-        if input.take(MAGIC.len())? != MAGIC {
-            return Err(Malformed);
-        }
-        let optional = |time: i64| (time != i64::MIN).then_some(time);
-        let mut index = Self {
-            end: input.number()?,
-            last_time: input.signed()?,
-            changes: input.number()?,
-            checkpoint_end: Some(input.number()?).filter(|end| *end > 0),
-            damaged_since: optional(input.signed()?),
-            ..Self::default()
-        };
-        index.frames = take_list(&mut input, |input| {
-            Ok(FrameEntry { offset: input.number()?, length: input.number_u32()?, time: input.signed()? })
-        })?;
-        index.kinds = take_list(&mut input, |input| {
-            let (id, time) = (input.number_u32()?, input.signed()?);
-            let kind = serde_json::from_slice(input.bytes()?).map_err(|_| Malformed)?;
-            Ok(KindEntry { id, time, kind: Arc::new(kind) })
-        })?;
-        let dictionaries = take_list(&mut input, |input| Ok((input.number_u32()?, input.number()?)))?;
-        index.dictionaries = dictionaries.into_iter().collect();
-        index.managers = take_list(&mut input, |input| Ok(input.text()?.into()))?;
-        index.progress = take_list(&mut input, |input| {
-            let (kind, time) = (input.number_u32()?, input.signed()?);
-            Ok(ProgressEntry { kind, time, version: input.version(0)?.ok_or(Malformed)? })
-        })?;
-        index.gaps = take_list(&mut input, |input| {
-            let (kind, namespace) = (input.number_u32()?, input.text()?.into());
-            let (from, to) = (input.signed()?, optional(input.signed()?));
-            Ok(GapEntry { kind, namespace, from, to, reason: input.text()?.into() })
-        })?;
-        index.clock_steps =
-            take_list(&mut input, |input| Ok(ClockStep { time: input.signed()?, clock: input.signed()? }))?;
-        let objects = take_list(&mut input, |input| take_object(input, stored))?;
-        for (id, object) in (0..).zip(objects) {
-            match object {
-                Some(object) => index.add_object(id, object),
-                None => index.objects.push(None),
-            }
-        }
-        Ok(index)
-    }
-}
-
-/// Takes an object, whose versions stay a part of the stored index.
-fn take_object(input: &mut Input<'_>, stored: &Bytes) -> Result<Option<ObjectEntry>, Malformed> {
-    let Some(kind) = input.number_u32()?.checked_sub(1) else { return Ok(None) };
-    let (key, uid) = (input.key()?, input.text()?.into());
-    let bytes = Encoded::Stored(stored.slice_ref(input.bytes()?));
-    let (time, packed) = (input.signed()?, input.number()?);
-    let entry = VersionEntry { time, offset: packed >> 2, event: event_of(packed) };
-    let versions = VersionList { bytes, last: Some(entry).filter(|_| time != i64::MIN) };
-    Ok(Some(ObjectEntry { kind, key, uid, versions }))
-}
-
-fn put_list<I: IntoIterator<IntoIter: ExactSizeIterator>>(
-    list: I,
-    out: &mut Vec<u8>,
-    put: impl Fn(I::Item, &mut Vec<u8>),
-) {
-    let items = list.into_iter();
-    put_number(items.len() as u64, out);
-    items.for_each(|item| put(item, out));
-}
-
-fn take_list<'a, T>(
-    input: &mut Input<'a>,
-    take: impl Fn(&mut Input<'a>) -> Result<T, Malformed>,
-) -> Result<Vec<T>, Malformed> {
-    let count = input.number()?;
-    let mut list = Vec::new();
-    for _ in 0..count {
-        list.push(take(input)?);
-    }
-    Ok(list)
+/// Returns whether a record before `position` can define this number. Numbers are consecutive, apart from those in damaged parts, so
+/// that a larger one is damaged; it must not determine how much memory is allocated.
+pub(crate) fn is_possible_number(id: u32, position: u64) -> bool {
+    u64::from(id) <= position / MIN_RECORD
 }

@@ -52,8 +52,9 @@
 //!
 //! A history consists of segments. Each starts with a checkpoint of all objects and needs no other segment, so that the retention
 //! removes whole files. A version of an object is compressed with zstd against its previous version; every 17th against the first
-//! version in the segment, which bounds the work to read one. First versions are compressed with a dictionary of their kind. A completed
-//! segment has an index file with the positions of all versions by object. The index of the last segment is built by scanning it.
+//! version in the segment, which bounds the work to read one. First versions are compressed with a dictionary of their kind. An index
+//! file has the positions of all versions by object, so that those of one object are found without reading the others. The index of the
+//! last segment is stored from time to time, and its end is scanned.
 //!
 //! Embedded databases were measured and not chosen: redb and fjall lock out reading processes while the recorder runs, and their
 //! folders are 45 % to 105 % larger than a log for values of this size.
@@ -65,6 +66,7 @@ mod compression;
 mod frame;
 mod record;
 mod index;
+mod stored_index;
 mod folder;
 mod segment;
 mod redaction;

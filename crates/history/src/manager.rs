@@ -19,7 +19,7 @@ struct Entry {
 
 /// Returns the field manager with the newest entry in `metadata.managedFields`; `None` if there is none.
 ///
-/// Times have a resolution of one second. Of several entries with the newest time, it is the last one that the previous version did
+/// Times have a resolution of one second. If several entries have the newest time, it is the last one that the previous version did
 /// not have, or had with other fields.
 pub(crate) fn manager(object: &Raw, previous: Option<&Raw>) -> Option<String> {
     let entries = entries(object)?;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn of_entries_with_the_same_time_the_new_one_has_the_manager() {
+    fn the_new_one_of_entries_with_the_same_time_has_the_manager() {
         let one = json!({"manager": "one", "operation": "Update", "time": "2026-01-02T00:00:01Z"});
         let two = json!({"manager": "two", "operation": "Update", "time": "2026-01-02T00:00:01Z"});
         let both = object(&json!([one, two]));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn of_known_entries_with_the_same_time_the_one_with_other_fields_has_the_manager() {
+    fn the_one_with_other_fields_of_known_entries_with_the_same_time_has_the_manager() {
         let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "time": "2026-01-02T00:00:01Z", "fieldsV1": fields});
         let before = object(&json!([entry("one", json!({})), entry("two", json!({}))]));
         let after = object(&json!([entry("one", json!({"f:status": {}})), entry("two", json!({}))]));

@@ -91,9 +91,6 @@ const MAX_PENDING: usize = 32 << 20;
 /// The maximum number of versions that are compressed against each other. The next version is compressed against the first one.
 const MAX_DEPTH: u32 = 16;
 
-/// The index of the current segment is stored this many times before the segment is full, so that readers scan only a part of it.
-const INDEXES_PER_SEGMENT: u64 = 4;
-
 /// The clock has been set back if it differs from the last time by more than this.
 const CLOCK_TOLERANCE: i64 = 1_000_000;
 
@@ -300,7 +297,7 @@ impl Recorder {
 
     /// Records that changes may be missing since a time in the past, at which the last event of the watch was received.
     ///
-    /// Use it before the [`list`](Self::list) that follows a watch that could not be continued.
+    /// Use it before the [`list`](Self::list) after a watch that could not be continued.
     ///
     /// # Errors
     /// [`RecordError::UnknownKind`].
@@ -356,7 +353,7 @@ impl Recorder {
             let next = self.active.segment.preamble().number + 1;
             self.retain(time)?;
             self.roll(time, next)?;
-        } else if self.active.unindexed() >= self.options.segment_size / INDEXES_PER_SEGMENT {
+        } else if self.active.is_index_outdated(self.options.segment_size) {
             // Readers scan a larger part of the segment if this fails.
             let _ = self.active.store_index(&self.folder);
         }

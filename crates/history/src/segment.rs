@@ -8,6 +8,7 @@ use crate::{
     frame::{self, FrameScanner, HEAD, Scanned},
     index::SegmentIndex,
     record::{self, ChangeHead, ChangeRecord, FrameBase, Layout, Record, Reference},
+    stored_index::{Part, StoredIndex},
 };
 use bytes::Bytes;
 use kube_informer_wire::ResourceVersion;
@@ -170,33 +171,41 @@ impl Segment {
 
     /// Returns the stored index with the frames that were written since, or creates it by scanning the segment.
     pub(crate) fn index(&self, folder: &Path) -> Result<SegmentIndex, ReadError> {
-        match self.stored_index(folder) {
-            Some(mut index) if index.end <= self.size()? => {
-                self.scan(&mut index)?;
-                Ok(index)
-            }
-            stored => self.scanned_index(stored),
+        match self.partial_index(folder, Part::All)? {
+            Some(index) => Ok(index),
+            None => self.verified_index(folder),
         }
+    }
+
+    /// Returns the stored index with some of its objects, and the frames that were written since; `None` if it is missing or damaged.
+    pub(crate) fn partial_index(
+        &self,
+        folder: &Path,
+        part: Part<'_>,
+    ) -> Result<Option<SegmentIndex>, ReadError> {
+        let stored = self.stored_index(folder).and_then(|stored| stored.read(part).ok());
+        let Some(mut index) = stored else { return Ok(None) };
+        if index.end > self.size()? {
+            return Ok(None);
+        }
+        self.scan(&mut index)?;
+        Ok(Some(index))
     }
 
     /// Creates the index by scanning the segment, which checks all of it.
     pub(crate) fn verified_index(&self, folder: &Path) -> Result<SegmentIndex, ReadError> {
-        self.scanned_index(self.stored_index(folder))
-    }
-
-    fn stored_index(&self, folder: &Path) -> Option<SegmentIndex> {
-        let stored = std::fs::read(index_path(folder, self.preamble.number)).ok()?;
-        SegmentIndex::decode(&stored.into(), self.preamble.seed).ok()
-    }
-
-    fn scanned_index(&self, stored: Option<SegmentIndex>) -> Result<SegmentIndex, ReadError> {
         let mut index = SegmentIndex::new(PREAMBLE as u64, self.preamble.started);
         self.scan(&mut index)?;
+        let stored = self.stored_index(folder).and_then(|stored| stored.read(Part::Head).ok());
         // The segment was truncated after its index was stored.
         if stored.is_some_and(|stored| stored.end > index.end) {
             index.add_damage();
         }
         Ok(index)
+    }
+
+    fn stored_index(&self, folder: &Path) -> Option<StoredIndex> {
+        StoredIndex::open(&index_path(folder, self.preamble.number), self.preamble.seed)
     }
 
     /// Adds the frames after the end of the index.

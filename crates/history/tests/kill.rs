@@ -50,7 +50,7 @@ fn time(version: u64) -> Timestamp {
     Timestamp::from_microsecond(1_800_000_000_000_000 + i64::try_from(version).unwrap()).unwrap()
 }
 
-/// Returns the newest version in a history, after checking that its state is one that the server had.
+/// Returns the newest version in a history, after checking that the server was in this state.
 fn newest(folder: &Path) -> u64 {
     let history = History::open(folder).unwrap();
     let Ok(pods) = history.kind("pods") else { return 0 };
