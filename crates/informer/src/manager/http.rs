@@ -3,7 +3,11 @@
 use super::{health::Health, prometheus::PrometheusRecorder};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::{body::Bytes, server::conn::http1, service::service_fn};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use kube_informer_wire::Key;
 use std::{convert::Infallible, sync::Arc, time::Duration};
@@ -12,6 +16,8 @@ use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
 /// The maximum number of connections at the same time, and the time for a request.
 const MAX_CONNECTIONS: usize = 64;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+const ONLY_GET: &str = "only GET is allowed\n";
 
 /// The contents of the server.
 #[derive(Clone)]
@@ -28,63 +34,89 @@ pub(super) enum DebugEndpoint {
     On,
 }
 
-struct Answer {
-    status: StatusCode,
-    text: String,
+/// The response to a request for a path, as plain text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextResponse {
+    /// The status code.
+    pub status: StatusCode,
+    /// The body, which should end with a line feed.
+    pub text: String,
 }
 
-impl Answer {
-    fn ok(text: String) -> Self {
-        Self { status: StatusCode::OK, text }
+impl TextResponse {
+    /// Returns a response with the status 200.
+    #[must_use]
+    pub fn ok(text: impl Into<String>) -> Self {
+        Self { status: StatusCode::OK, text: text.into() }
     }
 
-    fn not_found() -> Self {
+    /// Returns a response with the status 404.
+    #[must_use]
+    pub fn not_found() -> Self {
         Self { status: StatusCode::NOT_FOUND, text: "not found\n".to_owned() }
     }
-}
 
-impl Endpoints {
-    fn answer(&self, path: &str) -> Answer {
-        let check = |report: super::health::Report| Answer {
-            status: if report.is_ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE },
-            text: report.text,
-        };
-        match path {
-            "/healthz" | "/livez" => check(self.health.live()),
-            "/readyz" => check(self.health.ready()),
-            "/metrics" => {
-                self.metrics.as_ref().map_or_else(Answer::not_found, |metrics| Answer::ok(metrics.render()))
-            }
-            "/debug/controllers" if self.debug == DebugEndpoint::On => Answer::ok(self.health.controllers()),
-            path if self.debug == DebugEndpoint::On => self.explain(path).unwrap_or_else(Answer::not_found),
-            _ => Answer::not_found(),
-        }
+    /// Returns a response with the status 503, for a probe that fails.
+    #[must_use]
+    pub fn unavailable(text: impl Into<String>) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, text: text.into() }
     }
 
-    /// Serves `/debug/controllers/NAME/NAMESPACE/OBJECT`, or without a namespace for cluster-scoped objects.
-    fn explain(&self, path: &str) -> Option<Answer> {
-        let (controller, key) = path.strip_prefix("/debug/controllers/")?.split_once('/')?;
-        let key: Key = key.parse().ok()?;
-        let text = self.health.explain(controller, &key)?;
-        Some(Answer::ok(text))
-    }
-
-    fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        let answer = match *request.method() {
-            Method::GET | Method::HEAD => self.answer(request.uri().path()),
-            _ => Answer { status: StatusCode::METHOD_NOT_ALLOWED, text: "only GET is allowed\n".to_owned() },
-        };
-        let mut response = Response::new(Full::new(Bytes::from(answer.text)));
-        *response.status_mut() = answer.status;
+    fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(Bytes::from(self.text)));
+        *response.status_mut() = self.status;
         let text = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, text);
         response
     }
 }
 
+impl Endpoints {
+    fn answer(&self, path: &str) -> TextResponse {
+        let check = |report: super::health::Report| TextResponse {
+            status: if report.is_ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE },
+            text: report.text,
+        };
+        match path {
+            "/healthz" | "/livez" => check(self.health.live()),
+            "/readyz" => check(self.health.ready()),
+            "/metrics" => self
+                .metrics
+                .as_ref()
+                .map_or_else(TextResponse::not_found, |metrics| TextResponse::ok(metrics.render())),
+            "/debug/controllers" if self.debug == DebugEndpoint::On => {
+                TextResponse::ok(self.health.controllers())
+            }
+            path if self.debug == DebugEndpoint::On => {
+                self.explain(path).unwrap_or_else(TextResponse::not_found)
+            }
+            _ => TextResponse::not_found(),
+        }
+    }
+
+    /// Serves `/debug/controllers/NAME/NAMESPACE/OBJECT`, or without a namespace for cluster-scoped objects.
+    fn explain(&self, path: &str) -> Option<TextResponse> {
+        let (controller, key) = path.strip_prefix("/debug/controllers/")?.split_once('/')?;
+        let key: Key = key.parse().ok()?;
+        let text = self.health.explain(controller, &key)?;
+        Some(TextResponse::ok(text))
+    }
+}
+
 /// Serves the endpoints until it is dropped.
 pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) -> Infallible {
-    let endpoints = Arc::new(endpoints);
+    serve_text(listener, move |path| endpoints.answer(path)).await
+}
+
+/// Serves probes and metrics over HTTP/1 until it is dropped, for programs without a [`Manager`](super::Manager). `respond` gets the
+/// path of each GET or HEAD request.
+///
+/// At most 64 connections are served at a time, and each for at most 10 seconds.
+pub async fn serve_text(
+    listener: TcpListener,
+    respond: impl Fn(&str) -> TextResponse + Send + Sync + 'static,
+) -> Infallible {
+    let respond = Arc::new(respond);
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -100,11 +132,16 @@ pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) -> Infall
                 continue;
             }
         };
-        let endpoints = Arc::clone(&endpoints);
+        let respond = Arc::clone(&respond);
         connections.spawn(async move {
             let _permit = permit;
-            let service =
-                service_fn(|request| std::future::ready(Ok::<_, Infallible>(endpoints.respond(&request))));
+            let service = service_fn(|request: Request<Incoming>| {
+                let response = match *request.method() {
+                    Method::GET | Method::HEAD => respond(request.uri().path()),
+                    _ => TextResponse { status: StatusCode::METHOD_NOT_ALLOWED, text: ONLY_GET.to_owned() },
+                };
+                std::future::ready(Ok::<_, Infallible>(response.into_response()))
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(REQUEST_TIMEOUT)
