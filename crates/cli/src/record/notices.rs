@@ -1,4 +1,4 @@
-//! Prints the errors of watches, each at most once a minute.
+//! Prints the errors of watches, each at most once a minute, and denied access once an hour.
 
 use crate::notice::say;
 use kube_informer::reflector::{Cause, Report};
@@ -10,6 +10,9 @@ use std::{
 
 /// The time between two notices of the same error.
 const INTERVAL: Duration = Duration::from_secs(60);
+
+/// The time between two notices of a resource that may not be read, of which a cluster may have many.
+const DENIED_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// The times at which errors were printed.
 #[derive(Debug, Default)]
@@ -29,15 +32,17 @@ impl Notices {
         if matches!(&report.cause, Cause::Source(error) if error.is_expired()) {
             return;
         }
+        let is_denied = matches!(&report.cause, Cause::Source(error) if error.is_forbidden());
+        let interval = if is_denied { DENIED_INTERVAL } else { INTERVAL };
         let notice = Notice { watch: report.name.to_owned(), error: report.cause.kind() };
-        if self.is_due(notice, Instant::now()) {
+        if self.is_due(notice, interval, Instant::now()) {
             say(format!("{}: {}", report.name, report.cause));
         }
     }
 
-    fn is_due(&self, notice: Notice, now: Instant) -> bool {
+    fn is_due(&self, notice: Notice, interval: Duration, now: Instant) -> bool {
         let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = printed.get(&notice).is_none_or(|last| now.saturating_duration_since(*last) >= INTERVAL);
+        let is_due = printed.get(&notice).is_none_or(|last| now.saturating_duration_since(*last) >= interval);
         if is_due {
             printed.insert(notice, now);
         }
@@ -53,9 +58,9 @@ mod tests {
     fn an_error_is_printed_once_a_minute() {
         let (notices, start) = (Notices::default(), Instant::now());
         let notice = |watch: &str| Notice { watch: watch.to_owned(), error: "transport" };
-        assert!(notices.is_due(notice("pods"), start));
-        assert!(!notices.is_due(notice("pods"), start + Duration::from_secs(59)));
-        assert!(notices.is_due(notice("nodes"), start + Duration::from_secs(59)));
-        assert!(notices.is_due(notice("pods"), start + Duration::from_secs(60)));
+        assert!(notices.is_due(notice("pods"), INTERVAL, start));
+        assert!(!notices.is_due(notice("pods"), INTERVAL, start + Duration::from_secs(59)));
+        assert!(notices.is_due(notice("nodes"), INTERVAL, start + Duration::from_secs(59)));
+        assert!(notices.is_due(notice("pods"), INTERVAL, start + Duration::from_secs(60)));
     }
 }

@@ -213,11 +213,14 @@ impl Session {
         let is_named = !self.asked.resources.is_empty();
         let last_error = sink.last_error();
         Reflector::new(source.encoding(encoding), sink).named(kind.resource()).on_error(move |report| {
-            last_error.set(report.cause.to_string());
-            match denial(report).filter(|_| is_named) {
+            match denial(report) {
                 // The receiver is gone only if the session ends.
-                Some(trouble) => drop(deny.send(trouble)),
-                None => notices.report(report),
+                Some(trouble) if is_named => drop(deny.send(trouble)),
+                Some(_) => last_error.set_denied(report.cause.to_string()),
+                None => last_error.set(report.cause.to_string()),
+            }
+            if !is_named || denial(report).is_none() {
+                notices.report(report);
             }
         })
     }

@@ -60,6 +60,9 @@ pub(super) fn line(status: &RecordingStatus, per_second: f64, now: Timestamp) ->
         }
         None => {}
     }
+    if status.denied > 0 {
+        let _ = write!(line, ", {} denied", count(status.denied as u64, "list"));
+    }
     if let Some(error) = &status.error {
         let _ = write!(line, ", not written: {error}");
     }
@@ -115,6 +118,12 @@ pub(super) fn metrics(status: &RecordingStatus, now: Timestamp) -> String {
         "Watches that have not received a list yet.",
         status.unlisted as f64,
     );
+    metric(
+        "informer_record_denied",
+        "gauge",
+        "Watches of objects that may not be read.",
+        status.denied as f64,
+    );
     let has_error = f64::from(u8::from(status.error.is_some()));
     metric("informer_record_write_failed", "gauge", "1 if the last write failed.", has_error);
     if let Some(start) = status.start {
@@ -159,9 +168,10 @@ mod tests {
         assert_eq!(line, "12 changes/s, 1,200 objects, 45.6 MB, span 66m, lag 3s");
         let mut waiting = status();
         waiting.unlisted = 2;
+        waiting.denied = 1;
         waiting.error = Some("disk full".to_owned());
         let line = super::line(&waiting, 0.0, now());
-        assert!(line.ends_with("waiting for 2 lists, not written: disk full"), "{line}");
+        assert!(line.ends_with("waiting for 2 lists, 1 list denied, not written: disk full"), "{line}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::folder::folder;
 use crate::program::{Running, end, informer, run};
 use crate::recorder::{Recorder, count, read};
 use crate::server::{Cluster, pod};
+use kube_devserver::{Fault, Verb};
 use kube_history::{Event, History};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -201,6 +202,30 @@ async fn probes_and_metrics_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_recorder_is_ready_without_the_resources_that_it_may_not_read() {
+    let cluster = Cluster::start().await;
+    for verb in [Verb::List, Verb::Watch] {
+        cluster.server.faults().inject(Fault::answer(403).on(verb).of("configmaps"));
+    }
+    let dir = folder().join("history");
+    let arguments = ["record", "--dir", dir.to_str().unwrap(), "--metrics", "127.0.0.1:0"];
+    let mut running = Running::start(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat());
+    let line = running.line().await;
+    let address = line.rsplit_once("http://").unwrap().1.to_owned();
+    let mut ticks = tokio::time::interval(std::time::Duration::from_millis(20));
+    while !request(&address, "/readyz").await.starts_with("HTTP/1.1 200 OK") {
+        ticks.tick().await;
+    }
+    let metrics = request(&address, "/metrics").await;
+    assert!(metrics.contains("\ninformer_record_denied 1\n"), "{metrics}");
+    assert!(metrics.contains("\ninformer_record_unlisted 0\n"), "{metrics}");
+    running.signal("TERM").await;
+    let ended = running.end().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("configmaps: server returned 403"), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_last_recording_of_the_context_is_read_by_default() {
     let cluster = Cluster::start().await;
     cluster.create(pod("shop", "a")).await;
@@ -224,9 +249,9 @@ async fn the_last_recording_of_the_context_is_read_by_default() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_named_resource_that_may_not_be_read_is_an_error() {
     let cluster = Cluster::start().await;
-    let denied = kube_devserver::Fault::answer(403).on(kube_devserver::Verb::List).of("pods");
+    let denied = Fault::answer(403).on(Verb::List).of("pods");
     cluster.server.faults().inject(denied);
-    let denied = kube_devserver::Fault::answer(403).on(kube_devserver::Verb::Watch).of("pods");
+    let denied = Fault::answer(403).on(Verb::Watch).of("pods");
     cluster.server.faults().inject(denied);
     let dir = folder().join("history");
     let ended =

@@ -12,7 +12,7 @@ use kube_informer_wire::{EventType, Key, Lazy, Raw, ResourceVersion};
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -52,8 +52,10 @@ pub struct RecordingStatus {
     pub flushed: Option<Timestamp>,
     /// The error of the last flush, if it failed.
     pub error: Option<String>,
-    /// The sinks that have not received a list yet.
+    /// The sinks that have not received a list yet, without those that are denied.
     pub unlisted: usize,
+    /// The sinks whose objects may not be read.
+    pub denied: usize,
     /// The time of the last list, event or bookmark of the sink that has not received any for the longest time.
     pub received: Option<Timestamp>,
 }
@@ -68,7 +70,13 @@ pub struct RecordingSink {
 
 /// The last error of a reflector, which becomes the reason of a gap. Set it in the error handler of the reflector.
 #[derive(Clone, Debug, Default)]
-pub struct LastError(Arc<Mutex<Option<String>>>);
+pub struct LastError(Arc<Mutex<ErrorState>>);
+
+#[derive(Debug, Default)]
+struct ErrorState {
+    text: Option<String>,
+    is_denied: bool,
+}
 
 /// The objects that a sink receives.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,10 +94,17 @@ struct Request {
 
 #[derive(Debug)]
 enum Action {
-    AddKind(Box<Kind>, Option<String>),
+    AddKind(NewKind),
     RemoveKind(KindId),
     Replace(Scope, Replacement),
     Apply(Scope, Changes),
+}
+
+#[derive(Debug)]
+struct NewKind {
+    kind: Box<Kind>,
+    namespace: Option<String>,
+    last_error: LastError,
 }
 
 #[derive(Debug)]
@@ -117,9 +132,16 @@ enum Change {
 /// The recorder and the progress of its sinks.
 struct State {
     recorder: Recorder,
-    /// The time of the last list, event or bookmark; `None` before the first list.
-    received: BTreeMap<Scope, Option<Timestamp>>,
+    sinks: BTreeMap<Scope, Progress>,
     flushed: Option<Timestamp>,
+}
+
+/// The progress of a sink.
+#[derive(Debug)]
+struct Progress {
+    /// The time of the last list, event or bookmark; `None` before the first list.
+    received: Option<Timestamp>,
+    last_error: LastError,
 }
 
 /// The time between two flushes.
@@ -141,7 +163,7 @@ impl Recording {
         let start = Some(recorder.start()?);
         let (requests, received) = mpsc::channel(REQUESTS);
         let (publish, status) = watch::channel(RecordingStatus { start, ..RecordingStatus::default() });
-        let state = State { recorder, received: BTreeMap::new(), flushed: None };
+        let state = State { recorder, sinks: BTreeMap::new(), flushed: None };
         let task = tokio::spawn(run(state, received, publish));
         Ok(Self { requests, status, task })
     }
@@ -151,10 +173,13 @@ impl Recording {
     /// # Errors
     /// [`RecordError::SecretsRefused`] for Secrets, unless they are configured.
     pub async fn sink(&self, kind: Kind, namespace: Option<String>) -> Result<RecordingSink, RecordError> {
-        let action = Action::AddKind(Box::new(kind), namespace.clone());
+        let last_error = LastError::default();
+        let (of_sink, in_namespace) = (last_error.clone(), namespace.clone());
+        let action =
+            Action::AddKind(NewKind { kind: Box::new(kind), namespace: in_namespace, last_error: of_sink });
         let kind = send(&self.requests, action).await?.ok_or(RecordError::SyncFailed)?;
         let scope = Scope { kind, namespace };
-        Ok(RecordingSink { requests: self.requests.clone(), scope, last_error: LastError::default() })
+        Ok(RecordingSink { requests: self.requests.clone(), scope, last_error })
     }
 
     /// Records that a kind is no longer served: all its objects are deleted. Stop its reflectors first.
@@ -263,6 +288,8 @@ impl State {
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) => Some(error_chain(&error)),
         };
+        let is_denied = |sink: &&Progress| sink.received.is_none() && sink.last_error.is_denied();
+        let denied = self.sinks.values().filter(is_denied).count();
         Ok(RecordingStatus {
             statistics: self.recorder.statistics(),
             objects: self.recorder.objects(),
@@ -270,8 +297,9 @@ impl State {
             start: self.recorder.start().ok(),
             flushed: self.flushed,
             error,
-            unlisted: self.received.values().filter(|received| received.is_none()).count(),
-            received: self.received.values().copied().flatten().min(),
+            unlisted: self.sinks.values().filter(|sink| sink.received.is_none()).count() - denied,
+            denied,
+            received: self.sinks.values().filter_map(|sink| sink.received).min(),
         })
     }
 
@@ -290,17 +318,17 @@ impl State {
 
     fn perform(&mut self, action: Action, now: Timestamp) -> Result<Option<KindId>, RecordError> {
         match action {
-            Action::AddKind(kind, namespace) => {
+            Action::AddKind(NewKind { kind, namespace, last_error }) => {
                 let kind = self.recorder.add_kind(*kind, now)?;
-                self.received.insert(Scope { kind, namespace }, None);
+                self.sinks.insert(Scope { kind, namespace }, Progress { received: None, last_error });
                 return Ok(Some(kind));
             }
             Action::RemoveKind(kind) => {
-                self.received.retain(|scope, _| scope.kind != kind);
+                self.sinks.retain(|scope, _| scope.kind != kind);
                 self.recorder.remove_kind(kind, now)?;
             }
             Action::Replace(scope, replacement) => self.replace(&scope, replacement, now)?,
-            Action::Apply(scope, changes) => self.apply(scope, changes, now)?,
+            Action::Apply(scope, changes) => self.apply(&scope, changes, now)?,
         }
         Ok(None)
     }
@@ -313,7 +341,7 @@ impl State {
     ) -> Result<(), RecordError> {
         let Replacement { objects, skipped, version, reason } = replacement;
         let (kind, namespace) = (scope.kind, scope.namespace.as_deref());
-        if let Some(since) = self.received.get(scope).copied().flatten() {
+        if let Some(since) = self.sinks.get(scope).and_then(|sink| sink.received) {
             let reason = reason.unwrap_or_else(|| "watch could not be continued".to_owned());
             self.recorder.watch_lost_since(kind, namespace, &reason, since)?;
         }
@@ -327,15 +355,20 @@ impl State {
                 self.recorder.change(kind, EventType::Modified, object, now)?;
             }
         }
-        let is_first = self.received.insert(scope.clone(), Some(now)).flatten().is_none();
-        let mut others = self.received.iter().filter(|(other, _)| other.kind == kind);
-        if is_first && scope.namespace.is_some() && others.all(|(_, received)| received.is_some()) {
+        let is_first = self.received(scope, now).is_none();
+        let mut others = self.sinks.iter().filter(|(other, _)| other.kind == kind);
+        if is_first && scope.namespace.is_some() && others.all(|(_, sink)| sink.received.is_some()) {
             self.recorder.namespaces_listed(kind, now)?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, scope: Scope, changes: Changes, now: Timestamp) -> Result<(), RecordError> {
+    /// Sets the time of the last list, event or bookmark, and returns the previous one.
+    fn received(&mut self, scope: &Scope, now: Timestamp) -> Option<Timestamp> {
+        self.sinks.get_mut(scope).and_then(|sink| sink.received.replace(now))
+    }
+
+    fn apply(&mut self, scope: &Scope, changes: Changes, now: Timestamp) -> Result<(), RecordError> {
         let kind = scope.kind;
         for change in changes.changes {
             match change {
@@ -351,7 +384,7 @@ impl State {
         if let Some(version) = changes.version.filter(|_| scope.namespace.is_none()) {
             self.recorder.bookmark(kind, version, now)?;
         }
-        self.received.insert(scope, Some(now));
+        self.received(scope, now);
         Ok(())
     }
 }
@@ -382,11 +415,26 @@ impl RecordingSink {
 impl LastError {
     /// Sets the error.
     pub fn set(&self, error: impl Into<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
+        self.state().text = Some(error.into());
     }
 
+    /// Sets that the server does not allow the objects to be read. Until it does, [`RecordingStatus::denied`] counts the sink, and
+    /// [`RecordingStatus::unlisted`] does not.
+    pub fn set_denied(&self, error: impl Into<String>) {
+        *self.state() = ErrorState { text: Some(error.into()), is_denied: true };
+    }
+
+    fn is_denied(&self) -> bool {
+        self.state().is_denied
+    }
+
+    /// Returns the error, and clears it after a list.
     fn take(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        std::mem::take(&mut *self.state()).text
+    }
+
+    fn state(&self) -> MutexGuard<'_, ErrorState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
