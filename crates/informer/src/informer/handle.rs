@@ -102,13 +102,13 @@ impl<K: Resource + Send + Sync + 'static> Informer<K> {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(&self) {
-        if !self.inner.start() {
+        if self.inner.start() {
+            #[cfg(feature = "leases")]
+            if let Some(leased) = self.inner.leased.clone() {
+                self.inner.tasks.spawn(super::shard_follower::follow_shards(Arc::clone(&self.inner), leased));
+            }
+        } else {
             tracing::warn!(informer = self.inner.name, "informer was started or stopped before");
-            return;
-        }
-        #[cfg(feature = "leases")]
-        if let Some(leased) = self.inner.leased.clone() {
-            self.inner.tasks.spawn(super::shard_follower::follow_shards(Arc::clone(&self.inner), leased));
         }
     }
 
