@@ -20,10 +20,14 @@ pub(super) struct Printer {
     kinds: Option<usize>,
 }
 
+/// The maximum width of the column with kinds. Longer names are printed in full and move the rest of their line.
+const MAX_KIND_WIDTH: usize = 24;
+
 impl Printer {
     pub(super) fn new(asked: &Recorded, targets: &[Target]) -> Self {
         let width = |target: &Target| super::entry::kind_of(&target.kind).prefix().len();
-        let kinds = (targets.len() > 1).then(|| targets.iter().map(width).max().unwrap_or_default());
+        let widest = || targets.iter().map(width).max().unwrap_or_default();
+        let kinds = (targets.len() > 1).then(|| widest().min(MAX_KIND_WIDTH));
         Self {
             out: BufWriter::new(io::stdout()),
             output: asked.output,
