@@ -4,6 +4,7 @@ use crate::error::ConfigError;
 use crate::names;
 use crate::range::ShardKey;
 use crate::timing::Timing;
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use std::time::Duration;
 
 /// The settings of a replica.
@@ -55,24 +56,42 @@ impl Config {
         }
     }
 
+    /// Returns the rules that a replica needs in the namespace of the Leases.
+    pub(crate) fn rules(&self) -> Vec<PolicyRule> {
+        let rule = |verbs: &[&str], names: Option<Vec<String>>| PolicyRule {
+            api_groups: Some(vec!["coordination.k8s.io".to_owned()]),
+            resources: Some(vec!["leases".to_owned()]),
+            resource_names: names,
+            verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+            ..PolicyRule::default()
+        };
+        match self.mode {
+            // A request to create has no name that a rule could refer to.
+            Mode::Leader => vec![
+                rule(&["create"], None),
+                rule(&["get", "list", "watch", "update"], Some(vec![self.name.clone()])),
+            ],
+            Mode::Shards { .. } => vec![rule(&["get", "list", "watch", "create", "update", "delete"], None)],
+        }
+    }
+
     /// Returns the manifest of the Role that a replica needs.
     pub(crate) fn role(&self) -> String {
-        let Self { name, namespace, mode, .. } = self;
-        let rules = match mode {
-            // A request to create has no name that a rule could refer to.
-            Mode::Leader => format!(
-                "- apiGroups: [\"coordination.k8s.io\"]\n  resources: [\"leases\"]\n  verbs: [\"create\"]\n\
-                 - apiGroups: [\"coordination.k8s.io\"]\n  resources: [\"leases\"]\n  resourceNames: [\"{name}\"]\n  \
-                 verbs: [\"get\", \"list\", \"watch\", \"update\"]\n"
-            ),
-            Mode::Shards { .. } => "- apiGroups: [\"coordination.k8s.io\"]\n  resources: [\"leases\"]\n  \
-                 verbs: [\"get\", \"list\", \"watch\", \"create\", \"update\", \"delete\"]\n"
-                .to_owned(),
-        };
-        format!(
+        let Self { name, namespace, .. } = self;
+        let list = |items: &[String]| format!("{items:?}");
+        let mut text = format!(
             "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: {name}-leases\n  \
-             namespace: {namespace}\nrules:\n{rules}"
-        )
+             namespace: {namespace}\nrules:\n"
+        );
+        for PolicyRule { api_groups, resources, resource_names, verbs, .. } in self.rules() {
+            text += &format!("- apiGroups: {}\n", list(&api_groups.unwrap_or_default()));
+            text += &format!("  resources: {}\n", list(&resources.unwrap_or_default()));
+            if let Some(names) = resource_names {
+                text += &format!("  resourceNames: {}\n", list(&names));
+            }
+            text += &format!("  verbs: {}\n", list(&verbs));
+        }
+        text
     }
 }
 

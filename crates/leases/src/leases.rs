@@ -10,6 +10,7 @@ use crate::range::{ShardKey, shard_hash, shard_of};
 use crate::status::Status;
 use crate::term::Shard;
 use crate::timing::Timing;
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube_client::Client;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -60,10 +61,28 @@ impl Leases {
         &self.config.name
     }
 
+    /// Returns the namespace of the Leases.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.config.namespace
+    }
+
+    /// Returns the RBAC rules that this replica needs in the namespace of the Leases; see [`LeasesBuilder::role`].
+    #[must_use]
+    pub fn rules(&self) -> Vec<PolicyRule> {
+        self.config.rules()
+    }
+
     /// Returns the identity of this replica.
     #[must_use]
     pub fn identity(&self) -> &str {
         &self.config.identity
+    }
+
+    /// Returns true if `other` is a clone of these leases, and not another replica or group.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &other.config)
     }
 
     /// Returns the number of shards; 1 for a leader.
