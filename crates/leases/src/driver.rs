@@ -38,6 +38,8 @@ pub(crate) struct Driver {
     stop: watch::Receiver<bool>,
     /// The reason why the Leases cannot be listed.
     view_problem: Option<LeaseError>,
+    /// The newest version that the replica knows.
+    newest: watch::Sender<Option<u64>>,
     reported_problem: Option<LeaseError>,
     writes: u64,
 }
@@ -66,6 +68,7 @@ impl Driver {
             snapshots: channels.snapshots,
             stop: channels.stop,
             view_problem: None,
+            newest: watch::Sender::new(None),
             reported_problem: None,
             writes: 0,
         }
@@ -73,11 +76,10 @@ impl Driver {
 
     /// Runs until the leases were stopped and released.
     pub(crate) async fn run(mut self) {
-        let (sender, mut events) = mpsc::channel(64);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(self.api.clone().follow(sender));
+        let (mut watcher, mut events) = self.watch();
         let mut requests = JoinSet::new();
         let mut is_stopping = false;
+        let mut is_relisting = false;
         loop {
             let now = self.now();
             if self.replica.is_stopped(now.boot) {
@@ -85,6 +87,11 @@ impl Driver {
             }
             self.send_requests(now, &mut requests);
             self.publish();
+            if self.replica.must_list() && !is_relisting {
+                warn!(name = self.config.name, "the API server has older versions; listing the leases again");
+                (watcher, events) = self.watch();
+            }
+            is_relisting = self.replica.must_list();
             if self.report_drained() {
                 continue;
             }
@@ -108,6 +115,15 @@ impl Driver {
         }
         self.end();
         drop(events);
+        drop(watcher);
+    }
+
+    /// Starts to list and watch the Leases. Dropping the tasks ends it.
+    fn watch(&self) -> (JoinSet<()>, mpsc::Receiver<ViewEvent>) {
+        let (sender, events) = mpsc::channel(64);
+        let mut watcher = JoinSet::new();
+        watcher.spawn(self.api.clone().follow(sender, self.newest.subscribe()));
+        (watcher, events)
     }
 
     fn now(&self) -> Now {
@@ -127,9 +143,9 @@ impl Driver {
     fn observe(&mut self, event: ViewEvent) {
         let now = self.clock.now();
         match event {
-            ViewEvent::Listed(records) => {
+            ViewEvent::Listed(listing) => {
                 self.view_problem = None;
-                self.replica.listed(records, now);
+                self.replica.listed(listing, now);
             }
             ViewEvent::Changed(record) => self.replica.changed(record, now),
             ViewEvent::Deleted(record) => self.replica.deleted(&record, now),
@@ -139,6 +155,7 @@ impl Driver {
 
     /// Ends terms that are not held any more before it extends and starts others.
     fn publish(&mut self) {
+        self.newest.send_replace(self.replica.newest_version());
         let deadline = self.replica.deadline();
         let held: BTreeMap<_, _> =
             self.replica.holdings().map(|(shard, holding)| (shard, holding.clone())).collect();

@@ -104,8 +104,27 @@ impl Election {
         }
     }
 
+    /// Returns the newest known version of the Lease.
+    pub(crate) fn known_record(&self) -> Option<&Record> {
+        match &self.known {
+            Known::Present(observed) => Some(&observed.record),
+            Known::Absent | Known::Unread => None,
+        }
+    }
+
     pub(crate) fn problem(&self) -> Option<&LeaseError> {
         self.problem.as_ref()
+    }
+
+    /// Discards everything that is known, because the API server was restored from a backup. No request is sent before `resume_at`.
+    pub(crate) fn restored(&mut self, resume_at: BootTime) {
+        self.known = Known::Unread;
+        self.deleted = None;
+        self.renewed_at = None;
+        self.pending = None;
+        self.must_read = None;
+        self.conflicts = 0;
+        self.retry_at = resume_at;
     }
 
     /// Announces that the Lease is going to be released, so that no shards are assigned to this member.

@@ -5,6 +5,7 @@ use crate::error::LeaseError;
 use crate::names::{GROUP_LABEL, group_label};
 use crate::record::Record;
 use crate::request::{Request, RequestError, Response};
+use crate::restore::Listing;
 use futures_util::StreamExt;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube_client::api::{DeleteParams, ListParams, PostParams, Preconditions, WatchParams};
@@ -13,13 +14,13 @@ use kube_client::{Api, Client};
 use kube_core::WatchEvent;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tracing::debug;
 
 /// An event of the list and watch of the Leases.
 #[derive(Debug)]
 pub(crate) enum ViewEvent {
-    Listed(Vec<Record>),
+    Listed(Listing),
     Changed(Record),
     Deleted(Record),
     /// The list was refused.
@@ -103,12 +104,12 @@ impl LeaseApi {
         }
     }
 
-    /// Lists and watches the Leases until the receiver is dropped.
-    pub(crate) async fn follow(self, events: mpsc::Sender<ViewEvent>) {
+    /// Lists and watches the Leases until the receiver is dropped. `newest` is the newest version that the replica knows.
+    pub(crate) async fn follow(self, events: mpsc::Sender<ViewEvent>, newest: watch::Receiver<Option<u64>>) {
         let retry_period = self.config.timing.retry_period;
         let mut delay = retry_period / 8;
         while !events.is_closed() {
-            match self.list_and_watch(&events).await {
+            match self.list_and_watch(&events, &newest).await {
                 Ok(()) => delay = retry_period / 8,
                 Err(RequestError::Refused(problem)) => {
                     if events.send(ViewEvent::Refused(problem)).await.is_err() {
@@ -126,7 +127,11 @@ impl LeaseApi {
     }
 
     /// Returns when the watch has ended.
-    async fn list_and_watch(&self, events: &mpsc::Sender<ViewEvent>) -> Result<(), RequestError> {
+    async fn list_and_watch(
+        &self,
+        events: &mpsc::Sender<ViewEvent>,
+        newest: &watch::Receiver<Option<u64>>,
+    ) -> Result<(), RequestError> {
         let name = &self.config.name;
         let (list_params, watch_params) = match self.config.mode {
             Mode::Leader => {
@@ -139,11 +144,13 @@ impl LeaseApi {
             }
         };
         let timeout = self.config.timing.request_timeout();
+        let known = *newest.borrow();
         let list = within(timeout, self.api.list(&list_params)).await?;
         let list = list.map_err(|error| self.classify(name, &error))?;
         let version = list.metadata.resource_version.unwrap_or_default();
-        let listed = ViewEvent::Listed(list.items.into_iter().map(Record::new).collect());
-        if events.send(listed).await.is_err() {
+        let records = list.items.into_iter().map(Record::new).collect();
+        let listing = Listing { records, version: version.parse().ok(), known };
+        if events.send(ViewEvent::Listed(listing)).await.is_err() {
             return Ok(());
         }
         let watch = within(timeout, self.api.watch(&watch_params, &version)).await?;

@@ -92,6 +92,7 @@ mod assignment;
 mod overview;
 mod view;
 mod request;
+mod restore;
 mod election;
 mod membership;
 mod shard_table;

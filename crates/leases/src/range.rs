@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShardKey {
-    /// `metadata.namespace`: objects of one namespace, and the objects that they own, belong to one shard.
+    /// `metadata.namespace`: objects of one namespace, and the objects that they own, belong to one shard. Names that differ only in their
+    /// last characters, such as `team-1` and `team-2`, are in the same few shards, because the hash has similar highest bits.
     #[default]
     Namespace,
     /// `metadata.uid`: objects are distributed evenly. Owned objects have other uids than their owners.
@@ -75,6 +76,17 @@ pub(crate) fn rendezvous_score(member: &str, shard: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_differ_only_in_their_last_characters_use_few_shards() {
+        let shards = |name: &dyn Fn(u32) -> String| {
+            let shards: std::collections::BTreeSet<_> =
+                (0..200).map(|number| shard_of(shard_hash(&name(number)), 16)).collect();
+            shards.len()
+        };
+        assert_eq!(shards(&|number| format!("team-{number}")), 3);
+        assert_eq!(shards(&|number| format!("{number}-team")), 16);
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -32,6 +32,11 @@ impl Record {
         self.0.metadata.resource_version.as_deref().unwrap_or_default()
     }
 
+    /// Returns the version as a number; `None` if it is absent or not a number.
+    pub(crate) fn version_number(&self) -> Option<u64> {
+        self.version().parse().ok()
+    }
+
     /// Returns the identity of the holder. An empty one means that the Lease was released, as in client-go.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.spec()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())

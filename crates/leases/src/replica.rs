@@ -9,6 +9,7 @@ use crate::names::{member_lease, shard_lease};
 use crate::range::rendezvous_score;
 use crate::record::Record;
 use crate::request::{Now, Outgoing, Request, Response, Target};
+use crate::restore::{Listing, RestoreDetector};
 use crate::shard_table::{Answered, Holding, Phase, Session, ShardTable};
 use crate::view::{Observed, View};
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ pub(crate) struct Replica {
     election_name: String,
     election: Election,
     part: Part,
+    restores: RestoreDetector,
+    /// The view has to be listed again, although the watch is not broken.
+    must_list: bool,
     stop: Option<Stop>,
 }
 
@@ -80,12 +84,26 @@ impl Replica {
         };
         let election = Election::new(config, kind, name.clone());
         let view = View::default();
-        Self { config: Arc::clone(config), view, election_name: name, election, part, stop: None }
+        Self {
+            config: Arc::clone(config),
+            view,
+            election_name: name,
+            election,
+            part,
+            restores: RestoreDetector::default(),
+            must_list: false,
+            stop: None,
+        }
     }
 
     /// Processes a list of the Leases.
-    pub(crate) fn listed(&mut self, records: Vec<Record>, now: BootTime) {
+    pub(crate) fn listed(&mut self, listing: Listing, now: BootTime) {
         self.check_deadline(now);
+        self.must_list = false;
+        if self.restores.listed(&listing) {
+            self.restored(now);
+        }
+        let records = listing.records;
         match records.iter().find(|record| record.name() == self.election_name) {
             Some(record) => self.election.observed(record, now),
             None => self.election.observed_absence(now),
@@ -96,6 +114,7 @@ impl Replica {
     /// Processes a Lease that the watch reports as added or modified.
     pub(crate) fn changed(&mut self, record: Record, now: BootTime) {
         self.check_deadline(now);
+        self.restores.saw(record.version_number());
         if record.name() == self.election_name {
             self.election.observed(&record, now);
         }
@@ -105,6 +124,7 @@ impl Replica {
     /// Processes a Lease that the watch reports as deleted.
     pub(crate) fn deleted(&mut self, record: &Record, now: BootTime) {
         self.check_deadline(now);
+        self.restores.saw(record.version_number());
         if record.name() == self.election_name {
             self.election.observed_deletion(record.uid());
         }
@@ -114,6 +134,11 @@ impl Replica {
     /// Processes the result of a request.
     pub(crate) fn responded(&mut self, target: &Target, response: Response, now: BootTime) {
         self.check_deadline(now);
+        if self.restores.responded(target, &response) {
+            self.restored(now);
+            self.must_list = true;
+            return;
+        }
         let retry_at = now + self.config.timing.retry_period;
         match (target, &mut self.part) {
             (Target::Election, _) => self.election.responded(response, now),
@@ -166,7 +191,35 @@ impl Replica {
         let election = self.election.step(now);
         requests.extend(election.map(|request| Outgoing { target: Target::Election, request }));
         self.check_deadline(now.boot);
+        for outgoing in &requests {
+            self.restores.sent(outgoing, self.election.known_record());
+        }
         requests
+    }
+
+    /// Returns the newest known version of all Leases.
+    pub(crate) fn newest_version(&self) -> Option<u64> {
+        self.restores.newest()
+    }
+
+    /// Returns true if the Leases have to be listed, although the watch is not broken.
+    pub(crate) fn must_list(&self) -> bool {
+        self.must_list
+    }
+
+    /// Releases everything and starts again, because the API server was restored from a backup.
+    ///
+    /// The restored Leases do not show what other replicas have acquired since the backup. These replicas cannot renew that, so that
+    /// this one waits for the lease duration before it acquires anything.
+    fn restored(&mut self, now: BootTime) {
+        self.election.restored(now + self.config.timing.lease_duration);
+        self.view = View::default();
+        if let Part::Shards(group) = &mut self.part {
+            group.membership = Membership::new(&self.config);
+            group.table.restored();
+            group.expired.clear();
+        }
+        self.check_deadline(now);
     }
 
     /// Returns the time of the next step, if no event comes first.

@@ -115,6 +115,11 @@ impl ShardTable {
         }
     }
 
+    /// Ends all holdings and discards all versions, because the API server was restored from a backup.
+    pub(crate) fn restored(&mut self) {
+        self.slots.iter_mut().for_each(|slot| *slot = Slot::default());
+    }
+
     /// Returns true if no work is in progress.
     pub(crate) fn is_drained(&self) -> bool {
         self.slots.iter().all(|slot| match &slot.state {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube_client::client::retry::RetryPolicy;
 use kube_client::{Client, Config};
-use kube_devserver::{DevServer, Fault, Verb};
+use kube_devserver::{DevServer, Fault, Verb, Versions};
 use kube_leases::{LeaseError, Leases, LeasesBuilder, ShardChange, ShardKey, TokioClock};
 use serde_json::json;
 use std::future::pending;
@@ -391,6 +391,52 @@ async fn a_shard_lease_that_is_deleted_by_hand_is_lost_and_acquired_again() {
     shard.lost().await;
     wait_until(&leases, |leases| leases.held().len() == 2).await;
     assert!(!shard.is_held());
+}
+
+/// Restores a server with lower versions of all Leases.
+fn restore(server: &DevServer) {
+    server.restart(Versions::Reset);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_leads_again_after_a_restore_with_lower_versions() {
+    let server = DevServer::start();
+    let leases = start(Leases::leader("web"), "a", &server);
+    let leadership = leases.acquired().await.unwrap();
+    sleep(60 * SECOND).await;
+    restore(&server);
+    let start_time = Instant::now();
+    leadership.lost().await;
+    assert!(start_time.elapsed() <= 10 * SECOND, "{:?}", start_time.elapsed());
+    drop(leadership);
+    let before = leases.status().writes;
+    wait_until(&leases, |leases| leases.held().len() == 1).await;
+    assert!(start_time.elapsed() <= 30 * SECOND, "{:?}", start_time.elapsed());
+    assert!(leases.status().writes <= before + 2, "it does not retry with an old version");
+    sleep(60 * SECOND).await;
+    assert_eq!(leases.held().len(), 1, "it is renewed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn shards_are_held_again_after_a_restore_with_lower_versions() {
+    let server = DevServer::start();
+    let group = || Leases::shards("sites", 8);
+    let first = start(group(), "a", &server);
+    let second = start(group(), "b", &server);
+    let is_balanced = || first.held().len() == 4 && second.held().len() == 4;
+    wait_until(&first, |_| is_balanced()).await;
+    sleep(60 * SECOND).await;
+    for _ in 0..2 {
+        restore(&server);
+        wait_until(&first, |_| !is_balanced()).await;
+        let start_time = Instant::now();
+        wait_until(&first, |_| is_balanced()).await;
+        assert!(start_time.elapsed() <= 40 * SECOND, "{:?}", start_time.elapsed());
+    }
+    // A release works as before.
+    second.stop();
+    second.stopped().await;
+    wait_until(&first, |leases| leases.held().len() == 8).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,6 +26,7 @@ pub(crate) struct Process {
     pub(crate) connection: u64,
     /// The latest timer; earlier ones are dropped.
     pub(crate) timer: u64,
+    is_relisting: bool,
     work: BTreeMap<u32, Work>,
 }
 
@@ -87,8 +88,17 @@ impl Process {
             requests: BTreeSet::new(),
             connection: 0,
             timer: 0,
+            is_relisting: false,
             work: BTreeMap::new(),
         }
+    }
+
+    /// Returns true once if the replica asks for a list.
+    pub(crate) fn starts_relist(&mut self) -> bool {
+        let must_list = self.replica.must_list();
+        let starts = must_list && !self.is_relisting;
+        self.is_relisting = must_list;
+        starts
     }
 
     pub(crate) fn now(&self, real: Duration) -> Now {

@@ -1,9 +1,11 @@
 //! The simulated world: events in virtual time, faults, and the rules that are checked.
 
+mod rules;
+
 use crate::config::{Config, Mode};
 use crate::range::ShardKey;
-use crate::record::Record;
 use crate::request::{Outgoing, RequestError, Response, Target};
+use crate::restore::Listing;
 use crate::simulation::Bug;
 use crate::simulation::process::{Process, SkewedClock, State};
 use crate::simulation::rng::Rng;
@@ -20,6 +22,8 @@ const ROUNDS: u32 = 2;
 const MAX_PROCESSES: usize = 6;
 /// The rate of the slowest clock; the fastest one is as much faster than real time.
 const SLOWEST_CLOCK: f64 = 0.93;
+/// The time after a restore within which the holders from before it have ended.
+const AFTER_RESTORE: Duration = Duration::from_secs(15);
 /// The parts of the hash space for which exclusive work is checked; each number of shards of the simulation divides it.
 const CELLS: u32 = 80;
 
@@ -40,7 +44,7 @@ enum Event {
     /// A list, after which a watch of this connection starts.
     Listed {
         connection: u64,
-        records: Vec<Record>,
+        listing: Listing,
     },
     Watched {
         connection: u64,
@@ -70,6 +74,8 @@ enum Queued {
     List {
         process: usize,
         connection: u64,
+        /// The newest version that the process knew when it sent the request.
+        known: Option<u64>,
     },
     Fault,
     Resume {
@@ -138,6 +144,10 @@ pub(crate) struct World {
     /// The events of paused processes.
     inboxes: BTreeMap<usize, Vec<Event>>,
     outage_until: Duration,
+    /// The server is restored from backups.
+    has_restores: bool,
+    /// Exclusive work is not checked before this time, because of a restore.
+    exclusive_from: Duration,
     calm_since: Option<Duration>,
     /// The last polls of each cell.
     polled: Vec<LastPolls>,
@@ -173,10 +183,19 @@ impl World {
             networks: Vec::new(),
             inboxes: BTreeMap::new(),
             outage_until: Duration::ZERO,
+            has_restores: false,
+            exclusive_from: Duration::ZERO,
             calm_since: None,
             polled: vec![LastPolls::default(); CELLS as usize],
             reconciled: vec![None; CELLS as usize],
         }
+    }
+
+    /// Adds restores of the server from a backup to the faults.
+    pub(crate) fn with_restores(mut self) -> Self {
+        self.has_restores = true;
+        self.server.keep_backups();
+        self
     }
 
     /// Runs all rounds. Returns the number of writes that reached the server.
@@ -193,6 +212,8 @@ impl World {
             }
             let calm = end + FAULTY + Duration::from_secs(5);
             let held = Timing::default().lease_duration.div_f64(SLOWEST_CLOCK) + Duration::from_secs(5);
+            // After a restore, replicas wait for the lease duration before they acquire anything.
+            let held = if self.has_restores { held + AFTER_RESTORE } else { held };
             self.push(calm, Queued::CalmStarts);
             self.push(calm + held, Queued::CheckHeld);
             self.push(calm + CALM, Queued::CheckBalance);
@@ -219,7 +240,7 @@ impl World {
                     self.push(self.now + delay, Queued::Process { process, event });
                 }
             }
-            Queued::List { process, connection } => self.list(process, connection),
+            Queued::List { process, connection, known } => self.list(process, connection, known),
             Queued::Fault => self.inject_fault(),
             Queued::Resume { process } => self.resume(process)?,
             Queued::CalmStarts => self.start_calm()?,
@@ -306,9 +327,9 @@ impl World {
                     process.replica.responded(&target, response, now);
                 }
             }
-            Event::Listed { connection, records } => {
+            Event::Listed { connection, listing } => {
                 if connection == process.connection {
-                    process.replica.listed(records, now);
+                    process.replica.listed(listing, now);
                 }
             }
             Event::Watched { connection, change } => {
@@ -324,10 +345,7 @@ impl World {
             }
             Event::WatchBroken { connection } => {
                 if connection == process.connection {
-                    process.connection += 1;
-                    let connection = process.connection;
-                    let delay = self.latency();
-                    self.push(self.now + delay, Queued::List { process: index, connection });
+                    self.request_list(index);
                 }
             }
         }
@@ -345,6 +363,9 @@ impl World {
                 self.send(index, outgoing);
             }
             self.processes[index].report_drained();
+        }
+        if self.processes[index].starts_relist() {
+            self.request_list(index);
         }
         let process = &mut self.processes[index];
         let now = process.now(real).boot;
@@ -390,29 +411,38 @@ impl World {
 
     // Watches
 
-    fn list(&mut self, index: usize, connection: u64) {
+    /// Sends the request for a list, after which a new watch starts.
+    fn request_list(&mut self, index: usize) {
+        let process = &mut self.processes[index];
+        process.connection += 1;
+        let (connection, known) = (process.connection, process.replica.newest_version());
+        let delay = self.latency();
+        self.push(self.now + delay, Queued::List { process: index, connection, known });
+    }
+
+    fn list(&mut self, index: usize, connection: u64, known: Option<u64>) {
         if self.processes[index].state == State::Dead {
             return;
         }
         let network = &self.networks[index];
         if self.now < network.partitioned_until || self.now < self.outage_until {
             let retry = self.now + self.rng.millis(200, 1000);
-            self.push(retry, Queued::List { process: index, connection });
+            self.push(retry, Queued::List { process: index, connection, known });
             return;
         }
         let at = self.now + self.latency();
         self.networks[index].watch = Some(OpenWatch { connection, delivered_until: at });
-        let records = self.server.list();
+        let listing = Listing { known, ..self.server.list() };
         if self.bug == Some(Bug::CompareClocks) {
-            let empty = Event::Listed { connection, records: Vec::new() };
+            let empty = Event::Listed { connection, listing: Listing { records: Vec::new(), ..listing } };
             self.push(at, Queued::Process { process: index, event: empty });
-            for record in records {
+            for record in self.server.list().records {
                 let event = Event::Watched { connection, change: Change::Written(record) };
                 self.push(at, Queued::Process { process: index, event });
             }
             return;
         }
-        self.push(at, Queued::Process { process: index, event: Event::Listed { connection, records } });
+        self.push(at, Queued::Process { process: index, event: Event::Listed { connection, listing } });
     }
 
     /// Schedules the delivery of new changes to all open watches.
@@ -446,6 +476,9 @@ impl World {
     fn inject_fault(&mut self) {
         let alive: Vec<_> = self.alive().map(|(index, _)| index).collect();
         let any = if alive.is_empty() { None } else { Some(*self.rng.pick(&alive)) };
+        if self.has_restores && self.rng.one_in(5) {
+            return self.restore_server();
+        }
         match (self.rng.below(10), any) {
             (0, Some(index)) => self.processes[index].state = State::Dead,
             (1, Some(index)) => self.push(self.now, Queued::Process { process: index, event: Event::Stop }),
@@ -471,6 +504,14 @@ impl World {
             _ if alive.len() < MAX_PROCESSES => self.start_process(),
             _ => {}
         }
+    }
+
+    /// Restores the server from a backup. All watches are cut.
+    fn restore_server(&mut self) {
+        let pick = self.rng.next();
+        self.server.restore(pick);
+        self.exclusive_from = self.now + 2 * AFTER_RESTORE;
+        (0..self.networks.len()).for_each(|index| self.cut_watch(index));
     }
 
     fn resume(&mut self, index: usize) -> Result<(), Violation> {
@@ -534,67 +575,6 @@ impl World {
         }
         for watch in self.networks.iter_mut().filter_map(|network| network.watch.as_mut()) {
             watch.delivered_until = watch.delivered_until.min(latest);
-        }
-    }
-
-    // Rules
-
-    fn poll(&mut self, index: usize) -> Result<(), Violation> {
-        let process = &mut self.processes[index];
-        let count = process.config.shard_count();
-        let polls = process.poll(self.now, &mut self.rng);
-        for poll in polls {
-            let size = CELLS / count;
-            for cell in poll.shard * size..(poll.shard + 1) * size {
-                let last = &mut self.polled[cell as usize];
-                if let Some(at) = last.by_others(index).filter(|at| *at > poll.started_at) {
-                    let started = poll.started_at;
-                    let now = self.now;
-                    return Err(Violation(format!(
-                        "cell {cell} was reconciled by process {index} from {started:?} to {now:?}, and by another at {at:?}"
-                    )));
-                }
-                last.record(index, self.now);
-                let reconciled = &mut self.reconciled[cell as usize];
-                *reconciled = (*reconciled).max(Some(poll.started_at));
-            }
-        }
-        Ok(())
-    }
-
-    /// Groups whose members do not agree on the number of shards need not hold any.
-    fn is_in_agreement(&self) -> bool {
-        let counts: BTreeSet<_> = self.alive().map(|(_, process)| process.config.shard_count()).collect();
-        counts.len() == 1
-    }
-
-    fn check_held(&self) -> Result<(), Violation> {
-        let Some(since) = self.calm_since.filter(|_| self.is_in_agreement()) else { return Ok(()) };
-        match (0..).zip(&self.reconciled).find(|(_, at)| at.is_none_or(|at| at <= since)) {
-            None => Ok(()),
-            Some((cell, at)) => {
-                let cell: u32 = cell;
-                Err(Violation(format!("cell {cell} was not reconciled since {since:?}, and last at {at:?}")))
-            }
-        }
-    }
-
-    fn check_balance(&mut self) -> Result<(), Violation> {
-        self.calm_since = None;
-        if !self.is_in_agreement() {
-            return Ok(());
-        }
-        let held: Vec<_> =
-            self.alive().map(|(_, process)| (process.held(self.now), process.config.mode)).collect();
-        let total: usize = held.iter().map(|(count, _)| count).sum();
-        let [most, least] =
-            [held.iter().map(|(count, _)| *count).max(), held.iter().map(|(count, _)| *count).min()];
-        let shards = self.alive().map(|(_, process)| process.config.shard_count() as usize).max();
-        let is_balanced = most.zip(least).is_some_and(|(most, least)| most - least <= 1);
-        if Some(total) == shards && is_balanced {
-            Ok(())
-        } else {
-            Err(Violation(format!("unbalanced: {held:?}")))
         }
     }
 }
