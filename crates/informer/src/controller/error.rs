@@ -17,6 +17,21 @@ pub enum ControllerError {
         /// The name of the informer.
         informer: String,
     },
+    /// An informer follows leases, and the controller has none or others, so that it would reconcile without a lease or wait
+    /// forever.
+    #[error(
+        "informer {informer} follows the leases {followed}, but the controller {}; pass the same `Leases` to `InformerBuilder::shards` and `Controller::leases`",
+        leases.as_ref().map_or_else(|| "has no leases".to_owned(), |leases| format!("has the leases {leases}"))
+    )]
+    #[non_exhaustive]
+    DifferentLeases {
+        /// The name of the informer.
+        informer: String,
+        /// The leases that the informer follows: their name and the identity of the replica.
+        followed: String,
+        /// The leases of the controller; `None` if it has none.
+        leases: Option<String>,
+    },
     /// An informer was stopped before the start, or there is no tokio runtime.
     #[error(transparent)]
     AddHandler(#[from] AddHandlerError),

@@ -78,6 +78,10 @@ impl<K: Resource + Send + Sync + 'static> LeasePermits<K> {
         Self { leases: leases.clone(), informer: informer.clone(), state: Mutex::default() }
     }
 
+    pub(super) fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

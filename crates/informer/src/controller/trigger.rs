@@ -27,6 +27,9 @@ pub(super) trait Trigger: Send + Sync {
     fn status(&self) -> InformerStatus;
     /// Returns true if the informer was started.
     fn has_started(&self) -> bool;
+    /// Returns the leases that the informer follows, if any.
+    #[cfg(feature = "leases")]
+    fn leases(&self) -> Option<&kube_leases::Leases>;
     /// Waits until the cache is complete, or cannot be.
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>>;
     /// Waits until the cache is complete, also after the server has refused the list. `None` if the informer was stopped.
@@ -97,6 +100,11 @@ impl<K: Resource + Send + Sync + 'static> Trigger for InformerTrigger<K> {
 
     fn has_started(&self) -> bool {
         self.informer.has_started()
+    }
+
+    #[cfg(feature = "leases")]
+    fn leases(&self) -> Option<&kube_leases::Leases> {
+        self.informer.leases()
     }
 
     fn synced(&self) -> BoxFuture<'static, Result<(), SyncError>> {

@@ -474,3 +474,34 @@ async fn a_replica_without_a_lease_is_ready_unless_configured_otherwise() {
     holder.stopped().await;
     until("the other one is ready as a leader", || waits.state() == RunState::Running).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn informers_and_their_controller_must_follow_the_same_leases() {
+    let cluster = Cluster::new();
+    let leases = start(Leases::shards("maps", 4), "first", &cluster);
+    let other = start(Leases::shards("maps", 4), "second", &cluster);
+    let maps = informer(&cluster, &leases).start().unwrap();
+    let everything = Informer::<ConfigMap>::builder(cluster.server.client()).start().unwrap();
+    let reconcile = |_: Arc<ConfigMap>, _: Arc<()>| async { Ok::<_, std::io::Error>(Action::await_change()) };
+    let owned = Informer::<k8s_openapi::api::core::v1::Secret>::builder(cluster.server.client());
+    let owned = owned.owned_by(&maps).start().unwrap();
+    for (controller, has) in [
+        (Controller::new(&maps), "has no leases"),
+        (Controller::new(&maps).leases(&other), "has the leases maps of second"),
+        (Controller::new(&everything).owns(&owned).leases(&other), "has the leases maps of second"),
+    ] {
+        let error = controller.run(reconcile, ErrorPolicy::default(), Arc::new(())).await.unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("follows the leases maps of first, but the controller {has}")),
+            "{text}"
+        );
+    }
+    // A clone is the same, and informers without leases go with any.
+    let controller = Controller::new(&maps).owns(&owned).owns(&everything).leases(&leases.clone());
+    let handle = controller.handle();
+    let run = tokio::spawn(controller.run(reconcile, ErrorPolicy::default(), Arc::new(())));
+    until("the controller runs", || handle.state() == RunState::Running).await;
+    handle.stop();
+    run.await.unwrap().unwrap();
+}

@@ -1,7 +1,12 @@
 //! The controller: configuration and the run loop.
 
 #[cfg(feature = "leases")]
-use super::leases::LeasePermits;
+mod leased;
+#[cfg(not(feature = "leases"))]
+mod unleased;
+
+#[cfg(feature = "leases")]
+use self::leased::Leased;
 use super::{
     action::Action,
     error::ControllerError,
@@ -29,7 +34,7 @@ use futures_util::{
 };
 use kube_core::{DynamicResourceScope, Resource};
 use kube_informer_wire::Key;
-use std::{any::TypeId, convert::Infallible, fmt, pin::pin, sync::Arc, sync::PoisonError, time::Duration};
+use std::{any::TypeId, fmt, pin::pin, sync::Arc, sync::PoisonError, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -87,23 +92,6 @@ pub struct Controller<K> {
     /// A mistake in the configuration, which `run` returns.
     invalid: Option<ControllerError>,
     parts: Arc<HandleParts>,
-}
-
-/// The leases of a controller.
-#[cfg(feature = "leases")]
-struct Leased<K> {
-    permits: Arc<LeasePermits<K>>,
-    readiness: Readiness,
-}
-
-/// When a controller with leases has started.
-#[cfg(feature = "leases")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Readiness {
-    /// When its caches have synced.
-    Caches,
-    /// When it has acquired a lease.
-    Acquired,
 }
 
 /// What happens if the server refuses the initial list of an informer: 401, 403 or 404.
@@ -257,65 +245,6 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
         self
     }
 
-    /// Reconciles only keys whose lease this process holds: those of its shards, or all keys while it is the leader.
-    ///
-    /// No reconcile starts outside of a held lease. When a shard is gained, its keys are reconciled as soon as all informers of the
-    /// controller have its objects. When it is to be released, its queued keys are dropped, the running reconciles have the drain
-    /// timeout to end, and then the shard is released. If the lease cannot be renewed, they are dropped at the deadline. A reconcile
-    /// is checked before each poll; see [`Shard::run_while_held`](kube_leases::Shard::run_while_held) for the exception.
-    ///
-    /// The informers may follow the same leases ([`shards`](crate::informer::InformerBuilder::shards),
-    /// [`owned_by`](crate::informer::InformerBuilder::owned_by)), or cache all objects. Keys of other shards that are triggered or come from
-    /// a stream are ignored. After [`run`](Self::run), stop the leases, so that a successor does not have to wait until they expire.
-    ///
-    /// ```
-    /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use kube_devserver::DevServer;
-    /// use kube_informer::{Informer, controller::{Action, Controller, ErrorPolicy}};
-    /// use kube_leases::Leases;
-    /// use std::sync::Arc;
-    ///
-    /// async fn reconcile(_: Arc<ConfigMap>, _: Arc<()>) -> Result<Action, kube::Error> {
-    ///     Ok(Action::await_change())
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = DevServer::start();
-    /// # let client = server.client();
-    /// # let signal = std::future::ready(());
-    /// let leases = Leases::shards("maps", 4).namespace("default").start(client.clone())?;
-    /// let maps = Informer::<ConfigMap>::builder(client).shards(&leases).start()?;
-    /// Controller::new(&maps)
-    ///     .leases(&leases)
-    ///     .shutdown_on(signal)
-    ///     .run(reconcile, ErrorPolicy::default(), Arc::new(()))
-    ///     .await?;
-    /// leases.stop();
-    /// leases.stopped().await;
-    /// # Ok(()) }
-    /// ```
-    #[cfg(feature = "leases")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
-    pub fn leases(mut self, leases: &kube_leases::Leases) -> Self {
-        let readiness = self.leases.take().map_or(Readiness::Caches, |leased| leased.readiness);
-        self.leases =
-            Some(Leased { permits: Arc::new(LeasePermits::new(leases, &self.informer)), readiness });
-        *self.parts.leases.lock().unwrap_or_else(PoisonError::into_inner) = Some(leases.clone());
-        self
-    }
-
-    /// Treats the controller as started, and thus as [ready](crate::manager), only after it has acquired a lease and synced its objects.
-    /// By default a replica without a lease is ready, so that a rolling update does not wait for it. Call it after
-    /// [`leases`](Self::leases).
-    #[cfg(feature = "leases")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
-    pub fn ready_when_acquired(mut self) -> Self {
-        if let Some(leased) = &mut self.leases {
-            leased.readiness = Readiness::Acquired;
-        }
-        self
-    }
-
     /// Continues to wait for the caches if the server refuses the initial list with 401, 403 or 404, for example because a role
     /// or a custom resource definition is created at the same time. By default, [`run`](Self::run) ends with the error.
     pub fn retry_initial_errors(mut self) -> Self {
@@ -461,41 +390,6 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
         result.and(finished)
     }
 
-    #[cfg(not(feature = "leases"))]
-    fn is_ready_with_caches(&self) -> bool {
-        true
-    }
-
-    #[cfg(feature = "leases")]
-    fn is_ready_with_caches(&self) -> bool {
-        self.leases.as_ref().is_none_or(|leased| leased.readiness == Readiness::Caches)
-    }
-
-    #[cfg(not(feature = "leases"))]
-    fn follow_leases(
-        &self,
-        _triggers: &[Arc<dyn Trigger>],
-    ) -> impl Future<Output = Infallible> + Send + use<K> {
-        pending()
-    }
-
-    /// Enqueues and drops keys as shards are gained and lost, until the leases are stopped.
-    #[cfg(feature = "leases")]
-    fn follow_leases(
-        &self,
-        triggers: &[Arc<dyn Trigger>],
-    ) -> impl Future<Output = Infallible> + Send + use<K> {
-        let permits = self.leases.as_ref().map(|leased| Arc::clone(&leased.permits));
-        let parts = Arc::clone(&self.parts);
-        let triggers = triggers.to_vec();
-        async move {
-            if let Some(permits) = permits {
-                permits.follow(&parts, &triggers).await;
-            }
-            pending().await
-        }
-    }
-
     /// Checks the configuration.
     fn check(&mut self, triggers: &[Arc<dyn Trigger>]) -> Result<(), ControllerError> {
         if let Some(error) = self.invalid.take() {
@@ -504,10 +398,10 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
         if self.concurrency == 0 {
             return Err(ControllerError::NoWorkers);
         }
-        match triggers.iter().find(|trigger| !trigger.has_started()) {
-            Some(trigger) => Err(ControllerError::NotStarted { informer: trigger.name().to_owned() }),
-            None => Ok(()),
+        if let Some(trigger) = triggers.iter().find(|trigger| !trigger.has_started()) {
+            return Err(ControllerError::NotStarted { informer: trigger.name().to_owned() });
         }
+        self.check_leases(triggers)
     }
 
     /// Polls the streams of `reconcile_on` and `reconcile_all_on`.
