@@ -1,4 +1,4 @@
-//! A complete operator: owned objects, status conditions, a finalizer, events, probes, metrics and a graceful shutdown.
+//! A complete operator: owned objects, status conditions, a finalizer, events, leader election, probes, metrics and a graceful shutdown.
 
 mod operator;
 mod website;
@@ -16,7 +16,7 @@ use kube_informer::{
     controller::{events::Recorder, is_condition_true},
     manager::{PrometheusRecorder, shutdown_signal},
 };
-use operator::{Context, Dns, MANAGER, WebsiteInformers, manager};
+use operator::{Context, Dns, MANAGER, WebsiteInformers, leader_election, manager};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use website::{Website, WebsiteSpec};
@@ -37,8 +37,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         dns: Dns::default(),
         client: client.clone(),
     });
+    let leases = leader_election().start(client.clone())?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let manager = manager(&context)
+    let manager = manager(&context, &leases)
         .serve("127.0.0.1:0".parse()?)
         .metrics(metrics.clone())
         .shutdown_on(shutdown_signal())

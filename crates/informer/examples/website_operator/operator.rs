@@ -19,6 +19,7 @@ use kube_informer::{
     },
     manager::{Manager, rule},
 };
+use kube_leases::{Leases, LeasesBuilder};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{
@@ -105,33 +106,40 @@ pub(crate) enum OperatorError {
     Build(#[from] serde_json::Error),
 }
 
+/// Returns the leader election of the operator: one replica works, and the others have complete caches and wait.
+pub(crate) fn leader_election() -> LeasesBuilder {
+    Leases::leader(MANAGER)
+}
+
 /// Returns the controller of the operator.
-pub(crate) fn controller(informers: &WebsiteInformers) -> Controller<Website> {
+pub(crate) fn controller(informers: &WebsiteInformers, leases: &Leases) -> Controller<Website> {
     Controller::new(&informers.websites)
         .named("websites")
         .filter(predicates::generation)
         .owns(&informers.deployments)
         .owns(&informers.services)
         .owns(&informers.maps)
+        .leases(leases)
         .concurrency(4)
         .retry_initial_errors()
 }
 
 /// Returns the manager of the operator, to which probes and a shutdown signal can be added.
-pub(crate) fn manager(context: &Arc<Context>) -> Manager {
+pub(crate) fn manager(context: &Arc<Context>, leases: &Leases) -> Manager {
     let informers = &context.informers;
     Manager::new()
         .informer(&informers.websites)
         .informer(&informers.deployments)
         .informer(&informers.services)
         .informer(&informers.maps)
+        .leases(leases)
         .rule(rule("", ["configmaps", "services"], ["create", "patch"]))
         .rule(rule("apps", ["deployments"], ["create", "patch"]))
         // The finalizer: read again after a conflict.
         .rule(rule("example.com", ["websites"], ["get", "patch"]))
         .rule(rule("example.com", ["websites/status"], ["patch"]))
         .rule(rule("", ["events"], ["create", "patch"]))
-        .controller(controller(informers), reconcile, ErrorPolicy::default(), Arc::clone(context))
+        .controller(controller(informers, leases), reconcile, ErrorPolicy::default(), Arc::clone(context))
 }
 
 pub(crate) async fn reconcile(

@@ -64,14 +64,14 @@ where
 /// Returns the manifests of the roles with this name: one `ClusterRole`, and a `Role` for each namespace, as far as needed.
 #[must_use]
 pub fn role_yaml<'a>(name: &str, resources: impl IntoIterator<Item = &'a ServedResource>) -> String {
-    roles_yaml(name, resources, &[])
+    roles_yaml(name, resources, &BTreeMap::new())
 }
 
-/// Returns the manifests of [`role_yaml`], with further rules in the `ClusterRole`.
+/// Returns the manifests of [`role_yaml`], with further rules by namespace. Rules without a namespace are in the `ClusterRole`.
 pub(super) fn roles_yaml<'a>(
     name: &str,
     resources: impl IntoIterator<Item = &'a ServedResource>,
-    cluster_rules: &[PolicyRule],
+    further: &BTreeMap<Option<String>, Vec<PolicyRule>>,
 ) -> String {
     let mut scopes: BTreeMap<Option<&str>, Vec<&ServedResource>> = BTreeMap::new();
     for resource in resources {
@@ -84,8 +84,8 @@ pub(super) fn roles_yaml<'a>(
             }
         }
     }
-    if !cluster_rules.is_empty() {
-        scopes.entry(None).or_default();
+    for namespace in further.keys() {
+        scopes.entry(namespace.as_deref()).or_default();
     }
     let mut text = String::new();
     for (number, (namespace, resources)) in scopes.into_iter().enumerate() {
@@ -103,9 +103,7 @@ pub(super) fn roles_yaml<'a>(
         }
         text.push_str("rules:\n");
         let mut rules = rbac_rules(resources);
-        if namespace.is_none() {
-            rules.extend(cluster_rules.iter().cloned());
-        }
+        rules.extend(further.get(&namespace.map(str::to_owned)).into_iter().flatten().cloned());
         for rule in rules {
             let list = |items: &Option<Vec<String>>| {
                 let items: Vec<_> = items.iter().flatten().map(|item| format!("\"{item}\"")).collect();
@@ -113,6 +111,9 @@ pub(super) fn roles_yaml<'a>(
             };
             let (groups, resources) = (list(&rule.api_groups), list(&rule.resources));
             let _ = writeln!(text, "  - apiGroups: [{groups}]\n    resources: [{resources}]");
+            if rule.resource_names.is_some() {
+                let _ = writeln!(text, "    resourceNames: [{}]", list(&rule.resource_names));
+            }
             let _ = writeln!(text, "    verbs: [{}]", list(&Some(rule.verbs)));
         }
     }
@@ -161,7 +162,7 @@ rules:
 ";
         assert_eq!(role_yaml("op", &resources), expected);
         let writes = rule("apps", ["deployments"], ["create", "patch"]);
-        let with_writes = roles_yaml("op", &resources, &[writes]);
+        let with_writes = roles_yaml("op", &resources, &BTreeMap::from([(None, vec![writes])]));
         let added = "  - apiGroups: [\"apps\"]\n    resources: [\"deployments\"]\n    verbs: [\"create\", \"patch\"]\n---\n";
         assert_eq!(with_writes, expected.replacen("---\n", added, 1), "only in the cluster role");
     }

@@ -18,7 +18,14 @@ use futures_util::{
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube_core::Resource;
 use kube_informer_wire::Key;
-use std::{collections::BTreeSet, fmt, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    net::SocketAddr,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{net::TcpListener, task::JoinSet};
 
 /// Runs several controllers with one graceful shutdown, probes and metrics.
@@ -62,6 +69,8 @@ pub struct Manager {
     shutdown: Vec<BoxFuture<'static, ()>>,
     shutdown_deadline: Option<Duration>,
     rules: Vec<PolicyRule>,
+    #[cfg(feature = "leases")]
+    leases: Vec<kube_leases::Leases>,
 }
 
 struct ManagedController {
@@ -217,20 +226,44 @@ impl Manager {
         self
     }
 
-    /// Returns the rules that the [informers](Self::informer) need, see [`rbac_rules`](super::rbac_rules), and the
+    /// Adds leases that controllers use ([`Controller::leases`]). They are stopped and released when all controllers have ended, so that
+    /// successors take over at once, and their rules are added to [`rbac_rules`](Self::rbac_rules), and to
+    /// [`role_yaml`](Self::role_yaml) as a `Role` in their namespace.
+    #[cfg(feature = "leases")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    pub fn leases(mut self, leases: &kube_leases::Leases) -> Self {
+        self.leases.push(leases.clone());
+        self
+    }
+
+    /// Returns the rules that the [informers](Self::informer) and leases need, see [`rbac_rules`](super::rbac_rules), and the
     /// [added](Self::rule) ones.
     #[must_use]
     pub fn rbac_rules(&self) -> Vec<PolicyRule> {
         let mut rules = rbac_rules(self.served_resources());
-        rules.extend(self.rules.iter().cloned());
+        rules.extend(self.further_rules().into_values().flatten());
         rules
     }
 
-    /// Returns the manifests of the roles that the [informers](Self::informer) need, with the [added](Self::rule) rules; see
+    /// Returns the rules that no informer needs, by namespace.
+    fn further_rules(&self) -> BTreeMap<Option<String>, Vec<PolicyRule>> {
+        let mut rules = BTreeMap::new();
+        if !self.rules.is_empty() {
+            rules.insert(None, self.rules.clone());
+        }
+        #[cfg(feature = "leases")]
+        for leases in &self.leases {
+            let namespace = Some(leases.namespace().to_owned());
+            rules.entry(namespace).or_insert_with(Vec::new).extend(leases.rules());
+        }
+        rules
+    }
+
+    /// Returns the manifests of the roles that the [informers](Self::informer) and leases need, with the [added](Self::rule) rules; see
     /// [`role_yaml`](super::role_yaml).
     #[must_use]
     pub fn role_yaml(&self, name: &str) -> String {
-        roles_yaml(name, self.served_resources(), &self.rules)
+        roles_yaml(name, self.served_resources(), &self.further_rules())
     }
 
     fn served_resources(&self) -> impl Iterator<Item = &ServedResource> {
@@ -280,8 +313,19 @@ impl Manager {
         }
         handles.iter().for_each(ControllerHandle::stop);
         let rest = join_all(&mut tasks, self.shutdown_deadline, &handles).await;
+        #[cfg(feature = "leases")]
+        release(&self.leases).await;
         server.shutdown().await;
         result.and(rest)
+    }
+}
+
+/// Releases all leases.
+#[cfg(feature = "leases")]
+async fn release(leases: &[kube_leases::Leases]) {
+    leases.iter().for_each(kube_leases::Leases::stop);
+    for leases in leases {
+        leases.stopped().await;
     }
 }
 

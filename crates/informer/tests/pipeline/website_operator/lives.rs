@@ -5,6 +5,7 @@
 use super::{
     World,
     operator::{Context, Dns, MANAGER, WebsiteInformers, controller, reconcile},
+    start_leases,
     website::{Website, WebsiteSpec},
 };
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -13,6 +14,7 @@ use kube_informer::{
     Key,
     controller::{Action, ControllerError, ControllerHandle, ErrorPolicy, FinalizerError, events::Recorder},
 };
+use kube_leases::Leases;
 use proptest::prelude::*;
 use serde_json::json;
 use std::{
@@ -141,6 +143,7 @@ async fn checked_reconcile(site: Arc<Website>, context: Arc<Checked>) -> Result<
 /// One process of the operator.
 struct Process {
     context: Arc<Checked>,
+    leases: Leases,
     handle: ControllerHandle,
     running: JoinHandle<Result<(), ControllerError>>,
 }
@@ -152,10 +155,11 @@ impl Process {
         let recorder = Recorder::new(client.clone(), MANAGER);
         let operator = Arc::new(Context { recorder, informers, dns, client });
         let context = Arc::new(Checked { operator, reconciling: Reconciling::default() });
-        let controller = controller(&context.operator.informers);
+        let leases = start_leases(&context.operator.client);
+        let controller = controller(&context.operator.informers, &leases);
         let handle = controller.handle();
         let run = controller.run(checked_reconcile, ErrorPolicy::default(), Arc::clone(&context));
-        Self { context, handle, running: tokio::spawn(run) }
+        Self { context, leases, handle, running: tokio::spawn(run) }
     }
 
     /// Ends the process at once, and returns the state of the name servers.
@@ -178,6 +182,8 @@ impl Process {
             }
         }
         self.context.reconciling.check();
+        self.leases.stop();
+        self.leases.stopped().await;
         Dns::with_names(self.context.operator.dns.names())
     }
 }

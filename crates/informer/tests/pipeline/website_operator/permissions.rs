@@ -1,14 +1,12 @@
 //! Tests that the role of the manager is sufficient and minimal.
 
 use super::{
-    Operator, World,
+    World,
     operator::{Context, Dns, MANAGER, WebsiteInformers, manager},
+    start_leases,
 };
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule};
-use kube::{
-    Client,
-    api::{Api, DeleteParams, Patch, PatchParams, PostParams},
-};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube_informer::controller::events::Recorder;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
@@ -30,37 +28,26 @@ impl World {
         });
         bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
     }
-
-    fn start_with(&self, client: Client) -> Operator {
-        let context = Arc::new(Context {
-            recorder: Recorder::new(client.clone(), MANAGER),
-            informers: WebsiteInformers::start(&client).unwrap(),
-            dns: Dns::default(),
-            client,
-        });
-        let manager = manager(&context);
-        let handle = manager.handles().remove(0);
-        Operator { context, handle, running: tokio::spawn(manager.run()) }
-    }
 }
 
 /// Returns the rules of the manager of the operator.
 fn rules(world: &World) -> Vec<PolicyRule> {
     let client = world.server.client();
+    let leases = start_leases(&client);
     let context = Arc::new(Context {
         recorder: Recorder::new(client.clone(), MANAGER),
         informers: WebsiteInformers::start(&client).unwrap(),
         dns: Dns::default(),
         client,
     });
-    manager(&context).rbac_rules()
+    manager(&context, &leases).rbac_rules()
 }
 
 /// Runs the operator with these rules through the life of a website. Returns the first thing that it cannot do.
 async fn run_with(rules: Vec<PolicyRule>) -> Result<(), &'static str> {
     let world = World::new().await;
     world.bind(rules).await;
-    let operator = world.start_with(world.server.client_as(USER));
+    let operator = world.start_with(world.server.client_as(USER), Dns::default());
     world.create("shop", "one").await;
     // Longer than the first backoffs of a failing reconcile.
     let settled = || async {
@@ -102,16 +89,51 @@ async fn the_rules_of_the_manager_are_sufficient() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_role_of_the_lease_is_in_its_namespace_and_for_its_name() {
+    let world = World::new().await;
+    let client = world.server.client();
+    let leases = start_leases(&client);
+    let context = Arc::new(Context {
+        recorder: Recorder::new(client.clone(), MANAGER),
+        informers: WebsiteInformers::start(&client).unwrap(),
+        dns: Dns::default(),
+        client,
+    });
+    let roles = manager(&context, &leases).role_yaml(MANAGER);
+    let role = roles.split("---\n").nth(1).expect("a ClusterRole and a Role");
+    let expected = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: website-operator
+  namespace: default
+rules:
+  - apiGroups: [\"coordination.k8s.io\"]
+    resources: [\"leases\"]
+    verbs: [\"create\"]
+  - apiGroups: [\"coordination.k8s.io\"]
+    resources: [\"leases\"]
+    resourceNames: [\"website-operator\"]
+    verbs: [\"get\", \"list\", \"watch\", \"update\"]
+";
+    assert_eq!(role, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_rules_the_operator_can_do_nothing() {
     assert_eq!(run_with(Vec::new()).await, Err("the website is not created"));
 }
 
 /// Permissions that only rare situations need.
-const RARE: [(&str, &str); 2] = [
+const RARE: [(&str, &str); 4] = [
     // After a conflict of the finalizer.
     ("websites", "get"),
     // For an event that occurs again.
     ("events", "patch"),
+    // After a conflict of the Lease.
+    ("leases", "get"),
+    // To notice the release of the Lease by another replica at once.
+    ("leases", "watch"),
 ];
 
 #[tokio::test(start_paused = true)]
