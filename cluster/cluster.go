@@ -27,6 +27,8 @@ type cluster struct {
 	ports     ports
 	etcd      *child
 	apiserver *child
+	// nil without the option `-plain`.
+	plain *plainEndpoint
 }
 
 // errEnded is returned if a child exits before its first response.
@@ -126,7 +128,7 @@ func (c *cluster) serve(in io.Reader, out io.Writer) error {
 }
 
 func (c *cluster) description() map[string]any {
-	return map[string]any{
+	description := map[string]any{
 		"url":        c.keys.url,
 		"kubeconfig": filepath.Join(c.folder, kubeconfigFile),
 		"ca":         c.keys.ca,
@@ -135,6 +137,10 @@ func (c *cluster) description() map[string]any {
 		"folder":     c.folder,
 		"version":    version(),
 	}
+	if c.plain != nil {
+		description["plain"] = c.plain.url()
+	}
+	return description
 }
 
 // version returns the version of Kubernetes.

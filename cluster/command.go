@@ -10,6 +10,9 @@ import (
 //
 //	compact                                       drops the history before the current revision
 //	kill|start|restart|pause|resume CHILD         etcd or kube-apiserver; kill is SIGKILL, pause is SIGSTOP
+//	refuse RESOURCE                               rejects requests of the plain endpoint for this resource with 503
+//	serve                                         ends `refuse`
+//	cut                                           closes all connections of the plain endpoint
 //	token NAMESPACE SERVICEACCOUNT UID SECONDS    a token of this service account that expires after SECONDS
 func (c *cluster) obey(line string) (map[string]any, error) {
 	words := strings.Fields(line)
@@ -27,6 +30,15 @@ func (c *cluster) obey(line string) (map[string]any, error) {
 		}
 		token, err := c.keys.token(account{rest[0], rest[1], rest[2]}, seconds)
 		return map[string]any{"token": token}, err
+	case c.plain != nil && command == "refuse" && len(rest) == 1:
+		c.plain.refuse(rest[0])
+		return map[string]any{"done": line}, nil
+	case c.plain != nil && command == "serve" && len(rest) == 0:
+		c.plain.refuse("")
+		return map[string]any{"done": line}, nil
+	case c.plain != nil && command == "cut" && len(rest) == 0:
+		c.plain.cut()
+		return map[string]any{"done": line}, nil
 	case len(rest) == 1:
 		return map[string]any{"done": line}, c.handle(command, rest[0])
 	default:

@@ -23,6 +23,7 @@ type options struct {
 	compaction time.Duration
 	watchCache int
 	uncached   string
+	plain      bool
 	verbose    bool
 }
 
@@ -42,6 +43,7 @@ func main() {
 	flag.DurationVar(&o.compaction, "compaction", 0, "how often history is compacted; 0 leaves that to the command `compact`")
 	flag.IntVar(&o.watchCache, "watch-cache", 0, "the size of each watch cache; 0 leaves it to kube-apiserver")
 	flag.StringVar(&o.uncached, "uncached", "secrets", "resources without a watch cache, so that compaction is felt at once")
+	flag.BoolVar(&o.plain, "plain", false, "also serve the API as HTTP without TLS and credentials on loopback, with the rights of the administrator")
 	flag.BoolVar(&o.verbose, "verbose", false, "show what etcd and kube-apiserver log")
 	flag.Parse()
 	// The etcd client logs each attempt to connect to a starting server.
@@ -70,5 +72,10 @@ func run(o options) error {
 		return err
 	}
 	defer cluster.end()
+	if o.plain {
+		if err := cluster.servePlain(); err != nil {
+			return err
+		}
+	}
 	return cluster.serve(os.Stdin, os.Stdout)
 }

@@ -86,6 +86,9 @@ enum Command {
         /// The seed of the changes and faults
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Run against kube-apiserver instead of the devserver (needs Go)
+        #[arg(long)]
+        cluster: bool,
     },
     /// Runs kube-apiserver and etcd until Ctrl-C (needs Go)
     ///
@@ -161,12 +164,15 @@ fn run(command: &Command) -> Result<bool> {
         }
         Command::Bench(arguments) => bench::compare(&metadata::load()?, arguments),
         Command::Soak(arguments) => bench::soak(&metadata::load()?, arguments),
-        Command::LeasesSoak { minutes, objects, seed } => {
+        Command::LeasesSoak { minutes, objects, seed, cluster } => {
             let mut soak =
                 process::cargo(["test", "--package", "kube-informer", "--test", "leases_processes"]);
             soak.env("LEASES_SOAK_MINUTES", minutes.to_string())
                 .env("LEASES_SOAK_OBJECTS", objects.to_string())
                 .env("LEASES_SOAK_SEED", seed.to_string());
+            if *cluster {
+                soak.env("LEASES_SOAK_CLUSTER", cluster::program(&metadata::load()?, None)?);
+            }
             process::run(&mut soak)
         }
         Command::Cluster { arguments } if arguments == &["--devserver"] => {

@@ -3,13 +3,15 @@
 //! This program starts itself as each replica. A replica appends a line to a log for each step of a reconcile. Afterwards the log is
 //! checked: no key was reconciled by two replicas at the same time, and in each calm phase every change was reconciled in time.
 //!
-//! `cargo xtask leases-soak --minutes 10` runs the long form, with the default durations of leases and 10,000 objects.
+//! `cargo xtask leases-soak --minutes 10` runs the long form, with the default durations of leases and 10,000 objects. With `--cluster` it runs
+//! against kube-apiserver.
 
 #![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod plan;
 mod replica;
 mod log;
+mod server;
 mod parent;
 
 use plan::Plan;

@@ -3,12 +3,13 @@
 use crate::log::{Change, Log, check_rules};
 use crate::plan::{Plan, REPLICAS};
 use crate::replica::Settings;
+use crate::server::Server;
+use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube_client::{
     Api, Client,
     api::{Patch, PatchParams, PostParams},
 };
-use kube_devserver::{DevServer, Fault, Versions};
 use kube_leases::{BootTime, Clock, SystemClock};
 use serde_json::json;
 use std::{
@@ -63,7 +64,7 @@ impl Rng {
 struct Run<'a> {
     plan: &'a Plan,
     settings: Settings,
-    server: DevServer,
+    server: Server,
     client: Client,
     rng: Rng,
     replicas: Vec<Replica>,
@@ -81,8 +82,8 @@ pub(crate) fn run(plan: &Plan, folder: &Path) {
 }
 
 async fn run_rounds(plan: &Plan, path: &Path) {
-    let server = DevServer::builder().listen("127.0.0.1:0").start().await.unwrap();
-    let settings = Settings::new(&server.url().unwrap(), path, plan);
+    let server = Server::start().await;
+    let settings = Settings::new(&server.url(), path, plan);
     let client = server.client();
     let mut run = Run {
         plan,
@@ -104,7 +105,7 @@ async fn run_rounds(plan: &Plan, path: &Path) {
         run.faulty_phase().await;
         calm_phases.push(run.calm_phase().await);
     }
-    let Run { changes, replicas, stopping, faults, .. } = run;
+    let Run { changes, replicas, stopping, faults, server, .. } = run;
     drop(replicas);
     drop(stopping);
     let log = Log::read(path);
@@ -114,7 +115,8 @@ async fn run_rounds(plan: &Plan, path: &Path) {
     assert!(tokens.is_empty(), "{:#?}", &tokens[..tokens.len().min(5)]);
     let slowest = check_delays(plan, &log, &changes, &calm_phases);
     println!(
-        "{} reconciles of {} keys by {} processes, {} changes, {} faults ({}): no overlap; slowest change in a calm phase {slowest:?}, limit {:?}",
+        "{}: {} reconciles of {} keys by {} processes, {} changes, {} faults ({}): no overlap; slowest change in a calm phase {slowest:?}, limit {:?}",
+        server.name(),
         log.len(),
         log.keys(),
         log.replicas().len(),
@@ -154,16 +156,20 @@ impl Run<'_> {
     async fn create_objects(&self) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         for number in 0..self.plan.namespaces {
-            let namespace = json!({ "metadata": { "name": format!("ns-{number}") } });
+            let namespace = json!({ "metadata": { "name": Plan::namespace_name(number) } });
             let namespace = serde_json::from_value(namespace).unwrap();
             namespaces.create(&PostParams::default(), &namespace).await.unwrap();
         }
-        for number in 0..self.plan.objects {
-            let map =
-                json!({ "metadata": { "name": format!("map-{number}"), "labels": { "soak": "true" } } });
-            let map = serde_json::from_value(map).unwrap();
-            self.maps(number).create(&PostParams::default(), &map).await.unwrap();
-        }
+        let create = |number: u32| {
+            let maps = self.maps(number);
+            async move {
+                let map =
+                    json!({ "metadata": { "name": format!("map-{number}"), "labels": { "soak": "true" } } });
+                let map = serde_json::from_value(map).unwrap();
+                maps.create(&PostParams::default(), &map).await.unwrap();
+            }
+        };
+        stream::iter(0..self.plan.objects).for_each_concurrent(16, create).await;
     }
 
     fn maps(&self, object: u32) -> Api<ConfigMap> {
@@ -241,17 +247,9 @@ impl Run<'_> {
                 self.replicas[index].signal("-STOP");
                 self.replicas[index].is_suspended = true;
             }
-            "server restart" => self.server.restart(Versions::Kept),
-            "503 on Leases" => {
-                let fault = Fault::answer(503).of("leases").times(u32::MAX);
-                let fault = self.server.faults().inject(fault);
-                let outage = self.plan.outage;
-                tokio::spawn(async move {
-                    let _ = timeout(outage, std::future::pending::<()>()).await;
-                    fault.withdraw();
-                });
-            }
-            "cut connections" => self.server.cut_watches(),
+            "server restart" => self.server.restart(),
+            "503 on Leases" => self.server.refuse_leases(self.plan.outage),
+            "cut connections" => self.server.cut_connections(),
             _ => self.start_replica(),
         }
     }
@@ -262,7 +260,7 @@ impl Run<'_> {
                 replica.signal("-CONT");
             }
         }
-        self.server.faults().clear();
+        self.server.heal().await;
         self.start_replicas();
         let start = SystemClock.now();
         let end = Instant::now() + self.plan.calm;

@@ -80,7 +80,12 @@ impl Plan {
         self.timing.lease_duration + Duration::from_secs(5)
     }
 
+    /// Returns the namespace of an object. Names that differ only in their last characters would be in the same few shards.
     pub(crate) fn namespace(&self, object: u32) -> String {
-        format!("ns-{}", object % self.namespaces)
+        Self::namespace_name(object % self.namespaces)
+    }
+
+    pub(crate) fn namespace_name(number: u32) -> String {
+        format!("n{number}-soak")
     }
 }
