@@ -27,6 +27,12 @@ pub(crate) enum FieldReason {
     Forbidden,
     /// There is too much of it.
     TooLong,
+    /// There are too many of them.
+    TooMany,
+    /// The value has another type than the schema says.
+    TypeInvalid,
+    /// The value occurs twice where it may occur once.
+    Duplicate,
 }
 
 impl FieldError {
@@ -37,14 +43,41 @@ impl FieldError {
 
     /// A value that does not have the right form.
     pub(crate) fn invalid(field: &str, value: &Value, detail: &str) -> Self {
-        Self::new(FieldReason::Invalid, field, joined(&format!("Invalid value: {value}"), detail))
+        Self::new(FieldReason::Invalid, field, joined(&format!("Invalid value: {}", Shown(value)), detail))
+    }
+
+    /// Returns the error of a value that is too large to be part of the message.
+    pub(crate) fn invalid_omitted(field: &str, detail: &str) -> Self {
+        Self::new(FieldReason::Invalid, field, joined("Invalid value", detail))
+    }
+
+    /// Returns the error of a value that has another type than the schema says.
+    pub(crate) fn type_invalid(field: &str, value: &Value, detail: &str) -> Self {
+        Self { reason: FieldReason::TypeInvalid, ..Self::invalid(field, value, detail) }
+    }
+
+    /// Returns the error of a value that occurs twice.
+    pub(crate) fn duplicate(field: &str, value: &Value) -> Self {
+        Self::new(FieldReason::Duplicate, field, format!("Duplicate value: {}", Shown(value)))
+    }
+
+    /// Returns the error of a list or a map with too many entries.
+    pub(crate) fn too_many(field: &str, found: usize, most: u64) -> Self {
+        let items = if most == 1 { "item" } else { "items" };
+        Self::new(FieldReason::TooMany, field, format!("Too many: {found}: must have at most {most} {items}"))
     }
 
     /// A value that is none of those that are known.
     pub(crate) fn not_supported(field: &str, value: &str, known: &[&str]) -> Self {
+        Self::value_not_supported(field, &value.into(), known)
+    }
+
+    /// Returns the error of a value, of whatever type, that is none of those that are known.
+    pub(crate) fn value_not_supported(field: &str, value: &Value, known: &[&str]) -> Self {
         let known: Vec<_> = known.iter().map(|known| format!("{known:?}")).collect();
         let detail = format!("supported values: {}", known.join(", "));
-        Self::new(FieldReason::NotSupported, field, joined(&format!("Unsupported value: {value:?}"), &detail))
+        let message = joined(&format!("Unsupported value: {}", Shown(value)), &detail);
+        Self::new(FieldReason::NotSupported, field, message)
     }
 
     /// A value that may not stand here.
@@ -54,7 +87,8 @@ impl FieldError {
 
     /// A value of which there is too much.
     pub(crate) fn too_long(field: &str, most: usize) -> Self {
-        Self::new(FieldReason::TooLong, field, format!("Too long: may not be more than {most} bytes"))
+        let bytes = if most == 1 { "byte" } else { "bytes" };
+        Self::new(FieldReason::TooLong, field, format!("Too long: may not be more than {most} {bytes}"))
     }
 
     fn new(reason: FieldReason, field: &str, message: String) -> Self {
@@ -71,6 +105,9 @@ impl FieldReason {
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Duplicate => "FieldValueDuplicate",
         }
     }
 }
@@ -82,6 +119,35 @@ impl fmt::Display for FieldError {
 }
 
 impl std::error::Error for FieldError {}
+
+/// A value as messages show it: numbers as Go writes them, the rest as JSON.
+struct Shown<'a>(&'a Value);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Number(number) if number.is_f64() => {
+                f.write_str(&go_float(number.as_f64().unwrap_or_default()))
+            }
+            value => write!(f, "{value}"),
+        }
+    }
+}
+
+/// Writes a number as Go's `%v` does: without a fraction if it is whole, with an exponent if it is long.
+pub(crate) fn go_float(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e21).contains(&size) {
+        let text = format!("{number:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, exponent) = match exponent.strip_prefix('-') {
+            Some(exponent) => ('-', exponent),
+            None => ('+', exponent),
+        };
+        return format!("{digits}e{sign}{exponent:0>2}");
+    }
+    format!("{number}")
+}
 
 fn joined(what: &str, detail: &str) -> String {
     if detail.is_empty() { what.to_owned() } else { format!("{what}: {detail}") }
@@ -107,6 +173,11 @@ mod tests {
                 "scope: Unsupported value: \"X\": supported values: \"A\", \"B\"",
             ),
             (FieldError::forbidden("spec", "is fixed"), "spec: Forbidden: is fixed"),
+            (FieldError::invalid("a", &json!(2.0), "no"), "a: Invalid value: 2: no"),
+            (FieldError::invalid("a", &json!(1e30), "no"), "a: Invalid value: 1e+30: no"),
+            (FieldError::invalid("a", &json!(0.00001), "no"), "a: Invalid value: 1e-05: no"),
+            (FieldError::too_many("a", 3, 1), "a: Too many: 3: must have at most 1 item"),
+            (FieldError::duplicate("a[1]", &json!({"k": 1})), "a[1]: Duplicate value: {\"k\":1}"),
         ];
         for (error, text) in table {
             assert_eq!(error.to_string(), text);

@@ -29,6 +29,8 @@
 
 mod invalid;
 
+mod structural;
+
 mod apply;
 
 mod rbac;

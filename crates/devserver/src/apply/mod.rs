@@ -30,9 +30,9 @@ mod remove;
 
 mod reconcile;
 
-mod prune;
-
 mod visit;
+
+mod unknown;
 
 mod managers;
 
@@ -52,9 +52,9 @@ pub(crate) mod oracle;
 
 pub(crate) use conflict::Conflict;
 pub(crate) use openapi::{Version, from_openapi};
-pub(crate) use prune::prune;
 pub(crate) use schema::Schema;
 pub(crate) use set::FieldSet;
 pub(crate) use table::built_in;
 pub(crate) use tracker::{ApplyError, Force, Tracker, Writer};
+pub(crate) use unknown::unknown_fields;
 pub(crate) use visit::visit;

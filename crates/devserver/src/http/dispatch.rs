@@ -13,7 +13,7 @@ use crate::http::{
 };
 use crate::rbac::User;
 use crate::registry::Resource;
-use crate::verb::{self, Answer, Aspect, Encoding, Media, Refusal, Request, Tokens};
+use crate::verb::{self, Answer, Aspect, Encoding, Media, Refusal, Request, Tokens, Warnings};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use kube_informer_wire::{FieldOperator, FieldRequirement, ListOptions, Query, Schema};
@@ -27,7 +27,9 @@ where
     let mut pieces = None;
     let mut record = None;
     let accepts = text(request.headers(), header::ACCEPT).to_owned();
-    let answered = answer(front, request, Trace { pieces: &mut pieces, record: &mut record }).await;
+    let warnings = Arc::new(Warnings::default());
+    let trace = Trace { pieces: &mut pieces, record: &mut record, warnings: &warnings };
+    let answered = answer(front, request, trace).await;
     let answer = answered.unwrap_or_else(|refusal| refuse(&refusal, &accepts));
     if let Some(record) = record {
         front.log.add(RequestRecord { code: answer.code, ..record });
@@ -38,6 +40,9 @@ where
         .header(header::CACHE_CONTROL, "no-cache, private");
     if let Some(seconds) = answer.retry_after {
         response = response.header(header::RETRY_AFTER, seconds);
+    }
+    for warning in warnings.headers() {
+        response = response.header(header::WARNING, warning);
     }
     response.body(Body::new(answer.body, pieces)).unwrap_or_else(|_| {
         // Only a fault script can ask for a code that HTTP does not have.
@@ -54,6 +59,8 @@ struct Trace<'a> {
     pieces: &'a mut Option<usize>,
     /// The entry of the request log.
     record: &'a mut Option<RequestRecord>,
+    /// The warnings in the headers of the response.
+    warnings: &'a Arc<Warnings>,
 }
 
 /// Refuses in the encoding that objects would have come in.
@@ -117,6 +124,7 @@ where
                 user: Arc::clone(&user),
                 user_agent: text(&parts.headers, header::USER_AGENT).to_owned(),
                 body: body::read(body).await?,
+                warnings: Arc::clone(trace.warnings),
             };
             dispatch(front, verb, (request, target.subresource.as_deref()), effect).await
         }

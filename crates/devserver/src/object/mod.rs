@@ -12,6 +12,8 @@ mod rules;
 
 mod normalize;
 
+mod unknown;
+
 mod quantity;
 
 mod defaults;
@@ -42,7 +44,8 @@ pub(crate) use field::{check_fields, field, supported_fields};
 pub(crate) use immutable::immutable_changes;
 pub(crate) use label_selector::label_selector_matches;
 pub(crate) use name::{generate_name, validate_name};
-pub(crate) use normalize::{empty, normalize, types};
+pub(crate) use normalize::{convert, empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};
 pub(crate) use rules::metadata_flaws;
+pub(crate) use unknown::unknown_fields;
 pub(crate) use update::{apply_status_update, prepare_update};

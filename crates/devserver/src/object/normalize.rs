@@ -1,19 +1,48 @@
 //! The form in which the API server stores what clients send.
 
-use crate::apply::{built_in, prune};
+use crate::apply::built_in;
 use crate::registry::Resource;
+use crate::structural;
 use bytes::Bytes;
 use kube_informer_wire::{EncodeError, Format, ManagedFields, Raw, Schema};
 use serde_json::{Value, json};
 
+/// The fields of the metadata of an object.
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
 /// Rewrites an object as the Go types of its kind write it: without unknown fields, with the empty structs that are not
-/// pointers. Custom resources lose the fields that are not in the schema of their definition.
+/// pointers. Custom resources get the defaults of the schema of their definition, and lose the fields that are not in it.
 ///
 /// # Errors
 /// If a field of a built-in kind has another type.
 pub(crate) fn normalize(resource: &Resource, object: &mut Value) -> Result<(), EncodeError> {
-    if let Some(types) = &resource.types {
-        prune(types, &resource.api_version(), &resource.kind, object);
+    if resource.is_custom() {
+        // They are stored as JSON, but their metadata have the types of all metadata.
+        Schema::partial_object_metadata().encode(object)?;
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|name, _| METADATA.contains(&name.as_str()));
+        }
+        if let Some(schema) = resource.schema.as_deref() {
+            structural::fill(schema, object);
+            structural::prune(schema, object);
+            structural::drop_nulls(Some(schema), object);
+        }
         return Ok(());
     }
     let Some(schema) = Schema::of(&resource.api_version(), &resource.kind) else { return Ok(()) };
@@ -24,10 +53,21 @@ pub(crate) fn normalize(resource: &Resource, object: &mut Value) -> Result<(), E
     Ok(())
 }
 
+/// Converts a stored object to the version of a resource: without the fields that this version does not have, and with its defaults.
+pub(crate) fn convert(resource: &Resource, object: &mut Value) {
+    if let (Some(schema), Some(_)) = (resource.schema.as_deref(), &resource.storage_schema) {
+        structural::fill(schema, object);
+        structural::prune(schema, object);
+    }
+}
+
 /// Returns an object in which nothing is set.
 pub(crate) fn empty(resource: &Resource) -> Value {
     let mut object = json!({});
     resource.write_type(&mut object);
+    if resource.is_custom() {
+        return object;
+    }
     if normalize(resource, &mut object).is_err() {
         debug_assert!(false, "an empty object has no field of another type");
     }

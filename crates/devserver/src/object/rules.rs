@@ -81,10 +81,12 @@ fn broken_key(key: &str) -> Option<String> {
     if let Some(prefix) = prefix.filter(|prefix| prefix.len() > PREFIX || !is_subdomain(prefix)) {
         return Some(format!("prefix part {prefix:?} must be a lowercase RFC 1123 subdomain"));
     }
-    if name.is_empty() || name.len() > LABEL || !is_word(name) {
-        return Some(format!("name part {WORD}"));
+    match name {
+        "" => Some("name part must be non-empty".to_owned()),
+        name if name.len() > LABEL => Some(format!("name part must be no more than {LABEL} bytes")),
+        name if !is_word(name) => Some(format!("name part {NAME}")),
+        _ => None,
     }
-    None
 }
 
 /// What is wrong with the value of a label.
@@ -92,13 +94,17 @@ fn broken_value(value: &str) -> Option<&'static str> {
     match value {
         "" => None,
         value if value.len() > LABEL => Some("must be no more than 63 bytes"),
-        value if !is_word(value) => Some(WORD),
+        value if !is_word(value) => Some(VALUE),
         _ => None,
     }
 }
 
-const WORD: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
-    character (e.g. 'MyValue',  or 'my_value',  or '12345'), of which there are 63 at most";
+const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
+    character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start \
+    and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 fn is_word(text: &str) -> bool {
     let is_inner = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');

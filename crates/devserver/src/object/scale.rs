@@ -3,6 +3,7 @@
 use crate::invalid::FieldError;
 use crate::object::{metadata, path};
 use crate::registry::Resource;
+use crate::structural::Part;
 use serde_json::{Map, Value, json};
 
 /// The scale of an object, if its resource has one.
@@ -47,6 +48,52 @@ pub(crate) fn write(resource: &Resource, object: &mut Value, scale: &Value) -> R
     };
     path::write(object, &paths.spec_replicas, wanted.into());
     Ok(())
+}
+
+/// Returns the rules that the fields of the scale subresource break in a custom resource.
+pub(crate) fn errors(resource: &Resource, object: &Value, part: Part) -> Vec<FieldError> {
+    let Some(paths) = resource.scale.as_ref().filter(|_| resource.is_custom()) else { return Vec::new() };
+    let spec = (part == Part::Object).then_some(&paths.spec_replicas);
+    let mut errors: Vec<_> =
+        spec.into_iter().chain([&paths.status_replicas]).filter_map(|at| count_error(object, at)).collect();
+    if let Some(at) = &paths.selector
+        && let Some(found) = path::read(object, at).filter(|found| !found.is_string())
+    {
+        let detail =
+            format!("{at} accessor error: {found} is of the type {}, expected string", go_type(found));
+        errors.push(FieldError::invalid(at, &"".into(), &detail));
+    }
+    errors
+}
+
+fn count_error(object: &Value, at: &str) -> Option<FieldError> {
+    let found = path::read(object, at)?;
+    let Some(count) = found.as_i64() else {
+        let shown = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+        let detail =
+            format!("{at} accessor error: {shown} is of the type {}, expected int64", go_type(found));
+        return Some(FieldError::invalid(at, &0.into(), &detail));
+    };
+    match count {
+        ..0 => Some(FieldError::invalid(at, found, "should be a non-negative integer")),
+        count if i32::try_from(count).is_err() => {
+            Some(FieldError::invalid(at, found, &format!("should be less than or equal to {}", i32::MAX)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the name of the Go type of a decoded value.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
 }
 
 /// A selector as text: it is text already, a map of labels, or a `LabelSelector`.

@@ -115,6 +115,8 @@ impl Row {
             columns: Vec::new(),
             selectable_fields: Vec::new(),
             types: None,
+            schema: None,
+            storage_schema: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::invalid::FieldError;
 use crate::registry::builtin::builtin;
-use crate::registry::crd::{CrdError, from_crd};
+use crate::registry::crd::{CrdError, NameConflict, from_crd};
 use crate::registry::resource::Resource;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -70,8 +70,19 @@ impl Registry {
             return Err(CrdError { fields: vec![taken] });
         }
         self.remove_crd(crd);
+        if self.name_conflict(crd).is_some() {
+            return Ok(());
+        }
         resources.into_iter().for_each(|resource| self.insert(resource));
         Ok(())
+    }
+
+    /// Returns a name of a definition that another definition of its group has; then it is not served.
+    pub(crate) fn name_conflict(&self, crd: &Value) -> Option<NameConflict> {
+        let [group, plural] = identity(crd);
+        let others = self.resources().map(|one| &**one);
+        let others = others.filter(|one| one.is_custom() && one.group == group && one.plural != plural);
+        NameConflict::find(crd, &others.collect::<Vec<_>>())
     }
 
     /// Serves no longer what a definition describes.

@@ -3,6 +3,7 @@
 use crate::apply::{Schema, Version, from_openapi};
 use crate::invalid::FieldError;
 use crate::registry::resource::{Origin, PrinterColumn, Resource, ScalePaths, Scope};
+use crate::structural::{Structural, schema_errors};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -25,7 +26,27 @@ pub(crate) fn from_crd(crd: &Value) -> Result<Vec<Resource>, CrdError> {
     }
     let served = versions(crd).filter(|version| version["served"] == true);
     let types = Arc::new(types(crd));
-    Ok(served.map(|version| resource(&crd["spec"], version, &types)).collect())
+    let storage = versions(crd).find(|version| version["storage"] == true).and_then(schema_of);
+    let storage = storage.map(|schema| Stored { source: schema, schema: Arc::new(Structural::new(schema)) });
+    let resources = served.map(|version| Resource {
+        // Objects in another version lose what the version in which they are stored does not have.
+        storage_schema: storage
+            .as_ref()
+            .filter(|storage| schema_of(version) != Some(storage.source))
+            .map(|storage| Arc::clone(&storage.schema)),
+        ..resource(&crd["spec"], version, &types)
+    });
+    Ok(resources.collect())
+}
+
+/// The schema of the version in which objects are stored.
+struct Stored<'a> {
+    source: &'a Value,
+    schema: Arc<Structural>,
+}
+
+fn schema_of(version: &Value) -> Option<&Value> {
+    version.pointer("/schema/openAPIV3Schema").filter(|schema| schema.is_object())
 }
 
 /// The types of a custom resource in all versions.
@@ -38,8 +59,224 @@ fn types(crd: &Value) -> Schema {
     from_openapi(text(&crd["spec"]["names"]["kind"]), versions)
 }
 
-/// Fills in what the API server adds to a definition once its resources are served, at this time.
-pub(crate) fn establish(crd: &mut Value, now: &str) {
+/// Returns every rule that a definition breaks, with those for its schemas.
+pub(crate) fn definition_errors(crd: &Value) -> Vec<FieldError> {
+    let mut errors = flaws(crd);
+    let group = text(&crd["spec"]["group"]);
+    if !group.is_empty() && !group.contains('.') {
+        let detail = "should be a domain with at least one dot";
+        errors.push(FieldError::invalid("spec.group", &json!(group), detail));
+    }
+    if crd.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", &json!(true), detail));
+    }
+    let names: Vec<_> = versions(crd).map(|version| text(&version["name"])).collect();
+    for (index, version) in versions(crd).enumerate() {
+        if let Some(path) = (Place { crd, index, field: "schema" }).path("validation") {
+            match schema_of(version) {
+                Some(schema) => errors.extend(schema_errors(schema, &format!("{path}.openAPIV3Schema"))),
+                None => errors.push(FieldError::required(&format!("{path}.openAPIV3Schema"), "")),
+            }
+        }
+        if let Some(path) = (Place { crd, index, field: "subresources" }).path("subresources") {
+            errors.extend(scale_errors(&version["subresources"]["scale"], &path));
+        }
+        if let Some(path) =
+            (Place { crd, index, field: "additionalPrinterColumns" }).path("additionalPrinterColumns")
+        {
+            let columns = items(&version["additionalPrinterColumns"]).enumerate();
+            errors.extend(
+                columns.flat_map(|(index, column)| column_errors(column, &format!("{path}[{index}]"))),
+            );
+        }
+        if let Some(path) = (Place { crd, index, field: "selectableFields" }).path("selectableFields") {
+            errors.extend(selectable_errors(version, &path));
+        }
+    }
+    let is_repeated = |(place, name): (usize, &&str)| names[..place].contains(name);
+    if names.iter().enumerate().any(is_repeated) {
+        errors.push(FieldError::invalid(
+            "spec.versions",
+            &crd["spec"]["versions"],
+            "must contain unique version names",
+        ));
+    }
+    errors.extend(conversion_errors(&crd["spec"]["conversion"]));
+    errors
+}
+
+/// A field of a version. kube-apiserver reports a field that is the same in all versions as one of the definition.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    crd: &'a Value,
+    index: usize,
+    field: &'a str,
+}
+
+impl Place<'_> {
+    /// Returns the path of the field, which is called `common` if it is the same in all versions; `None` if it was reported already.
+    fn path(self, common: &str) -> Option<String> {
+        let Self { crd, index, field } = self;
+        let first = versions(crd).next()?.get(field).filter(|value| !value.is_null());
+        let is_common = first.is_some() && versions(crd).all(|version| version.get(field) == first);
+        match is_common {
+            true => (index == 0).then(|| format!("spec.{common}")),
+            false => Some(format!("spec.versions[{index}].{field}")),
+        }
+    }
+}
+
+fn scale_errors(scale: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if !scale.is_object() {
+        return errors;
+    }
+    for (name, parents) in [
+        ("specReplicasPath", &[".spec."][..]),
+        ("statusReplicasPath", &[".status."]),
+        ("labelSelectorPath", &[".spec.", ".status."]),
+    ] {
+        let field = format!("{path}.scale.{name}");
+        let found = text(&scale[name]);
+        let detail = match found {
+            "" if name == "labelSelectorPath" => continue,
+            "" => {
+                errors.push(FieldError::required(&field, ""));
+                continue;
+            }
+            found if !found.starts_with('.') => "must be a simple json path starting with .",
+            found if parents.iter().any(|parent| found.starts_with(parent)) => continue,
+            _ if parents.len() == 2 => "should be a json path under either .spec or .status",
+            _ if name == "specReplicasPath" => "should be a json path under .spec",
+            _ => "should be a json path under .status",
+        };
+        errors.push(FieldError::invalid(&field, &json!(found), detail));
+    }
+    errors
+}
+
+fn column_errors(column: &Value, path: &str) -> Vec<FieldError> {
+    const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+    let mut errors = Vec::new();
+    if text(&column["name"]).is_empty() {
+        errors.push(FieldError::required(&format!("{path}.name"), ""));
+    }
+    let detail = format!("must be one of {}", TYPES.join(","));
+    match text(&column["type"]) {
+        "" => errors.push(FieldError::required(&format!("{path}.type"), &detail)),
+        other if !TYPES.contains(&other) => {
+            errors.push(FieldError::invalid(&format!("{path}.type"), &json!(other), &detail));
+        }
+        _ => {}
+    }
+    match text(&column["jsonPath"]) {
+        "" => errors.push(FieldError::required(&format!("{path}.JSONPath"), "")),
+        other if !other.starts_with('.') => {
+            let detail = "must be a simple json path starting with .";
+            errors.push(FieldError::invalid(&format!("{path}.JSONPath"), &json!(other), detail));
+        }
+        _ => {}
+    }
+    errors
+}
+
+/// How many fields of a custom resource field selectors may name.
+const MOST_SELECTABLE: u64 = 8;
+
+fn selectable_errors(version: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut known: Vec<&str> = Vec::new();
+    for (index, field) in items(&version["selectableFields"]).enumerate() {
+        let place = format!("{path}[{index}].jsonPath");
+        let json_path = text(&field["jsonPath"]);
+        if json_path.is_empty() {
+            errors.push(FieldError::required(&place, ""));
+            continue;
+        }
+        let invalid = |detail: &str| FieldError::invalid(&place, &json!(json_path), detail);
+        let mut schema = &version["schema"]["openAPIV3Schema"];
+        let Some(steps) = json_path.strip_prefix('.') else {
+            errors.push(invalid(&format!("is an invalid path: expected [ or . but got: {json_path}")));
+            continue;
+        };
+        if json_path.contains('[') {
+            errors.push(invalid("is an invalid path: array notation is not allowed"));
+            continue;
+        }
+        schema = steps.split('.').fold(schema, |schema, step| &schema["properties"][step]);
+        if schema.is_null() {
+            errors.push(invalid("is an invalid path: does not refer to a valid field"));
+            continue;
+        }
+        if steps.split('.').next() == Some("metadata") {
+            errors.push(invalid("must not point to fields in metadata"));
+        }
+        if !matches!(text(&schema["type"]), "string" | "boolean" | "integer") {
+            errors.push(invalid(
+                "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
+            ));
+        }
+        match known.contains(&steps) {
+            true => errors.push(FieldError::duplicate(&place, &json!(json_path))),
+            false => known.push(steps),
+        }
+    }
+    if known.len() as u64 > MOST_SELECTABLE {
+        errors.push(FieldError::too_many(path, known.len(), MOST_SELECTABLE));
+    }
+    errors
+}
+
+fn conversion_errors(conversion: &Value) -> Vec<FieldError> {
+    match text(&conversion["strategy"]) {
+        // The default is None.
+        "" | "None" => Vec::new(),
+        "Webhook" => {
+            let detail = "this server does not convert by webhooks; use the strategy None";
+            vec![FieldError::forbidden("spec.conversion.strategy", detail)]
+        }
+        other => vec![FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"])],
+    }
+}
+
+/// A name of a definition that another definition of the group has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameConflict {
+    /// The reason of the condition `NamesAccepted`.
+    pub(crate) reason: &'static str,
+    /// The name.
+    pub(crate) name: String,
+}
+
+impl NameConflict {
+    /// Returns the last of the names of a definition that others have.
+    pub(crate) fn find(crd: &Value, others: &[&Resource]) -> Option<Self> {
+        let names = Names::of(&crd["spec"]["names"]);
+        let is_resource = |name: &str| {
+            others.iter().any(|one| {
+                one.plural == name
+                    || one.singular == name
+                    || one.short_names.iter().any(|short| short == name)
+            })
+        };
+        let is_kind = |name: &str| others.iter().any(|one| one.kind == name || one.list_kind == name);
+        let short_names = texts(&crd["spec"]["names"]["shortNames"], text);
+        let short_name = short_names.into_iter().find(|name| is_resource(name)).unwrap_or_default();
+        let candidates = [
+            ("ListKindConflict", is_kind(&names.list_kind), names.list_kind),
+            ("KindConflict", is_kind(&names.kind), names.kind),
+            ("ShortNamesConflict", !short_name.is_empty(), short_name),
+            ("SingularConflict", is_resource(&names.singular), names.singular),
+            ("PluralConflict", is_resource(&names.plural), names.plural),
+        ];
+        let found = candidates.into_iter().find(|(_, is_taken, _)| *is_taken);
+        found.map(|(reason, _, name)| Self { reason, name })
+    }
+}
+
+/// Fills in what the API server adds to a definition once its resources are served, or cannot be served because of a name.
+pub(crate) fn establish(crd: &mut Value, conflict: Option<&NameConflict>, now: &str) {
     if from_crd(crd).is_err() {
         return;
     }
@@ -49,15 +286,38 @@ pub(crate) fn establish(crd: &mut Value, now: &str) {
     if !crd["spec"]["conversion"].is_object() {
         crd["spec"]["conversion"] = json!({"strategy": "None"});
     }
-    let stored: Vec<_> =
-        versions(crd).filter(|one| one["storage"] == true).map(|one| one["name"].clone()).collect();
-    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now});
-    let conditions = [
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ];
-    let accepted = crd["spec"]["names"].clone();
+    let mut stored: Vec<_> = items(&crd["status"]["storedVersions"]).cloned().collect();
+    let storage = versions(crd).filter(|one| one["storage"] == true).map(|one| one["name"].clone());
+    let added: Vec<_> = storage.filter(|name| !stored.contains(name)).collect();
+    stored.extend(added);
+    let accepted = match conflict {
+        None => crd["spec"]["names"].clone(),
+        Some(_) => json!({ "plural": crd["spec"]["names"]["plural"], "kind": "" }),
+    };
+    let conditions = conditions(&crd["status"]["conditions"], conflict, now);
     crd["status"] = json!({"acceptedNames": accepted, "conditions": conditions, "storedVersions": stored});
+}
+
+/// Returns the conditions of a definition; those that have not changed keep their time.
+fn conditions(before: &Value, conflict: Option<&NameConflict>, now: &str) -> Vec<Value> {
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        let known = items(before).find(|one| one["type"] == kind && one["status"] == status);
+        let since = known.map_or_else(|| json!(now), |known| known["lastTransitionTime"].clone());
+        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since})
+    };
+    let mut conditions = match conflict {
+        None => vec![
+            condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+            condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+        Some(NameConflict { reason, name }) => vec![
+            condition("NamesAccepted", "False", reason, &format!("{name:?} is already in use")),
+            condition("Established", "False", "NotAccepted", "not all names are accepted"),
+        ],
+    };
+    let is_other = |one: &&Value| one["type"] != "NamesAccepted" && one["type"] != "Established";
+    conditions.extend(items(before).filter(is_other).cloned());
+    conditions
 }
 
 fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
@@ -147,6 +407,8 @@ fn resource(spec: &Value, version: &Value, types: &Arc<Schema>) -> Resource {
         columns: items(&version["additionalPrinterColumns"]).map(column).collect(),
         selectable_fields: selectable.iter().map(|path| path.trim_start_matches('.').to_owned()).collect(),
         types: Some(Arc::clone(types)),
+        schema: schema_of(version).map(|schema| Arc::new(Structural::new(schema))),
+        storage_schema: None,
     }
 }
 

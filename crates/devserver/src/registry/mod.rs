@@ -16,5 +16,5 @@ pub(crate) mod openapi;
 mod tests;
 
 pub(crate) use catalog::Registry;
-pub(crate) use crd::establish;
+pub(crate) use crd::{definition_errors, establish};
 pub(crate) use resource::{PrinterColumn, Resource};

@@ -1,6 +1,7 @@
 //! One resource in one version: its names, its scope and what can be done with it.
 
 use crate::apply::Schema;
+use crate::structural::Structural;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -45,6 +46,10 @@ pub(crate) struct Resource {
     pub(crate) selectable_fields: Vec<String>,
     /// The types of custom resources in all versions; those of built-in ones are in a table.
     pub(crate) types: Option<Arc<Schema>>,
+    /// The schema of custom resources in this version.
+    pub(crate) schema: Option<Arc<Structural>>,
+    /// The schema of custom resources in the version in which they are stored, if it is another one.
+    pub(crate) storage_schema: Option<Arc<Structural>>,
 }
 
 /// Where the objects of a resource live.

@@ -184,7 +184,7 @@ fn a_built_in_resource_cannot_be_defined_again() {
 #[test]
 fn an_accepted_definition_says_so() {
     let mut crd = crd(&[("v1", true)]);
-    establish(&mut crd, "2026-01-01T00:00:00Z");
+    establish(&mut crd, None, "2026-01-01T00:00:00Z");
     assert_eq!(crd["spec"]["names"]["singular"], "widget");
     assert_eq!(crd["status"]["storedVersions"], json!(["v1"]));
     assert_eq!(crd["status"]["acceptedNames"]["listKind"], "WidgetList");
@@ -271,7 +271,7 @@ proptest! {
         *base.pointer_mut(pointers[pointer]).unwrap() = crd;
         let mut registry = Registry::new();
         if registry.add_crd(&base).is_ok() {
-            establish(&mut base, "now");
+            establish(&mut base, None, "now");
             discovery::aggregated(&registry, Root::Groups);
             registry.remove_crd(&base);
         }

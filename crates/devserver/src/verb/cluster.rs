@@ -5,6 +5,7 @@ use crate::object::{self, metadata, supported_fields};
 use crate::rbac::TokenTable;
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
+use crate::structural;
 use crate::verb::refusal::Refusal;
 use kube_informer_wire::{Key, rng};
 use serde_json::Value;
@@ -111,7 +112,8 @@ impl Cluster {
     /// The object of a resource with this key, decoded.
     pub(crate) fn read(&self, resource: &Resource, key: &str) -> Option<(Record, Value)> {
         let record = self.store.get(&Place::new(resource.storage()), key)?;
-        let value = record.to_value(&head(&resource.api_version(), &resource.kind));
+        let mut value = record.to_value(&head(&resource.api_version(), &resource.kind));
+        object::convert(resource, &mut value);
         Some((record, value))
     }
 
@@ -127,6 +129,9 @@ impl Cluster {
 /// Encodes an object of a resource.
 pub(crate) fn encode(resource: &Resource, key: Key, mut object: Value) -> Box<Content> {
     metadata::drop_empty(&mut object);
+    if let Some(schema) = &resource.storage_schema {
+        structural::prune(schema, &mut object);
+    }
     let fields = own_fields(resource, &object);
     Box::new(Content::new(key, object, fields))
 }

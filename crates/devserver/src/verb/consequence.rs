@@ -1,7 +1,8 @@
 //! What follows from a change: definitions are served, namespaces empty themselves.
 
+use crate::invalid::FieldError;
 use crate::object::{deletion::Policy, metadata};
-use crate::registry::{Resource, establish};
+use crate::registry::{Resource, definition_errors, establish};
 use crate::storage::{Place, Selection, Span, Write};
 use crate::verb::{
     clock::now,
@@ -23,10 +24,14 @@ pub(crate) fn before_storing(
     }
     let served = cluster.change_registry(|registry| registry.add_crd(object));
     served.map_err(|error| Refusal::invalid(resource, metadata::name(object), &error.fields))?;
-    if object.pointer("/status/conditions").is_none_or(|conditions| !conditions.is_array()) {
-        establish(object, &now());
-    }
+    let conflict = cluster.registry().name_conflict(object);
+    establish(object, conflict.as_ref(), &now());
     Ok(())
+}
+
+/// Returns every rule that an object breaks which describes other objects.
+pub(crate) fn errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    if is_definition(resource) { definition_errors(object) } else { Vec::new() }
 }
 
 /// Does what follows when an object is gone.

@@ -15,7 +15,7 @@ use crate::verb::{
     ownership::Ownership,
     refusal::Refusal,
     request::{Intent, Request},
-    sound::{self, Way},
+    sound::{self, State, Way},
 };
 use kube_informer_wire::Key;
 use serde_json::Value;
@@ -106,9 +106,8 @@ fn store(
 ) -> Result<Result<Record, Missed>, Refusal> {
     let Draft { mut object, intent, way } = draft;
     let resource = &request.resource;
+    sound::normalized(request, &mut object, way, "CreateOptions")?;
     validate_name(resource, name).map_err(|error| Refusal::invalid(resource, name, &[error]))?;
-    sound::normalized(resource, &mut object, way)?;
-    sound::check(resource, name, (&object, way))?;
     escalation::check(cluster, request, &object)?;
     if consequence::is_going(cluster, resource) {
         let why = "create not allowed while custom resource definition is terminating";
@@ -119,9 +118,6 @@ fn store(
     }
     let key = Key::new(request.namespace.as_deref(), name);
     let key = key.map_err(|error| Refusal::bad_request(&error.to_string()))?;
-    if cluster.store.get(&request.place(), key.as_str()).is_some() {
-        return Ok(Err(Missed::Exists));
-    }
     // Ownership is that of the fields that the client sent and their defaults, not of what the server writes.
     if way == Way::Sent {
         wipe_system_fields(&mut object);
@@ -129,6 +125,10 @@ fn store(
     }
     let birth = Birth { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
     stamp_new(resource, &mut object, &birth);
+    sound::check(resource, name, State { old: None, object: &object, way, aspect: Aspect::Whole })?;
+    if cluster.store.get(&request.place(), key.as_str()).is_some() {
+        return Ok(Err(Missed::Exists));
+    }
     if intent == Intent::DryRun {
         let content = Arc::from(encode(resource, key, object));
         return Ok(Ok(Record::new(content, cluster.store.version())));

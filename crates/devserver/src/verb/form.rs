@@ -1,6 +1,7 @@
 //! How a client wants objects: whole, their metadata alone, or as rows of a table.
 
 use crate::format::{Include, TableOptions, table};
+use crate::object::convert;
 use crate::registry::Resource;
 use crate::storage::{Part, Record, head};
 use crate::verb::clock::clock;
@@ -94,6 +95,11 @@ impl Shape {
 
     pub(crate) fn append(&self, record: &Record, out: &mut Vec<u8>) {
         match self.form {
+            Form::Whole if self.resource.storage_schema.is_some() => {
+                let mut object = record.to_value(&self.head);
+                convert(&self.resource, &mut object);
+                out.extend_from_slice(object.to_string().as_bytes());
+            }
             Form::Whole => record.write(&self.head, Part::Whole, out),
             Form::Metadata => record.write(&self.head, Part::Metadata, out),
             Form::Table => {

@@ -12,7 +12,13 @@ mod protobuf;
 
 mod aspect;
 
+mod warnings;
+
 mod request;
+
+mod duplicate;
+
+mod field_validation;
 
 mod cluster;
 
@@ -20,13 +26,13 @@ pub(crate) mod authorization;
 
 mod escalation;
 
-mod sound;
-
 mod ownership;
 
 mod collector;
 
 mod consequence;
+
+mod sound;
 
 mod get;
 
@@ -83,4 +89,5 @@ pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
 pub(crate) use review::review;
 pub(crate) use update::update;
+pub(crate) use warnings::Warnings;
 pub(crate) use watch::watch;

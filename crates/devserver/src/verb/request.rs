@@ -7,6 +7,7 @@ use crate::storage::Place;
 use crate::verb::form::{Encoding, Form};
 use crate::verb::protobuf::Protobuf;
 use crate::verb::refusal::Refusal;
+use crate::verb::warnings::Warnings;
 use bytes::Bytes;
 use kube_informer_wire::{ManagedFields, open_protobuf};
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub(crate) struct Request {
     pub(crate) user_agent: String,
     /// The body.
     pub(crate) body: Bytes,
+    /// The warnings of the response.
+    pub(crate) warnings: Arc<Warnings>,
 }
 
 /// How long the name of a field manager may be.

@@ -14,7 +14,7 @@ use crate::verb::{
     ownership::{Ownership, differ_in_times_only, put_managed_fields, take_managed_fields},
     refusal::Refusal,
     request::{Intent, Request},
-    sound::{self, Way},
+    sound::{self, State, Way},
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -71,7 +71,8 @@ pub(crate) fn apply(
     check(request, aspect, &change)?;
     let mut new = next_state(request, aspect, &change)?;
     let Change { record, old, way, .. } = change;
-    sound::check(&request.resource, &request.name, (&new, way))?;
+    let state = State { old: Some(&old), object: &new, way, aspect };
+    sound::check(&request.resource, &request.name, state)?;
     if old.get("rules") != new.get("rules") || old.get("subjects") != new.get("subjects") {
         escalation::check(cluster, request, &new)?;
     }
@@ -127,7 +128,7 @@ fn next_state(request: &Request, aspect: Aspect, change: &Change) -> Result<Valu
         ownership.update(old, &mut new);
         return Ok(new);
     }
-    sound::normalized(&request.resource, &mut new, *way)?;
+    sound::normalized(request, &mut new, *way, way.options())?;
     if *way != Way::Applied {
         ownership.update(old, &mut new);
     }

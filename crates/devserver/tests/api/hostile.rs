@@ -180,13 +180,14 @@ proptest! {
 #[tokio::test(start_paused = true)]
 async fn what_would_be_too_deep_to_read_back_is_not_stored() {
     let probe = Probe::new();
-    let path = ".a".repeat(130);
+    let path = format!(".spec{}", ".a".repeat(130));
     let definition = json!({
         "metadata": { "name": "cars.example.com" },
         "spec": {
             "group": "example.com", "scope": "Namespaced", "names": { "plural": "cars", "kind": "Car" },
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
                 "subresources": { "scale": { "specReplicasPath": path, "statusReplicasPath": ".status.replicas" } },
             }],
         },

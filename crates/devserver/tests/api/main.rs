@@ -13,6 +13,7 @@ mod definitions;
 mod deletion;
 mod discovery;
 mod faults;
+mod field_validation;
 mod formats;
 mod hostile;
 mod kubelet;
