@@ -1,4 +1,4 @@
-//! Explains errors of a cluster, with what to do about them.
+//! Explains errors of a cluster, and suggests what to do.
 
 use crate::args::Approach;
 use crate::kinds::Kind;
@@ -120,26 +120,39 @@ pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> Tro
     let SyncError::Refused { namespace, status, .. } = error else {
         return Trouble::new(Class::Other, chain(error));
     };
+    of_refusal(&Refusal { kind, namespace: namespace.as_deref(), status }, approach)
+}
+
+/// A list or watch that the server refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal<'s> {
+    pub(crate) kind: &'s Kind,
+    /// The namespace; `None` for all.
+    pub(crate) namespace: Option<&'s str>,
+    pub(crate) status: &'s Status,
+}
+
+/// Explains why the server refused a list or a watch.
+pub(crate) fn of_refusal(refusal: &Refusal<'_>, approach: Approach) -> Trouble {
+    let Refusal { kind, namespace, status } = *refusal;
     let resource = kind.resource();
-    let place = namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
-    if error.is_forbidden() {
+    let place = namespace.map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
+    if status.is_forbidden_status() {
         let place = if kind.has_namespaces { format!(" in {place}") } else { String::new() };
         let what = format!("you are not allowed to list and watch {resource}{place}: {}", said(status));
-        let trouble = Trouble::new(Class::Refused, what).advise(format!(
-            "this role grants it once it is bound to you:\n{}",
-            rule(kind, namespace.as_deref())
-        ));
+        let trouble = Trouble::new(Class::Refused, what)
+            .advise(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)));
         return if kind.has_namespaces && namespace.is_none() {
             trouble.advise("or select namespaces that you are allowed to read, with -n")
         } else {
             trouble
         };
     }
-    if error.is_unauthorized() {
+    if status.is_unauthorized_status() {
         return unauthorized(format!("cannot watch {resource}: the server returned 401: {}", said(status)));
     }
     let what = format!("cannot watch {resource}: the server returned {}: {}", status.code, said(status));
-    let trouble = Trouble::new(if error.is_not_found() { Class::Kind } else { Class::Other }, what);
+    let trouble = Trouble::new(if status.code == 404 { Class::Kind } else { Class::Other }, what);
     match (approach, status.code) {
         (Approach::Stream, 400 | 422) => trouble
             .advise("the server does not support streaming lists; use --strategy auto to fall back to LIST"),

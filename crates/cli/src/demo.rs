@@ -5,7 +5,7 @@ use crate::cluster::{Connection, DISCOVERY, Embedded};
 use crate::follow::Target;
 use crate::notice::say;
 use crate::seed;
-use crate::top::{Stage, is_terminal, show};
+use crate::top::{BACKOFF, Stage, is_terminal, show};
 use crate::trouble::{Class, Trouble};
 use clap::Parser;
 use kube_client::{
@@ -29,12 +29,14 @@ pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);
     let Some(embedded) = connection.embedded() else { return Ok(()) };
     let kinds = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces"];
-    let targets = connection.catalog(DISCOVERY).await?.known(&kinds).into_iter().map(Target::all).collect();
+    let catalog = connection.catalog(DISCOVERY).await?;
+    let targets = catalog.known(&kinds).into_iter().map(Target::all).collect();
     let Some(Command::Top(top)) = Cli::parse_from(["informer", "top", "-A"]).command else { return Ok(()) };
     let (tell, notices) = watch::channel(None);
     // The default reset time is longer than the time between faults, so the backoff would never reset.
-    let backoff = Backoff { reset: Duration::from_secs(asked.fault_every / 2), ..Backoff::default() };
-    let stage = Stage { connection: &connection, targets, following: top.following, backoff, notices };
+    let backoff = Backoff { reset: Duration::from_secs(asked.fault_every / 2), ..BACKOFF };
+    let stage =
+        Stage { connection: &connection, catalog, targets, following: top.following, backoff, notices };
     tokio::select! {
         outcome = show(stage) => outcome,
         outcome = scale(embedded.client()) => outcome,

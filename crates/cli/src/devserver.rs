@@ -74,7 +74,7 @@ fn past(dir: &Path, asked: &Devserver) -> anyhow::Result<Past> {
     })
 }
 
-/// How many events are remembered: half a minute of them, so that a client has the time to read what there is.
+/// The number of events in the history: half a minute of them, so that a client has time to list all objects.
 fn history(churn: f64) -> usize {
     const LEAST: usize = 16_384;
     ((churn * 30.0) as usize).max(LEAST)

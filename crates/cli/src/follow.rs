@@ -1,4 +1,4 @@
-//! Informers for what the command line names.
+//! Informers for the resources of the command line.
 
 use crate::args::{Approach, Encoding, Following, Stored};
 use crate::cluster::Connection;
@@ -13,22 +13,33 @@ use kube_informer::{
     source,
     subscription::{Policy, SubscribeOptions},
 };
+use kube_informer_wire::ManagedFields;
 use std::{path::PathBuf, sync::Arc};
 
-/// A kind that is followed.
+/// A watched resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Followed {
     pub(crate) kind: Kind,
     /// The name of the object if there is only one.
     pub(crate) name: Option<String>,
+    /// The name of the context, if there are several.
+    pub(crate) context: Option<String>,
     pub(crate) informer: Informer<DynamicObject>,
 }
 
-/// By what objects can be found, beside their keys and namespaces.
+impl Followed {
+    /// Returns the resource, with the context if there are several: `pods`, `staging/pods`.
+    pub(crate) fn resource(&self) -> String {
+        let resource = self.kind.resource();
+        self.context.as_ref().map_or(resource.clone(), |context| format!("{context}/{resource}"))
+    }
+}
+
+/// The indexes of a cache, in addition to namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexing {
     Nothing,
-    /// Those who look around: by node and by owner.
+    /// Indexes by node and by owner.
     Browsing,
 }
 
@@ -37,10 +48,10 @@ pub(crate) const NODE: &str = "node";
 /// The index of objects by their owners.
 pub(crate) const OWNER: &str = "owner";
 
-/// Hears of failures.
+/// Receives errors.
 pub(crate) type Hear = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
 
-/// How a kind is followed, apart from what a person can ask for.
+/// The settings of informers that are not options of the command line.
 #[derive(Clone)]
 pub(crate) struct Manner {
     /// The namespaces; `None` for all.
@@ -49,18 +60,20 @@ pub(crate) struct Manner {
     pub(crate) backoff: Backoff,
     pub(crate) hear: Hear,
     pub(crate) saving: Option<Saving>,
+    /// Whether to keep `managedFields`, from which the field manager of a change is read.
+    pub(crate) managed_fields: ManagedFields,
 }
 
 /// Where caches are saved.
 #[derive(Clone, Debug)]
 pub(crate) struct Saving {
-    /// Each kind has a folder below this.
+    /// Each resource has a subfolder.
     pub(crate) folder: PathBuf,
     /// Whether Secrets are saved too.
     pub(crate) secrets: bool,
 }
 
-/// Which namespaces are meant; nothing means all.
+/// Returns the namespaces to watch; `None` for all.
 pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec<String>> {
     match asked.namespaces.as_slice() {
         _ if asked.all_namespaces => None,
@@ -164,6 +177,7 @@ pub(crate) fn follow(
             Stored::Decoded => Storage::Decoded,
             Stored::Compressed => Storage::Compressed,
         })
+        .managed_fields(manner.managed_fields)
         .on_error(move |report| hear(report));
     if let Some(namespaces) = manner.namespaces.filter(|_| kind.has_namespaces) {
         informer = informer.namespaces(namespaces);
@@ -187,10 +201,10 @@ pub(crate) fn follow(
         informer = informer.save_to(if *secrets { save.secrets() } else { save });
     }
     let informer = informer.build().map_err(|error| refused(&error))?;
-    Ok(Followed { kind: kind.clone(), name: target.name.clone(), informer })
+    Ok(Followed { kind: kind.clone(), name: target.name.clone(), context: None, informer })
 }
 
-/// Why an informer cannot be.
+/// Explains why an informer cannot be created.
 fn refused(error: &StartError) -> Trouble {
     match error {
         StartError::SecretsNotSaved => {
@@ -214,23 +228,23 @@ fn owners(object: &DynamicObject) -> Vec<String> {
     owners.map(|owner| format!("{}/{}", owner.kind, owner.name)).collect()
 }
 
-/// How far a reader of events may fall behind before the informers wait for it.
+/// The number of events that are buffered for a subscriber before the informers wait for it.
 const PATIENCE: usize = 16_384;
 
-/// How events are read.
+/// The delivery of events to a slow subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// None is left out: a slow reader makes the informers wait.
+    /// Every event is delivered; the informers wait for a slow subscriber.
     Every,
-    /// A slow reader is told the last state of each object.
+    /// A slow subscriber receives the last state of each object.
     Latest,
 }
 
-/// The events of all, each with the place of its kind.
-pub(crate) fn events(
-    followed: &[Followed],
-    pace: Pace,
-) -> impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin + use<> {
+/// An event with the position of its resource.
+pub(crate) type EventAt = (usize, Event<DynamicObject>);
+
+/// Returns the events of all resources, each with the position of its resource.
+pub(crate) fn events(followed: &[Followed], pace: Pace) -> impl Stream<Item = EventAt> + Unpin + use<> {
     let streams = followed.iter().enumerate().map(|(at, followed)| {
         let asked = SubscribeOptions::new().named("informer").policy(match pace {
             Pace::Every => Policy::block(PATIENCE),
@@ -274,7 +288,7 @@ mod tests {
         ])
     }
 
-    /// Returns the labels of what a command line selects.
+    /// Returns the labels of the targets of a command line.
     fn selected(line: &str) -> Result<String, String> {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let found = targets(&catalog(), &words).map_err(|trouble| trouble.to_string())?;

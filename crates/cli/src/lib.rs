@@ -1,7 +1,9 @@
-//! The command `informer`: follow any Kubernetes resource, and see what changes and how the cache fares.
+//! The command `informer`: watches any Kubernetes resource, its changes and the health of the watch.
 //!
-//! It is a library so that its program is short, and so that what it makes of the text of others can be tried by itself.
+//! It is a library so that fuzz targets can call its parsers and printers.
 
+mod jsonpath;
+mod path_pattern;
 mod args;
 mod safe;
 mod number;
@@ -17,13 +19,15 @@ mod meter;
 mod follow;
 mod signal;
 mod watch;
+mod wait;
+mod web;
 mod history;
 mod record;
 mod devserver;
 mod leases;
 mod top;
-mod web;
 mod demo;
+mod complete;
 mod shell;
 mod new_operator;
 mod run;

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) fn short(number: f64) -> String {
     }
 }
 
-/// So many bytes: `512 B`, `3.4 MB`.
+/// Returns a number of bytes: `512 B`, `3.4 MB`.
 pub(crate) fn bytes(number: u64) -> String {
     match number {
         0..10_000 => format!("{number} B"),
@@ -36,7 +36,7 @@ pub(crate) fn bytes(number: u64) -> String {
     }
 }
 
-/// So many of something: `1 object`, `2,000 objects`.
+/// Returns a number with a noun: `1 object`, `2,000 objects`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
 }

@@ -10,7 +10,7 @@ pub(crate) enum Paint {
     Coloured,
 }
 
-/// What a colour says.
+/// The meaning of a color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Came,
@@ -31,7 +31,7 @@ impl Paint {
         if is_wanted { Self::Coloured } else { Self::Plain }
     }
 
-    /// The text in a colour.
+    /// Returns the text with a color.
     pub(crate) fn tint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Came => 32,
@@ -47,7 +47,7 @@ impl Paint {
     }
 }
 
-/// Whether the environment has nothing against colours: <https://no-color.org>.
+/// Returns whether the environment allows colors: <https://no-color.org>.
 pub(crate) fn allows_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

@@ -1,7 +1,9 @@
-//! From the command line to the subcommand, and from its outcome to the exit code.
+//! Runs the subcommand of the command line.
 
 use crate::args::{Cli, Command, Demo};
-use crate::{demo, devserver, history, leases, new_operator, record, shell, top, trouble, watch, web};
+use crate::{
+    complete, demo, devserver, history, leases, new_operator, record, shell, top, trouble, wait, watch, web,
+};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::{
     io::{self, IsTerminal},
@@ -12,7 +14,7 @@ use std::{
 /// The name under which kubectl finds plugins: `kubectl informer ..` runs it.
 const PLUGIN: &str = "kubectl-informer";
 
-/// Does what the command line says, and tells the exit code.
+/// Runs the command, and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let name = called();
@@ -20,7 +22,7 @@ pub fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     trouble::end(runtime.map_err(Into::into).and_then(|runtime| {
         let outcome = runtime.block_on(perform(cli, &name));
-        // What still waits for a server is not waited for.
+        // Requests that wait for a server do not delay the end.
         runtime.shutdown_background();
         outcome
     }))
@@ -29,6 +31,7 @@ pub fn main() -> ExitCode {
 async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
     match cli.command {
         Some(Command::Watch(asked)) => watch::run(*asked).await,
+        Some(Command::Wait(asked)) => wait::run(*asked).await,
         Some(Command::Top(asked)) => top::run(*asked).await,
         Some(Command::Web(asked)) => web::run(*asked).await,
         Some(Command::Record(asked)) => record::run(*asked).await,
@@ -42,18 +45,19 @@ async fn perform(cli: Cli, name: &str) -> anyhow::Result<()> {
         Some(Command::NewOperator(asked)) => new_operator::run(&asked),
         Some(Command::Completions { shell }) => Ok(shell::completions(shell, name)?),
         Some(Command::Man) => Ok(shell::man()?),
+        Some(Command::Complete(asked)) => complete::run(&asked).await,
         None if io::stdout().is_terminal() && io::stdin().is_terminal() => demo::run(&Demo::default()).await,
         None => watch::glimpse().await,
     }
 }
 
-/// The name under which the command was called, without its folder.
+/// Returns the name under which the command was called, without its folder.
 fn called() -> String {
     let path = std::env::args_os().next().unwrap_or_default();
     Path::new(&path).file_stem().map_or("informer".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Help and errors speak of the command as a plugin's user types it.
+/// Parses the command line; help and errors have the name of the plugin.
 fn as_plugin() -> Cli {
     let command = Cli::command().bin_name("kubectl informer");
     let matches = command.get_matches();

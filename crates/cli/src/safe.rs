@@ -1,4 +1,4 @@
-//! Text that came from elsewhere, made safe to show on a terminal.
+//! Escapes untrusted text for a terminal.
 
 /// Returns true if a character would move the cursor, change a color, change the direction of text, or is not visible.
 pub fn is_unsafe(letter: char) -> bool {
@@ -25,18 +25,18 @@ pub fn clean_name(name: &str) -> String {
     }
 }
 
-/// The text in one line, with what is unsafe as an escape that can be read.
+/// Returns the text in one line, with escapes for unsafe characters.
 pub fn clean(text: &str) -> String {
     escaped(text, is_unsafe, |letter| letter.escape_default().to_string())
 }
 
-/// The same, with its lines as they are.
+/// Returns the text with escapes for unsafe characters other than line breaks.
 pub fn clean_lines(text: &str) -> String {
     let is_unsafe = |letter| letter != '\n' && is_unsafe(letter);
     escaped(text, is_unsafe, |letter| letter.escape_default().to_string())
 }
 
-/// JSON that means the same and is safe to show: serde_json escapes only what it must.
+/// Returns equivalent JSON with escapes for unsafe characters, which serde_json does not escape.
 pub fn clean_json(json: &str) -> String {
     // Outside of strings, JSON of serde_json has none of these.
     let escape = |letter: char| {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_what_it_meant() {
+    fn escaped_json_is_equivalent() {
         let json = serde_json::json!({ EVIL: [EVIL, 7] });
         let safe = clean_json(&json.to_string());
         assert!(!safe.chars().any(is_unsafe), "{safe}");

@@ -6,7 +6,7 @@ use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube_devserver::corpus::Widgets;
 use serde_json::{Value, json};
 
-/// Makes `count` objects of a kind, by its plural; those that are there already stay.
+/// Creates `count` objects of a kind, by its plural. Existing objects are not changed.
 pub(crate) async fn plant(client: &Client, plural: &str, count: u64) -> anyhow::Result<()> {
     let widgets = Widgets::new(1);
     if plural == "widgets" {
@@ -26,7 +26,7 @@ pub(crate) async fn plant(client: &Client, plural: &str, count: u64) -> anyhow::
     Ok(())
 }
 
-/// Which API an object belongs to.
+/// Returns the API of an object.
 pub(crate) fn api(client: &Client, object: &DynamicObject) -> anyhow::Result<Api<DynamicObject>> {
     let types = object.types.clone().unwrap_or_default();
     let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(&types)?);
@@ -62,7 +62,7 @@ const APPLICATIONS: [&str; 12] = [
     "gateway",
 ];
 
-/// Where they live.
+/// The namespaces.
 const NAMESPACES: [&str; 4] = ["shop", "billing", "platform", "default"];
 
 fn application(index: u64) -> (String, &'static str) {
@@ -72,7 +72,7 @@ fn application(index: u64) -> (String, &'static str) {
     (name, NAMESPACES[index as usize % NAMESPACES.len()])
 }
 
-/// A deployment with so many replicas, all of them ready.
+/// Returns a deployment with this number of replicas, all of them ready.
 pub(crate) fn deployment(index: u64, replicas: u64) -> Value {
     let (name, namespace) = application(index);
     let labels = json!({"app": name});

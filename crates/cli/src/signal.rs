@@ -1,8 +1,8 @@
-//! How a person or the system ends the command.
+//! Signals that end the command.
 
 use tokio::sync::watch;
 
-/// Waits for Ctrl-C, or for being asked to terminate. A second Ctrl-C ends the process at once, whatever it is at.
+/// Waits for Ctrl-C or SIGTERM. A second Ctrl-C exits at once.
 pub(crate) fn interruption() -> impl Future<Output = ()> {
     let (tell, mut told) = watch::channel(false);
     tokio::spawn(async move {
@@ -12,7 +12,7 @@ pub(crate) fn interruption() -> impl Future<Output = ()> {
         std::process::exit(130);
     });
     async move {
-        // The task outlives the process's work, so the channel closes only with a runtime that ends.
+        // The channel closes only when the runtime ends.
         if told.wait_for(|is_told| *is_told).await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,9 +1,9 @@
-//! Why the command ends badly, in words that a person can act on.
+//! Errors of the command, with advice and an exit code.
 
 use crate::notice::say;
 use std::{error::Error, fmt, io, process::ExitCode};
 
-/// What went wrong, what to do about it, and the exit code that says so.
+/// An error with advice and an exit code.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     class: Class,
@@ -11,7 +11,7 @@ pub(crate) struct Trouble {
     advice: Vec<String>,
 }
 
-/// The kinds of endings that scripts can tell apart; `--help` lists them.
+/// The classes of errors, which have different exit codes. `--help` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Usage,
@@ -40,12 +40,17 @@ impl Trouble {
         Self { class, what: what.into(), advice: Vec::new() }
     }
 
-    /// What went wrong, without what may be done about it.
+    /// Returns the error without the advice.
     pub(crate) fn what(&self) -> &str {
         &self.what
     }
 
-    /// Adds what may be done about it; lines stay as they are.
+    /// Returns whether the server denied access.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.class == Class::Refused
+    }
+
+    /// Adds advice, which may have several lines.
     #[must_use]
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
@@ -62,13 +67,13 @@ impl fmt::Display for Trouble {
 
 impl Error for Trouble {}
 
-/// The error with everything that led to it, in one line.
+/// Returns an error with its causes, in one line.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = error.to_string();
-        // Errors that repeat their cause need no second mention of it.
+        // Some errors contain the text of their cause.
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
@@ -77,7 +82,7 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Tells the person why, and the caller by its exit code. A reader that went away is no trouble.
+/// Prints the error, and returns the exit code. A closed stdout is not an error.
 pub(crate) fn end(outcome: anyhow::Result<()>) -> ExitCode {
     let Err(error) = outcome else { return ExitCode::SUCCESS };
     let is_pipe = |error: &(dyn Error + 'static)| {
@@ -102,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_is_told_is_not_told_again() {
+    fn a_cause_that_is_part_of_the_text_is_not_repeated() {
         let error = anyhow::anyhow!("inner").context("outer: inner");
         assert_eq!(chain(error.as_ref()), "outer: inner");
     }

@@ -11,9 +11,9 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig to use
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
+    /// The context of the kubeconfig to use; `watch` and `wait` accept several
+    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) contexts: Vec<String>,
 
     /// The URL of the API server; without --kubeconfig or --context, no kubeconfig is read
     #[arg(short, long, value_name = "URL")]
@@ -36,6 +36,13 @@ pub(crate) struct Cluster {
     pub(crate) insecure_skip_tls_verify: bool,
 
     /// Use a built-in server with DEMO DATA instead of a cluster
-    #[arg(long, conflicts_with_all = ["kubeconfig", "context", "server", "token", "user"])]
+    #[arg(long, conflicts_with_all = ["kubeconfig", "contexts", "server", "token", "user"])]
     pub(crate) demo: bool,
+}
+
+impl Cluster {
+    /// Returns the context, if one is given.
+    pub(crate) fn context(&self) -> Option<&str> {
+        self.contexts.first().map(String::as_str)
+    }
 }

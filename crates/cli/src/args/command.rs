@@ -1,11 +1,13 @@
 //! The command and its subcommands.
 
 use super::{
+    complete::Complete,
     devserver::Devserver,
     leases::Leases,
     new_operator::NewOperator,
     recording::{Changes, Diff, Get, ObjectHistory, Record},
     top::{Demo, Top},
+    wait::Wait,
     watch::Watch,
     web::Web,
 };
@@ -28,10 +30,23 @@ Examples:
   informer watch pods -n shop                    changes of the pods of one namespace
   informer watch pods,deployments -A -o diff     every changed field, old and new
   informer watch pod/front-1 --initial           one object, with its current state
-  informer watch pods -A --once                  the current state, as a table
+  informer watch pods -A --once -o wide          the current state, with the columns of kubectl
+  informer watch pods --once -o jsonpath='{.items[*].status.podIP}'
+  informer watch deploy --changed spec           only changes of the specification
+  informer watch nodes --context a --context b   two clusters at once
   informer watch pods --save ~/.cache/informer   restart with what changed in between
 
 Run `informer --help` for the exit codes.";
+
+const WAIT_AFTER: &str = "\
+Examples:
+  informer wait pod/front-1 --for=condition=Ready --timeout=2m
+  informer wait deployment front --for=condition=Available
+  informer wait pods -l app=front --for=delete
+  informer wait job/import --for=create
+  informer wait pod/front-1 --for=jsonpath='{.status.phase}'=Running
+
+The exit code is 1 if the condition is not met in time. Run `informer --help` for the others.";
 
 const RECORD_AFTER: &str = "\
 Examples:
@@ -73,6 +88,10 @@ pub(crate) enum Command {
     /// Print every change of resources as it happens
     #[command(after_help = WATCH_AFTER, visible_alias = "w")]
     Watch(Box<Watch>),
+
+    /// Wait until objects meet a condition
+    #[command(after_help = WAIT_AFTER)]
+    Wait(Box<Wait>),
 
     /// Show live caches on a full screen, with every object and its latest changes
     #[command(after_help = AFTER)]
@@ -123,6 +142,10 @@ pub(crate) enum Command {
 
     /// Print the man page
     Man,
+
+    /// Print the candidates for a word, for completion scripts
+    #[command(name = "__complete", hide = true)]
+    Complete(Complete),
 }
 
 #[cfg(test)]

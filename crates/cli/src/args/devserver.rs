@@ -32,7 +32,7 @@ pub(crate) struct Devserver {
     #[arg(long, value_name = "TOKEN", env = "INFORMER_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// Another host name to answer requests for, without a token; may be repeated. Loopback names are always answered
+    /// Another host name to answer requests for, without a token; may be repeated. Loopback names are always allowed
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 

@@ -39,7 +39,7 @@ pub(crate) struct Following {
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Tuning")]
     pub(crate) resync: Option<Duration>,
 
-    /// How objects are stored in memory
+    /// The storage of objects in memory
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
     pub(crate) storage: Stored,
 }
@@ -56,7 +56,7 @@ pub(crate) enum Approach {
     List,
 }
 
-/// How objects are stored in memory.
+/// The storage of objects in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stored {
     /// Compressed bytes: a tenth of the memory, decoded on each access

@@ -6,6 +6,7 @@ use super::{
     size::size,
     time::{since, time},
     watch::Colour,
+    web::WebAccess,
 };
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -52,7 +53,14 @@ pub(crate) struct Record {
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// How often to look for new and removed resources
+    /// Serve the page of this recording on this address, such as 127.0.0.1:8090; see `informer web --help`
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) web: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) access: WebAccess,
+
+    /// The interval between checks for new and removed resources
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m")]
     pub(crate) discover_every: Duration,
 
@@ -60,7 +68,7 @@ pub(crate) struct Record {
     #[arg(long = "timeout", visible_alias = "for", value_name = "DURATION", value_parser = duration)]
     pub(crate) period: Option<Duration>,
 
-    /// Print nothing but errors to stderr
+    /// Print only errors to stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
 

@@ -1,7 +1,15 @@
 //! The options of `informer watch`.
 
-use super::{cluster::Cluster, duration::duration, following::Following};
+use super::{
+    cluster::Cluster,
+    duration::duration,
+    following::Following,
+    output::{Output, OutputParser},
+};
+use crate::jsonpath::Path;
+use crate::path_pattern::PathPattern;
 use clap::{Args, ValueEnum};
+use regex::Regex;
 use std::{path::PathBuf, time::Duration};
 
 /// The options of `informer watch`.
@@ -14,9 +22,32 @@ pub(crate) struct Watch {
     #[command(flatten)]
     pub(crate) following: Following,
 
+    /// Only objects whose names match this regular expression; may be repeated
+    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    pub(crate) name: Vec<Regex>,
+
+    /// Not the objects whose names match this regular expression; may be repeated
+    #[arg(long, value_name = "REGEX", value_parser = regex)]
+    pub(crate) exclude: Vec<Regex>,
+
+    /// Only updates of this field, such as status.phase, /spec/replicas or status.conditions.*.reason; may be repeated
+    #[arg(long, value_name = "PATH", value_parser = PathPattern::parse)]
+    pub(crate) changed: Vec<PathPattern>,
+
+    /// Not the updates of only this field, such as status or **.lastProbeTime; may be repeated
+    #[arg(long, value_name = "PATH", value_parser = PathPattern::parse)]
+    pub(crate) ignore: Vec<PathPattern>,
+
+    /// Also print updates of only heartbeats, probe times and lease renewals
+    #[arg(long)]
+    pub(crate) all_changes: bool,
+
     /// The output format
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
+    #[arg(short, long, default_value = "table", value_name = "FORM", value_parser = OutputParser)]
     pub(crate) output: Output,
+
+    #[command(flatten)]
+    pub(crate) columns: Columns,
 
     /// Print the current state, sorted, and exit
     #[arg(long)]
@@ -46,7 +77,7 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "FILE")]
     pub(crate) stats: Option<PathBuf>,
 
-    /// Print nothing but fatal errors to stderr
+    /// Print only fatal errors to stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -58,20 +89,32 @@ pub(crate) struct Watch {
     pub(crate) cluster: Cluster,
 }
 
-/// The output format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// Time, event, namespace/name, and a summary of the change
-    #[default]
-    Table,
-    /// The name as in kubectl: pod/front-1, deployment.apps/front
-    Name,
-    /// One JSON document per line
-    Json,
-    /// The same as YAML documents
-    Yaml,
-    /// The old and the new value of each changed field
-    Diff,
+/// The options for the columns of tables, named as in kubectl.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Columns {
+    /// A label that is shown as a column; may be repeated
+    #[arg(short = 'L', long = "label-columns", value_name = "LABEL", value_delimiter = ',')]
+    pub(crate) labels: Vec<String>,
+
+    /// Show all labels in the last column
+    #[arg(long)]
+    pub(crate) show_labels: bool,
+
+    /// Print no headers
+    #[arg(long)]
+    pub(crate) no_headers: bool,
+
+    /// Sort by a field, such as .metadata.creationTimestamp
+    #[arg(long, value_name = "PATH", value_parser = path, requires = "once")]
+    pub(crate) sort_by: Option<Path>,
+}
+
+fn regex(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|error| error.to_string())
+}
+
+fn path(text: &str) -> Result<Path, String> {
+    Path::parse(text).map_err(|error| error.to_string())
 }
 
 /// When to use colors.

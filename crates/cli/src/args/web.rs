@@ -16,9 +16,23 @@ pub(crate) struct Web {
     pub(crate) listen: String,
 
     /// Show a recorded history instead of a cluster, also while it is recorded
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["resources", "demo", "kubeconfig", "context", "server"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["resources", "demo", "kubeconfig", "contexts", "server"])]
     pub(crate) dir: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) access: WebAccess,
+
+    #[command(flatten)]
+    pub(crate) following: Following,
+
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+}
+
+/// The options that protect the page.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Page")]
+pub(crate) struct WebAccess {
     /// The token that users enter on the page
     #[arg(long, value_name = "TOKEN", env = "INFORMER_WEB_TOKEN", hide_env_values = true)]
     pub(crate) web_token: Option<String>,
@@ -34,10 +48,4 @@ pub(crate) struct Web {
     /// Another host name to accept requests for; may be repeated. Loopback names are always accepted
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-
-    #[command(flatten)]
-    pub(crate) following: Following,
-
-    #[command(flatten)]
-    pub(crate) cluster: Cluster,
 }

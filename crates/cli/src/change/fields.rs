@@ -1,24 +1,24 @@
-//! Which fields differ between two states of an object.
+//! Compares two states of an object field by field.
 
 use super::path::Path;
 use kube_core::DynamicObject;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, HashMap};
 
-/// A field that is not what it was.
+/// A changed field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldChange {
     pub(crate) path: Path,
-    /// What it was; nothing where it was not there.
+    /// The old value; `None` if the field did not exist.
     pub(crate) old: Option<Value>,
     pub(crate) new: Option<Value>,
 }
 
-/// What `kubectl apply` notes of the whole object. It says nothing that the object does not, and the data of Secrets in clear.
+/// The annotation in which `kubectl apply` stores the whole object, including the data of Secrets.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The fields that differ, down to single values. Those by which the server and kubectl keep their books (`managedFields`,
-/// `resourceVersion`, `generation`, what was last applied) are left out.
+/// Returns the changed fields, down to single values. Bookkeeping of the server and of kubectl (`managedFields`, `resourceVersion`,
+/// `generation`, the last applied configuration) is skipped.
 pub(crate) fn changes(old: &DynamicObject, new: &DynamicObject) -> Vec<FieldChange> {
     let mut found = Vec::new();
     compare(&Path::default().field("metadata"), Some(&metadata(old)), Some(&metadata(new)), &mut found);
@@ -26,7 +26,7 @@ pub(crate) fn changes(old: &DynamicObject, new: &DynamicObject) -> Vec<FieldChan
     found
 }
 
-/// The metadata that people change.
+/// Returns the metadata that users change.
 fn metadata(object: &DynamicObject) -> Value {
     let meta = &object.metadata;
     let mut fields = Map::new();
@@ -51,7 +51,7 @@ fn compare(path: &Path, old: Option<&Value>, new: Option<&Value>, found: &mut Ve
     match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => objects(path, old, new, found),
         (Some(Value::Array(old)), Some(Value::Array(new))) => arrays(path, old, new, found),
-        // What comes or goes as a whole is told value by value.
+        // An object that is added or removed is reported value by value.
         (None, Some(Value::Object(new))) if !new.is_empty() => objects(path, &Map::new(), new, found),
         (Some(Value::Object(old)), None) if !old.is_empty() => objects(path, old, &Map::new(), found),
         (None, Some(Value::Array(new))) if !new.is_empty() => arrays(path, &[], new, found),
@@ -83,7 +83,7 @@ fn arrays(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<FieldChange
     };
     let (known_old, known_new) = (known(old), known(new));
     let names = old.iter().chain(new).filter_map(|item| name_of(item, field)).enumerate();
-    // Those of the old ones first, and then those that are new alone.
+    // The items of the old list first, then the new ones.
     let names = names.filter(|(at, name)| *at < old.len() || !known_old.contains_key(name));
     for (_, name) in names {
         let (old, new) = (known_old.get(&name).map(|at| &old[*at]), known_new.get(&name).map(|at| &new[*at]));
@@ -91,7 +91,7 @@ fn arrays(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<FieldChange
     }
 }
 
-/// The field that tells the items of a list apart, if there is one.
+/// Returns the field that identifies the items of a list, if there is one.
 fn naming_field(old: &[Value], new: &[Value]) -> Option<&'static str> {
     let tells_apart = |field: &str, items: &[Value]| {
         let mut seen = BTreeSet::new();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubectl_notes_of_a_secret_is_not_told() {
+    fn the_last_applied_configuration_of_a_secret_is_not_shown() {
         let applied = |text: &str, other: &str| json!({"metadata": {"annotations": {LAST_APPLIED: format!("{{\"data\":{text:?}}}"), "other": other}}});
         assert_eq!(told(applied("hunter2", "a"), applied("hunter3", "a")), [""; 0]);
         assert_eq!(told(json!({}), applied("hunter2", "a")), ["metadata.annotations.other: nothing \"a\""]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_keeps_for_itself_is_left_out() {
+    fn bookkeeping_of_the_server_is_skipped() {
         let old = json!({"metadata": {"resourceVersion": "1", "generation": 1, "labels": {"a.b/c": "d"}}});
         let new = json!({"metadata": {"resourceVersion": "2", "generation": 2, "labels": {"a.b/c": "e"},
                          "managedFields": [{"manager": "m"}]}});

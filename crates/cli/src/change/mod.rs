@@ -4,6 +4,7 @@ mod scalar;
 mod path;
 mod fields;
 mod read;
+mod manager;
 mod pod;
 mod summary;
 mod words;
@@ -13,6 +14,7 @@ mod yaml;
 
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
+pub(crate) use manager::manager;
 pub(crate) use summary::{is_problem, summary};
-pub(crate) use telling::{EXISTING, key, told, updated, verb};
+pub(crate) use telling::{Detail, EXISTING, described, key, told, updated, verb};
 pub(crate) use yaml::yaml;

@@ -1,11 +1,11 @@
-//! Where in an object a field stands.
+//! The path of a field in an object.
 
 use crate::safe::clean_name as shown;
 use std::{fmt, sync::Arc};
 
-/// Where in an object a field stands: `status.conditions[Ready].status`.
+/// The path of a field in an object: `status.conditions[Ready].status`.
 ///
-/// Fields below the same one share the way to it: an object may have a name of a megabyte, and many fields below that.
+/// Paths share their common parts: an object may have a name of a megabyte, and many fields below it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path(Option<Arc<Way>>);
 
@@ -15,11 +15,11 @@ struct Way {
     step: Step,
 }
 
-/// One step of the way.
+/// One step of a path.
 #[derive(Debug, PartialEq)]
 enum Step {
     Field(String),
-    /// An item of a list, by the name that tells it from the others or else by its number.
+    /// An item of a list, by its name or its position.
     Item(String),
 }
 
@@ -43,7 +43,7 @@ impl Path {
         steps
     }
 
-    /// The names along the way.
+    /// Returns the names of the steps.
     pub(crate) fn names(&self) -> Vec<&str> {
         let name = |step| match step {
             &Step::Field(ref name) | &Step::Item(ref name) => name.as_str(),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_behind_dots_and_items_in_brackets() {
+    fn fields_are_written_with_dots_and_items_with_brackets() {
         let path =
             Path::default().field("status").field("conditions").item("Ready").field("a.b/c").field("d");
         assert_eq!(path.to_string(), "status.conditions[Ready][a.b/c].d");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_cut_and_not_copied_for_each_field() {
+    fn long_names_are_truncated_and_shared_between_paths() {
         let long = Path::default().field(&"x".repeat(1 << 20));
         let all: Vec<_> = (0..100_000).map(|number| long.item(&number.to_string())).collect();
         assert_eq!(all[7].to_string(), format!("{}..[7]", "x".repeat(512)));

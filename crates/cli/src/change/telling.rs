@@ -1,4 +1,4 @@
-//! An event, told in few words.
+//! Summarizes an event.
 
 use super::{
     fields::changes,
@@ -10,13 +10,13 @@ use crate::safe::clean_name;
 use kube_core::DynamicObject;
 use kube_informer::event::{Deletion, Event, Phase};
 
-/// So many phrases of one change are told.
+/// The maximum number of phrases for one change.
 const PHRASES: usize = 4;
 
 /// The word for an object of the initial list.
 pub(crate) const EXISTING: (&str, Tone) = ("existing", Tone::Quiet);
 
-/// What happened, in a word.
+/// Returns the type of an event, and its color.
 pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
     match event {
         Event::Added { phase: Phase::Initial, .. } => EXISTING,
@@ -28,11 +28,25 @@ pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
     }
 }
 
-/// What changed, or how the object fares that came or went.
+/// How much of a change is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The most important phrases.
+    Short,
+    /// All phrases.
+    Full,
+}
+
+/// Returns the most important parts of a change, or the status of an object that was added or deleted.
 pub(crate) fn told(event: &Event<DynamicObject>) -> String {
+    described(event, Detail::Short)
+}
+
+/// Returns the parts of a change, or the status of an object that was added or deleted.
+pub(crate) fn described(event: &Event<DynamicObject>, detail: Detail) -> String {
     match event {
         Event::Updated { .. } if event.is_resync() => String::new(),
-        Event::Updated { old, new, .. } => updated(old.get(), new.get()),
+        Event::Updated { old, new, .. } => update(old.get(), new.get(), detail),
         Event::Added { object, .. } => summary(object.get()),
         Event::Deleted { last_known, deletion: Deletion::Observed, .. } => summary(last_known.get()),
         Event::Deleted { .. } => "missing in a relist; the deletion itself was not received".to_owned(),
@@ -40,16 +54,25 @@ pub(crate) fn told(event: &Event<DynamicObject>) -> String {
     }
 }
 
-/// What changed. An Event object has one meaning as a whole, so it is shown as if it were new.
+/// Returns the most important parts of an update.
 pub(crate) fn updated(old: &DynamicObject, new: &DynamicObject) -> String {
+    update(old, new, Detail::Short)
+}
+
+/// Returns the parts of an update. An Event object is always shown completely.
+fn update(old: &DynamicObject, new: &DynamicObject, detail: Detail) -> String {
     let changes = changes(old, new);
     if let Some(event) = event(&new.data).filter(|_| !changes.is_empty()) {
         return event;
     }
-    phrases(&words(&changes, &new.data))
+    let words = words(&changes, &new.data);
+    match detail {
+        Detail::Short => phrases(&words),
+        Detail::Full => words.join(", "),
+    }
 }
 
-/// `namespace/name`, or the name of what has no namespace.
+/// Returns `namespace/name`, or the name of a cluster-scoped object.
 pub(crate) fn key(object: &DynamicObject) -> String {
     let name = clean_name(object.metadata.name.as_deref().unwrap_or_default());
     let namespace = object.metadata.namespace.as_deref();

@@ -1,4 +1,4 @@
-//! What changed, in words.
+//! Describes changed fields in short phrases.
 
 use super::{
     fields::FieldChange,
@@ -11,10 +11,10 @@ use serde_json::Value;
 /// Values longer than this are not shown.
 const LONG: usize = 40;
 
-/// So many changes are looked at: four phrases are told, and each is held against all others.
+/// The maximum number of changes that are described: each is compared with all others.
 const MOST: usize = 500;
 
-/// Fields that move along with everything else and say nothing by themselves.
+/// Fields that change along with others and need no phrase of their own.
 const FIELDS_OF_TIME: [&str; 12] = [
     "lastProbeTime",
     "lastTransitionTime",
@@ -47,7 +47,7 @@ pub(crate) fn words(changes: &[FieldChange], new: &Value) -> Vec<String> {
     phrases.into_iter().map(|(_, phrase)| clean(&phrase)).collect()
 }
 
-/// A change of nothing that has a phrase.
+/// Returns the names of changed fields that have no phrase.
 fn quiet(changes: &[FieldChange]) -> String {
     let mut names: Vec<_> = changes.iter().filter_map(|change| change.path.names().last().copied()).collect();
     names.sort_unstable();
@@ -55,7 +55,7 @@ fn quiet(changes: &[FieldChange]) -> String {
     if names.is_empty() { "no visible change (metadata only)".to_owned() } else { names.join(", ") }
 }
 
-/// A phrase for a change, with how much it tells.
+/// Returns a phrase for a change, with its rank.
 fn phrase(change: &FieldChange, all: &[FieldChange], new: &Value) -> Option<(u8, String)> {
     let names = change.path.names();
     let last = *names.last()?;
@@ -90,7 +90,7 @@ fn phrase(change: &FieldChange, all: &[FieldChange], new: &Value) -> Option<(u8,
     Some(said)
 }
 
-/// `name old -> new`, or as much of it as there is.
+/// Returns `name old -> new`, `name new` or `name removed`.
 fn step(name: &str, change: &FieldChange) -> String {
     match (&change.old, &change.new) {
         (None, new) => format!("{name} {}", shown(new.as_ref())),
@@ -119,7 +119,7 @@ fn finalizer(change: &FieldChange) -> String {
     }
 }
 
-/// The values of configuration stay where they are: some are secrets.
+/// Values of configuration are not shown: some are secrets.
 fn datum(name: &str, change: &FieldChange) -> String {
     match (&change.old, &change.new) {
         (None, _) => format!("data {name} added"),
@@ -128,14 +128,14 @@ fn datum(name: &str, change: &FieldChange) -> String {
     }
 }
 
-/// Why a condition is what it is, unless that it changed says enough.
+/// Returns the reason of a condition whose status did not change.
 fn reason(name: &str, change: &FieldChange, all: &[FieldChange]) -> Option<(u8, String)> {
     let has_flipped = all.iter().any(|other| other.path.names() == ["status", "conditions", name, "status"]);
     let is_reason = change.path.names().last() == Some(&"reason");
     (!has_flipped && is_reason).then(|| (3, step(&format!("{name} because"), change)))
 }
 
-/// What a phrase about one field may refer to.
+/// The context of a changed field.
 struct Context<'a> {
     all: &'a [FieldChange],
     new: &'a Value,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_tells_its_state() {
+    fn a_container_shows_its_state() {
         let pod = |state: Value, restarts: u64| json!({"status": {"containerStatuses": [{"name": "front", "restartCount": restarts, "state": state}]}});
         let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}});
         let running = json!({"running": {"startedAt": "2026-07-01T00:00:00Z"}});

@@ -1,4 +1,4 @@
-//! A JSON value as lines of YAML, which any reader of YAML takes for that value.
+//! Converts a JSON value to lines of YAML.
 
 use crate::safe::{clean_yaml, is_unsafe};
 use serde_json::Value;
@@ -50,16 +50,16 @@ fn entry(name: &str, value: &Value, indent: usize, lines: &mut Vec<String>) {
     }
 }
 
-/// A string in one line: as it is, or in quotes where it could be taken for something else.
+/// Returns a string in one line, in quotes if YAML would parse it as another value.
 fn text(string: &str) -> String {
     match is_plain(string) {
         true => string.to_owned(),
-        // What is a string in JSON is one in YAML.
+        // A JSON string is a valid YAML string.
         false => clean_yaml(&Value::from(string).to_string()),
     }
 }
 
-/// Words that a reader of some version of YAML takes for something else.
+/// Plain scalars that some version of YAML does not parse as a string.
 const RESERVED: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
 
 fn is_plain(string: &str) -> bool {
@@ -74,7 +74,7 @@ fn is_plain(string: &str) -> bool {
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(string))
 }
 
-/// Whether it is best read as lines of its own: several, that stand as they are.
+/// Returns whether a text is written as a block of lines.
 fn is_block(string: &str) -> bool {
     string.trim_end().contains('\n')
         && !string.ends_with("\n\n")
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(yaml(&value).join("\n"), expected);
     }
 
-    /// Strings that readers of YAML are known to take for something else, or to lose a part of.
+    /// Strings that YAML parsers are known to misread.
     const TRAPS: [&str; 44] = [
         "",
         " ",
@@ -148,7 +148,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_reader_finds_what_was_written() {
+    fn parsing_yaml_returns_the_original_value() {
         let unsafe_ones = [
             "\u{1b}[31m",
             "\r",

@@ -1,13 +1,13 @@
-//! Where the cluster's configuration comes from.
+//! The source of the cluster's configuration.
 
 use crate::args::Cluster;
 use crate::trouble::{Class, Trouble};
 use std::path::PathBuf;
 
-/// Where the cluster's configuration comes from.
+/// The source of the cluster's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// These kubeconfigs, merged as kubectl merges them; `--server` takes precedence.
+    /// Kubeconfig files, merged as in kubectl. `--server` takes precedence.
     Files(Vec<PathBuf>),
     /// `--server` without a kubeconfig.
     Address,
@@ -22,7 +22,7 @@ pub(super) enum Choice {
 pub(super) struct Surroundings {
     /// The files that `KUBECONFIG` names.
     pub(super) named: Vec<PathBuf>,
-    /// The file in the home directory, if it is there.
+    /// The file in the home directory, if it exists.
     pub(super) home: Option<PathBuf>,
     pub(super) is_in_pod: bool,
 }
@@ -45,7 +45,7 @@ pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, T
     if let Some(path) = &asked.kubeconfig {
         return Ok(Choice::Files(vec![path.clone()]));
     }
-    if asked.server.is_some() && asked.context.is_none() {
+    if asked.server.is_some() && asked.context().is_none() {
         return Ok(Choice::Address);
     }
     if !around.named.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, T
     if let Some(path) = &around.home {
         return Ok(Choice::Files(vec![path.clone()]));
     }
-    if let Some(context) = &asked.context {
+    if let Some(context) = asked.context() {
         let what = format!("no kubeconfig found for the context {context:?}");
         return Err(Trouble::new(Class::Config, what).advise("set --kubeconfig or KUBECONFIG"));
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(choose(&file, &all).unwrap(), files("given"));
         let server = Cluster { server: Some("http://there".into()), ..none.clone() };
         assert_eq!(choose(&server, &all).unwrap(), Choice::Address);
-        let context = Cluster { context: Some("c".into()), ..server };
+        let context = Cluster { contexts: vec!["c".into()], ..server };
         assert_eq!(choose(&context, &all).unwrap(), files("named"));
         assert_eq!(choose(&none, &all).unwrap(), files("named"));
         assert_eq!(choose(&none, &around(&[], Some("home"), true)).unwrap(), files("home"));
@@ -111,7 +111,7 @@ mod tests {
             error.starts_with("no cluster is configured") && error.contains("`informer demo`"),
             "{error}"
         );
-        let context = Cluster { context: Some("c".into()), ..Cluster::default() };
+        let context = Cluster { contexts: vec!["c".into()], ..Cluster::default() };
         assert!(choose(&context, &nothing).unwrap_err().to_string().contains("no kubeconfig"));
         let token = Cluster { token: Some("t".into()), ..Cluster::default() };
         let user = Cluster { user: Some("u".into()), ..Cluster::default() };

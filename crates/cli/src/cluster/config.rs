@@ -9,7 +9,7 @@ use kube_client::{
 };
 use std::path::{Path, PathBuf};
 
-/// Reads the configuration; nothing where the choice needs none.
+/// Reads the configuration; `None` for the built-in server.
 pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option<Config>, Trouble> {
     let mut config = match choice {
         Choice::Files(paths) => from_files(paths, asked).await?,
@@ -36,7 +36,7 @@ pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option
         (config.auth_info.impersonate_uid, config.auth_info.impersonate_user_extra) = (None, None);
     }
     config.accept_invalid_certs |= asked.insecure_skip_tls_verify;
-    // The reflector handles 429 and 503 itself, as the server asks.
+    // The reflector handles 429 and 503 itself.
     config.default_retry = false;
     Ok(Some(config))
 }
@@ -63,8 +63,9 @@ async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Troubl
         merged = read.map_err(|error| broken(&error, path))?;
     }
     let contexts: Vec<_> = merged.contexts.iter().map(|context| context.name.clone()).collect();
-    let user = unknown_user(&merged, asked.context.as_deref());
-    let options = KubeConfigOptions { context: asked.context.clone(), ..KubeConfigOptions::default() };
+    let user = unknown_user(&merged, asked.context());
+    let options =
+        KubeConfigOptions { context: asked.context().map(str::to_owned), ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(merged, &options).await;
     let config = config.map_err(|error| unusable(&error, paths[0], &contexts))?;
     if let Some(user) = user.filter(|_| asked.token.is_none()) {

@@ -17,7 +17,7 @@ use kube_informer_wire::KUBERNETES_MINOR;
 use serde::Deserialize;
 use std::{sync::OnceLock, time::Duration};
 
-/// A client and what the command knows about its cluster.
+/// A client with properties of its cluster.
 pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The URL of the server, for messages.
@@ -36,8 +36,31 @@ pub(crate) struct Connection {
 const PODS: u64 = 1_000;
 const RATE: f64 = 20.0;
 
+/// Connects to each context, or to the configured cluster.
+pub(crate) async fn connect_all(asked: &Cluster) -> anyhow::Result<Vec<Connection>> {
+    if asked.contexts.len() < 2 {
+        return Ok(vec![connect(asked).await?]);
+    }
+    let mut connections = Vec::new();
+    for (at, context) in asked.contexts.iter().enumerate() {
+        if asked.contexts[..at].contains(context) {
+            let what = format!("the context {context:?} is given twice");
+            return Err(Trouble::new(Class::Usage, what).into());
+        }
+        connections.push(connect(&Cluster { contexts: vec![context.clone()], ..asked.clone() }).await?);
+    }
+    Ok(connections)
+}
+
 /// Connects to the configured cluster, or to the built-in server with `--demo`.
+///
+/// # Errors
+/// If the configuration is invalid, or there are several contexts.
 pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
+    if asked.contexts.len() > 1 {
+        let what = format!("this command uses one context, not {}", asked.contexts.join(" and "));
+        return Err(Trouble::new(Class::Usage, what).advise("`informer watch` accepts several").into());
+    }
     let choice = choose(asked, &Surroundings::read())?;
     match configure(&choice, asked).await? {
         Some(config) => {
@@ -72,11 +95,22 @@ pub(crate) fn name(asked: &Cluster) -> Result<String, Trouble> {
     })
 }
 
+/// Returns the names of all contexts.
+pub(crate) fn contexts(asked: &Cluster) -> Vec<String> {
+    let Ok(Choice::Files(paths)) =
+        choose(&Cluster { contexts: Vec::new(), ..asked.clone() }, &Surroundings::read())
+    else {
+        return Vec::new();
+    };
+    let read = paths.iter().filter_map(|path| Kubeconfig::read_from(path).ok());
+    read.flat_map(|config| config.contexts).map(|context| context.name).collect()
+}
+
 /// Returns the name of the context in use.
 fn context(choice: &Choice, asked: &Cluster) -> Option<String> {
     let Choice::Files(paths) = choice else { return None };
     let current = || paths.iter().find_map(|path| Kubeconfig::read_from(path).ok()?.current_context);
-    asked.context.clone().or_else(current)
+    asked.context().map(str::to_owned).or_else(current)
 }
 
 /// Returns the URL of a proxy without its credentials.

@@ -1,9 +1,9 @@
-//! Which cluster the command talks to.
+//! The configuration of the cluster, and the connection to it.
 
 mod choice;
 mod config;
 mod embedded;
 mod connection;
 
-pub(crate) use connection::{Connection, DISCOVERY, connect, name};
+pub(crate) use connection::{Connection, DISCOVERY, connect, connect_all, contexts, name};
 pub(crate) use embedded::Embedded;

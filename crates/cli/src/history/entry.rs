@@ -78,7 +78,7 @@ impl Entry {
         })
     }
 
-    /// Returns the change in words.
+    /// Returns a summary of the change.
     pub(super) fn words(&self) -> String {
         match (self.change, &self.old) {
             (Change::Updated, Some(old)) => updated(old, &self.new),

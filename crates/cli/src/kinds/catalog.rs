@@ -1,4 +1,4 @@
-//! Finds the kind that a word means.
+//! Resolves the names of resources.
 
 use super::{kind::Kind, likeness::alike};
 use crate::trouble::{Class, Trouble};
@@ -11,21 +11,21 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Those of the kinds that have names such as Kubernetes has.
+    /// Creates a catalog of the kinds with valid names.
     pub(crate) fn of(mut kinds: Vec<Kind>) -> Self {
         kinds.retain(Kind::is_well_named);
         Self { kinds }
     }
 
-    /// All of them.
+    /// Returns all kinds.
     pub(crate) fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// The kinds that words mean, each once, in the order of the words.
+    /// Returns the kinds with these names, each once, in the order of the names.
     ///
     /// # Errors
-    /// If a word means nothing, or something that cannot be watched.
+    /// If a name is unknown, or its kind cannot be watched.
     pub(crate) fn resolve(&self, words: &[String]) -> Result<Vec<Kind>, Trouble> {
         let mut found: Vec<Kind> = Vec::new();
         for word in words {
@@ -38,12 +38,12 @@ impl Catalog {
         Ok(found)
     }
 
-    /// Whether one of the words means this kind by itself, and not as one of a category.
+    /// Returns whether one of the names is that of this kind, and not of a category.
     pub(crate) fn is_named(&self, kind: &Kind, words: &[String]) -> bool {
         words.iter().any(|word| self.one(&word.to_lowercase()) == Some(kind))
     }
 
-    /// Those of the words that mean something here.
+    /// Returns the kinds with these names, without unknown ones.
     pub(crate) fn known(&self, words: &[&str]) -> Vec<Kind> {
         let found = words.iter().filter_map(|word| self.one(word));
         found.filter(|kind| kind.can_be_watched()).cloned().collect()
@@ -72,7 +72,7 @@ impl Catalog {
                 && kind.is_called(name)
         };
         let mut fitting = self.kinds.iter().filter(fits);
-        // Something that can be watched is meant rather than something that cannot.
+        // Kinds that can be watched take precedence.
         let first = fitting.clone().next();
         fitting.find(|kind| kind.can_be_watched()).or(first)
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_group_is_meant_unless_another_is_named() {
+    fn the_first_group_has_precedence_unless_another_is_named() {
         assert_eq!(found("events"), "events/v1");
         assert_eq!(found("events.events.k8s.io"), "events.events.k8s.io/v1");
         assert_eq!(found("events.v1.events.k8s.io"), "events.events.k8s.io/v1");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_category_stands_for_its_kinds() {
+    fn a_category_resolves_to_its_kinds() {
         assert_eq!(found("all"), "pods/v1 deployments.apps/v1");
         let words = ["all", "Po"].map(str::to_owned);
         let catalog = catalog();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_watched_says_so() {
+    fn a_kind_that_cannot_be_watched_is_an_error() {
         assert!(found("bindings").starts_with("bindings cannot be followed: it has no list and watch"));
     }
 }

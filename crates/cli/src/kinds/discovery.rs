@@ -1,4 +1,4 @@
-//! Asks a server which kinds it has.
+//! Requests the kinds of a server.
 
 use super::{
     catalog::Catalog,
@@ -11,11 +11,11 @@ use kube_informer::document;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// All at once where the server can do that, which every one since 1.27 does.
+/// Aggregated discovery, which servers have since 1.27.
 const ALL_AT_ONCE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                            application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// Which kinds the server has.
+/// Requests the kinds of the server.
 pub(crate) async fn discover(client: &Client) -> Result<Catalog, Error> {
     let (core, groups) = tokio::try_join!(
         ask::<Value>(client, "/api", ALL_AT_ONCE),
@@ -32,7 +32,7 @@ pub(crate) async fn discover(client: &Client) -> Result<Catalog, Error> {
     Ok(Catalog::of(kinds))
 }
 
-/// The kinds that one document of a server names.
+/// Returns the kinds in one discovery document.
 pub(crate) fn read(document: &Value) -> Option<Catalog> {
     let listed =
         || serde_json::from_value::<ResourceList>(document.clone()).ok().map(ResourceList::into_kinds);

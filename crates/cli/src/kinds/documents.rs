@@ -1,9 +1,9 @@
-//! The documents in which a server says which kinds it has.
+//! The discovery documents of a server.
 
 use super::kind::Kind;
 use serde::Deserialize;
 
-/// What `/api` and `/apis` answer to who asks for all at once: `APIGroupDiscoveryList`.
+/// The response of `/api` and `/apis` with aggregated discovery: `APIGroupDiscoveryList`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Aggregated {
     pub(super) kind: String,
@@ -80,7 +80,7 @@ impl Aggregated {
     }
 }
 
-/// What `/apis` answers otherwise.
+/// The response of `/apis` without aggregated discovery.
 #[derive(Debug, Deserialize)]
 pub(super) struct GroupList {
     #[serde(default)]
@@ -114,7 +114,7 @@ impl PlainGroup {
     }
 }
 
-/// What `/api/v1` and `/apis/apps/v1` answer.
+/// The response of `/api/v1` and `/apis/apps/v1`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResourceList {

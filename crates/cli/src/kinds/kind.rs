@@ -1,4 +1,4 @@
-//! A kind of objects that a server has.
+//! A kind of objects of a server.
 
 use kube_core::{ApiResource, GroupVersionKind};
 
@@ -20,7 +20,7 @@ pub(crate) struct Kind {
 const MAX_NAME: usize = 253;
 
 impl Kind {
-    /// As kube wants it.
+    /// Returns the type that kube uses.
     pub(crate) fn api_resource(&self) -> ApiResource {
         let gvk = GroupVersionKind::gvk(&self.group, &self.version, &self.kind);
         ApiResource::from_gvk_with_plural(&gvk, &self.plural)
@@ -31,7 +31,7 @@ impl Kind {
         self.with_group(&self.plural)
     }
 
-    /// `pod`, `deployment.apps`: what stands before the name in `kubectl get -o name`.
+    /// Returns the prefix of names in `kubectl get -o name`: `pod`, `deployment.apps`.
     pub(crate) fn prefix(&self) -> String {
         self.with_group(&self.kind.to_lowercase())
     }
@@ -39,6 +39,13 @@ impl Kind {
     /// `v1`, `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Returns the path of its objects, in a namespace or in all.
+    pub(crate) fn path(&self, namespace: Option<&str>) -> String {
+        let root = if self.group.is_empty() { "api" } else { "apis" };
+        let namespace = namespace.map_or(String::new(), |namespace| format!("/namespaces/{namespace}"));
+        format!("/{root}/{}{namespace}/{}", self.api_version(), self.plural)
     }
 
     /// Returns true if its names are valid in Kubernetes: they are shown, are part of paths, and name folders.
@@ -62,12 +69,12 @@ impl Kind {
         ["secret", "secrets"].iter().any(|word| self.is_called(word))
     }
 
-    /// Whether it can be followed.
+    /// Returns whether it can be listed and watched.
     pub(crate) fn can_be_watched(&self) -> bool {
         ["list", "watch"].iter().all(|verb| self.verbs.iter().any(|known| known == verb))
     }
 
-    /// Whether a word names it, in any of the ways in which kubectl lets one.
+    /// Returns whether this is one of its names in kubectl.
     pub(crate) fn is_called(&self, word: &str) -> bool {
         word == self.plural
             || word == self.singular

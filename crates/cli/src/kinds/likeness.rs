@@ -1,6 +1,6 @@
-//! How much two words are alike, to guess what was meant.
+//! The similarity of names, for suggestions.
 
-/// How many letters must be added, dropped, changed or swapped with their neighbour to make one word the other.
+/// Returns the edit distance: the number of letters to insert, delete, replace or swap with a neighbor.
 pub(super) fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<_>, Vec<_>) = (one.chars().collect(), other.chars().collect());
     let mut before: Vec<usize> = Vec::new();
@@ -20,11 +20,11 @@ pub(super) fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// The words most like `word`, best first, and only those that may be meant.
+/// Returns the known names that are similar to `word`, the most similar first.
 pub(super) fn alike<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
     let length = word.chars().count();
     let limit = (length / 3).clamp(1, 3);
-    // Words of very different lengths differ by that at least, and need no comparing, which takes the product of both.
+    // Names of very different lengths are not compared: the time is the product of both lengths.
     let may_be_meant = |known: &&str| {
         let theirs = known.chars().count();
         length <= theirs + limit && (theirs <= length + limit || known.starts_with(word))
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_is_named_and_what_is_far_is_not() {
+    fn only_similar_names_are_suggested() {
         let known = ["pods", "nodes", "podtemplates", "services"];
         assert_eq!(alike("pdos", known.into_iter()), ["pods"]);
         assert_eq!(alike("podt", known.into_iter()), ["pods", "podtemplates"]);

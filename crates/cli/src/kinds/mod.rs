@@ -1,4 +1,4 @@
-//! Which kinds a server has, and which one a word means.
+//! The kinds of a server, and their names.
 
 mod kind;
 mod whole;
@@ -10,4 +10,4 @@ mod discovery;
 pub(crate) use catalog::Catalog;
 pub(crate) use discovery::{discover, read};
 pub(crate) use kind::Kind;
-pub(crate) use whole::whole;
+pub(crate) use whole::{whole, with_managed_fields};

@@ -1,4 +1,4 @@
-//! What the library counts, and what the process uses.
+//! The metrics of the library, and the resource usage of the process.
 
 mod process;
 mod tally;

@@ -1,4 +1,4 @@
-//! What this process uses of the machine, where the system tells.
+//! The resource usage of this process, if the system reports it.
 
 /// Memory and processor time of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -8,11 +8,11 @@ pub(crate) struct Usage {
     pub(crate) cpu_seconds: Option<f64>,
 }
 
-/// How many ticks of `/proc/self/stat` make a second; Linux has the same on every platform that Rust runs on.
+/// The ticks of `/proc/self/stat` per second, which are the same on every platform of Linux.
 const TICKS: f64 = 100.0;
 
 impl Usage {
-    /// What it is now.
+    /// Returns the current usage.
     pub(crate) fn now() -> Self {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         Self::of(&read("status"), &read("stat"))

@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 type Registered = Arc<Mutex<HashMap<Key, Arc<AtomicU64>>>>;
 
 impl Tally {
-    /// Makes one, to which the library reports from now on.
+    /// Installs a recorder for the metrics of the library.
     ///
     /// # Errors
     /// If there is one already.
@@ -75,7 +75,7 @@ fn value_of<'k>(key: &'k Key, label: &str) -> Option<&'k str> {
     key.labels().find(|known| known.key() == label).map(metrics::Label::value)
 }
 
-/// Whether a reflector is the informer's; those of single namespaces are called `informer@namespace`.
+/// Returns whether a reflector is the informer's. The reflector of a namespace is called `informer@namespace`.
 fn is_of(key: &Key, informer: &str) -> bool {
     let rest = value_of(key, "name").and_then(|name| name.strip_prefix(informer));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))

@@ -94,7 +94,7 @@ struct Version {
     additional_printer_columns: Vec<Value>,
 }
 
-/// Returns the printer columns of custom resources; none if the definitions may not be read.
+/// Returns the printer columns of custom resources; empty if the definitions may not be read.
 pub(super) async fn printer_columns(client: &Client) -> PrinterColumns {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let Ok(definitions) = document::Request::new(path).get::<Definitions>(client).await else {

@@ -15,6 +15,7 @@ use crate::number::count;
 use crate::safe::clean;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble, chain};
+use crate::web::{Server, recorded};
 use anyhow::Context;
 use futures_util::future::join_all;
 use jiff::Timestamp;
@@ -38,9 +39,9 @@ use std::{
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// How often the status line is drawn on a terminal.
+/// The interval between updates of the status line on a terminal.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the status line is printed if stderr is not a terminal.
+/// The interval between status lines if stderr is not a terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Records until it is interrupted.
@@ -55,15 +56,11 @@ pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
         say(format!("the folder of this recording is not remembered, use --dir to read it: {error}"));
     }
     warn(&asked);
-    let listener = match asked.metrics {
-        Some(address) => {
-            Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
-        }
+    let page = match &asked.web {
+        Some(address) => Some(Server::prepare(address, &asked.access).await?),
         None => None,
     };
-    if let Some(address) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
-        writeln!(std::io::stdout(), "serving /healthz, /readyz and /metrics on http://{address}")?;
-    }
+    let listener = listen(&asked).await?;
     let (deny, denied) = mpsc::unbounded_channel();
     let mut session = Session {
         notices: Arc::default(),
@@ -87,13 +84,30 @@ pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
             None => pending::<()>().await,
         }
     };
+    let dir = session.asked.dir.clone();
+    let page = async {
+        match page {
+            Some(server) => recorded(&dir, server).await,
+            None => pending().await,
+        }
+    };
     let outcome = tokio::select! {
         outcome = session.record(denied) => outcome,
+        outcome = page => outcome,
         () = interrupted => Ok(()),
         () = serving => Ok(()),
     };
     session.stop().await?;
     outcome
+}
+
+/// Opens the socket of `--metrics`.
+async fn listen(asked: &Record) -> anyhow::Result<Option<TcpListener>> {
+    let Some(address) = asked.metrics else { return Ok(None) };
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr()?;
+    writeln!(std::io::stdout(), "serving /healthz, /readyz and /metrics on http://{address}")?;
+    Ok(Some(listener))
 }
 
 fn options(asked: &Record) -> RecorderOptions {
@@ -144,7 +158,7 @@ struct Session {
     columns: PrinterColumns,
     notices: Arc<Notices>,
     status_line: StatusLine,
-    /// Receives what the server does not allow although the command line names it.
+    /// Receives the resources of the command line that the server does not allow.
     deny: mpsc::UnboundedSender<Trouble>,
 }
 
@@ -214,7 +228,7 @@ impl Session {
         let last_error = sink.last_error();
         Reflector::new(source.encoding(encoding), sink).named(kind.resource()).on_error(move |report| {
             match denial(report) {
-                // The receiver is gone only if the session ends.
+                // The receiver is dropped only if the session ends.
                 Some(trouble) if is_named => drop(deny.send(trouble)),
                 Some(_) => last_error.set_denied(report.cause.to_string()),
                 None => last_error.set(report.cause.to_string()),
@@ -225,7 +239,7 @@ impl Session {
         })
     }
 
-    /// Starts to record new kinds, and ends the recording of those that are no longer served.
+    /// Starts to record new kinds, and ends the recording of kinds without a definition.
     async fn discover(&mut self) -> anyhow::Result<()> {
         // The watches report a server that cannot be reached.
         let Ok(catalog) = self.connection.catalog(DISCOVERY).await else { return Ok(()) };

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Computes the rate of changes between two looks at the status.
+/// Computes the rate of changes between two readings of the status.
 #[derive(Debug)]
 pub(super) struct Rate {
     changes: u64,

@@ -1,10 +1,11 @@
-//! Reads from the informers what the screen shows.
+//! Reads the contents of the screen from the informers.
 
 use super::{
-    history::{Change, History},
+    history::{Change, Deleted, History},
     object::{Object, Shown, Tab},
     objects::{Objects, Row},
     overview::FeedLine,
+    query::Listed,
     reading::{Machine, Phase, Reading},
 };
 use crate::change::{Line, summary, yaml};
@@ -30,10 +31,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Over how long changes are counted.
+/// The time over which changes are counted.
 const SPAN: Duration = Duration::from_secs(3);
 
-/// Reads what is there, and remembers what is needed to tell how fast it changes.
+/// Reads the state of the informers, and computes rates.
 #[derive(Debug)]
 pub(super) struct Gatherer {
     began: Instant,
@@ -42,17 +43,19 @@ pub(super) struct Gatherer {
 }
 
 impl Gatherer {
-    pub(super) fn new(kinds: usize) -> Self {
-        Self { began: Instant::now(), counts: vec![VecDeque::new(); kinds], cpu: VecDeque::new() }
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), counts: Vec::new(), cpu: VecDeque::new() }
     }
 
-    /// Where every kind stands.
+    /// Returns the state of every kind.
     pub(super) fn kinds(&mut self, followed: &[Followed], tally: &Tally) -> Vec<Reading> {
         let now = Instant::now();
-        let one = |(followed, counts): (&Followed, &mut VecDeque<_>)| {
+        self.counts.resize(followed.len(), VecDeque::new());
+        let one = |(at, (followed, counts)): (usize, (&Followed, &mut VecDeque<_>))| {
             let (status, name) = (followed.informer.status(), followed.informer.name());
             counts.push_back((now, status.counts.events));
             Reading {
+                at,
                 resource: followed.kind.resource(),
                 phase: phase(&status),
                 objects: objects(&status),
@@ -69,10 +72,10 @@ impl Gatherer {
                 heard: status.times.received.map(|heard| heard.elapsed()),
             }
         };
-        followed.iter().zip(&mut self.counts).map(one).collect()
+        followed.iter().zip(&mut self.counts).enumerate().map(one).collect()
     }
 
-    /// What the process uses.
+    /// Returns the resource usage of the process.
     pub(super) fn machine(&mut self) -> Machine {
         let (now, usage) = (Instant::now(), Usage::now());
         self.cpu.extend(usage.cpu_seconds.map(|seconds| (now, seconds)));
@@ -82,7 +85,7 @@ impl Gatherer {
     }
 }
 
-/// How many objects there are; before there are any, how many have come.
+/// Returns the number of objects; during the initial list, the number of received objects.
 fn objects(status: &InformerStatus) -> u64 {
     let arrived = |source: &SourceStatus| source.status.progress.received;
     match status.objects as u64 {
@@ -91,7 +94,7 @@ fn objects(status: &InformerStatus) -> u64 {
     }
 }
 
-/// How fast something grew over the last seconds.
+/// Returns the growth per second over the last seconds.
 fn rate<N: Copy>(counts: &mut VecDeque<(Instant, N)>, now: Instant, grown: fn(N, N) -> f64) -> f64 {
     while counts.len() > 2 && counts.front().is_some_and(|(then, _)| now - *then > SPAN) {
         counts.pop_front();
@@ -112,7 +115,7 @@ fn phase(status: &InformerStatus) -> Phase {
     }
 }
 
-/// The last changes, in words.
+/// Returns the latest changes.
 pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Vec<FeedLine> {
     let line = |change: &Change| {
         let prefix = followed[change.at].kind.prefix();
@@ -121,16 +124,33 @@ pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Ve
             verb: change.verb,
             tone: change.tone,
             what: format!("{prefix} {}", clean_name(change.key.as_str())),
-            words: change.words.clone(),
+            words: match &change.manager {
+                Some(manager) => format!("{}  (by {})", change.words, clean_name(manager)),
+                None => change.words.clone(),
+            },
         }
     };
     history.latest(count).iter().map(line).collect()
 }
 
-/// The objects in sight.
-pub(super) fn rows(objects: &Objects, followed: &Followed) -> Vec<Row> {
+/// Returns the rows of the objects in sight.
+pub(super) fn rows(objects: &Objects, followed: &Followed, history: &History) -> Vec<Row> {
     let now = Timestamp::now();
     let row = |key: &Key| {
+        if let Some(deleted) =
+            history.deleted_object(objects.at, key).filter(|_| objects.query.listed == Listed::Deleted)
+        {
+            return Row {
+                namespace: key.namespace().map(clean_name).unwrap_or_default(),
+                name: clean_name(key.name()),
+                age: age(deleted.since.elapsed()),
+                status: format!(
+                    "deleted at {}: {}",
+                    deleted.time.strftime("%H:%M:%S"),
+                    summary(&deleted.last)
+                ),
+            };
+        }
         let object = followed.informer.get(key);
         Row {
             namespace: key.namespace().map(clean_name).unwrap_or_default(),
@@ -147,7 +167,7 @@ fn age_of(object: &DynamicObject, now: Timestamp) -> String {
     age(Duration::try_from(now.duration_since(created.0)).unwrap_or_default())
 }
 
-/// Writes an object anew, if it is not what the page shows.
+/// Updates the page of an object if the object changed.
 pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History) {
     let object = followed.informer.get(&page.key);
     let version = object.as_ref().and_then(|object| object.metadata.resource_version.clone());
@@ -161,7 +181,7 @@ pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History)
             Some(object) => {
                 yaml(&whole(&followed.kind, &object)).into_iter().map(|line| (None, line)).collect()
             }
-            None => deleted(&history.of(page.at, &page.key), followed),
+            None => deleted(history.deleted_object(page.at, &page.key), followed),
         },
         Tab::Changes => last_changes(&history.of(page.at, &page.key), history.since()),
     };
@@ -171,12 +191,12 @@ pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History)
 }
 
 /// Returns the last state of a deleted object.
-fn deleted(history: &[Change], followed: &Followed) -> Vec<(Option<Tone>, String)> {
-    let Some((change, last)) = history.iter().find_map(|change| Some((change, change.last.as_ref()?))) else {
-        return vec![(Some(Tone::Went), "deleted; its last state is not remembered".to_owned())];
+fn deleted(deleted: Option<Deleted>, followed: &Followed) -> Vec<(Option<Tone>, String)> {
+    let Some(Deleted { time, last, .. }) = deleted else {
+        return vec![(Some(Tone::Went), "deleted; its last state is not kept any more".to_owned())];
     };
-    let title = format!("deleted at {}; Tab shows its last changes", change.time.strftime("%H:%M:%S"));
-    let lines = yaml(&whole(&followed.kind, last)).into_iter().map(|line| (None, line));
+    let title = format!("deleted at {}; Tab shows its last changes", time.strftime("%H:%M:%S"));
+    let lines = yaml(&whole(&followed.kind, &last)).into_iter().map(|line| (None, line));
     std::iter::once((Some(Tone::Went), title)).chain(lines).collect()
 }
 
@@ -196,7 +216,8 @@ fn last_changes(history: &[Change], since: Option<Zoned>) -> Vec<(Option<Tone>, 
     let mut lines = Vec::new();
     for change in history {
         let (time, verb) = (change.time.strftime("%H:%M:%S%.3f"), change.verb);
-        lines.push((Some(Tone::Strong), format!("{time}  {verb}")));
+        let manager = change.manager.as_deref().map(|manager| format!("  by {}", clean_name(manager)));
+        lines.push((Some(Tone::Strong), format!("{time}  {verb}{}", manager.unwrap_or_default())));
         lines.extend(change.lines.iter().map(|line| match line {
             Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
             Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),

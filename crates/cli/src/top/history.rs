@@ -2,7 +2,7 @@
 //!
 //! A change is kept as text, not as two states of an object, so that many fit into little memory.
 
-use crate::change::{Line, changes, diff, told, verb};
+use crate::change::{Line, changes, diff, manager, told, verb};
 use crate::paint::Tone;
 use jiff::Zoned;
 use kube_core::DynamicObject;
@@ -11,6 +11,7 @@ use kube_informer_wire::Key;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 /// A change of an object.
@@ -25,9 +26,9 @@ pub(super) struct Change {
     pub(super) verb: &'static str,
     pub(super) tone: Tone,
     pub(super) words: String,
+    /// The field manager that made the change.
+    pub(super) manager: Option<String>,
     pub(super) lines: Vec<Line>,
-    /// The last state of a deleted object.
-    pub(super) last: Option<Arc<DynamicObject>>,
 }
 
 /// The latest changes of all objects, within a memory budget.
@@ -41,7 +42,24 @@ struct Changes {
     by_object: HashMap<(usize, Key), VecDeque<u64>>,
     bytes: usize,
     next: u64,
+    /// The deleted objects, the oldest first.
+    deleted: VecDeque<Deleted>,
 }
+
+/// An object that was deleted.
+#[derive(Clone, Debug)]
+pub(super) struct Deleted {
+    /// The position of its kind.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) time: Zoned,
+    pub(super) since: Instant,
+    pub(super) last: Arc<DynamicObject>,
+}
+
+/// The retention time of deleted objects, and their maximum number.
+const DELETED_FOR: Duration = Duration::from_secs(3600);
+const MAX_DELETED: usize = 3_000;
 
 /// A change that was just received.
 #[derive(Debug)]
@@ -53,9 +71,8 @@ pub(super) struct Happened<'e> {
 
 /// The memory that changes may take, roughly.
 const BUDGET: usize = 64 << 20;
-/// The memory that one change takes besides its text, and the last state of a deleted object, roughly.
+/// The memory of one change without its text, roughly.
 const OVERHEAD: usize = 256;
-const DELETED: usize = 20 << 10;
 
 impl History {
     /// Adds a change.
@@ -68,12 +85,41 @@ impl History {
             Event::Deleted { last_known, .. } => Some(Arc::new(last_known.get().clone())),
             _ => None,
         };
+        let manager = match event {
+            Event::Updated { old, new, .. } => manager(Some(old.get()), new.get()),
+            Event::Added { object, .. } => manager(None, object.get()),
+            _ => None,
+        };
         let (verb, tone) = verb(event);
         let words = told(event);
         let key = event.key().clone();
         let mut changes = self.lock();
         let number = changes.next;
-        changes.add(Change { number, at, key, time: Zoned::now(), verb, tone, words, lines, last });
+        let time = Zoned::now();
+        if let Some(last) = &last {
+            let deleted = Deleted {
+                at,
+                key: key.clone(),
+                time: time.clone(),
+                since: Instant::now(),
+                last: Arc::clone(last),
+            };
+            changes.add_deleted(deleted);
+        }
+        changes.add(Change { number, at, key, time, verb, tone, words, manager, lines });
+    }
+
+    /// Returns the objects of a kind that were deleted within the last hour, the latest first.
+    pub(super) fn deleted(&self, at: usize, now: Instant) -> Vec<Deleted> {
+        let mut changes = self.lock();
+        changes.expire(now);
+        changes.deleted.iter().rev().filter(|deleted| deleted.at == at).cloned().collect()
+    }
+
+    /// Returns an object that was deleted within the last hour.
+    pub(super) fn deleted_object(&self, at: usize, key: &Key) -> Option<Deleted> {
+        let changes = self.lock();
+        changes.deleted.iter().rev().find(|deleted| deleted.at == at && deleted.key == *key).cloned()
     }
 
     /// Returns the latest changes of all objects, the newest first.
@@ -93,7 +139,7 @@ impl History {
         self.lock().by_object.get(&(at, key.clone()))?.back().copied()
     }
 
-    /// Returns the time of the oldest change that was dropped to stay within the budget; `None` if none was.
+    /// Returns the time of the oldest change if older ones were dropped to stay within the budget.
     pub(super) fn since(&self) -> Option<Zoned> {
         let changes = self.lock();
         changes.all.front().filter(|first| first.number > 0).map(|first| first.time.clone())
@@ -105,6 +151,23 @@ impl History {
 }
 
 impl Changes {
+    /// Adds a deleted object, instead of an earlier one with the same key.
+    fn add_deleted(&mut self, deleted: Deleted) {
+        self.expire(deleted.since);
+        self.deleted.retain(|other| other.at != deleted.at || other.key != deleted.key);
+        self.deleted.push_back(deleted);
+        if self.deleted.len() > MAX_DELETED {
+            self.deleted.pop_front();
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let is_old = |deleted: &Deleted| now.saturating_duration_since(deleted.since) >= DELETED_FOR;
+        while self.deleted.front().is_some_and(is_old) {
+            self.deleted.pop_front();
+        }
+    }
+
     fn add(&mut self, change: Change) {
         self.next += 1;
         self.bytes += size(&change);
@@ -138,7 +201,7 @@ fn size(change: &Change) -> usize {
         Line::Went(text) | Line::Came(text) => text.len(),
     };
     let lines: usize = change.lines.iter().map(|line| text(line) + 32).sum();
-    OVERHEAD + change.words.len() + lines + change.last.as_ref().map_or(0, |_| DELETED)
+    OVERHEAD + change.words.len() + lines
 }
 
 #[cfg(test)]
@@ -178,11 +241,23 @@ mod tests {
     }
 
     #[test]
-    fn the_last_state_of_a_deleted_object_is_kept() {
+    fn deleted_objects_are_kept_for_an_hour_whatever_else_changes() {
         let history = History::default();
-        let event = Event::delete(pod("a", 1, "last"), Deletion::Observed).unwrap();
-        history.push(Happened { at: 0, kind: "Pod", event: &event });
-        let last = history.of(0, &"n/a".parse().unwrap()).remove(0).last.unwrap();
-        assert_eq!(last.data["spec"]["value"], "last");
+        let push = |event: &Event<DynamicObject>| history.push(Happened { at: 0, kind: "Pod", event });
+        push(&Event::delete(pod("a", 1, "first"), Deletion::Observed).unwrap());
+        push(&Event::delete(pod("a", 2, "second"), Deletion::Observed).unwrap());
+        for version in 3..80 {
+            push(
+                &Event::update(pod("b", version, "old"), pod("b", version + 1, &"x".repeat(1 << 20)))
+                    .unwrap(),
+            );
+        }
+        let now = Instant::now();
+        let kept = history.deleted(0, now);
+        assert_eq!(kept.len(), 1);
+        assert_eq!(kept[0].last.data["spec"]["value"], "second");
+        assert!(history.deleted_object(0, &kept[0].key).is_some() && history.deleted(1, now).is_empty());
+        assert!(history.deleted(0, now + DELETED_FOR + Duration::from_secs(1)).is_empty());
+        assert!(history.deleted_object(0, &kept[0].key).is_none());
     }
 }

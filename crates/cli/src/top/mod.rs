@@ -1,6 +1,6 @@
-//! `informer top`: caches at work, on a screen.
+//! `informer top`: live caches on a full screen.
 //!
-//! [`screen`] is plain data that keys change and `draw` shows; `session` fills it with what the informers know.
+//! [`screen`] is plain data that keys change and `draw` shows; `session` fills it from the informers.
 
 mod window;
 mod reading;
@@ -17,4 +17,4 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use session::{Stage, is_terminal, run, show};
+pub(crate) use session::{BACKOFF, Stage, is_terminal, run, show};

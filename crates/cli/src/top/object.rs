@@ -5,10 +5,10 @@ use crate::paint::Tone;
 use crossterm::event::KeyCode;
 use kube_informer_wire::Key;
 
-/// One object, whole or by its changes.
+/// The page of one object, with its YAML or its changes.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
-    /// The place of its kind.
+    /// The position of its kind.
     pub(super) at: usize,
     pub(super) key: Key,
     pub(super) tab: Tab,
@@ -20,7 +20,7 @@ pub(super) struct Object {
     pub(super) is_typing: bool,
 }
 
-/// What is seen of an object.
+/// The part of an object that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tab {
     #[default]
@@ -28,13 +28,13 @@ pub(super) enum Tab {
     Changes,
 }
 
-/// What the lines of a page were made of.
+/// The state that the lines of a page show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) tab: Tab,
-    /// Nothing once the object is gone.
+    /// `None` if the object is deleted.
     pub(super) version: Option<String>,
-    /// The number of its last change, which may come later than the cache shows it.
+    /// The number of its last change, which may be recorded later than the cache changes.
     pub(super) last_change: Option<u64>,
 }
 

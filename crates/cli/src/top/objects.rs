@@ -8,24 +8,24 @@ use crossterm::event::KeyCode;
 use kube_informer_wire::Key;
 use std::sync::Arc;
 
-/// The objects of a kind, as many as fit.
+/// The page with the objects of a kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
-    /// The place of the kind.
+    /// The position of the kind.
     pub(super) at: usize,
     pub(super) query: Query,
-    /// All that are meant, in order, as of the last answer.
+    /// The selected objects in order, as of the last result.
     pub(super) keys: Arc<Vec<Key>>,
     pub(super) window: Window,
-    /// What is in sight.
+    /// The visible rows.
     pub(super) rows: Vec<Row>,
     pub(super) is_typing: bool,
     pub(super) picker: Option<Picker>,
-    /// The query that `keys` answers.
+    /// The query of `keys`.
     pub(super) answered: Option<Query>,
 }
 
-/// What is shown of an object.
+/// The cells of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) namespace: String,
@@ -34,11 +34,11 @@ pub(super) struct Row {
     pub(super) status: String,
 }
 
-/// The values of an index, to choose from.
+/// The values of an index, of which one is selected.
 #[derive(Clone, Debug)]
 pub(super) struct Picker {
     pub(super) index: Index,
-    /// Nothing until they were looked up.
+    /// `None` until they are read.
     pub(super) values: Option<Vec<String>>,
     pub(super) window: Window,
 }
@@ -48,7 +48,7 @@ impl Objects {
         Self { at, ..Self::default() }
     }
 
-    /// Takes an answer; the chosen object stays chosen if it is still there.
+    /// Replaces the objects. The selected object stays selected if it still exists.
     pub(super) fn answered(&mut self, query: Query, keys: Vec<Key>) {
         let chosen = self.chosen().filter(|_| self.answered.as_ref() == Some(&query)).cloned();
         self.keys = Arc::new(keys);
@@ -63,7 +63,7 @@ impl Objects {
         self.keys.get(self.window.chosen)
     }
 
-    /// The keys of what is in sight.
+    /// Returns the keys of the visible objects.
     pub(super) fn in_sight(&self) -> &[Key] {
         &self.keys[self.window.range(self.keys.len())]
     }
@@ -72,7 +72,7 @@ impl Objects {
         self.window.step(step, self.keys.len());
     }
 
-    /// A key while a search is typed.
+    /// Handles a key while a search is typed.
     pub(super) fn typed(&mut self, key: KeyCode) {
         match key {
             KeyCode::Char(letter) => self.query.search.push(letter),
@@ -87,12 +87,12 @@ impl Objects {
         self.window = Window { height: self.window.height, ..Window::default() };
     }
 
-    /// Asks for a value of an index to filter by.
+    /// Opens the picker for a value of an index.
     pub(super) fn pick(&mut self, index: Index) {
         self.picker = Some(Picker { index, values: None, window: Window::default() });
     }
 
-    /// The value that was chosen; an empty one takes the filter away.
+    /// Filters by the selected value; an empty one removes the filter.
     pub(super) fn picked(&mut self) {
         let Some(picker) = self.picker.take() else { return };
         let value = picker.values.and_then(|values| values.get(picker.window.chosen).cloned());

@@ -1,4 +1,4 @@
-//! Which objects of a kind are shown, in which order.
+//! The filters and the order of the objects of a kind.
 
 use crate::change::{is_problem, summary};
 use crate::follow::{NODE, OWNER};
@@ -8,7 +8,7 @@ use kube_informer_wire::Key;
 use regex::{Regex, RegexBuilder};
 use std::{cmp::Reverse, collections::HashSet};
 
-/// Which objects of a kind are shown, in which order.
+/// The filters and the order of the objects of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
     /// Searched in keys, labels and status.
@@ -17,16 +17,54 @@ pub(super) struct Query {
     /// Shows only objects that need attention.
     pub(super) problems_only: bool,
     pub(super) order: Order,
+    pub(super) direction: Direction,
+    /// Whether existing or deleted objects are listed.
+    pub(super) listed: Listed,
 }
 
-/// Only objects that stand under a value of an index.
+/// The direction of a sort order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Direction {
+    #[default]
+    Usual,
+    Reversed,
+}
+
+/// The objects that are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Listed {
+    #[default]
+    Existing,
+    /// Objects that were deleted within the last hour.
+    Deleted,
+}
+
+impl Direction {
+    pub(super) fn toggled(self) -> Self {
+        match self {
+            Self::Usual => Self::Reversed,
+            Self::Reversed => Self::Usual,
+        }
+    }
+}
+
+impl Listed {
+    pub(super) fn toggled(self) -> Self {
+        match self {
+            Self::Existing => Self::Deleted,
+            Self::Deleted => Self::Existing,
+        }
+    }
+}
+
+/// A filter for objects with a value of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Filter {
     pub(super) index: Index,
     pub(super) value: String,
 }
 
-/// The indexes that one can filter by.
+/// The indexes of filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     Namespace,
@@ -34,7 +72,7 @@ pub(super) enum Index {
     Owner,
 }
 
-/// What comes first.
+/// The order of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -43,6 +81,7 @@ pub(super) enum Order {
     Age,
     /// Changed last first.
     Change,
+    Status,
 }
 
 impl Index {
@@ -61,6 +100,7 @@ impl Order {
             Self::Name => "name",
             Self::Age => "age",
             Self::Change => "change",
+            Self::Status => "status",
         }
     }
 
@@ -68,7 +108,8 @@ impl Order {
         match self {
             Self::Name => Self::Age,
             Self::Age => Self::Change,
-            Self::Change => Self::Name,
+            Self::Change => Self::Status,
+            Self::Status => Self::Name,
         }
     }
 }
@@ -114,6 +155,13 @@ impl Query {
                 let version = |key: &Key| snapshot.entry(key)?.version()?.to_number();
                 keys = newest_first(keys, version, is_wanted)?;
             }
+            Order::Status => {
+                let status = |key: &Key| snapshot.get(key).map(|object| summary(&object));
+                keys = in_order(keys, status, is_wanted)?;
+            }
+        }
+        if self.direction == Direction::Reversed {
+            keys.reverse();
         }
         Some(keys)
     }
@@ -183,10 +231,19 @@ impl Search {
     }
 }
 
-/// Puts keys in order, of something that has to be looked up.
+/// Sorts keys by something that has to be looked up, the highest first.
 fn newest_first<T: Ord>(
     keys: Vec<Key>,
     of: impl Fn(&Key) -> Option<T>,
+    is_wanted: impl Fn() -> bool,
+) -> Option<Vec<Key>> {
+    in_order(keys, |key| Reverse(of(key)), is_wanted)
+}
+
+/// Sorts keys by something that has to be looked up; `None` once the answer is not needed.
+fn in_order<T: Ord>(
+    keys: Vec<Key>,
+    of: impl Fn(&Key) -> T,
     is_wanted: impl Fn() -> bool,
 ) -> Option<Vec<Key>> {
     let mut known = Vec::with_capacity(keys.len());
@@ -194,7 +251,7 @@ fn newest_first<T: Ord>(
         if !is_wanted() {
             return None;
         }
-        known.push((Reverse(of(&key)), key));
+        known.push((of(&key), key));
     }
     known.sort_unstable();
     Some(known.into_iter().map(|(_, key)| key).collect())
@@ -208,7 +265,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_is_looked_up_comes_newest_first_and_is_given_up_in_between() {
+    fn sorting_is_newest_first_and_can_be_canceled() {
         let keys: Vec<Key> = ["a/1", "a/3", "a/2", "a/none"].map(|key| key.parse().unwrap()).to_vec();
         let number = |key: &Key| key.name().parse::<u64>().ok();
         let ordered = newest_first(keys.clone(), number, || true).unwrap();
@@ -223,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_in_the_order_that_it_is_said_to_be() {
+    fn a_list_is_sorted_by_the_selected_order() {
         let (store, mut writer) = Store::<DynamicObject>::builder().build().unwrap();
         let mut edit = writer.edit();
         // The name, when it was created, and at which version it changed last.
@@ -242,6 +299,9 @@ mod tests {
         assert_eq!(shown("", Order::Age), ["b-new", "a-mid", "b-old"]);
         assert_eq!(shown("", Order::Change), ["b-new", "b-old", "a-mid"]);
         assert_eq!(shown("n/b-", Order::Age), ["b-new", "b-old"]);
+        let reversed = Query { direction: Direction::Reversed, ..Query::default() };
+        let keys = reversed.answer(&store.snapshot(), || true).unwrap();
+        assert_eq!(keys.iter().map(Key::name).collect::<Vec<_>>(), ["b-old", "b-new", "a-mid"]);
         assert!(shown("c", Order::Name).is_empty());
     }
 
@@ -283,7 +343,14 @@ mod tests {
     }
 
     #[test]
-    fn a_search_looks_at_names_labels_and_status_without_case() {
+    fn objects_are_sorted_by_status() {
+        let query = Query { order: Order::Status, ..Query::default() };
+        assert_eq!(found(&query), ["a/y", "a/x", "b/z"]);
+        assert_eq!(found(&Query { direction: Direction::Reversed, ..query }), ["b/z", "a/x", "a/y"]);
+    }
+
+    #[test]
+    fn a_search_finds_names_labels_and_status_without_case() {
         let search = |text: &str| found(&Query { search: text.into(), ..Query::default() });
         assert_eq!(search("A/X"), ["a/x"]);
         assert_eq!(search("failed"), ["a/y"]);

@@ -1,32 +1,34 @@
-//! Where a kind stands at one moment.
+//! The state of a kind at one moment.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// Where a kind stands at one moment.
+/// The state of a kind at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
+    /// The position of the kind among those that are watched.
+    pub(super) at: usize,
     pub(super) resource: String,
     pub(super) phase: Phase,
     pub(super) objects: u64,
     pub(super) version: String,
-    /// Changes a second.
+    /// Changes per second.
     pub(super) rate: f64,
-    /// How long the oldest change has waited to be shown.
+    /// The age of the oldest change that is not shown yet.
     pub(super) lag: Duration,
-    /// How often the whole state was asked for, as a list or as a stream.
+    /// The number of lists, including streamed ones.
     pub(super) lists: u64,
     pub(super) relists: BTreeMap<String, u64>,
     pub(super) errors: BTreeMap<String, u64>,
     pub(super) bytes: u64,
-    /// How many bytes its objects take, where they are kept compact.
+    /// The size of its objects in bytes, if they are compressed.
     pub(super) kept: Option<u64>,
-    /// What is wrong just now.
+    /// The current error.
     pub(super) trouble: Option<String>,
-    /// How long ago something last came from the server.
+    /// The time since data was received from the server.
     pub(super) heard: Option<Duration>,
 }
 
-/// What a kind's reflectors are at.
+/// The phase of a kind's reflectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     #[default]
@@ -49,7 +51,7 @@ impl Phase {
     }
 }
 
-/// What the process uses of the machine.
+/// The resource usage of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Machine {
     pub(super) uptime: Duration,
@@ -58,7 +60,7 @@ pub(super) struct Machine {
     pub(super) cpu_percent: Option<f64>,
 }
 
-/// `expired 2, transport 1`, or nothing.
+/// Formats counts: `expired 2, transport 1`.
 pub(super) fn told(counts: &BTreeMap<String, u64>) -> String {
     counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }

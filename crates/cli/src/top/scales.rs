@@ -1,4 +1,4 @@
-//! How much memory the objects of a kind take, where that can be told.
+//! Measures the memory of the compressed objects of a kind.
 
 use crate::args::Stored;
 use crate::follow::Followed;
@@ -6,27 +6,28 @@ use futures_util::FutureExt;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// Weighs what is kept compact. What is kept whole is spread over the heap, and is only part of what the process uses.
+/// Measures the memory of compressed objects. That of decoded objects is not known.
 #[derive(Debug)]
 pub(super) struct Scales {
     storage: Stored,
-    /// The last weight of each kind.
+    /// The last size of each kind.
     known: Vec<Option<u64>>,
-    /// The kind that is being weighed.
+    /// The kind that is being measured.
     weighing: Option<(usize, JoinHandle<u64>)>,
     begun: Option<Instant>,
 }
 
-/// How often something is weighed: every object is looked at for it.
+/// The interval between measurements, each of which visits every object.
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Scales {
-    pub(super) fn new(storage: Stored, kinds: usize) -> Self {
-        Self { storage, known: vec![None; kinds], weighing: None, begun: None }
+    pub(super) fn new(storage: Stored) -> Self {
+        Self { storage, known: Vec::new(), weighing: None, begun: None }
     }
 
-    /// What a kind weighed last. It is weighed anew by another thread, so that drawing never waits for it.
+    /// Returns the last size of a kind. It is measured by another thread, so that drawing never waits for it.
     pub(super) fn weigh(&mut self, at: usize, followed: &Followed) -> Option<u64> {
+        self.known.resize(self.known.len().max(at + 1), None);
         if let Some((weighed, task)) = &mut self.weighing
             && let Some(weight) = task.now_or_never()
         {

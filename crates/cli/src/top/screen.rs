@@ -1,32 +1,56 @@
-//! All that is on the screen, and what keys do to it.
+//! The state of the screen, and the effects of keys.
 
 use super::{
     object::Object,
     objects::Objects,
     overview::Overview,
-    query::Index,
+    query::{Index, Listed},
     reading::Machine,
     window::{Step, Window},
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// All that is on the screen: pages lie on top of one another, and keys go to the topmost.
+/// The state of the screen. Keys go to the topmost page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen {
-    /// Which cluster this is.
+    /// The URL of the server.
     pub(super) server: String,
     /// The context, the namespaces and the selectors.
     pub(super) scope: String,
     pub(super) machine: Machine,
-    /// What is done to the cluster, where something is.
+    /// A notice, such as an injected fault.
     pub(super) notice: Option<String>,
     pub(super) overview: Overview,
     pub(super) objects: Option<Objects>,
     pub(super) object: Option<Object>,
     pub(super) has_help: bool,
+    /// The prompt for a resource to add.
+    pub(super) prompt: Option<Prompt>,
 }
 
-/// What follows a key.
+/// The prompt for a resource to add.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prompt {
+    pub(super) text: String,
+    /// Why the resource of the last attempt cannot be added.
+    pub(super) problem: Option<String>,
+    /// Whether Enter was pressed, and the session has to add the resource.
+    pub(super) is_submitted: bool,
+}
+
+impl Prompt {
+    fn typed(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Char(letter) => self.text.push(letter),
+            KeyCode::Backspace => drop(self.text.pop()),
+            KeyCode::Enter => self.is_submitted = !self.text.trim().is_empty(),
+            _ => return,
+        }
+        self.problem = None;
+    }
+}
+
+/// Whether the session continues after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     GoOn,
@@ -37,7 +61,7 @@ pub(super) enum Flow {
 const FRAME: u16 = 4;
 
 impl Screen {
-    /// Takes note of how much room there is.
+    /// Adapts the pages to the height of the terminal.
     pub(super) fn resized(&mut self, height: u16) {
         let body = usize::from(height.saturating_sub(FRAME));
         // The overview shares its body with details and the feed.
@@ -55,13 +79,21 @@ impl Screen {
         }
     }
 
-    /// Does what a key says.
+    /// Handles a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Flow {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Flow::Quit;
         }
         if self.has_help {
             self.has_help = false;
+            return Flow::GoOn;
+        }
+        if let Some(prompt) = &mut self.prompt {
+            if key.code == KeyCode::Esc {
+                self.prompt = None;
+            } else {
+                prompt.typed(key.code);
+            }
             return Flow::GoOn;
         }
         let is_typing = self.objects.as_ref().is_some_and(|objects| objects.is_typing);
@@ -76,6 +108,7 @@ impl Screen {
         match key.code {
             KeyCode::Char('q') => return Flow::Quit,
             KeyCode::Char('?') => self.has_help = true,
+            KeyCode::Char(':') => self.prompt = Some(Prompt::default()),
             code => self.page_key(code),
         }
         Flow::GoOn
@@ -104,25 +137,27 @@ impl Screen {
                 code => objects_key(objects, code),
             },
             (None, None) => match code {
-                KeyCode::Enter | KeyCode::Right if self.overview.chosen().is_some() => {
-                    self.objects = Some(Objects::of(self.overview.window.chosen));
+                KeyCode::Enter | KeyCode::Right => {
+                    self.objects = self.overview.chosen().map(|kind| Objects::of(kind.at));
                 }
+                KeyCode::Char('s') => self.overview.next_order(),
                 code => step(code).into_iter().for_each(|step| self.overview.step(step)),
             },
         }
     }
 }
 
-/// How many kinds are in sight: half of the screen at most.
+/// Returns the number of visible kinds: at most half of the screen.
 pub(super) fn overview_rows(height: u16, kinds: usize) -> usize {
     kinds.min(usize::from(height.saturating_sub(FRAME) / 2)).max(1)
 }
 
-/// Takes the narrowing of a list away, or else leaves the list.
+/// Removes the last filter of a list, or closes the list.
 fn leave(page: &mut Option<Objects>) {
     match page {
         Some(objects) if !objects.query.search.is_empty() => objects.query.search.clear(),
         Some(objects) if objects.query.problems_only => objects.query.problems_only = false,
+        Some(objects) if objects.query.listed == Listed::Deleted => objects.query.listed = Listed::Existing,
         Some(objects) if !objects.query.filters.is_empty() => drop(objects.query.filters.pop()),
         page => *page = None,
     }
@@ -132,6 +167,11 @@ fn objects_key(objects: &mut Objects, code: KeyCode) {
     match code {
         KeyCode::Char('/') => objects.is_typing = true,
         KeyCode::Char('s') => objects.query.order = objects.query.order.next(),
+        KeyCode::Char('r') => objects.query.direction = objects.query.direction.toggled(),
+        KeyCode::Char('d') => {
+            objects.query.listed = objects.query.listed.toggled();
+            objects.window = Window { height: objects.window.height, ..Window::default() };
+        }
         KeyCode::Char('p') => {
             objects.query.problems_only = !objects.query.problems_only;
             objects.window = Window { height: objects.window.height, ..Window::default() };

@@ -1,16 +1,18 @@
-//! The loop: keys and changes in, pictures out.
+//! The session of `informer top`.
 
 use super::{
     draw::{Theme, draw},
     gather::{Gatherer, feed, refresh, rows},
     history::{Happened, History},
-    query::{Query, values},
+    objects::Objects,
+    query::{Direction, Listed, Query, Search, values},
     scales::Scales,
     screen::{Flow, Screen},
 };
 use crate::args::{Following, Top};
 use crate::cluster::{Connection, DISCOVERY, connect};
-use crate::follow::{Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
+use crate::follow::{EventAt, Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
+use crate::kinds::Catalog;
 use crate::meter::Tally;
 use crate::paint::allows_colour;
 use crate::signal::interruption;
@@ -19,12 +21,12 @@ use crossterm::{
     event::{Event as Input, EventStream, KeyEventKind},
     terminal::{Clear, ClearType},
 };
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use kube_informer::{
     event::{Event, Phase},
     reflector::Backoff,
 };
-use kube_informer_wire::Key;
+use kube_informer_wire::{Key, ManagedFields};
 use ratatui::DefaultTerminal;
 use std::{
     io::IsTerminal,
@@ -37,17 +39,17 @@ use std::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    task::JoinHandle,
+    task::JoinSet,
 };
 
-/// How often the screen is drawn while no key is pressed.
+/// The interval between frames while no key is pressed.
 const FRAME: Duration = Duration::from_millis(200);
-/// How often a list of objects is put in order anew while it changes.
+/// The minimum interval between two sorts of a list.
 const ORDER: Duration = Duration::from_millis(700);
-/// What takes long is done less often: this many times as long passes until it is done again.
+/// The minimum interval between two sorts, as a multiple of the duration of the last one.
 const REST: u32 = 4;
 
-/// What is followed where nothing is named: what most clusters have, as far as this one does.
+/// The default resources, if the server has them.
 const USUAL: [&str; 10] = [
     "pods",
     "deployments.apps",
@@ -61,7 +63,7 @@ const USUAL: [&str; 10] = [
     "namespaces",
 ];
 
-/// Shows the cluster that is asked for.
+/// Runs `informer top`.
 pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
     if !is_terminal() {
         let trouble = Trouble::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not one");
@@ -76,30 +78,42 @@ pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
     let (_, notices) = watch::channel(None);
     show(Stage {
         connection: &connection,
+        catalog,
         targets,
         following: asked.following,
-        backoff: Backoff::default(),
+        backoff: BACKOFF,
         notices,
     })
     .await
 }
 
-/// Whether there is a terminal to draw on and to read keys from.
+/// The delays between attempts: short, because a user waits for them.
+pub(crate) const BACKOFF: Backoff = Backoff {
+    initial: Duration::from_millis(800),
+    cap: Duration::from_secs(4),
+    factor: 2.0,
+    jitter: 0.25,
+    reset: Duration::from_secs(60),
+};
+
+/// Returns whether stdin and stdout are a terminal.
 pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
-/// What is shown.
+/// The cluster and the resources that are shown.
 pub(crate) struct Stage<'c> {
     pub(crate) connection: &'c Connection,
+    /// The resources that can be added.
+    pub(crate) catalog: Catalog,
     pub(crate) targets: Vec<Target>,
     pub(crate) following: Following,
     pub(crate) backoff: Backoff,
-    /// What is done to the cluster meanwhile.
+    /// Notices, such as injected faults.
     pub(crate) notices: watch::Receiver<Option<String>>,
 }
 
-/// Follows all kinds, and draws until someone has seen enough.
+/// Watches all resources, and draws until the user quits.
 pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     let tally = Tally::install()?;
     let manner = Manner {
@@ -108,30 +122,30 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
         backoff: stage.backoff,
         hear: Arc::new(|_| {}),
         saving: None,
+        managed_fields: ManagedFields::Keep,
     };
-    let one = |target| follow(stage.connection, target, &stage.following, manner.clone());
-    let followed: Vec<Followed> = stage.targets.iter().map(one).collect::<Result<_, _>>()?;
-    followed.iter().for_each(|followed| followed.informer.start());
-    let history = Arc::new(History::default());
-    let recorder = tokio::spawn(record(followed.clone(), Arc::clone(&history)));
     let (answers, answered) = mpsc::channel(1);
-    let session = Session {
+    let mut session = Session {
         screen: Screen { server: stage.connection.server.clone(), scope: scope(&stage), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
-        gatherer: Gatherer::new(followed.len()),
-        scales: Scales::new(stage.following.storage, followed.len()),
-        followed,
-        history,
+        gatherer: Gatherer::new(),
+        scales: Scales::new(stage.following.storage),
+        followed: Vec::new(),
+        recorders: JoinSet::new(),
+        history: Arc::default(),
         tally,
-        notices: stage.notices,
+        notices: stage.notices.clone(),
+        manner,
         answers,
         asking: None,
         asked: tokio::time::Instant::now(),
         took: Duration::ZERO,
+        stage: &stage,
     };
+    session.add(&stage.targets)?;
     let mut terminal = ratatui::try_init()?;
-    let _restored = Restored(recorder);
-    // Some terminals have no second screen, and show what was there.
+    let _restored = Restored;
+    // Some terminals have no alternate screen.
     crossterm::execute!(std::io::stdout(), Clear(ClearType::All))?;
     session.run(&mut terminal, answered).await
 }
@@ -146,55 +160,110 @@ fn scope(stage: &Stage<'_>) -> String {
     context.chain(namespaces).chain(labels).chain(fields).collect::<Vec<_>>().join("  ")
 }
 
-/// Gives the terminal back and ends the recorder, however the session ends.
-struct Restored(JoinHandle<()>);
+/// Restores the terminal, however the session ends.
+struct Restored;
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        self.0.abort();
         ratatui::restore();
     }
 }
 
-/// Writes down what changes.
-async fn record(followed: Vec<Followed>, history: Arc<History>) {
-    let mut events = events(&followed, Pace::Latest);
+/// Records the changes of resources, of which the first has this position.
+async fn record(
+    first: usize,
+    followed: Vec<Followed>,
+    mut events: impl Stream<Item = EventAt> + Unpin,
+    history: Arc<History>,
+) {
     while let Some((at, event)) = events.next().await {
         let is_change = !event.is_resync() && !matches!(event, Event::Added { phase: Phase::Initial, .. });
         if is_change {
             let kind = followed[at].kind.kind.as_str();
-            history.push(Happened { at, kind, event: &event });
+            history.push(Happened { at: first + at, kind, event: &event });
         }
     }
 }
 
-/// An answer to a query of a kind.
+/// The result of a query.
 struct Answer {
     at: usize,
     query: Query,
-    /// Nothing if it was given up.
+    /// `None` if it was canceled.
     keys: Option<Vec<Key>>,
     took: Duration,
 }
 
-struct Session {
+struct Session<'s, 'c> {
+    stage: &'s Stage<'c>,
+    manner: Manner,
     screen: Screen,
     theme: Theme,
     gatherer: Gatherer,
     scales: Scales,
     followed: Vec<Followed>,
+    /// They end with the session.
+    recorders: JoinSet<()>,
     history: Arc<History>,
     tally: Tally,
     notices: watch::Receiver<Option<String>>,
     answers: mpsc::Sender<Answer>,
-    /// The query that is being answered, and whether it is to be given up.
+    /// The running query, and the flag that cancels it.
     asking: Option<(Query, Arc<AtomicBool>)>,
     asked: tokio::time::Instant,
-    /// How long the last answer took.
+    /// The duration of the last query.
     took: Duration,
 }
 
-impl Session {
+impl Session<'_, '_> {
+    /// Starts to watch resources.
+    fn add(&mut self, targets: &[Target]) -> Result<(), Trouble> {
+        let stage = self.stage;
+        let one = |target| follow(stage.connection, target, &stage.following, self.manner.clone());
+        let added: Vec<Followed> = targets.iter().map(one).collect::<Result<_, _>>()?;
+        let first = self.followed.len();
+        // Subscribed before it is started, so that no change is missed.
+        let events = events(&added, Pace::Latest);
+        self.recorders.spawn(record(first, added.clone(), events, Arc::clone(&self.history)));
+        added.iter().for_each(|followed| followed.informer.start());
+        self.followed.extend(added);
+        Ok(())
+    }
+
+    /// Adds the resource of the prompt, and opens it.
+    fn submit(&mut self) {
+        let Some(prompt) = self.screen.prompt.as_mut().filter(|prompt| prompt.is_submitted) else { return };
+        prompt.is_submitted = false;
+        let words: Vec<_> =
+            prompt.text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        let is_known = |followed: &Followed, target: &Target| {
+            followed.kind == target.kind && followed.name == target.name
+        };
+        let added = targets(&self.stage.catalog, &words).and_then(|targets| {
+            let unknown = |target: &&Target| !self.followed.iter().any(|followed| is_known(followed, target));
+            let new: Vec<_> = targets.iter().filter(unknown).cloned().collect();
+            self.add(&new)?;
+            Ok(targets)
+        });
+        match added {
+            Ok(targets) => {
+                let first = targets.first();
+                let at = self
+                    .followed
+                    .iter()
+                    .position(|followed| first.is_some_and(|target| is_known(followed, target)));
+                (self.screen.prompt, self.screen.object) = (None, None);
+                self.screen.objects = at.map(Objects::of);
+                self.read();
+            }
+            Err(trouble) => {
+                if let Some(prompt) = &mut self.screen.prompt {
+                    prompt.problem = Some(trouble.what().to_owned());
+                }
+            }
+        }
+    }
+
     async fn run(
         mut self,
         terminal: &mut DefaultTerminal,
@@ -212,9 +281,10 @@ impl Session {
                         if self.screen.key(key) == Flow::Quit {
                             return Ok(());
                         }
+                        self.submit();
                     }
                     Some(Ok(_)) => {}
-                    // A terminal that is gone has nobody before it.
+                    // The terminal was closed.
                     Some(Err(_)) | None => return Ok(()),
                 },
                 Some(answer) = answered.recv() => self.answered(answer),
@@ -226,24 +296,25 @@ impl Session {
         }
     }
 
-    /// Reads what changes by itself.
+    /// Reads the state of the informers.
     fn read(&mut self) {
         self.screen.machine = self.gatherer.machine();
-        self.screen.overview.kinds = self.gatherer.kinds(&self.followed, &self.tally);
-        let chosen = self.screen.overview.window.chosen;
-        if let Some(kind) = self.screen.overview.kinds.get_mut(chosen) {
+        let mut kinds = self.gatherer.kinds(&self.followed, &self.tally);
+        let chosen = self.screen.overview.chosen().map_or(0, |kind| kind.at);
+        if let Some(kind) = kinds.get_mut(chosen) {
             kind.kept = self.scales.weigh(chosen, &self.followed[chosen]);
         }
+        self.screen.overview.update(kinds);
         self.screen.overview.feed = feed(&self.history, &self.followed, 40);
         self.screen.notice = self.notices.borrow().clone();
     }
 
-    /// Looks up what the page in sight shows.
+    /// Fills the visible page.
     fn fill(&mut self) {
         self.ask();
         if let Some(objects) = &mut self.screen.objects {
             let followed = &self.followed[objects.at];
-            objects.rows = rows(objects, followed);
+            objects.rows = rows(objects, followed, &self.history);
             if let Some(picker) = objects.picker.as_mut().filter(|picker| picker.values.is_none()) {
                 let values = values(&followed.informer.snapshot(), picker.index, &objects.query.filters);
                 picker.values = Some(std::iter::once(String::new()).chain(values).collect());
@@ -254,9 +325,20 @@ impl Session {
         }
     }
 
-    /// Has a list put in order elsewhere, if it is time to, so that drawing never waits for it.
+    /// Starts a query on another thread if it is due, so that drawing never waits for it.
     fn ask(&mut self) {
-        let Some(objects) = &self.screen.objects else { return };
+        let Some(objects) = &mut self.screen.objects else { return };
+        if objects.query.listed == Listed::Deleted {
+            let search = Search::new(&objects.query.search);
+            let deleted = self.history.deleted(objects.at, std::time::Instant::now());
+            let mut keys: Vec<_> = deleted.into_iter().map(|deleted| deleted.key).collect();
+            keys.retain(|key| search.finds(key.as_str()));
+            if objects.query.direction == Direction::Reversed {
+                keys.reverse();
+            }
+            objects.answered(objects.query.clone(), keys);
+            return;
+        }
         if let Some((query, is_given_up)) = &self.asking {
             is_given_up.store(*query != objects.query, Ordering::Relaxed);
             return;
@@ -272,7 +354,7 @@ impl Session {
         tokio::task::spawn_blocking(move || {
             let began = std::time::Instant::now();
             let keys = query.answer(&snapshot, || !is_given_up.load(Ordering::Relaxed));
-            // Who is gone needs no answer.
+            // The session may have ended.
             let _ = answers.blocking_send(Answer { at, query, keys, took: began.elapsed() });
         });
     }
@@ -281,7 +363,8 @@ impl Session {
         self.asking = None;
         let Some(keys) = keys else { return };
         self.took = took;
-        if let Some(objects) = self.screen.objects.as_mut().filter(|objects| objects.at == at) {
+        let is_listed = |objects: &&mut Objects| objects.at == at && objects.query.listed == query.listed;
+        if let Some(objects) = self.screen.objects.as_mut().filter(is_listed) {
             objects.answered(query, keys);
         }
     }

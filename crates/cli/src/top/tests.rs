@@ -1,11 +1,11 @@
-//! Keys in, pictures out: each picture is a file beside this one.
+//! Compares screens with the files in `screens/`.
 
 use super::{
     draw::{Theme, draw},
     object::{Object, Tab},
     objects::{Objects, Row},
     overview::FeedLine,
-    query::{Filter, Index, Order, Query},
+    query::{Direction, Filter, Index, Listed, Order, Query},
     reading::{Machine, Phase, Reading},
     screen::{Flow, Screen},
 };
@@ -54,6 +54,7 @@ fn counts(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
 
 fn screen() -> Screen {
     let pods = Reading {
+        at: 0,
         resource: "pods".into(),
         phase: Phase::Watching,
         objects: 123_456,
@@ -69,6 +70,7 @@ fn screen() -> Screen {
         heard: Some(Duration::from_secs(1)),
     };
     let deployments = Reading {
+        at: 1,
         resource: "deployments.apps".into(),
         phase: Phase::Waiting,
         objects: 24,
@@ -198,7 +200,7 @@ fn the_chosen_object_stays_chosen_when_others_come() {
 }
 
 #[test]
-fn a_search_is_typed_and_taken_away() {
+fn a_search_is_typed_and_removed() {
     let mut screen = with_objects();
     press(&mut screen, &[KeyCode::Char('/'), KeyCode::Char('q'), KeyCode::Char('?')]);
     let search = |screen: &Screen| screen.objects.as_ref().map(|objects| objects.query.search.clone());
@@ -246,6 +248,87 @@ fn an_object_shows_its_yaml_and_its_changes() {
     check("object_changes", &mut screen);
     press(&mut screen, &[KeyCode::Esc]);
     assert!(screen.object.is_none() && screen.objects.is_some());
+}
+
+#[test]
+fn each_page_fits_small_and_large_terminals() {
+    for (width, height) in [(40, 12), (80, 24), (160, 45)] {
+        let size = format!("{width}x{height}");
+        let mut screen = with_objects();
+        screen.scope = "context prod  -n shop  -l app=front".into();
+        screen.resized(height);
+        fill(&mut screen);
+        check_sized(&format!("objects_{size}"), &mut screen, width, height);
+        press(&mut screen, &[KeyCode::Enter]);
+        let object = screen.object.as_mut().unwrap();
+        object.tab = Tab::Changes;
+        object.lines = vec![
+            (Some(Tone::Strong), "12:00:00.000  updated  by kubectl-edit".into()),
+            (Some(Tone::Went), "  - data[app.conf]:201: key200 = value".into()),
+            (Some(Tone::Came), "  + data[app.conf]:201: key200 = other".into()),
+        ];
+        check_sized(&format!("object_changes_{size}"), &mut screen, width, height);
+    }
+}
+
+#[test]
+fn kinds_are_sorted_by_any_column_and_the_chosen_one_stays() {
+    let mut screen = screen();
+    let names = |screen: &Screen| -> Vec<String> {
+        screen.overview.kinds.iter().map(|kind| kind.resource.clone()).collect()
+    };
+    let chosen = |screen: &Screen| screen.overview.chosen().unwrap().resource.clone();
+    press(&mut screen, &[KeyCode::Char('s')]);
+    assert_eq!(names(&screen), ["deployments.apps", "pods"]);
+    assert_eq!(chosen(&screen), "pods");
+    check("overview_sorted", &mut screen);
+    // Phase, objects, version, rate, lag, lists, relists and errors.
+    press(&mut screen, &[KeyCode::Char('s'); 2]);
+    assert_eq!((names(&screen)[0].as_str(), chosen(&screen).as_str()), ("pods", "pods"));
+    press(&mut screen, &[KeyCode::Char('s'); 6]);
+    assert_eq!(names(&screen), ["deployments.apps", "pods"], "7 errors are more than 5");
+    press(&mut screen, &[KeyCode::Char('s')]);
+    assert_eq!((screen.overview.order, names(&screen)[0].as_str()), (None, "pods"));
+    // The chosen kind is opened, wherever it is in the list.
+    press(&mut screen, &[KeyCode::Char('s'), KeyCode::Enter]);
+    assert_eq!(screen.objects.as_ref().unwrap().at, 0);
+}
+
+#[test]
+fn a_resource_to_add_is_typed() {
+    let mut screen = screen();
+    press(&mut screen, &[KeyCode::Char(':')]);
+    press(&mut screen, &"qjobs".chars().map(KeyCode::Char).collect::<Vec<_>>());
+    assert!(!screen.prompt.as_ref().unwrap().is_submitted);
+    press(&mut screen, &[KeyCode::Enter]);
+    assert_eq!(
+        (screen.prompt.as_ref().unwrap().text.as_str(), screen.prompt.as_ref().unwrap().is_submitted),
+        ("qjobs", true)
+    );
+    screen.prompt.as_mut().unwrap().problem = Some("the server has no resource \"qjobs\"".into());
+    check("prompt", &mut screen);
+    press(&mut screen, &[KeyCode::Esc]);
+    assert!(screen.prompt.is_none());
+}
+
+#[test]
+fn deleted_objects_are_listed_on_request() {
+    let mut screen = with_objects();
+    press(&mut screen, &[KeyCode::Char('d')]);
+    let objects = screen.objects.as_mut().unwrap();
+    assert_eq!(objects.query.listed, Listed::Deleted);
+    objects.answered(objects.query.clone(), vec![key("shop/cart-1")]);
+    objects.rows = vec![Row {
+        namespace: "shop".into(),
+        name: "cart-1".into(),
+        age: "12m".into(),
+        status: "deleted at 12:00:00: OOMKilled, 0/1 ready".into(),
+    }];
+    check("deleted", &mut screen);
+    press(&mut screen, &[KeyCode::Esc]);
+    assert_eq!(screen.objects.as_ref().unwrap().query.listed, Listed::Existing);
+    press(&mut screen, &[KeyCode::Char('r')]);
+    assert_eq!(screen.objects.as_ref().unwrap().query.direction, Direction::Reversed);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which part of a long list is seen, and which of its rows is chosen.
+//! The visible part of a list, and its selected row.
 
 /// A view of a list that is longer than the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Step {
 }
 
 impl Window {
-    /// Takes a step in a list of so many rows.
+    /// Moves the selection in a list with this number of rows.
     pub(super) fn step(&mut self, step: Step, rows: usize) {
         let page = self.height.max(2) - 1;
         self.chosen = match step {

@@ -71,7 +71,7 @@ fn dump(out: &mut dyn Write, followed: &[Followed]) -> io::Result<()> {
             let meta = &object.metadata;
             let mut line = json!({"key": entry.key().as_str(), "uid": meta.uid, "resourceVersion": meta.resource_version});
             if followed.len() > 1 {
-                line["resource"] = one.kind.resource().into();
+                line["resource"] = one.resource().into();
             }
             writeln!(out, "{}", clean_json(&line.to_string()))?;
         }

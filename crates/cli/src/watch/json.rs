@@ -1,23 +1,30 @@
-//! An event as a JSON document, whose fields docs/command.md promises.
+//! An event as a JSON document.
+//!
+//! The fields are documented in docs/command.md.
 
-use crate::change::{FieldChange, changes, verb};
-use crate::kinds::{Kind, whole};
+use super::table::Source;
+use crate::change::{FieldChange, changes, manager, verb};
+use crate::kinds::whole;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::event::{Deletion, Event, Phase};
 use serde_json::{Map, Value, json};
 
-/// The document of an event.
-pub(super) fn document(kind: &Kind, event: &Event<DynamicObject>, now: Timestamp) -> Value {
+/// Returns the document of an event.
+pub(super) fn document(source: &Source, event: &Event<DynamicObject>, now: Timestamp) -> Value {
     let object = event.object().get();
     let mut document = match event {
-        Event::Added { phase: Phase::Initial, .. } => initial(kind, object, now),
-        Event::Added { .. } => fields(kind, object, "added", now),
-        _ => fields(kind, object, verb(event).0, now),
+        Event::Added { phase: Phase::Initial, .. } => initial(source, object, now),
+        Event::Added { .. } => fields(source, object, "added", now),
+        _ => fields(source, object, verb(event).0, now),
     };
     match event {
         Event::Updated { old, new, .. } if !event.is_resync() => {
             document["changes"] = changes(old.get(), new.get()).iter().map(change).collect();
+            document["manager"] = manager(Some(old.get()), new.get()).into();
+        }
+        Event::Added { phase: Phase::Live, object, .. } => {
+            document["manager"] = manager(None, object.get()).into();
         }
         Event::Deleted { deletion, .. } => document["observed"] = (*deletion == Deletion::Observed).into(),
         _ => {}
@@ -25,27 +32,31 @@ pub(super) fn document(kind: &Kind, event: &Event<DynamicObject>, now: Timestamp
     document
 }
 
-/// The document of an object that was there before.
-pub(super) fn initial(kind: &Kind, object: &DynamicObject, now: Timestamp) -> Value {
-    let mut document = fields(kind, object, "added", now);
+/// Returns the document of an object that existed before.
+pub(super) fn initial(source: &Source, object: &DynamicObject, now: Timestamp) -> Value {
+    let mut document = fields(source, object, "added", now);
     document["initial"] = true.into();
     document
 }
 
-/// The fields that every document has.
-fn fields(kind: &Kind, object: &DynamicObject, event: &str, now: Timestamp) -> Value {
+/// Returns the fields of every document.
+fn fields(source: &Source, object: &DynamicObject, event: &str, now: Timestamp) -> Value {
     let meta = &object.metadata;
-    json!({
+    let mut document = json!({
         "time": now.to_string(),
         "event": event,
         "initial": false,
-        "resource": kind.resource(),
+        "resource": source.kind.resource(),
         "namespace": meta.namespace,
         "name": meta.name,
         "uid": meta.uid,
         "resourceVersion": meta.resource_version,
-        "object": whole(kind, object),
-    })
+        "object": whole(&source.kind, object),
+    });
+    if let Some(context) = &source.context {
+        document["context"] = context.as_str().into();
+    }
+    document
 }
 
 fn change(change: &FieldChange) -> Value {
@@ -58,6 +69,7 @@ fn change(change: &FieldChange) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Kind;
     use std::sync::Arc;
 
     #[test]
@@ -71,10 +83,11 @@ mod tests {
         };
         let kind =
             Kind { version: "v1".into(), kind: "Pod".into(), plural: "pods".into(), ..Kind::default() };
+        let source = Source::new(kind, None);
         let event = Event::update(object("1", "Pending"), object("2", "Running")).unwrap();
         let expected = json!({
             "time": "1970-01-01T00:00:00Z", "event": "updated", "initial": false, "resource": "pods",
-            "namespace": "web", "name": "a", "uid": "u", "resourceVersion": "2",
+            "namespace": "web", "name": "a", "uid": "u", "resourceVersion": "2", "manager": null,
             "changes": [{"path": "status.phase", "old": "Pending", "new": "Running"}],
             "object": {
                 "apiVersion": "v1", "kind": "Pod",
@@ -82,6 +95,6 @@ mod tests {
                 "status": {"phase": "Running"},
             },
         });
-        assert_eq!(document(&kind, &event, Timestamp::UNIX_EPOCH), expected);
+        assert_eq!(document(&source, &event, Timestamp::UNIX_EPOCH), expected);
     }
 }

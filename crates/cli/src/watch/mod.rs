@@ -1,5 +1,9 @@
 //! `informer watch`: every change of resources as it happens.
 
+mod selection;
+mod relevance;
+mod labels;
+mod grid;
 mod table;
 mod json;
 mod printer;
@@ -10,6 +14,8 @@ mod once;
 mod files;
 mod reports;
 mod saving;
+mod scope;
+mod server_table;
 mod session;
 
 pub(crate) use printer::shown;

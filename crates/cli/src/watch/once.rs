@@ -1,122 +1,188 @@
-//! The whole cache at one moment.
+//! Prints the objects of the caches at one moment.
 
-use super::printer::{Printer, named};
-use crate::args::Output;
+use super::{
+    grid,
+    labels::Labels,
+    printer::{Printer, list, named, safe_text},
+    selection::Selection,
+};
+use crate::args::{Output, Watch};
 use crate::change::summary;
 use crate::follow::Followed;
+use crate::jsonpath::compare;
+use crate::kinds::{Kind, whole};
 use crate::notice::say;
 use crate::number::age;
 use crate::safe::clean_name;
+use crate::trouble::{Class, Trouble};
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::cache::{Entry, Snapshot};
-use std::{io, num::NonZero, panic::resume_unwind, thread, time::Duration};
+use std::{num::NonZero, panic::resume_unwind, thread, time::Duration};
 
-/// Everything there is, in the order in which the API server lists it. Nothing is decoded for it.
+/// Returns all objects in the order in which the API server lists them. Nothing is decoded for it.
 pub(super) fn sorted(snapshot: &Snapshot<DynamicObject>) -> Vec<&Entry<DynamicObject>> {
     let mut all: Vec<_> = snapshot.iter().collect();
     all.sort_unstable_by(|one, other| one.key().as_str().cmp(other.key().as_str()));
     all
 }
 
-/// Prints everything of these kinds, each with its place among all, one object after the other.
-pub(super) fn print<'f>(
+/// A resource with the position of its source.
+#[derive(Clone, Copy)]
+pub(super) struct Positioned<'f> {
+    pub(super) at: usize,
+    pub(super) followed: &'f Followed,
+}
+
+/// Prints the objects of these resources.
+pub(super) fn print(
     printer: &mut Printer,
-    output: Output,
-    followed: impl Iterator<Item = (usize, &'f Followed)>,
+    resources: &[Positioned<'_>],
+    asked: &Watch,
     namespaces: Option<&[String]>,
-) -> io::Result<()> {
-    let (mut is_first, mut empty) = (true, Vec::new());
-    for (at, one) in followed {
-        let snapshot = one.informer.snapshot();
-        let entries = sorted(&snapshot);
-        if entries.is_empty() && one.name.is_none() {
-            empty.push(one.kind.resource());
+) -> anyhow::Result<()> {
+    match &asked.output {
+        Output::Table | Output::Wide => tables(printer, resources, asked, namespaces)?,
+        Output::Name => each(resources, asked, |resource, entry| printer.name(resource.at, entry.key()))?,
+        Output::Json | Output::Yaml | Output::Diff => {
+            each(resources, asked, |resource, entry| printer.object(resource.at, &entry.object()))?;
         }
-        match output {
-            Output::Table if entries.is_empty() => {}
-            Output::Table => {
-                if !std::mem::take(&mut is_first) {
-                    printer.text("\n")?;
-                }
-                let is_one = !one.kind.has_namespaces || namespaces.is_some_and(|names| names.len() == 1);
-                table(printer, at, &entries, if is_one { Columns::Name } else { Columns::NamespaceAndName })?;
-            }
-            Output::Name => {
-                for entry in entries {
-                    printer.name(at, entry.key())?;
-                }
-            }
-            Output::Json | Output::Yaml | Output::Diff => {
-                for entry in entries {
-                    printer.object((at, &one.kind), &entry.object())?;
-                }
-            }
+        Output::JsonPath(template) => {
+            let mut objects = Vec::new();
+            each(resources, asked, |resource, entry| {
+                objects.push(whole(&resource.followed.kind, &entry.object()));
+                Ok(())
+            })?;
+            // As in kubectl: one named object is the root, otherwise a list is.
+            let is_one = resources.len() == 1 && resources[0].followed.name.is_some();
+            let root = if is_one { objects.pop() } else { Some(list(objects)) };
+            let text = root.map(|root| template.evaluate(&root)).transpose()?.unwrap_or_default();
+            printer.text(&safe_text(&text))?;
         }
-    }
-    // Like kubectl, says so on stderr if there is nothing at all.
-    if is_first && output == Output::Table && !empty.is_empty() {
-        let place = match namespaces {
-            Some(names) => format!(" in namespace {}", names.join(", ")),
-            None => String::new(),
-        };
-        say(format!("no {} found{place}", empty.join(", ")));
+        Output::CustomColumns(columns) => {
+            let headers = (!asked.columns.no_headers).then(|| grid::headers(columns));
+            let mut rows: Vec<_> = headers.into_iter().collect();
+            each(resources, asked, |resource, entry| {
+                rows.push(grid::cells(columns, &whole(&resource.followed.kind, &entry.object()))?);
+                Ok(())
+            })?;
+            printer.text(&grid::lines(&rows).iter().map(|line| format!("{line}\n")).collect::<String>())?;
+        }
     }
     printer.flush()
 }
 
-/// The columns that identify an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Columns {
-    Name,
-    NamespaceAndName,
-}
-
-/// No age is longer than that.
-const AGE: usize = 5;
-
-/// Namespace, name, age, and how each fares. The widths follow from the keys, so that each object is looked at once.
-fn table(
-    printer: &mut Printer,
-    at: usize,
-    entries: &[&Entry<DynamicObject>],
-    columns: Columns,
-) -> io::Result<()> {
-    let prefix = printer.prefix(at);
-    let now = Timestamp::now();
-    let head = ["NAMESPACE", "NAME", "AGE", "STATUS"].map(str::to_owned);
-    let namespace = |entry: &Entry<_>| entry.key().namespace().map(clean_name).unwrap_or_default();
-    let name = |entry: &Entry<_>| match &prefix {
-        Some(prefix) => named(prefix, entry.key()),
-        None => clean_name(entry.key().name()),
-    };
-    let widest = |cell: &dyn Fn(&Entry<_>) -> String, least: &str| {
-        entries.iter().map(|entry| cell(entry).chars().count()).fold(least.len(), usize::max)
-    };
-    let widths = [widest(&namespace, &head[0]), widest(&name, &head[1]), AGE, 0];
-    let skip = usize::from(columns == Columns::Name);
-    let mut line = |row: &[String; 4]| {
-        let cells = row.iter().zip(widths).skip(skip);
-        let cells: Vec<_> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
-        printer.text(cells.join("  ").trim_end()).and_then(|()| printer.text("\n"))
-    };
-    line(&head)?;
-    for some in entries.chunks(BATCH) {
-        for (entry, [age, status]) in some.iter().zip(looked_at(some, now)) {
-            line(&[namespace(entry), name(entry), age, status])?;
-        }
+/// Calls a function with each selected object, in order.
+fn each(
+    resources: &[Positioned<'_>],
+    asked: &Watch,
+    mut call: impl FnMut(&Positioned<'_>, &Entry<DynamicObject>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for resource in resources {
+        let snapshot = resource.followed.informer.snapshot();
+        let entries = selected(&snapshot, &resource.followed.kind, asked)?;
+        entries.into_iter().try_for_each(|entry| call(resource, entry))?;
     }
     Ok(())
 }
 
-/// So many objects are looked at before their lines are printed.
-const BATCH: usize = 1024;
+/// Prints a table for each resource, with our own columns.
+fn tables(
+    printer: &mut Printer,
+    resources: &[Positioned<'_>],
+    asked: &Watch,
+    namespaces: Option<&[String]>,
+) -> anyhow::Result<()> {
+    let (mut texts, mut empty) = (Vec::new(), Vec::new());
+    for Positioned { at, followed } in resources.iter().copied() {
+        let snapshot = followed.informer.snapshot();
+        let entries = selected(&snapshot, &followed.kind, asked)?;
+        if entries.is_empty() {
+            empty.extend(followed.name.is_none().then(|| followed.kind.resource()));
+            continue;
+        }
+        let has_one = !followed.kind.has_namespaces || namespaces.is_some_and(|names| names.len() == 1);
+        let table = Table {
+            prefix: printer.prefix(at),
+            has_namespaces: !has_one,
+            has_headers: !asked.columns.no_headers,
+            labels: Labels::new(&asked.columns),
+        };
+        texts.push(table.lines(&entries).join("\n") + "\n");
+    }
+    printer.text(&texts.join("\n"))?;
+    // Like kubectl, reports on stderr that there are no objects.
+    if texts.is_empty() && !empty.is_empty() {
+        let place = namespaces.map_or(String::new(), |names| format!(" in namespace {}", names.join(", ")));
+        say(format!("no {} found{place}", empty.join(", ")));
+    }
+    Ok(())
+}
 
-/// Age and status of each, in order. What is kept compact is decoded for it, on all cores.
-fn looked_at(entries: &[&Entry<DynamicObject>], now: Timestamp) -> Vec<[String; 2]> {
+/// Returns the objects that are selected by name, in order.
+fn selected<'s>(
+    snapshot: &'s Snapshot<DynamicObject>,
+    kind: &Kind,
+    asked: &Watch,
+) -> Result<Vec<&'s Entry<DynamicObject>>, Trouble> {
+    let selection = Selection::new(asked);
+    let mut entries = sorted(snapshot);
+    entries.retain(|entry| selection.accepts(entry.key().name()));
+    in_order(entries, kind, asked)
+}
+
+/// Sorts objects by the field of `--sort-by`.
+fn in_order<'e>(
+    entries: Vec<&'e Entry<DynamicObject>>,
+    kind: &Kind,
+    asked: &Watch,
+) -> Result<Vec<&'e Entry<DynamicObject>>, Trouble> {
+    let Some(path) = &asked.columns.sort_by else { return Ok(entries) };
+    let mut keyed = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let object = whole(kind, &entry.object());
+        let found = path.find(&object).map_err(|error| Trouble::new(Class::Usage, error.to_string()))?;
+        keyed.push((found.first().map(|value| value.clone().into_owned()), entry));
+    }
+    keyed.sort_by(|one, other| compare(one.0.as_ref(), other.0.as_ref()));
+    Ok(keyed.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// A table with our own columns, for servers that do not send tables.
+struct Table {
+    prefix: Option<String>,
+    has_namespaces: bool,
+    has_headers: bool,
+    labels: Labels,
+}
+
+impl Table {
+    fn lines(&self, entries: &[&Entry<DynamicObject>]) -> Vec<String> {
+        let (now, mut rows) = (Timestamp::now(), Vec::new());
+        if self.has_headers {
+            let namespace = self.has_namespaces.then_some("NAMESPACE");
+            let fixed = namespace.into_iter().chain(["NAME", "AGE", "STATUS"]).map(str::to_owned);
+            rows.push(fixed.chain(self.labels.headers()).collect());
+        }
+        for (entry, seen) in entries.iter().zip(seen(entries, &self.labels, now)) {
+            let name = match &self.prefix {
+                Some(prefix) => named(prefix, entry.key()),
+                None => clean_name(entry.key().name()),
+            };
+            let namespace = entry.key().namespace().map(clean_name).unwrap_or_default();
+            let key = self.has_namespaces.then_some(namespace).into_iter().chain([name]);
+            rows.push(key.chain(seen).collect());
+        }
+        grid::lines(&rows)
+    }
+}
+
+/// Returns the age, the status and the labels of each object, in order. Compressed objects are decoded for it, on all cores.
+fn seen(entries: &[&Entry<DynamicObject>], labels: &Labels, now: Timestamp) -> Vec<Vec<String>> {
     let look = |entry: &&Entry<DynamicObject>| {
         let object = entry.object();
-        [age_of(&object, now), summary(&object)]
+        let cells = [age_of(&object, now), summary(&object)].into_iter();
+        cells.chain(labels.cells(object.metadata.labels.as_ref())).collect()
     };
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
@@ -140,7 +206,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn each_has_its_own_status_in_order() {
+    fn each_object_has_its_own_status_in_order() {
         let (store, mut writer) = Store::<DynamicObject>::builder().build().unwrap();
         for count in [0_usize, 1, 2, 3, 1000] {
             for number in 0..count {
@@ -148,9 +214,9 @@ mod tests {
                 writer.edit().insert(Arc::new(serde_json::from_value(object).unwrap())).unwrap();
             }
             let snapshot = store.snapshot();
-            let statuses: Vec<_> = looked_at(&sorted(&snapshot), Timestamp::now())
+            let statuses: Vec<_> = seen(&sorted(&snapshot), &Labels::default(), Timestamp::now())
                 .into_iter()
-                .map(|[_, status]| status)
+                .map(|cells| cells[1].clone())
                 .collect();
             assert_eq!(statuses.len(), count);
             assert!(

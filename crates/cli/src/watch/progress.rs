@@ -1,4 +1,4 @@
-//! Tells a person at a terminal how the initial state arrives.
+//! Shows the progress of the initial lists on a terminal.
 
 use crate::follow::Followed;
 use crate::number::{count, grouped, short};
@@ -7,28 +7,28 @@ use std::{
     time::Instant,
 };
 
-/// A line on stderr that is written over and over.
+/// A line on stderr that is updated.
 #[derive(Debug)]
 pub(super) struct Progress {
     is_shown: bool,
     began: Instant,
 }
 
-/// How far one or all have come.
+/// The progress of one or all initial lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arrived {
     objects: u64,
-    /// How many there will be; nothing unless it is known of all.
+    /// The expected number of objects; `None` if it is not known.
     expected: Option<u64>,
 }
 
 impl Progress {
-    /// Nothing is shown where nobody looks.
+    /// Creates a line that is shown only if stderr is a terminal.
     pub(super) fn new(is_wanted: bool) -> Self {
         Self { is_shown: is_wanted && std::io::stderr().is_terminal(), began: Instant::now() }
     }
 
-    /// Shows how far all have come.
+    /// Shows the progress of all lists.
     pub(super) fn draw(&self, followed: &[Followed]) {
         if !self.is_shown {
             return;
@@ -43,11 +43,11 @@ impl Progress {
         self.write(&line(arrived, self.began.elapsed().as_secs_f64(), &waiting.join(", ")));
     }
 
-    /// Says what there is.
+    /// Shows the number of objects.
     pub(super) fn done<'f>(&self, followed: impl Iterator<Item = &'f Followed>) {
         let one = |followed: &Followed| match &followed.name {
-            Some(name) => format!("{}/{name}", followed.kind.resource()),
-            None => format!("{} {}", grouped(followed.informer.len() as u64), followed.kind.resource()),
+            Some(name) => format!("{}/{name}", followed.resource()),
+            None => format!("{} {}", grouped(followed.informer.len() as u64), followed.resource()),
         };
         let all = followed.map(one).collect::<Vec<_>>().join(", ");
         self.write(&format!(
@@ -56,20 +56,20 @@ impl Progress {
         ));
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(super) fn clear(&self) {
         self.write("");
     }
 
     fn write(&self, text: &str) {
         if self.is_shown {
-            // Whoever cannot read it does not miss it.
+            // The progress is not important enough for an error.
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
         }
     }
 }
 
-/// How far a kind has come, over all its namespaces.
+/// Returns the progress of a resource, over all its namespaces.
 fn arrived(followed: &Followed) -> Arrived {
     let status = followed.informer.status();
     let sources = status.sources.iter().map(|source| {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_is_told_where_it_is_known_of_all() {
+    fn the_total_is_shown_if_it_is_known_for_all() {
         let some = Arrived { objects: 1_500, expected: Some(10_000) };
         assert_eq!(line(some, 2.0, "pods"), "1,500 of 10,000 objects, 15%, 750/s, waiting for pods");
         let both = some.and(Arrived { objects: 500, expected: None });

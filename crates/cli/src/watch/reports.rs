@@ -21,6 +21,9 @@ struct State {
     /// The time up to which `used` was reduced.
     since: Option<Instant>,
     suppressed: u64,
+    /// Lines that wait for the end of the initial lists.
+    deferred: Vec<String>,
+    has_synced: bool,
 }
 
 /// Whether a report is printed.
@@ -49,6 +52,26 @@ impl Reports {
         Admission::Print { suppressed: std::mem::take(&mut state.suppressed) }
     }
 
+    /// Returns a line that is to be printed now. A line about a fallback of the initial list is held back: if the fallback fails as
+    /// well, its error has the reason.
+    pub(super) fn defer(&self, line: String) -> Option<String> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.has_synced {
+            return Some(line);
+        }
+        if state.deferred.len() < BURST as usize {
+            state.deferred.push(line);
+        }
+        None
+    }
+
+    /// Records that the initial lists are complete, and returns the lines that were held back.
+    pub(super) fn synced(&self) -> Vec<String> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.has_synced = true;
+        std::mem::take(&mut state.deferred)
+    }
+
     /// Returns the number of reports that were suppressed since the last that was printed.
     pub(super) fn suppressed(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).suppressed
@@ -69,6 +92,15 @@ mod tests {
         let suppressed = 1_000_001 - u64::from(BURST);
         assert_eq!(reports.admit(began + INTERVAL), Admission::Print { suppressed });
         assert_eq!(reports.admit(began + INTERVAL), Admission::Suppress);
+    }
+
+    #[test]
+    fn fallbacks_are_held_back_until_the_lists_are_complete() {
+        let reports = Reports::default();
+        assert_eq!(reports.defer("a".into()), None);
+        assert_eq!(reports.synced(), ["a"]);
+        assert_eq!(reports.defer("b".into()).as_deref(), Some("b"));
+        assert_eq!(reports.synced(), [""; 0]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reports failures of `--save`, and what keeps an informer from its first request.
+//! Reports failures of `--save`.
 
 use crate::follow::Followed;
 use crate::safe::clean;

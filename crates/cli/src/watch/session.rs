@@ -5,21 +5,22 @@ use super::{
     once,
     printer::Printer,
     progress::Progress,
+    relevance::{Decision, Relevance},
     reports::{Admission, Reports},
     saving::SavingNotices,
+    scope::Scope,
+    selection::Selection,
+    server_table::{self, Printed},
     stats::Stats,
     told::Told,
 };
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
-use crate::cluster::{Connection, DISCOVERY, Embedded, connect};
-use crate::follow::{
-    Followed, Hear, Indexing, Manner, Pace, Saving, Target, events, follow, namespaces, targets,
-};
+use crate::cluster::{Connection, DISCOVERY, Embedded, connect_all};
+use crate::follow::{EventAt, Followed, Hear, Indexing, Manner, Pace, Saving, Target, events, follow};
 use crate::meter::Tally;
 use crate::notice::say;
 use crate::number::{age, count};
-use crate::paint::Paint;
 use crate::safe::clean;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble};
@@ -34,7 +35,7 @@ use kube_informer::{
     informer::SyncError,
     reflector::{Activity, Backoff, Cause, Report, Retry},
 };
-use kube_informer_wire::StatusExt;
+use kube_informer_wire::{ManagedFields, StatusExt};
 use std::{
     pin::pin,
     sync::Arc,
@@ -42,13 +43,13 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// How often the progress is drawn.
+/// The interval between updates of the progress.
 const TICK: Duration = Duration::from_millis(100);
 /// The number of events printed before stdout is flushed and Ctrl-C is checked.
 const BATCH: usize = 256;
-/// How long received changes are printed after the end.
+/// The time for which received changes are printed after the end.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How often failures of saving are looked for.
+/// The interval between checks for failures of saving.
 const SAVE_CHECK: Duration = Duration::from_secs(2);
 
 /// Runs `informer watch`.
@@ -57,8 +58,12 @@ pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
         let trouble = Trouble::new(Class::Usage, "--once prints one state, which has no diff");
         return Err(trouble.advise("remove --once, or choose another -o").into());
     }
-    let connection = connect(&asked.cluster).await?;
-    on(connection, asked, Clock::SinceStart).await
+    let connections = connect_all(&asked.cluster).await?;
+    if asked.save.is_some() && connections.len() > 1 {
+        let trouble = Trouble::new(Class::Usage, "--save works with one context");
+        return Err(trouble.advise("run one command for each context, with its own folder").into());
+    }
+    on(connections, asked, Clock::SinceStart).await
 }
 
 /// Prints three seconds of changes of the built-in server.
@@ -66,7 +71,7 @@ pub(crate) async fn glimpse() -> anyhow::Result<()> {
     say("DEMO DATA: `informer watch pods` on a built-in server for three seconds; see --help");
     let words = ["informer", "watch", "pods", "--timeout", "3s"];
     let Some(Command::Watch(asked)) = Cli::parse_from(words).command else { return Ok(()) };
-    on(Connection::embed(Embedded::start(500, 20.0).await?), *asked, Clock::SinceComplete).await
+    on(vec![Connection::embed(Embedded::start(500, 20.0).await?)], *asked, Clock::SinceComplete).await
 }
 
 /// When the time of `--timeout` starts.
@@ -76,36 +81,56 @@ enum Clock {
     SinceComplete,
 }
 
-async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Result<()> {
+async fn on(connections: Vec<Connection>, asked: Watch, clock: Clock) -> anyhow::Result<()> {
     let files = Files::open(&asked)?;
     let (began, tally) = (Instant::now(), Tally::install()?);
     let period = asked.period.filter(|_| clock == Clock::SinceStart);
-    let catalog = connection.catalog(period.map_or(DISCOVERY, |period| period.min(DISCOVERY))).await?;
-    let targets = targets(&catalog, &asked.resources)?;
-    let is_named =
-        |target: &Target| target.name.is_some() || catalog.is_named(&target.kind, &asked.resources);
-    let kinds: Vec<_> = targets.iter().map(|target| target.kind.clone()).collect();
-    let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
+    let limit = period.map_or(DISCOVERY, |period| period.min(DISCOVERY));
+    let has_several = connections.len() > 1;
+    let resolve = |connection: Connection| {
+        let context = connection.context.clone().filter(|_| has_several);
+        Scope::resolve(connection, context, &asked, limit)
+    };
+    let scopes = try_join_all(connections.into_iter().map(resolve)).await?;
+    let mut printer = Printer::new(&asked, scopes.iter().flat_map(Scope::sources).collect());
     let (deny, denied) = mpsc::unbounded_channel();
     let reports = Arc::<Reports>::default();
-    let hearing = Hearing { namespaces: namespaces.clone(), deny, reports: Arc::clone(&reports) };
+    let hearing = Hearing { deny, reports: Arc::clone(&reports) };
+    // Before anything is printed, so that a folder that cannot be used is reported first.
+    let followed = prepare(&scopes, &asked, hearing)?;
+    let mut is_printed = false;
+    let is_table = matches!(asked.output, Output::Table | Output::Wide);
+    // A table is a list, which `--strategy stream` excludes.
+    if asked.once && is_table && asked.following.strategy != Approach::Stream {
+        let remaining = period.map(|period| period.saturating_sub(began.elapsed()));
+        let Some(printed) = tables(&mut printer, &scopes, &asked, remaining).await? else { return Ok(()) };
+        is_printed = printed == Printed::Tables;
+        // The caches are needed for nothing else.
+        if is_printed && asked.save.is_none() && asked.dump.is_none() && asked.stats.is_none() {
+            return Ok(());
+        }
+    }
     let mut session = Session {
-        is_named: targets.iter().map(is_named).collect(),
+        is_named: scopes.iter().flat_map(|scope| scope.is_named.clone()).collect(),
         left_out: Vec::new(),
-        printer: Printer::new(asked.output, Paint::of_stdout(asked.color), &kinds),
-        followed: prepare(&connection, &targets, &asked, hearing)?,
+        printer,
+        followed,
         denied,
-        namespaces,
+        namespaces: scopes.first().and_then(|scope| scope.namespaces.clone()),
         progress: Progress::new(!asked.quiet),
         told: Told::default(),
         began,
         reports,
         saving: SavingNotices::default(),
+        selection: Selection::new(&asked),
+        relevance: Relevance::new(&asked),
+        noise: 0,
+        is_printed,
         asked,
     };
     let ending = session.follow(clock).await?;
     if session.asked.save.is_some() {
-        // What there is of it is written before this returns.
+        // The caches are written before this returns.
         join_all(session.followed.iter().map(|followed| {
             followed.informer.stop();
             followed.informer.stopped()
@@ -114,6 +139,30 @@ async fn on(connection: Connection, asked: Watch, clock: Clock) -> anyhow::Resul
     }
     session.printer.flush()?;
     session.finish(ending, files, &tally)
+}
+
+/// Prints the tables of the servers; `None` if the command was interrupted.
+async fn tables(
+    printer: &mut Printer,
+    scopes: &[Scope],
+    asked: &Watch,
+    limit: Option<Duration>,
+) -> anyhow::Result<Option<Printed>> {
+    tokio::select! {
+        printed = server_table::print(printer, scopes, asked) => printed.map(Some),
+        () = over(limit) => {
+            let targets = scopes.iter().flat_map(|scope| &scope.targets);
+            Err(late(targets.map(Target::label)).into())
+        }
+        () = interruption() => Ok(None),
+    }
+}
+
+/// Returns the error of `--once` for resources whose lists take too long.
+fn late(resources: impl Iterator<Item = String>) -> Trouble {
+    let resources: Vec<_> = resources.collect();
+    let what = format!("timed out before the initial list was complete: {}", resources.join(", "));
+    Trouble::new(Class::Other, what)
 }
 
 /// Why the session ended.
@@ -128,7 +177,7 @@ enum Ending {
 struct Session {
     asked: Watch,
     followed: Vec<Followed>,
-    /// Whether the user named each resource itself. Of a category, resources that may not be read are skipped.
+    /// Whether the user named each resource itself. Resources of a category are skipped if they may not be read.
     is_named: Vec<bool>,
     /// The positions of the skipped resources.
     left_out: Vec<usize>,
@@ -136,6 +185,12 @@ struct Session {
     progress: Progress,
     told: Told,
     namespaces: Option<Vec<String>>,
+    selection: Selection,
+    relevance: Relevance,
+    /// The number of updates that were not printed because they are noise.
+    noise: u64,
+    /// Whether the current state was printed as tables of the servers.
+    is_printed: bool,
     /// Receives the watches that the server forbids.
     denied: mpsc::UnboundedReceiver<Denied>,
     began: Instant,
@@ -215,11 +270,15 @@ impl Session {
     /// Reports that all caches have synced, and prints the current state with `--once`.
     fn synced(&mut self, remarks: Vec<Remark>) -> anyhow::Result<()> {
         self.progress.clear();
+        self.reports.synced().into_iter().for_each(say);
         self.remark(remarks);
         let left_out = &self.left_out;
         let there = self.followed.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
         if self.asked.once {
-            once::print(&mut self.printer, self.asked.output, there, self.namespaces.as_deref())?;
+            if !self.is_printed {
+                let there: Vec<_> = there.map(|(at, followed)| once::Positioned { at, followed }).collect();
+                once::print(&mut self.printer, &there, &self.asked, self.namespaces.as_deref())?;
+            }
             self.found()?;
         } else {
             self.progress.done(there.map(|(_, followed)| followed));
@@ -228,10 +287,7 @@ impl Session {
     }
 
     /// Prints a batch of the events that have arrived, and flushes stdout.
-    fn print_ready(
-        &mut self,
-        events: &mut (impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin),
-    ) -> std::io::Result<()> {
+    fn print_ready(&mut self, events: &mut (impl Stream<Item = EventAt> + Unpin)) -> anyhow::Result<()> {
         let ready = std::iter::from_fn(|| events.next().now_or_never().flatten());
         for (at, event) in ready.take(BATCH) {
             self.event(at, &event)?;
@@ -239,11 +295,8 @@ impl Session {
         self.printer.flush()
     }
 
-    /// Prints what was received before the end, for a limited time.
-    async fn drain(
-        &mut self,
-        mut events: impl Stream<Item = (usize, Event<DynamicObject>)> + Unpin,
-    ) -> std::io::Result<()> {
+    /// Prints the changes that were received before the end, for a limited time.
+    async fn drain(&mut self, mut events: impl Stream<Item = EventAt> + Unpin) -> anyhow::Result<()> {
         for followed in &self.followed {
             followed.informer.stop();
         }
@@ -290,13 +343,23 @@ impl Session {
         }
     }
 
-    fn event(&mut self, at: usize, event: &Event<DynamicObject>) -> std::io::Result<()> {
+    fn event(&mut self, at: usize, event: &Event<DynamicObject>) -> anyhow::Result<()> {
+        if !self.selection.accepts(event.key().name()) {
+            return Ok(());
+        }
         self.told.count(event);
         let is_initial = matches!(event, Event::Added { phase: Phase::Initial, .. });
         if is_initial && !self.asked.initial {
             return Ok(());
         }
-        self.printer.event((at, &self.followed[at].kind), event)
+        match self.relevance.decide(event) {
+            Decision::Print => self.printer.event(at, event),
+            Decision::Skip => Ok(()),
+            Decision::Noise => {
+                self.noise += 1;
+                Ok(())
+            }
+        }
     }
 
     /// Reports the restored objects, and the folders that cannot be used.
@@ -317,11 +380,7 @@ impl Session {
     fn late(&self) -> Trouble {
         let is_late = |one: &&Followed| !one.informer.has_synced() && !one.informer.is_stopped();
         let late = self.followed.iter().filter(is_late);
-        let names: Vec<_> = late.clone().map(|followed| followed.kind.resource()).collect();
-        let trouble = Trouble::new(
-            Class::Other,
-            format!("timed out before the initial list was complete: {}", names.join(", ")),
-        );
+        let trouble = self::late(late.clone().map(Followed::resource));
         let errors = late.filter_map(|followed| followed.informer.status().last_error);
         errors.fold(trouble, |trouble, error| trouble.advise(clean(&error)))
     }
@@ -351,6 +410,12 @@ impl Session {
             let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
             self.progress.clear();
             say(self.told.summary(objects, self.began.elapsed(), errors));
+            if self.noise > 0 {
+                let updates = count(self.noise, "update");
+                say(format!(
+                    "{updates} of only heartbeats or renewals not printed; --all-changes prints them"
+                ));
+            }
             let late = there.iter().filter(|followed| !followed.informer.has_synced());
             let late: Vec<_> = late.map(|followed| followed.kind.resource()).collect();
             if !late.is_empty() {
@@ -367,21 +432,15 @@ impl Session {
     }
 }
 
-/// The namespaces of the informers, and where their errors are reported.
+/// The receivers of errors.
 struct Hearing {
-    namespaces: Option<Vec<String>>,
     deny: mpsc::UnboundedSender<Denied>,
     reports: Arc<Reports>,
 }
 
 /// Creates an informer for each target.
-fn prepare(
-    connection: &Connection,
-    targets: &[Target],
-    asked: &Watch,
-    hearing: Hearing,
-) -> Result<Vec<Followed>, Trouble> {
-    let Hearing { namespaces, deny, reports } = hearing;
+fn prepare(scopes: &[Scope], asked: &Watch, hearing: Hearing) -> Result<Vec<Followed>, Trouble> {
+    let Hearing { deny, reports } = hearing;
     let is_quiet = asked.quiet;
     let hear: Hear = Arc::new(move |report| {
         if let (Activity::Watch, Cause::Source(error)) = (report.activity, &report.cause)
@@ -394,24 +453,51 @@ fn prepare(
             report_error(report, &reports);
         }
     });
-    if asked.save.is_some() && targets.iter().filter(|target| target.name.is_some()).count() > 1 {
+    let objects = scopes.iter().flat_map(|scope| &scope.targets).filter(|target| target.name.is_some());
+    if asked.save.is_some() && objects.count() > 1 {
         let what = "--save cannot save several single objects";
         return Err(
             Trouble::new(Class::Usage, what).advise("select one object, or several by their labels with -l")
         );
     }
-    let saving = asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets });
-    let manner =
-        Manner { namespaces, indexing: Indexing::Nothing, backoff: Backoff::default(), hear, saving };
-    targets.iter().map(|target| follow(connection, target, &asked.following, manner.clone())).collect()
+    // A saved cache must have the same managed fields in each run.
+    let is_once = asked.once && asked.save.is_none();
+    let manner = Manner {
+        namespaces: None,
+        indexing: Indexing::Nothing,
+        backoff: Backoff::default(),
+        hear,
+        saving: asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets }),
+        managed_fields: if is_once { ManagedFields::Drop } else { ManagedFields::Keep },
+    };
+    let mut followed = Vec::new();
+    for scope in scopes {
+        let manner = Manner { namespaces: scope.namespaces.clone(), ..manner.clone() };
+        for target in &scope.targets {
+            let one = follow(&scope.connection, target, &asked.following, manner.clone())?;
+            followed.push(Followed { context: scope.context.clone(), ..one });
+        }
+    }
+    Ok(followed)
 }
 
-/// Returns the line that stands for reports that were not printed.
+/// Returns the line that counts reports that were not printed.
 fn suppressed(number: u64) -> String {
     format!("{} suppressed, since there were too many", count(number, "report"))
 }
 
-/// Prints an error and what happens next.
+/// Returns whether a report waits for the end of the initial lists: a fallback to LIST, or an error that retries do not resolve, which
+/// ends the command with a message of its own.
+fn is_deferred(report: &Report<'_>) -> bool {
+    let is_fallback = report.activity == Activity::Stream && report.retry == Retry::Immediate;
+    let status = match &report.cause {
+        Cause::Source(error) => error.as_status(),
+        _ => None,
+    };
+    is_fallback || status.is_some_and(|status| matches!(status.code, 400 | 401 | 403 | 404 | 405 | 406 | 422))
+}
+
+/// Prints an error and the next attempt.
 fn report_error(report: &Report<'_>, reports: &Reports) {
     match reports.admit(Instant::now()) {
         Admission::Suppress => return,
@@ -428,10 +514,12 @@ fn report_error(report: &Report<'_>, reports: &Reports) {
         Retry::Relist(wait) => format!("relisting in {:.1}s", wait.as_secs_f64()),
         _ => "continuing".to_owned(),
     };
-    say(clean(&format!("{}: {}; {next}", report.name, report.cause)));
+    let line = clean(&format!("{}: {}; {next}", report.name, report.cause));
+    let line = if is_deferred(report) { reports.defer(line) } else { Some(line) };
+    line.into_iter().for_each(say);
 }
 
-/// What is missing in the result.
+/// A part that is missing in the result.
 #[derive(Debug)]
 enum Remark {
     /// Objects that could not be decoded.

@@ -1,4 +1,6 @@
-//! The figures of a run, whose fields docs/command.md promises.
+//! The statistics of a run.
+//!
+//! The fields are documented in docs/command.md.
 
 use super::told::Told;
 use crate::args::{Following, Stored};
@@ -12,7 +14,7 @@ use kube_informer::{
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The figures of a run.
+/// The statistics of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Stats {
     objects: u64,
@@ -35,7 +37,7 @@ pub(super) struct Stats {
     kinds: BTreeMap<String, Figures>,
 }
 
-/// The figures of one kind.
+/// The statistics of one resource.
 #[derive(Debug, Serialize)]
 struct Figures {
     objects: u64,
@@ -54,7 +56,7 @@ struct Figures {
     bytes_received: u64,
 }
 
-/// What an earlier run had saved.
+/// The state that was restored.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Restored {
     objects: u64,
@@ -62,13 +64,13 @@ struct Restored {
 }
 
 impl Stats {
-    /// What there is to say about these informers.
+    /// Returns the statistics of informers.
     pub(super) fn of(followed: &[Followed], asked: &Following, told: Told, tally: &Tally) -> Self {
         let one = |one: &Followed| {
             let mut figures = Figures::of(one, tally);
             let is_compact = asked.storage == Stored::Compressed;
             figures.compressed_bytes = is_compact.then(|| one.informer.snapshot().compact_bytes() as u64);
-            (one.kind.resource(), figures)
+            (one.resource(), figures)
         };
         let kinds: BTreeMap<_, _> = followed.iter().map(one).collect();
         let sum = |read: fn(&Figures) -> u64| kinds.values().map(read).sum();
@@ -135,14 +137,14 @@ impl Figures {
 }
 
 impl Restored {
-    /// Both together, which are as old as the older one.
+    /// Adds another restored state; the age is the higher one.
     fn and(self, other: Self) -> Self {
         let age_seconds = self.age_seconds.max(other.age_seconds);
         Self { objects: self.objects + other.objects, age_seconds }
     }
 }
 
-/// How the states came that became complete; nothing if none did.
+/// Returns the strategy of the complete lists; `None` if there is none.
 fn strategy(status: &InformerStatus) -> Option<&'static str> {
     let counts = status.counts;
     match (counts.streamed, counts.replaces - counts.streamed) {
@@ -165,7 +167,7 @@ fn encoding(status: &InformerStatus) -> Option<&'static str> {
 
 const MIXED: &str = "mixed";
 
-/// What all say who say something.
+/// Returns the common value of those that are known.
 fn common(words: impl Iterator<Item = Option<&'static str>>) -> Option<&'static str> {
     let words: BTreeSet<_> = words.flatten().collect();
     if words.len() > 1 { Some(MIXED) } else { words.first().copied() }
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_differ_are_mixed_and_the_silent_do_not_count() {
+    fn different_values_are_mixed_and_unknown_ones_do_not_count() {
         assert_eq!(common([None, Some("json"), Some("json")].into_iter()), Some("json"));
         assert_eq!(common([Some("json"), Some("protobuf")].into_iter()), Some(MIXED));
         assert_eq!(common([None, None].into_iter()), None);

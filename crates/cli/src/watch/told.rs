@@ -1,4 +1,4 @@
-//! How many events of which type were told.
+//! The number of printed events by type.
 
 use crate::number::{count, grouped};
 use kube_core::DynamicObject;
@@ -6,7 +6,7 @@ use kube_informer::event::{Event, Phase};
 use serde::Serialize;
 use std::time::Duration;
 
-/// How many events of which type were told.
+/// The number of printed events by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Told {
     pub(super) initial: u64,
@@ -29,7 +29,7 @@ impl Told {
         *counter += 1;
     }
 
-    /// All in one line.
+    /// Returns a summary in one line.
     pub(super) fn summary(&self, objects: u64, took: Duration, errors: u64) -> String {
         let Self { added, updated, deleted, .. } = self;
         let mut text = format!("{} at the end; ", count(objects, "object"));

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::change::told;
 use crate::follow::{Followed, OWNER, Pace, events};
-use crate::kinds::whole;
+use crate::kinds::with_managed_fields;
 use crate::meter::Tally;
 use crate::safe::clean_name;
 use futures_util::StreamExt;
@@ -93,7 +93,7 @@ impl Live {
     }
 
     fn push(&self, kind: usize, event: &Event<DynamicObject>) {
-        let state = |object: &DynamicObject| whole(&self.followed[kind].kind, object);
+        let state = |object: &DynamicObject| with_managed_fields(&self.followed[kind].kind, object);
         let (verb, old, new) = match event {
             Event::Added { phase: Phase::Initial, .. } => return,
             Event::Added { object, .. } => (Verb::Added, None, state(object.get())),
@@ -160,11 +160,11 @@ impl Live {
                 Some(last) => last.version.as_deref() == version.as_deref(),
             };
             if is_same {
-                return current.map(|object| whole(&followed.kind, &object));
+                return current.map(|object| with_managed_fields(&followed.kind, &object));
             }
             std::thread::sleep(CATCH_UP);
         }
-        followed.informer.get(&object.key).map(|object| whole(&followed.kind, &object))
+        followed.informer.get(&object.key).map(|object| with_managed_fields(&followed.kind, &object))
     }
 
     fn kind_status(&self, followed: &Followed) -> KindStatus {

@@ -28,4 +28,4 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use session::run;
+pub(crate) use session::{Server, recorded, run};

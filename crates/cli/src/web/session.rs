@@ -8,7 +8,7 @@ use super::{
     server::Site,
     source::ChangeSource,
 };
-use crate::args::{Encoding, Following, Stored, Web};
+use crate::args::{Encoding, Following, Stored, Web, WebAccess};
 use crate::cluster::{Connection, DISCOVERY, connect};
 use crate::follow::{Followed, OWNER, Target, namespaces, targets};
 use crate::meter::Tally;
@@ -53,7 +53,7 @@ const DEFAULT_KINDS: [&str; 11] = [
 /// Serves the page until it is interrupted.
 pub(crate) async fn run(asked: Web) -> anyhow::Result<()> {
     let interrupted = interruption();
-    let server = Server::prepare(&asked).await?;
+    let server = Server::prepare(&asked.listen, &asked.access).await?;
     let serving = async {
         match &asked.dir {
             Some(folder) => recorded(folder, server).await,
@@ -67,7 +67,7 @@ pub(crate) async fn run(asked: Web) -> anyhow::Result<()> {
 }
 
 /// The socket and the access rules, which are checked before anything else starts.
-struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     access: Access,
     tls: Option<TlsAcceptor>,
@@ -75,8 +75,11 @@ struct Server {
 }
 
 impl Server {
-    async fn prepare(asked: &Web) -> anyhow::Result<Self> {
-        let listen = asked.listen.as_str();
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// If the address is invalid, in use, or would expose the page without TLS and a token.
+    pub(crate) async fn prepare(listen: &str, asked: &WebAccess) -> anyhow::Result<Self> {
         let mut addresses = tokio::net::lookup_host(listen).await.with_context(|| {
             format!("invalid address {listen:?}: expected HOST:PORT, such as 127.0.0.1:8090")
         })?;
@@ -106,7 +109,7 @@ impl Server {
 }
 
 /// Refuses to serve other machines without TLS and a token.
-fn check_exposure(asked: &Web, address: SocketAddr) -> Result<(), Trouble> {
+fn check_exposure(asked: &WebAccess, address: SocketAddr) -> Result<(), Trouble> {
     let token = asked.web_token.as_deref();
     if token.is_some_and(|token| token.trim().is_empty()) {
         return Err(Trouble::new(Class::Usage, "the token of the page is empty")
@@ -136,8 +139,8 @@ fn acceptor(certificate: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Serves a recorded history.
-async fn recorded(folder: &Path, server: Server) -> anyhow::Result<()> {
+/// Serves a recorded history, also while it is recorded.
+pub(crate) async fn recorded(folder: &Path, server: Server) -> anyhow::Result<()> {
     let opened = Recorded::open(folder).map_err(|error| Trouble::new(Class::Other, chain(&error)))?;
     let source = Arc::new(opened);
     let reading = Arc::clone(&source);
@@ -226,7 +229,7 @@ fn informer(
         informer = informer.fields(fields.join(","));
     }
     let informer = informer.build().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;
-    Ok(Followed { kind: kind.clone(), name: name.clone(), informer })
+    Ok(Followed { kind: kind.clone(), name: name.clone(), context: None, informer })
 }
 
 fn owners(object: &DynamicObject) -> Vec<String> {
@@ -253,7 +256,7 @@ mod tests {
     fn refused(address: &str, options: &str) -> Option<String> {
         let words = ["informer", "web"].into_iter().chain(options.split_whitespace());
         let Some(Command::Web(web)) = Cli::parse_from(words).command else { panic!("it is `web`") };
-        check_exposure(&web, address.parse().unwrap()).err().map(|error| error.to_string())
+        check_exposure(&web.access, address.parse().unwrap()).err().map(|error| error.to_string())
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Fixture {
             let informer = informer
                 .managed_fields(ManagedFields::Keep)
                 .index(crate::follow::OWNER, |_: &DynamicObject| Vec::<String>::new());
-            Followed { kind, name: None, informer: informer.build().unwrap() }
+            Followed { kind, name: None, context: None, informer: informer.build().unwrap() }
         };
         let followed = vec![follow(kind("configmaps", "ConfigMap")), follow(kind("secrets", "Secret"))];
         let (_, notice) = watch::channel(None);

@@ -52,7 +52,7 @@ async fn a_kubeconfig_with_other_contents_is_not_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_that_are_none_are_told() {
+async fn invalid_faults_are_reported() {
     let path = folder().join("faults");
     for (text, words) in [
         (r#"[{"fault":"naps"}]"#, "unknown variant `naps`"),

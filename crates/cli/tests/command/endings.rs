@@ -1,7 +1,7 @@
 //! How `watch` ends.
 
 use crate::folder::folder;
-use crate::program::{Running, run};
+use crate::program::{Running, informer, run};
 use crate::server::{Cluster, pod};
 use crate::terminal::Terminal;
 use kube_devserver::{Churn, Fault, Verb};
@@ -19,7 +19,7 @@ async fn it_ends_when_time_is_up_with_a_summary() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_quietly_when_nobody_reads() {
+async fn it_ends_without_an_error_when_stdout_is_closed() {
     let cluster = Cluster::start().await;
     cluster.create(pod("default", "a")).await;
     let mut watch = Running::start(&["watch", "pods", "--initial", "--kubeconfig", cluster.config()]);
@@ -34,6 +34,22 @@ async fn it_ends_quietly_when_nobody_reads() {
     }
     let ended = watch.end().await;
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_of_stdout_names_it() {
+    let cluster = Cluster::start().await;
+    cluster.create(pod("default", "a")).await;
+    for format in ["table", "name", "json"] {
+        let mut command =
+            informer(&["watch", "pods", "--once", "-o", format, "--kubeconfig", cluster.config()]);
+        command.stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+        let output = command.spawn().unwrap().wait_with_output().await.unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}: {stderr}");
+        assert!(stderr.starts_with("informer: cannot write to stdout: No space left on device"), "{stderr}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! What a person is told when something is wrong, and the exit code that says so.
+//! Error messages and exit codes.
 
 use crate::folder::folder;
 use crate::program::{Ended, end, informer, run};
@@ -50,7 +50,7 @@ async fn a_missing_right_comes_with_the_rule_that_grants_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_category_what_may_not_be_read_is_left_out() {
+async fn forbidden_resources_of_a_category_are_skipped() {
     let cluster = Cluster::start().await;
     cluster.create(pod("shop", "front")).await;
     cluster.create(deployment("shop", "back")).await;
@@ -66,7 +66,7 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     let lines: Vec<_> =
         ended.lines().iter().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>()).collect();
     assert_eq!(lines, [["NAMESPACE", "NAME"], ["shop", "pod/front"]]);
-    // In the figures, it is as if nobody had asked for it.
+    // It does not count in the statistics.
     let stats = folder().join("stats.json");
     watch("all", &format!("--once -q --stats {}", stats.display())).await;
     let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
@@ -85,14 +85,32 @@ async fn of_a_category_what_may_not_be_read_is_left_out() {
     for more in ["--once", ""] {
         check(&watch("all", more).await, 5, &["you are not allowed to list and watch", "kind: ClusterRole"]);
     }
-    // A question that is wrong is wrong for each of them.
+    // An invalid request is an error for every resource.
     cluster.server.faults().clear();
     cluster.server.faults().inject(Fault::answer(400).of("deployments"));
     check(&watch("all", "--once").await, 1, &["cannot watch deployments.apps: the server returned 400"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_out_is_not_waited_for() {
+async fn a_request_that_can_never_succeed_fails_at_once_with_one_message() {
+    let cluster = Cluster::start().await;
+    cluster.create(Widgets::definition()).await;
+    for (arguments, expected) in [
+        (&["widgets", "--encoding", "protobuf"][..], "the server returned 406"),
+        (&["pods", "--field-selector", "spec.foo=bar"], "cannot watch pods: the server returned 400"),
+        (
+            &["pods", "--field-selector", "spec.foo=bar", "--once"],
+            "cannot watch pods: the server returned 400",
+        ),
+    ] {
+        let ended = run(&[&["watch", "--kubeconfig", cluster.config()], arguments].concat()).await;
+        check(&ended, 1, &[expected]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_does_not_wait_for_skipped_resources() {
     let cluster = Cluster::start().await;
     cluster.create(pod("shop", "front")).await;
     cluster.server.faults().inject(Fault::answer(403).of("deployments"));
@@ -108,7 +126,7 @@ async fn what_is_left_out_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_credentials_are_told() {
+async fn invalid_credentials_are_reported() {
     let cluster = Cluster::of(DevServer::builder().token("right")).await;
     let ended = run(&["watch", "pods", "--server", &cluster.url(), "--token", "wrong"]).await;
     check(&ended, 5, &["answered 401", "credentials are missing, invalid or expired"]);
@@ -117,7 +135,7 @@ async fn wrong_credentials_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_not_there_is_told() {
+async fn a_server_that_does_not_run_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -126,7 +144,7 @@ async fn a_server_that_is_not_there_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_is_not_trusted_is_told() {
+async fn a_certificate_that_is_not_trusted_is_reported() {
     let cluster = Cluster::of(DevServer::builder().tls([""; 0]).token("t")).await;
     let ended = run(&["watch", "pods", "--server", &cluster.url(), "--token", "t"]).await;
     check(&ended, 6, &["certificate is not trusted", "--insecure-skip-tls-verify"]);
@@ -138,7 +156,7 @@ async fn a_certificate_that_is_not_trusted_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_tls_is_told() {
+async fn a_server_without_tls_is_reported() {
     let cluster = Cluster::start().await;
     let url = cluster.url().replace("http:", "https:");
     let ended = run(&["watch", "pods", "--server", &url]).await;
@@ -146,7 +164,7 @@ async fn a_server_without_tls_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
+async fn an_invalid_kubeconfig_is_an_error_without_a_fallback() {
     let folder = folder();
     let (garbage, empty) = (folder.join("garbage"), folder.join("empty"));
     std::fs::write(&garbage, "token: sesame\nclusters: [\n").unwrap();
@@ -169,7 +187,7 @@ async fn a_broken_kubeconfig_is_told_and_nothing_else_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_context_comes_with_those_there_are() {
+async fn an_unknown_context_is_an_error_that_lists_the_known_ones() {
     let cluster = Cluster::start().await;
     let ended = run(&["watch", "pods", "--kubeconfig", cluster.config(), "--context", "prod"]).await;
     check(&ended, 4, &["has no context \"prod\"", "it has the contexts devserver"]);
@@ -195,7 +213,7 @@ async fn the_kubeconfig_at_home_and_in_the_environment_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_arguments_are_told() {
+async fn invalid_arguments_are_reported() {
     let cluster = Cluster::start().await;
     let table = [
         (&["watch", "pods", "--once", "-o", "diff"][..], "--once prints one state"),
@@ -214,13 +232,13 @@ async fn wrong_arguments_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_none_is_told() {
+async fn an_invalid_address_is_reported() {
     let ended = run(&["watch", "pods", "--server", "cluster.example:6443"]).await;
     check(&ended, 4, &["is not a server URL", "https://host:port"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_encoding_that_the_server_lacks_is_told() {
+async fn an_unsupported_encoding_is_reported() {
     let cluster = Cluster::start().await;
     cluster.create(Widgets::definition()).await;
     let ended =
@@ -229,7 +247,7 @@ async fn an_encoding_that_the_server_lacks_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_that_is_not_there_in_time_is_told() {
+async fn a_list_that_is_not_complete_in_time_is_reported() {
     let cluster = Cluster::start().await;
     cluster.server.faults().inject(Fault::stall_until_withdrawn().of("pods"));
     let ended = run(&["watch", "pods", "--once", "--for", "300ms", "--kubeconfig", cluster.config()]).await;
@@ -237,7 +255,7 @@ async fn a_state_that_is_not_there_in_time_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_streams_is_told_of_where_only_streams_are_wanted() {
+async fn a_server_without_streaming_is_an_error_if_streaming_is_required() {
     let cluster = Cluster::start().await;
     cluster.server.faults().inject(Fault::refuse_streaming_lists());
     let arguments = ["watch", "pods", "--once", "-q", "--strategy", "stream"];
@@ -311,7 +329,7 @@ async fn files_that_cannot_be_written_are_reported_at_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kubeconfig_error_names_the_part_that_is_wrong() {
+async fn a_kubeconfig_error_names_the_invalid_part() {
     let cluster = Cluster::start().await;
     let folder = folder();
     let write = |name: &str, user: &str, context: &str| {

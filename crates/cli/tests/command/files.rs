@@ -31,7 +31,7 @@ async fn a_dump_has_a_line_per_object() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn figures_tell_what_happened() {
+async fn statistics_contain_the_events() {
     let cluster = Cluster::start().await;
     cluster.create(pod("shop", "a")).await;
     let path = folder().join("stats");
@@ -73,7 +73,7 @@ async fn relists_are_counted_by_reason() {
     let mut watch = Running::start(&[&arguments[..], &["--kubeconfig", cluster.config()]].concat());
     assert_eq!(watch.line().await, "pod/a");
     cluster.server.cut_watches();
-    // While nobody watches, something else changes and is forgotten.
+    // Another change is compacted in the meantime.
     cluster.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
     cluster.server.compact();
     cluster.create(pod("shop", "b")).await;
@@ -97,7 +97,7 @@ async fn figures(cluster: &Cluster, arguments: &[&str]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn figures_tell_what_was_really_done() {
+async fn statistics_contain_the_actual_strategy() {
     let cluster = Cluster::start().await;
     cluster.create(pod("shop", "a")).await;
     let told = |stats: &Value| (stats["strategy"].clone(), stats["encoding"].clone());
@@ -106,7 +106,7 @@ async fn figures_tell_what_was_really_done() {
     let stats = figures(&cluster, &["--strategy", "list", "--encoding", "json"]).await;
     assert_eq!(told(&stats), ("list".into(), "json".into()));
     assert_eq!((&stats["lists"], &stats["streams"]), (&json!(1), &json!(0)));
-    // It was asked for a stream, and came as a list.
+    // The server refused to stream the list.
     cluster.server.faults().inject(Fault::refuse_streaming_lists());
     let stats = figures(&cluster, &[]).await;
     assert_eq!(told(&stats), ("list".into(), "protobuf".into()), "{stats:#}");

@@ -1,4 +1,4 @@
-//! What a server calls things does not reach the terminal as it came.
+//! Names from the server are escaped on the terminal.
 
 use crate::{
     folder::folder,

@@ -1,4 +1,4 @@
-//! As whom the command acts.
+//! Impersonation and kubeconfigs.
 
 use crate::{
     folder::folder,
@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-/// What the program says first to the server of this URL, in small letters.
+/// Returns the head of the first request to the server of this URL, in lower case.
 async fn first_words(arguments: impl FnOnce(&str) -> Vec<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -48,7 +48,7 @@ async fn one_may_act_as_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_kubeconfigs_those_that_are_there_count() {
+async fn missing_files_of_several_kubeconfigs_are_skipped() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (there, missing) = (folder().join("there"), folder().join("missing"));
     let url = format!("http://{}", listener.local_addr().unwrap());

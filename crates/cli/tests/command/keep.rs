@@ -1,4 +1,4 @@
-//! What is kept compact looks as what is kept whole.
+//! Compressed and decoded objects are shown in the same way.
 
 use crate::folder::folder;
 use crate::program::{Running, run};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const KEEPS: [&str; 2] = ["decoded", "compressed"];
 
-/// More pods than a dictionary is made of.
+/// More pods than are needed for a dictionary.
 async fn farm() -> Cluster {
     let cluster = Cluster::start().await;
     for number in 0..300 {
@@ -20,7 +20,7 @@ async fn farm() -> Cluster {
     cluster
 }
 
-/// A line without what tells when it was printed.
+/// Returns a line without its time.
 fn timeless(line: &str) -> String {
     match serde_json::from_str::<Value>(line) {
         Ok(mut document) => {
@@ -57,7 +57,7 @@ async fn one_moment_looks_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_look_the_same() {
     let cluster = farm().await;
-    // A difference has a line for each field that came or went.
+    // A diff has a line for each added or removed field.
     for (output, lines) in [("table", [1; 4]), ("name", [1; 4]), ("json", [1; 4]), ("diff", [1, 3, 2, 1])] {
         let mut watches = KEEPS.map(|keep| {
             let arguments = ["watch", "pods", "-n", "shop", "--initial", "-o", output, "--storage", keep];
@@ -78,7 +78,7 @@ async fn changes_look_the_same() {
     }
 }
 
-/// So many lines of both, which do not differ but for their order and times.
+/// Returns this number of lines of both, without their times and sorted.
 async fn same(watches: &mut [Running; 2], count: usize) -> Vec<String> {
     let mut told = [Vec::new(), Vec::new()];
     for (watch, told) in watches.iter_mut().zip(&mut told) {
@@ -93,7 +93,7 @@ async fn same(watches: &mut [Running; 2], count: usize) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn figures_and_dumps_tell_of_compact_objects_too() {
+async fn statistics_and_dumps_include_compressed_objects() {
     let cluster = farm().await;
     let mut dumps = Vec::new();
     for keep in KEEPS {
@@ -117,7 +117,7 @@ async fn figures_and_dumps_tell_of_compact_objects_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_of_compact_objects_tells_what_they_take() {
+async fn the_screen_shows_the_size_of_compressed_objects() {
     let cluster = farm().await;
     let arguments = ["top", "pods", "--storage", "compressed", "--kubeconfig", cluster.config()];
     let mut terminal = Terminal::start(&arguments, &[]);

@@ -1,4 +1,4 @@
-//! A screen as an SVG that shows what a terminal shows, on light and dark pages alike.
+//! Draws a screen as an SVG for light and dark pages.
 
 use std::fmt::Write;
 use vt100::{Cell, Color, Screen};
@@ -22,7 +22,7 @@ const COLOURS: [&str; 16] = [
 ];
 const FONTS: &str = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
-/// How letters look that stand beside one another.
+/// The style of adjacent letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     ink: &'static str,
@@ -79,7 +79,7 @@ pub(crate) fn svg(screen: &Screen, command: &str) -> String {
     text + "</svg>\n"
 }
 
-/// The letters of a row that look alike and stand together; blanks that show nothing are between them.
+/// Returns the adjacent letters of a row with the same style, without invisible blanks.
 fn runs(screen: &Screen, row: u16) -> Vec<(u16, Look, String)> {
     let mut runs: Vec<(u16, Look, String)> = Vec::new();
     for (column, cell) in (0..screen.size().1).filter_map(|column| Some((column, screen.cell(row, column)?)))
@@ -111,7 +111,7 @@ fn draw(text: &mut String, (row, column): (u16, u16), look: Look, letters: &str)
     if seen.is_empty() {
         return;
     }
-    // Whatever font there is, letters stand below one another.
+    // Letters are aligned with every font.
     let (x, y, width) = (left(column + blank), top + 13.5, seen.chars().count() as f64 * WIDTH);
     let bold = if look.is_bold { " font-weight=\"bold\"" } else { "" };
     let _ = writeln!(

@@ -1,12 +1,12 @@
 //! The pictures of the README: the program itself on the server within it, as a terminal shows it.
 //!
-//! `UPDATE_PICTURES=1 cargo test -p kube-informer-cli --test command pictures` writes them anew.
+//! `UPDATE_PICTURES=1 cargo test -p kube-informer-cli --test command pictures` updates them.
 
 use crate::picture::svg;
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 
-/// Takes a picture once the screen is as asked, and writes it where it is shown if that is wanted.
+/// Takes a picture when the screen meets a condition, and updates the file if that is requested.
 fn picture(name: &str, terminal: &Terminal, is_so: impl Fn(&str) -> bool, command: &str) {
     let drawn = terminal.look(is_so, |screen| svg(screen, command));
     assert!(drawn.matches("<text").count() > 20 && drawn.contains("#56d364"), "{drawn}");
@@ -20,7 +20,7 @@ fn is_kept() -> bool {
     std::env::var_os("UPDATE_PICTURES").is_some()
 }
 
-/// So many lines that begin with a time.
+/// Returns whether the screen has this number of lines that begin with a time.
 fn told(text: &str) -> usize {
     text.lines().filter(|line| line.as_bytes().get(2) == Some(&b':')).count()
 }
@@ -42,7 +42,7 @@ fn top_on_the_server_within() {
 #[test]
 fn differences_on_the_server_within() {
     let mut terminal = Terminal::sized((24, 120), &["watch", "pods", "-A", "-o", "diff", "--demo"], &[]);
-    // A full screen; and one to look at if the picture is kept, on which no line is too long.
+    // Waits for a full screen; if the picture is updated, for one without long lines.
     let is_so = |text: &str| {
         let is_full = text.lines().count() >= 22 && told(text) >= 1 && text.contains("\n    + ");
         let is_fine = || {

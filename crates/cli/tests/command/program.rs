@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: &[&str]) -> Ended {
     end(informer(arguments)).await
 }
 
-/// A program that runs, and what it prints.
+/// A running program with its output.
 pub(crate) struct Running {
     child: Child,
     lines: Option<Lines<BufReader<ChildStdout>>>,
@@ -76,7 +76,7 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

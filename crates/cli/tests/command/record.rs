@@ -1,4 +1,4 @@
-//! `record`: what is recorded, and what is refused.
+//! `informer record`.
 
 use crate::folder::folder;
 use crate::program::{Running, end, informer, run};
@@ -174,6 +174,44 @@ async fn request(address: &str, path: &str) -> String {
     let mut response = String::new();
     socket.read_to_string(&mut response).await.unwrap();
     response
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_the_recording_is_served_while_it_is_written() {
+    let cluster = Cluster::start().await;
+    cluster.create(pod("shop", "a")).await;
+    let dir = folder().join("history");
+    let arguments = ["record", "pods", "--dir", dir.to_str().unwrap(), "--kubeconfig", cluster.config()];
+    let mut running = Running::start(&[&arguments[..], &["--web", "127.0.0.1:0"]].concat());
+    let mut line = running.line().await;
+    while !line.starts_with("listening on ") {
+        line = running.line().await;
+    }
+    let address = line.trim_start_matches("listening on http://").trim_end_matches('/').to_owned();
+    let get = async |path: &str| {
+        let mut socket = TcpStream::connect(&address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).await.unwrap();
+        response
+    };
+    assert!(get("/").await.contains("<html"));
+    cluster.create(pod("shop", "b")).await;
+    let mut ticks = tokio::time::interval(std::time::Duration::from_millis(100));
+    loop {
+        let objects = get("/api/v1/objects?kind=pods").await;
+        if objects.contains("shop/b") {
+            break;
+        }
+        assert!(!running.has_ended(), "{objects}");
+        ticks.tick().await;
+    }
+    running.signal("INT").await;
+    assert_eq!(running.end().await.code, Some(0));
+    let exposed = run(&[&arguments[..], &["--web", "0.0.0.0:0"]].concat()).await;
+    assert_eq!(exposed.code, Some(2));
+    assert!(exposed.stderr.contains("is not a loopback address"), "{}", exposed.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,7 +52,7 @@ impl Shop {
     }
 }
 
-/// The words of each line after the time.
+/// Returns each line without the time.
 fn timeless(ended: &Ended) -> Vec<String> {
     let line = |line: &&str| line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
     ended.lines().iter().map(line).collect()
@@ -137,7 +137,7 @@ async fn changes_are_filtered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_moment_is_printed_as_it_was() {
+async fn get_prints_the_objects_of_a_moment() {
     let shop = Shop::record().await;
     let before = shop.before.to_string();
     let ended = shop.run(&["get", "pods", "-n", "shop", "--at", &before]).await;

@@ -1,4 +1,4 @@
-//! Runs `informer record`, and waits for what it has written.
+//! Runs `informer record`, and waits for recorded changes.
 
 use crate::folder::folder;
 use crate::program::{Ended, Running, run};

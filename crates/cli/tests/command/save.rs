@@ -1,4 +1,4 @@
-//! What a run has saved, the next goes on from.
+//! Saved caches are restored by the next run.
 
 use crate::folder::folder;
 use crate::program::{Ended, Running, run};
@@ -6,7 +6,7 @@ use crate::server::{Cluster, deployment, pod};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path};
 
-/// Arguments with the kubeconfig of the cluster and a folder behind them.
+/// Appends the kubeconfig of the cluster and a folder to arguments.
 fn with<'a>(arguments: &[&'a str], cluster: &'a Cluster, save: &'a Path) -> Vec<&'a str> {
     [arguments, &["--kubeconfig", cluster.config(), "--save", save.to_str().unwrap()]].concat()
 }
@@ -77,7 +77,7 @@ async fn each_kind_and_namespace_has_a_folder_that_is_closed_to_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_of_no_use_is_refused_with_the_way_out() {
+async fn a_folder_that_cannot_be_restored_is_refused_with_advice() {
     let (cluster, save) = (shop().await, folder().join("saved"));
     assert_eq!(once(&cluster, &save, &[]).await.code, Some(0));
     let other = once(&cluster, &save, &["-l", "app=a"]).await;
@@ -105,7 +105,7 @@ async fn what_is_of_no_use_is_refused_with_the_way_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_cannot_be_made_is_told_of_and_stops_nobody() {
+async fn a_folder_that_cannot_be_created_is_reported_and_the_watch_continues() {
     let (cluster, save) = (shop().await, folder().join("a-file"));
     std::fs::write(&save, "").unwrap();
     let ended = once(&cluster, &save, &[]).await;
@@ -114,7 +114,7 @@ async fn a_folder_that_cannot_be_made_is_told_of_and_stops_nobody() {
     assert!(ended.stderr.contains("pods: the cache was not saved: "), "{}", ended.stderr);
 }
 
-/// What the server has, as a dump tells it.
+/// Returns the objects of the server in the form of a dump.
 async fn dump_of(cluster: &Cluster) -> String {
     let path = folder().join("dump");
     let arguments = ["watch", "pods", "-A", "--once", "-o", "name", "--dump", path.to_str().unwrap()];
@@ -124,7 +124,7 @@ async fn dump_of(cluster: &Cluster) -> String {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_at_any_moment_it_comes_back_to_what_the_server_has() {
+async fn after_a_kill_at_any_moment_it_restores_the_state_of_the_server() {
     let (cluster, save) = (shop().await, folder().join("saved"));
     let (mut created, mut restored) = (0, 0);
     for round in 0..8 {

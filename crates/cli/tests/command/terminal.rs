@@ -1,4 +1,4 @@
-//! A terminal, of 24 rows and 80 columns unless told otherwise, with the program in it.
+//! The program in a terminal of 24 rows and 80 columns, or of another size.
 
 use crate::folder::folder;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A screen on which nothing has come for so long is whole.
 const STILL: Duration = Duration::from_millis(25);
 
-/// What is on the screen, and whether more can come.
+/// The contents of the screen, and whether the program has ended.
 struct Shown {
     parser: vt100::Parser,
     is_over: bool,
@@ -32,7 +32,7 @@ impl Terminal {
         Self::sized((24, 80), arguments, environment)
     }
 
-    /// A terminal with so many rows and columns.
+    /// Starts a terminal with this number of rows and columns.
     pub(crate) fn sized(size: (u16, u16), arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let (rows, cols) = size;
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
@@ -72,7 +72,7 @@ impl Terminal {
         self.keys.flush().unwrap();
     }
 
-    /// Waits until the screen is as asked, and says what it shows.
+    /// Waits until the screen meets a condition, and returns its text.
     pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + LIMIT;
         let mut shown = self.shown.0.lock().unwrap();
@@ -92,7 +92,7 @@ impl Terminal {
         self.wait(words, |text| text.contains(words))
     }
 
-    /// Waits until the screen is as asked and nothing is being drawn, and looks at it.
+    /// Waits until the screen meets a condition and is not being drawn, and reads it.
     pub(crate) fn look<T>(&self, is_so: impl Fn(&str) -> bool, look: impl FnOnce(&vt100::Screen) -> T) -> T {
         let until = Instant::now() + LIMIT;
         let mut shown = self.shown.0.lock().unwrap();
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// Whether anything on the screen has a colour.
+    /// Returns whether anything on the screen has a color.
     pub(crate) fn is_coloured(&self) -> bool {
         let shown = self.shown.0.lock().unwrap();
         let screen = shown.parser.screen();
@@ -116,7 +116,7 @@ impl Terminal {
         colours.any(|colour| colour != vt100::Color::Default)
     }
 
-    /// Waits until the program has ended; says its exit code and what is left on the screen.
+    /// Waits until the program has ended, and returns its exit code and the screen.
     pub(crate) fn end(mut self) -> (u32, String) {
         let until = Instant::now() + LIMIT;
         let mut shown = self.shown.0.lock().unwrap();

@@ -1,4 +1,4 @@
-//! `top` in a terminal: keys in, screens out, held against what the server has.
+//! `informer top` in a terminal, compared with the objects of the server.
 
 use crate::server::{Cluster, deployment, pod};
 use crate::terminal::Terminal;
@@ -27,7 +27,7 @@ fn row(text: &str, kind: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_overview_shows_what_the_server_has() {
+async fn the_overview_shows_the_resources_of_the_server() {
     let cluster = shop().await;
     let mut terminal = start(&cluster, "pods,deployments");
     terminal.wait("50 pods", |text| row(text, "pods").get(1..3) == Some(&["watching".into(), "50".into()]));
@@ -96,7 +96,51 @@ async fn objects_are_filtered_by_index_and_sorted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trouble_is_shown_and_passes() {
+async fn a_kind_is_added_while_it_runs() {
+    let cluster = shop().await;
+    let mut terminal = start(&cluster, "pods");
+    terminal.wait("50 pods", |text| row(text, "pods").get(2) == Some(&"50".into()));
+    terminal.press(":deploymnets\r");
+    terminal.wait_for("the server has no resource \"deploymnets\"");
+    terminal.press("\x1b");
+    terminal.wait("no prompt", |text| !text.contains("add a resource"));
+    terminal.press(":deploy\r");
+    terminal.wait_for("deployments.apps > 1 by name");
+    cluster.patch(&deployment("shop", "front"), json!({"spec": {"replicas": 5}})).await;
+    terminal.press("\r\t");
+    let text = terminal.wait_for("+ spec.replicas: 5");
+    assert!(text.contains("updated  by "), "{text}");
+    terminal.press("\x1b");
+    terminal.wait_for("deployments.apps > 1 by name");
+    terminal.press("\x1b");
+    terminal.wait("both kinds", |text| {
+        row(text, "deployments.apps").get(2) == Some(&"1".into())
+            && row(text, "pods").get(2) == Some(&"50".into())
+    });
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_object_can_be_found_again() {
+    let cluster = shop().await;
+    let mut terminal = start(&cluster, "pods");
+    terminal.wait("50 pods", |text| row(text, "pods").get(2) == Some(&"50".into()));
+    cluster.delete(&pod("mail", "worker-33")).await;
+    terminal.press("\r");
+    terminal.wait_for("pods > 49 by name");
+    terminal.press("d");
+    let text = terminal.wait_for("pods > 1 deleted in the last hour");
+    assert!(text.contains("worker-33") && text.contains("deleted at "), "{text}");
+    terminal.press("\r");
+    let text = terminal.wait_for("Tab shows its last changes");
+    assert!(text.contains("kind: Pod"), "{text}");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_is_shown_until_it_is_resolved() {
     let cluster = shop().await;
     let fault = cluster.server.faults().inject(Fault::answer(403).of("pods"));
     let mut terminal = start(&cluster, "pods");

@@ -22,7 +22,7 @@ enum Reply {
 
 type Answer = dyn Fn(&str) -> Option<Reply> + Send + Sync;
 
-/// A server on loopback that answers some paths in its own way.
+/// A server on loopback with its own responses for some paths.
 struct Server {
     url: String,
     task: JoinHandle<()>,
@@ -44,7 +44,7 @@ impl Server {
         Self { url, task }
     }
 
-    /// A server with this resource beside `configmaps`.
+    /// Starts a server with this resource and `configmaps`.
     async fn of_resource(plural: &str, kind: &str, short: &str) -> Self {
         let kinds = kinds(plural, kind, short);
         Self::start(move |path| (path == "/api/v1").then(|| Reply::Json(200, kinds.clone()))).await
@@ -70,7 +70,7 @@ fn kinds(plural: &str, kind: &str, short: &str) -> String {
     .to_string()
 }
 
-/// What `/api` answers to a client that asks for everything at once.
+/// Returns the response of `/api` with aggregated discovery.
 fn aggregated(plural: &str, kind: &str, short: &str) -> String {
     serde_json::json!({"kind": "APIGroupDiscoveryList", "items": [{"metadata": {}, "versions": [{"version": "v1", "resources": [
         {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "shortNames": [short],
@@ -118,7 +118,7 @@ async fn serve(mut stream: TcpStream, answer: Arc<Answer>) {
     }
 }
 
-/// Every file and folder below a folder.
+/// Returns all files and folders in a folder.
 fn tree(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,10 +1,11 @@
-//! What stands above and below every page.
+//! The lines above and below every page.
 
 use super::theme::Theme;
 use crate::number::{age, bytes, count, grouped, short};
 use crate::paint::Tone;
 use crate::top::{
     object::Tab,
+    query::{Direction, Listed},
     reading::{Phase, Reading},
     screen::Screen,
 };
@@ -15,7 +16,7 @@ use ratatui::{
     widgets::Paragraph,
 };
 
-/// Draws the edges, and says where the page goes.
+/// Draws the edges, and returns the area of the page.
 pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, theme: Theme) -> Rect {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
     let [title, place, body, keys] = Layout::vertical(rows).areas(frame.area());
@@ -39,10 +40,14 @@ fn machine(screen: &Screen) -> String {
     format!(" {}", parts.join("  "))
 }
 
-/// Which page this is, or what is done to the cluster just now.
+/// Returns the title of the page, or the current notice.
 fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
-    let resource =
-        |at: usize| screen.overview.kinds.get(at).map_or(String::new(), |kind| kind.resource.clone());
+    if let Some(prompt) = &screen.prompt {
+        let problem = prompt.problem.as_ref().map_or(String::new(), |problem| format!("  {problem}"));
+        let text = Span::styled(format!("add a resource: {}_", prompt.text), theme.of(Tone::Strong));
+        return Line::from(vec![text, Span::styled(problem, theme.of(Tone::Went))]);
+    }
+    let resource = |at: usize| screen.overview.kind(at).map_or(String::new(), |kind| kind.resource.clone());
     if let Some(object) = &screen.object {
         let tab = match object.tab {
             Tab::Yaml => "yaml",
@@ -52,16 +57,18 @@ fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
         if object.is_typing || !object.search.is_empty() {
             text += &format!(", /{}{}", object.search, if object.is_typing { "_" } else { "" });
         }
-        return with_staleness(text, screen.overview.kinds.get(object.at), theme);
+        return with_staleness(text, screen.overview.kind(object.at), theme);
     }
     if let Some(objects) = &screen.objects {
         let query = &objects.query;
-        let mut text = format!(
-            "{} > {} by {}",
-            resource(objects.at),
-            grouped(objects.keys.len() as u64),
-            query.order.name()
-        );
+        let number = grouped(objects.keys.len() as u64);
+        let mut text = match query.listed {
+            Listed::Existing => format!("{} > {number} by {}", resource(objects.at), query.order.name()),
+            Listed::Deleted => format!("{} > {number} deleted in the last hour", resource(objects.at)),
+        };
+        if query.direction == Direction::Reversed {
+            text += ", reversed";
+        }
         for filter in &query.filters {
             text += &format!(", {} {}", filter.index.name(), filter.value);
         }
@@ -71,14 +78,17 @@ fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
         if objects.is_typing || !query.search.is_empty() {
             text += &format!(", /{}{}", query.search, if objects.is_typing { "_" } else { "" });
         }
-        return with_staleness(text, screen.overview.kinds.get(objects.at), theme);
+        return with_staleness(text, screen.overview.kind(objects.at), theme);
     }
     match &screen.notice {
         Some(notice) => Line::styled(notice.clone(), theme.of(Tone::Went)),
         None => {
             let objects: u64 = screen.overview.kinds.iter().map(|kind| kind.objects).sum();
             let rate: f64 = screen.overview.kinds.iter().map(|kind| kind.rate).sum();
-            let text = format!("{}, {} changes/s", count(objects, "object"), short(rate));
+            let mut text = format!("{}, {} changes/s", count(objects, "object"), short(rate));
+            if let Some(column) = screen.overview.order {
+                text += &format!(", by {}", column.name());
+            }
             let stale = screen.overview.kinds.iter().filter(|kind| staleness(kind).is_some()).count();
             if stale == 0 {
                 return Line::raw(text);
@@ -89,7 +99,7 @@ fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
     }
 }
 
-/// Appends a warning if what is shown may not be the current state.
+/// Appends a warning if the objects may be outdated.
 fn with_staleness(text: String, kind: Option<&Reading>, theme: Theme) -> Line<'static> {
     let mut spans = vec![Span::styled(text, theme.of(Tone::Strong))];
     if let Some(warning) = kind.and_then(staleness) {
@@ -112,11 +122,12 @@ fn staleness(kind: &Reading) -> Option<String> {
 fn hints(screen: &Screen) -> &'static str {
     match (&screen.object, &screen.objects) {
         _ if screen.has_help => "any key closes the help",
+        _ if screen.prompt.is_some() => "type a resource, such as cronjobs   enter add   esc cancel",
         (Some(object), _) if object.is_typing => "type to search   enter keep   esc clear",
         (Some(_), _) => "tab yaml/changes   / search   up/down scroll   esc back   ? help   q quit",
         (None, Some(objects)) if objects.is_typing => "type to search   enter keep   esc clear",
         (None, Some(objects)) if objects.picker.is_some() => "enter choose   esc back",
-        (None, Some(_)) => "enter open  / search  p problems  s sort  n/m/o filter  esc back  ? help",
-        (None, None) => "enter open   up/down choose   ? help   q quit",
+        (None, Some(_)) => "enter open  / search  p problems  d deleted  s sort  n/m/o filter  ? help",
+        (None, None) => "enter open   up/down choose   s sort   : add a kind   ? help   q quit",
     }
 }

@@ -1,4 +1,4 @@
-//! What the keys and columns mean.
+//! The help page.
 
 use super::theme::Theme;
 use crate::paint::Tone;
@@ -12,7 +12,9 @@ const HELP: &str = " enter, right    open the chosen kind or object
  esc, left       clear the search or the last filter, then go back
  up down j k     one row;  page up/down, space: a page;  g G: first, last
  /               search names, labels and status (regex); n: next in yaml
- p               problems only        s   sort: name, age, change
+ p               problems only        d   deleted in the last hour
+ s  r            sort by the next column; reverse the order
+ :               add a resource, such as cronjobs or widgets.example.com
  n  m  o         filter by namespace, node, owner; filters combine
  tab             yaml or last changes of an object
  q, Ctrl-C       quit

@@ -1,4 +1,4 @@
-//! Shows a screen: the same state always gives the same picture.
+//! Draws a screen.
 
 mod theme;
 mod edges;

@@ -1,4 +1,4 @@
-//! One object, as much of it as fits.
+//! The page of one object.
 
 use super::theme::Theme;
 use crate::top::object::Object;

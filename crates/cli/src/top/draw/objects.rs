@@ -1,4 +1,4 @@
-//! The objects of a kind that are in sight.
+//! The page with the objects of a kind.
 
 use super::theme::Theme;
 use crate::paint::Tone;
@@ -33,7 +33,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, objects: &Objects, theme: 
     }
 }
 
-/// The values of an index, over the objects.
+/// Draws the values of an index over the objects.
 fn draw_picker(frame: &mut Frame<'_>, area: Rect, picker: &Picker, theme: Theme) {
     let width = area.width.min(60);
     let area = Rect { x: area.x + (area.width - width) / 2, width, ..area };

@@ -1,4 +1,4 @@
-//! Every kind, what is known of the chosen one, and what changes.
+//! The table of kinds, details of the selected kind, and the latest changes.
 
 use super::theme::Theme;
 use crate::number::{age, bytes, grouped, short};
@@ -19,7 +19,7 @@ const HEAD: [&str; 9] = ["KIND", "PHASE", "OBJECTS", "VERSION", "EV/S", "LAG", "
 
 /// The width of each column; the first one takes the rest.
 const WIDTHS: [u16; 9] = [14, 8, 9, 10, 5, 6, 5, 7, 6];
-/// The columns that are left out in a narrow terminal, in this order: VERSION, LISTS, RELISTS, LAG, ERRORS, EV/S.
+/// The columns that a narrow terminal does not show, in this order: VERSION, LISTS, RELISTS, LAG, ERRORS, EV/S.
 const DROPPED_FIRST: [usize; 6] = [3, 6, 7, 5, 8, 4];
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme: Theme) {
@@ -46,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
     frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Tone::Quiet))), table);
     if let Some(kind) = overview.chosen() {
         let about = Paragraph::new(about(kind, theme));
-        // What is wrong has the second line.
+        // The error is in the second line.
         let about = if kind.trouble.is_none() { about.wrap(Wrap { trim: true }) } else { about };
         frame.render_widget(about, details);
     }
@@ -99,13 +99,13 @@ fn row(kind: &Reading, columns: &[usize], theme: Theme) -> Row<'static> {
     }))
 }
 
-/// Names begin at the left, numbers end at the right.
+/// Aligns names at the left and numbers at the right.
 fn aligned(column: usize, text: String) -> Cell<'static> {
     let line = Line::raw(text);
     Cell::from(if column < 2 { line } else { line.right_aligned() })
 }
 
-/// A text that is too long, without its middle: names tell most at their ends.
+/// Removes the middle of a long text: the ends of names differ most.
 fn shortened(text: &str, width: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= width || width < 12 {
@@ -122,7 +122,7 @@ fn lag(lag: Duration) -> String {
     }
 }
 
-/// What is known of a kind beyond its row.
+/// Returns details of a kind.
 fn about(kind: &Reading, theme: Theme) -> Vec<Line<'static>> {
     let mut parts: Vec<_> = kind.kept.map(|kept| format!("cache {}", bytes(kept))).into_iter().collect();
     parts.push(format!("received {}", bytes(kind.bytes)));

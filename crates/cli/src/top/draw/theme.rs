@@ -1,9 +1,9 @@
-//! What colours and weights mean.
+//! The styles of text.
 
 use crate::paint::Tone;
 use ratatui::style::{Color, Modifier, Style};
 
-/// Whether there are colours.
+/// Whether colors are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::top) enum Theme {
     Plain,
@@ -25,7 +25,7 @@ impl Theme {
         }
     }
 
-    /// The row that is chosen; it shows without colours too.
+    /// Returns the style of the selected row, which does not depend on colors.
     pub(super) fn chosen() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
