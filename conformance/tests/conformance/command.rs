@@ -8,7 +8,10 @@ use std::{ffi::OsString, path::PathBuf, process::Command};
 on_both! {
     shared: [],
     // Objects of other tests could be printed by one program only.
-    alone: [what_is_there_has_the_names_that_kubectl_gives_it],
+    alone: [
+        what_is_there_has_the_names_that_kubectl_gives_it,
+        tables_and_templates_are_those_of_kubectl,
+    ],
 }
 
 /// Kinds of several groups, namespaced and cluster-scoped, that exist or can be created on each server.
@@ -45,6 +48,48 @@ async fn what_is_there_has_the_names_that_kubectl_gives_it(server: &Server) {
             assert_eq!(said(&home, "CLUSTER_INFORMER", &asked).await, expected, "{kind} {way:?}");
         }
     }
+}
+
+/// Formats and columns that both programs have.
+const FORMATS: [&[&str]; 9] = [
+    &[],
+    &["-o", "wide"],
+    &["--show-labels"],
+    &["-L", "app", "--no-headers"],
+    &["--sort-by", ".metadata.uid"],
+    &["-o", "custom-columns=NAME:.metadata.name,LABELS:.metadata.labels.app,KIND:.kind"],
+    &["-o", "jsonpath={.items[*].metadata.name}"],
+    &["-o", r#"jsonpath={range .items[*]}{.kind}{"\t"}{.metadata.name}{"\n"}{end}"#],
+    &["-o", r#"jsonpath={.items[?(@.metadata.name!="default")].metadata.uid}"#],
+];
+
+async fn tables_and_templates_are_those_of_kubectl(server: &Server) {
+    let namespaces = [server.namespace().await, server.namespace().await];
+    for object in namespaces.iter().flat_map(|namespace| objects(namespace)) {
+        create(server, object).await;
+    }
+    let home = home(server);
+    for kind in KINDS {
+        for format in FORMATS {
+            let expected = said(&home, "CLUSTER_KUBECTL", &[&["get", kind, "-A"], format].concat()).await;
+            let asked = [&["watch", kind, "-A", "--once", "-q"], format].concat();
+            let found = said(&home, "CLUSTER_INFORMER", &asked).await;
+            assert_eq!(without_ages(&found), without_ages(&expected), "{kind} {format:?}");
+        }
+    }
+}
+
+/// Splits each line at spaces, and replaces ages, which depend on the moment.
+fn without_ages(text: &str) -> Vec<Vec<&str>> {
+    let is_age = |word: &str| {
+        word.len() > 1
+            && word.starts_with(|letter: char| letter.is_ascii_digit())
+            && word.trim_end_matches(['s', 'm', 'h', 'd']).len() < word.len()
+            && word.chars().all(|letter| letter.is_ascii_digit() || "smhd".contains(letter))
+    };
+    let words =
+        |line| str::split_whitespace(line).map(|word| if is_age(word) { "AGE" } else { word }).collect();
+    text.lines().map(words).collect()
 }
 
 /// Returns an object of each kind for this namespace.
