@@ -77,21 +77,29 @@ impl fmt::Display for KeyReport {
 pub(super) struct KeyHistory {
     pub(super) last_event: Option<EventReport>,
     pub(super) rejected_events: u64,
-    pub(super) outcomes: VecDeque<Outcome>,
+    last_outcome: Option<Outcome>,
 }
 
 /// The histories of the keys that were used last.
+///
+/// Each key has its last outcome. Earlier outcomes are stored for all keys together, because most controllers have many keys that
+/// are rarely reconciled.
 #[derive(Debug)]
 pub(super) struct History {
-    keys: Recent<Key, KeyHistory, BuildHasherDefault<KeyHasher>>,
+    keys: Recent<Key, Box<KeyHistory>, BuildHasherDefault<KeyHasher>>,
+    /// The last outcomes of all keys, the oldest first.
+    outcomes: VecDeque<Outcome>,
 }
 
 const MAX_KEYS: usize = 10_000;
-const MAX_OUTCOMES: usize = 4;
+/// The maximum number of outcomes of all keys.
+const MAX_OUTCOMES: usize = 2_048;
+/// The maximum number of outcomes that are reported for a key.
+const MAX_KEY_OUTCOMES: usize = 4;
 
 impl Default for History {
     fn default() -> Self {
-        Self { keys: Recent::new(MAX_KEYS) }
+        Self { keys: Recent::new(MAX_KEYS), outcomes: VecDeque::new() }
     }
 }
 
@@ -105,15 +113,26 @@ impl History {
     }
 
     pub(super) fn reconciled(&mut self, outcome: Outcome) {
-        let history = self.entry(&outcome.key.clone());
-        if history.outcomes.len() == MAX_OUTCOMES {
-            history.outcomes.pop_front();
+        self.entry(&outcome.key).last_outcome = Some(outcome.clone());
+        if self.outcomes.len() == MAX_OUTCOMES {
+            self.outcomes.pop_front();
         }
-        history.outcomes.push_back(outcome);
+        self.outcomes.push_back(outcome);
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&KeyHistory> {
-        self.keys.get(key)
+        self.keys.get(key).map(|history| &**history)
+    }
+
+    /// Returns the last outcomes of a key, the oldest first.
+    pub(super) fn outcomes(&self, key: &Key) -> Vec<Outcome> {
+        let of_key = self.outcomes.iter().rev().filter(|outcome| outcome.key == *key);
+        let mut outcomes: Vec<_> = of_key.take(MAX_KEY_OUTCOMES).cloned().collect();
+        outcomes.reverse();
+        if outcomes.is_empty() {
+            outcomes.extend(self.get(key).and_then(|history| history.last_outcome.clone()));
+        }
+        outcomes
     }
 
     /// Returns the keys with a history.
@@ -122,13 +141,14 @@ impl History {
     }
 
     fn entry(&mut self, key: &Key) -> &mut KeyHistory {
-        self.keys.entry(key, KeyHistory::default)
+        self.keys.entry(key, Box::default)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::outcome::ReconcileResult;
 
     #[tokio::test(start_paused = true)]
     async fn the_number_of_keys_is_bounded_and_the_last_ones_are_stored() {
@@ -143,5 +163,38 @@ mod tests {
         assert!((MAX_KEYS / 2..=MAX_KEYS).contains(&count), "{count}");
         assert!((25_000..30_000).all(|number| history.get(&key(number)).is_some()));
         assert_eq!(history.get(&key(29_999)).map(|last| last.rejected_events), Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_key_has_its_last_outcome_and_recent_ones_have_four() {
+        let mut history = History::default();
+        let key = |number: u32| Key::new(None, &format!("k{number}")).expect("valid");
+        let mut reconciled = |number, attempt| {
+            history.reconciled(Outcome {
+                key: key(number),
+                reason: Reason::Changed,
+                attempt,
+                started: Instant::now(),
+                duration: Duration::ZERO,
+                result: ReconcileResult::Gone,
+                next: None,
+            });
+        };
+        for attempt in 1..=3 {
+            reconciled(0, attempt);
+        }
+        for number in 1..3_000 {
+            reconciled(number, 1);
+        }
+        for attempt in 2..=7 {
+            reconciled(2_999, attempt);
+        }
+        let attempts = |number| -> Vec<u32> {
+            history.outcomes(&key(number)).iter().map(|outcome| outcome.attempt).collect()
+        };
+        assert_eq!(attempts(0), [3]);
+        assert_eq!(attempts(2_999), [4, 5, 6, 7]);
+        assert!(attempts(3_000).is_empty());
+        assert_eq!(history.outcomes.len(), MAX_OUTCOMES);
     }
 }

@@ -247,6 +247,9 @@ impl Work {
         state.history.reconciled(outcome);
         state.set_gauges(now);
         let is_idle = state.is_idle();
+        if is_idle {
+            state.release_capacity();
+        }
         drop(state);
         if let Some(delay) = delay {
             self.queue.add_after(key, delay);
@@ -421,7 +424,7 @@ impl Work {
             }),
             last_event: history.and_then(|history| history.last_event.clone()),
             rejected_events: history.map_or(0, |history| history.rejected_events),
-            outcomes: history.map(|history| history.outcomes.iter().cloned().collect()).unwrap_or_default(),
+            outcomes: state.history.outcomes(key),
         })
     }
 }
@@ -429,6 +432,14 @@ impl Work {
 impl State {
     fn is_idle(&self) -> bool {
         self.queued == 0 && self.running.is_empty()
+    }
+
+    /// Frees the memory of a burst, such as the initial list, of which few keys are left.
+    fn release_capacity(&mut self) {
+        const MIN_CAPACITY: usize = 1_024;
+        if self.keys.capacity() > MIN_CAPACITY && self.keys.len() < self.keys.capacity() / 8 {
+            self.keys.shrink_to(self.keys.len() * 2);
+        }
     }
 
     /// Removes what is due of a key, and returns the time since when it is. Otherwise, returns the time when it is due, if any.
