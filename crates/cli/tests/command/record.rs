@@ -251,6 +251,7 @@ async fn a_recorder_is_ready_without_the_resources_that_it_may_not_read() {
     let line = running.line().await;
     let address = line.rsplit_once("http://").unwrap().1.to_owned();
     let mut ticks = tokio::time::interval(std::time::Duration::from_millis(20));
+    // From the first response on, it is not ready before all lists were received or denied.
     while !request(&address, "/readyz").await.starts_with("HTTP/1.1 200 OK") {
         ticks.tick().await;
     }

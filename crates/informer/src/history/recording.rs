@@ -134,6 +134,7 @@ struct State {
     recorder: Recorder,
     sinks: BTreeMap<Scope, Progress>,
     flushed: Option<Timestamp>,
+    publish: watch::Sender<RecordingStatus>,
 }
 
 /// The progress of a sink.
@@ -163,8 +164,8 @@ impl Recording {
         let start = Some(recorder.start()?);
         let (requests, received) = mpsc::channel(REQUESTS);
         let (publish, status) = watch::channel(RecordingStatus { start, ..RecordingStatus::default() });
-        let state = State { recorder, sinks: BTreeMap::new(), flushed: None };
-        let task = tokio::spawn(run(state, received, publish));
+        let state = State { recorder, sinks: BTreeMap::new(), flushed: None, publish };
+        let task = tokio::spawn(run(state, received));
         Ok(Self { requests, status, task })
     }
 
@@ -235,11 +236,7 @@ async fn send(requests: &mpsc::Sender<Request>, action: Action) -> Result<Option
 }
 
 /// Records requests and flushes about once a second, until all senders are dropped or the recorder fails.
-async fn run(
-    mut state: State,
-    mut requests: mpsc::Receiver<Request>,
-    publish: watch::Sender<RecordingStatus>,
-) -> Result<(), RecordError> {
+async fn run(mut state: State, mut requests: mpsc::Receiver<Request>) -> Result<(), RecordError> {
     let mut flushes = interval(FLUSH_INTERVAL);
     flushes.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut batch = Vec::new();
@@ -249,7 +246,7 @@ async fn run(
             _ = flushes.tick() => {
                 let status;
                 (state, status) = blocking(state, |state| state.flush(Timestamp::now())).await;
-                publish.send_replace(status?);
+                state.publish.send_replace(status?);
             }
             count = requests.recv_many(&mut batch, REQUESTS) => {
                 if count == 0 {
@@ -321,6 +318,8 @@ impl State {
             Action::AddKind(NewKind { kind, namespace, last_error }) => {
                 let kind = self.recorder.add_kind(*kind, now)?;
                 self.sinks.insert(Scope { kind, namespace }, Progress { received: None, last_error });
+                // The status never counts fewer lists than the sinks that were returned.
+                self.publish.send_modify(|status| status.unlisted += 1);
                 return Ok(Some(kind));
             }
             Action::RemoveKind(kind) => {
