@@ -32,9 +32,12 @@ pub(crate) fn prepare(workspace: &Workspace, version: Option<Version>) -> Result
     let Some(kubectl) = interop::kubectl(&go, workspace)? else {
         return Ok(Ready::Fail("kubectl did not build"));
     };
+    let Some(controllers) = interop::controllers(&go, workspace)? else {
+        return Ok(Ready::Fail("kube-controller-manager did not build"));
+    };
     let Some(informer) = informer(workspace)? else { return Ok(Ready::Fail("informer did not build")) };
     let directory = directory(workspace);
-    Ok(Ready::Test(test_command(&Programs { program, directory, kubectl, informer })))
+    Ok(Ready::Test(test_command(&Programs { program, directory, kubectl, controllers, informer })))
 }
 
 /// The paths that the tests need.
@@ -43,6 +46,7 @@ struct Programs {
     /// The parent of the directories of clusters.
     directory: PathBuf,
     kubectl: PathBuf,
+    controllers: PathBuf,
     informer: PathBuf,
 }
 
@@ -199,9 +203,12 @@ fn test_command(programs: &Programs) -> Command {
         "real::",
         "kinds::",
         "command::",
+        "deploy::",
+        "rollout::",
     ]);
     command.env("CLUSTER_PROGRAM", &programs.program).env("CLUSTER_FOLDER", &programs.directory);
     command.env("CLUSTER_KUBECTL", &programs.kubectl).env("CLUSTER_INFORMER", &programs.informer);
+    command.env("CLUSTER_CONTROLLERS", &programs.controllers);
     command
 }
 
@@ -234,12 +241,12 @@ mod tests {
 
     #[test]
     fn the_tests_get_the_paths_of_the_programs() {
-        let [program, directory, kubectl, informer] =
-            ["/cluster", "/run", "/kubectl", "/informer"].map(Into::into);
-        let command = test_command(&Programs { program, directory, kubectl, informer });
-        let expected = "CLUSTER_FOLDER=/run CLUSTER_INFORMER=/informer CLUSTER_KUBECTL=/kubectl \
+        let [program, directory, kubectl, controllers, informer] =
+            ["/cluster", "/run", "/kubectl", "/controllers", "/informer"].map(Into::into);
+        let command = test_command(&Programs { program, directory, kubectl, controllers, informer });
+        let expected = "CLUSTER_CONTROLLERS=/controllers CLUSTER_FOLDER=/run CLUSTER_INFORMER=/informer CLUSTER_KUBECTL=/kubectl \
                         CLUSTER_PROGRAM=/cluster cargo test --workspace --features \
-                        kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds:: command::";
+                        kube-conformance/__cluster --test conformance --no-fail-fast -- real:: kinds:: command:: deploy:: rollout::";
         assert_eq!(process::line(&command), expected);
     }
 

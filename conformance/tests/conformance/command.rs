@@ -1,9 +1,9 @@
 //! The command `informer` compared with kubectl, on the same server.
 
+use crate::programs::{Home, INFORMER, KUBECTL};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube_conformance::{Server, on_both};
 use serde_json::{Value, json};
-use std::{ffi::OsString, path::PathBuf, process::Command};
 
 on_both! {
     shared: [],
@@ -39,13 +39,13 @@ async fn what_is_there_has_the_names_that_kubectl_gives_it(server: &Server) {
     for object in namespaces.iter().flat_map(|namespace| objects(namespace)) {
         create(server, object).await;
     }
-    let home = home(server);
+    let home = Home::new(server, "command");
     for kind in KINDS {
-        let expected = said(&home, "CLUSTER_KUBECTL", &["get", kind, "-A", "-o", "name"]).await;
+        let expected = home.said(KUBECTL, &["get", kind, "-A", "-o", "name"]).await;
         assert!(expected.lines().count() >= 2, "{kind}: {expected:?}");
         for way in WAYS {
             let asked = [&["watch", kind, "-A", "--once", "-q", "-o", "name"], way].concat();
-            assert_eq!(said(&home, "CLUSTER_INFORMER", &asked).await, expected, "{kind} {way:?}");
+            assert_eq!(home.said(INFORMER, &asked).await, expected, "{kind} {way:?}");
         }
     }
 }
@@ -150,25 +150,4 @@ async fn create(server: &Server, object: Value) {
         Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         Err(error) => panic!("{kind:?}: {error}"),
     }
-}
-
-/// A home directory with a kubeconfig.
-fn home(server: &Server) -> PathBuf {
-    let version: String = server.version().chars().filter(char::is_ascii_alphanumeric).collect();
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{version}", std::process::id()));
-    std::fs::create_dir_all(home.join(".kube")).unwrap();
-    std::fs::write(home.join(".kube/config"), server.kubeconfig()).unwrap();
-    home
-}
-
-/// Returns the output of a program, whose path is in a variable.
-async fn said(home: &PathBuf, program: &str, arguments: &[&str]) -> String {
-    let path: OsString = std::env::var_os(program).expect("`cargo xtask test cluster` says where it is");
-    let mut command = Command::new(path);
-    command.args(arguments).env_clear().env("HOME", home);
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success() && stderr.is_empty(), "{program} {arguments:?}: {stderr}");
-    stdout
 }

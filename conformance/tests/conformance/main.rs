@@ -27,4 +27,10 @@ mod recording;
 mod kinds;
 // That step builds the programs, too.
 #[cfg(feature = "__cluster")]
+mod programs;
+#[cfg(feature = "__cluster")]
 mod command;
+#[cfg(feature = "__cluster")]
+mod deploy;
+#[cfg(feature = "__cluster")]
+mod rollout;
