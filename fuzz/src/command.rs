@@ -1,9 +1,10 @@
 //! Arguments of the command, discovery documents, and text and objects that it prints.
 
 use kube_core::DynamicObject;
+use kube_history::Redaction;
 use kube_informer_cli::untrusted::{
     changes, clean, clean_json, clean_lines, clean_name, clean_yaml, duration, faults, is_unsafe, kinds,
-    resolve, seeds, shown,
+    resolve, seeds, shown, since, size, time,
 };
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -69,6 +70,33 @@ pub(crate) fn words(data: &[u8]) {
     match faults(&text) {
         Ok(count) => assert!(count <= text.len()),
         Err(wrong) => clean_lines(&wrong).split('\n').for_each(check_safe),
+    }
+}
+
+/// Arguments of the commands that read recordings: times, sizes and paths.
+pub(crate) fn times(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for parse in [time, since] {
+        match parse(&text) {
+            Ok(read) => assert_eq!(parse(&read.to_string()), Ok(read), "{text:?}"),
+            Err(wrong) => {
+                clean_lines(&wrong).split('\n').for_each(check_safe);
+                // Both candidates of an ambiguous time are times.
+                if !wrong.starts_with("invalid")
+                    && let Some((_, candidates)) = wrong.rsplit_once(", use ")
+                {
+                    let candidates: Vec<_> = candidates.split(" or ").map(time).collect();
+                    assert!(candidates.len() == 2 && candidates[0] != candidates[1], "{wrong}");
+                    assert!(candidates.iter().all(Result::is_ok), "{wrong}: {candidates:?}");
+                }
+            }
+        }
+    }
+    if let Err(wrong) = size(&text) {
+        clean_lines(&wrong).split('\n').for_each(check_safe);
+    }
+    if let Ok(redaction) = text.parse::<Redaction>() {
+        assert_eq!(text.parse().ok(), Some(redaction));
     }
 }
 

@@ -205,6 +205,32 @@ const WORDS: &[&[u8]] = &[
     b"\xc3\xa4",
 ];
 
+const TIMES: &[&[u8]] = &[
+    b"2026-10-25",
+    b"2026-10-25 02:30",
+    b"2026-03-29T02:30:00",
+    b"T",
+    b"Z",
+    b"+02",
+    b"-10m",
+    b"now",
+    b":",
+    b"-",
+    b"9999-12-31",
+    b"-9999-01-01",
+    b"24:00",
+    b"23:59:60",
+    b".999999999",
+    b"[Europe/Berlin]",
+    b"20GB",
+    b"Ki",
+    b"18446744073709551615",
+    b"configmaps:/data/*",
+    b"/",
+    b"~1",
+    b"\xe2\x80\xae",
+];
+
 const NAMES: &[&[u8]] = &[
     b"\0",
     b".",
@@ -283,7 +309,7 @@ const fn target(
 }
 
 /// All targets.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 21] = [
     target("json_frames", frames::json, JSON, TREE),
     target("protobuf_frames", frames::protobuf, PROTOBUF, ELEMENTS),
     target("json_lists", lists::json, JSON, TREE),
@@ -299,8 +325,10 @@ pub const TARGETS: [Target; 19] = [
     target("saved_records", saved::records, RECORDS, FILE),
     target("history_files", history::files, RECORDS, FILE),
     target("history_records", history::records, RECORDS, FILE),
+    target("history_indexes", history::indexes, RECORDS, FILE),
     target("command_text", command::text, TERMINAL, TEXT),
     target("command_words", command::words, WORDS, TREE),
+    target("command_times", command::times, TIMES, TREE),
     target("command_names", command::names, NAMES, TREE),
     target("command_objects", command::objects, OBJECTS, SHOWN),
 ];

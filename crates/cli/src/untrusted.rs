@@ -7,6 +7,7 @@ use crate::change;
 use crate::devserver;
 use crate::kinds;
 use crate::watch;
+use jiff::{Timestamp, tz::TimeZone};
 use kube_core::DynamicObject;
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -19,6 +20,38 @@ pub use crate::safe::{clean, clean_json, clean_lines, clean_name, clean_yaml, is
 /// If it is invalid.
 pub fn duration(text: &str) -> Result<Duration, String> {
     args::duration(text)
+}
+
+/// The time zone and the current time of the fuzz targets: two days after the end of daylight saving time in Berlin.
+fn berlin() -> (Timestamp, TimeZone) {
+    let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("a valid rule");
+    (Timestamp::from_second(1_793_091_600).expect("in range"), zone)
+}
+
+/// Parses a time of the commands that read recordings.
+///
+/// # Errors
+/// Text for the user.
+pub fn time(text: &str) -> Result<Timestamp, String> {
+    let (now, zone) = berlin();
+    args::time_in(text, now, &zone)
+}
+
+/// Parses the start of a range of these commands.
+///
+/// # Errors
+/// Text for the user.
+pub fn since(text: &str) -> Result<Timestamp, String> {
+    let (now, zone) = berlin();
+    args::since_in(text, now, &zone)
+}
+
+/// Parses a size in bytes.
+///
+/// # Errors
+/// Text for the user.
+pub fn size(text: &str) -> Result<u64, String> {
+    args::size(text)
 }
 
 /// Parses numbers of objects by kind.

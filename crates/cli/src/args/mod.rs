@@ -27,6 +27,8 @@ pub(crate) use leases::Leases;
 pub(crate) use new_operator::NewOperator;
 pub(crate) use output::{Column, Output, output};
 pub(crate) use recording::{Changes, Diff, Get, ObjectHistory, Record, Recorded, RecordedOutput};
+pub(crate) use size::size;
+pub(crate) use time::{since_in, time_in};
 pub(crate) use top::{Demo, Top};
 pub(crate) use wait::{Condition, Limit, Wait};
 pub(crate) use watch::{Colour, Columns, Watch};

@@ -13,14 +13,16 @@ pub(crate) fn since(text: &str) -> Result<Timestamp, String> {
     since_in(text, Timestamp::now(), &tz::TimeZone::system())
 }
 
-fn since_in(text: &str, now: Timestamp, zone: &tz::TimeZone) -> Result<Timestamp, String> {
+/// Parses the start of a range with this current time and time zone.
+pub(crate) fn since_in(text: &str, now: Timestamp, zone: &tz::TimeZone) -> Result<Timestamp, String> {
     match before(now, text) {
         Some(time) => Ok(time),
         None => time_in(text, now, zone),
     }
 }
 
-fn time_in(text: &str, now: Timestamp, zone: &tz::TimeZone) -> Result<Timestamp, String> {
+/// Parses a time with this current time and time zone.
+pub(crate) fn time_in(text: &str, now: Timestamp, zone: &tz::TimeZone) -> Result<Timestamp, String> {
     if text == "now" {
         return Ok(now);
     }
