@@ -7,13 +7,19 @@ use kube_devserver::{Churn, DevServer};
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
 use kube_informer::{
     Event, Informer, Lazy, ManagedFields, Policy, ResourceVersion,
+    controller::{Action, Controller, ErrorPolicy},
     history::Recording,
     reflector::Reflector,
     source::{ListWatch, Pager},
     subscription::SubscribeOptions,
 };
 use kube_informer_wire::{EventType, Key};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -256,4 +262,52 @@ async fn a_list_after_a_lost_watch_ends_a_gap_with_its_reason() {
     let gaps = history.gaps().unwrap();
     let gap = gaps.iter().find(|gap| gap.reason != "not listed yet").expect("the watch was lost");
     assert!(gap.to.is_some_and(|to| to >= gap.from) && !gap.reason.is_empty(), "{gap:?}");
+}
+
+/// Runs a controller on a replay, and returns its decisions in order. A decision depends on the pod and on the complete cache.
+async fn decisions(recorded: &Recorded) -> Vec<(Key, String)> {
+    let replay = recorded.history.replay(recorded.initial..recorded.end);
+    let last = replay.last_version(replay.kind("", "v1", "pods").expect("recorded")).expect("intact");
+    let last = last.expect("pods were listed");
+    let pods = Informer::<Pod>::from_source(replay).start().expect("in a runtime");
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let (log, store) = (Arc::clone(&made), pods.store().clone());
+    let reconcile = move |key: Key, _: Arc<()>| {
+        let (log, store) = (Arc::clone(&log), store.clone());
+        async move {
+            let pod = store.get(&key);
+            let version = pod.and_then(|pod| pod.metadata.resource_version.clone());
+            let decision = match version {
+                Some(version) => format!("check version {version}, one of {} pods", store.len()),
+                None => format!("forget it, {} pods remain", store.len()),
+            };
+            log.lock().expect("not poisoned").push((key, decision));
+            Ok::<_, std::convert::Infallible>(Action::await_change())
+        }
+    };
+    let controller = Controller::new(&pods);
+    let handle = controller.handle();
+    let running = tokio::spawn(controller.run_by_key(reconcile, ErrorPolicy::default(), Arc::new(())));
+    pods.wait_for(&last).await.expect("the replay reaches its end");
+    handle.idle().await;
+    handle.stop();
+    running.await.expect("it does not panic").expect("it was stopped");
+    pods.stop();
+    pods.stopped().await;
+    let made = made.lock().expect("not poisoned");
+    made.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_on_a_replay_makes_the_same_decisions_twice() {
+    let recorded = record("decisions").await;
+    let first = decisions(&recorded).await;
+    // Each pod of the initial list and most of the 399 changes; changes that arrive together are one reconcile.
+    assert!(first.len() > 300, "{} decisions", first.len());
+    assert!(first.iter().any(|(_, decision)| decision.starts_with("forget")), "pods were deleted");
+    let last: BTreeMap<_, _> = first.iter().cloned().collect();
+    for (key, version) in recorded.states.last().unwrap() {
+        assert!(last[key].starts_with(&format!("check version {version},")), "{key}: {}", last[key]);
+    }
+    assert_eq!(decisions(&recorded).await, first);
 }

@@ -276,17 +276,26 @@ async fn manager(sites: Informer<Deployment>, context: Arc<Context>) -> Done {
     Ok(())
 }
 
+type Decisions = std::sync::Mutex<Vec<String>>;
+
+async fn replace_failed(pod: Arc<Pod>, decisions: Arc<Decisions>) -> Result<controller::Action, kube::Error> {
+    Ok(controller::Action::await_change())
+}
+
 #[rustfmt::skip]
 async fn replay_an_incident() -> Done {
     let history = kube_informer::history::History::open("testdata/incident")?;
-    let from = "2026-11-16T03:10:00Z".parse()?;
-    let to = "2026-11-16T03:20:00Z".parse()?;
-    let replay = history.replay(from..to);
-    let last = replay.last_version(replay.kind("", "v1", "pods")?)?;
+    let replay = history.replay("2026-11-16T03:10:00Z".parse()?.."2026-11-16T03:20:00Z".parse()?);
+    let last = replay.last_version(replay.kind("", "v1", "pods")?)?.ok_or("pods were never listed")?;
     let pods = Informer::<Pod>::from_source(replay).start()?;
-    pods.synced().await?;
-    if let Some(last) = last {
-        pods.wait_for(&last).await?;
-    }
+    let decisions = Arc::new(Decisions::default());
+    let controller = Controller::new(&pods);
+    let handle = controller.handle();
+    let running = tokio::spawn(controller.run(replace_failed, ErrorPolicy::default(), Arc::clone(&decisions)));
+    pods.wait_for(&last).await?;
+    handle.idle().await;
+    handle.stop();
+    running.await??;
+    assert_eq!(*decisions.lock().unwrap(), ["replace b", "replace a", "replace c"]);
     Ok(())
 }
