@@ -3,6 +3,7 @@
 use super::{Part, Structural, drop_nulls, errors, fill, prune, schema_errors};
 use serde_json::{Value, json};
 
+#[expect(clippy::needless_pass_by_value, reason = "callers pass literals")]
 fn check(schema: Value, value: Value) -> Vec<String> {
     let object = json!({ "type": "object", "properties": { "spec": schema } });
     let found = errors(&Structural::new(&object), None, &json!({ "spec": value }), Part::Object);
@@ -176,6 +177,7 @@ fn schemas_that_are_not_structural_are_rejected() {
     );
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers pass literals")]
 fn rule_errors(rule: &str, value: Value, old: Option<Value>) -> Vec<String> {
     let spec = json!({ "type": "object", "x-kubernetes-validations": [{ "rule": rule }],
         "properties": { "l": { "type": "array", "items": { "type": "integer" } }, "s": { "type": "string" } } });
