@@ -64,16 +64,11 @@ async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
     let (client, namespace) = (server.client(), server.namespace().await);
     let served = served(&client).await;
     let mut made = BTreeMap::new();
-    let objects = objects(&namespace);
-    for (kind, (resource, scope)) in &served {
-        // Not every server has all kinds.
-        if let Some(object) = object_of(kind, &objects) {
-            let namespace = (*scope == Scope::Namespaced).then(|| namespace.clone());
-            made.insert(
-                kind.clone(),
-                Made::new(client.clone(), (resource.clone(), namespace), &object).await,
-            );
-        }
+    for object in objects_of(&served, objects(&namespace)) {
+        let kind = kind(&object);
+        let (resource, scope) = &served[&kind];
+        let namespace = (*scope == Scope::Namespaced).then(|| namespace.clone());
+        made.insert(kind, Made::new(client.clone(), (resource.clone(), namespace), &object).await);
     }
     let is_missing = |kind: &&Kind| !made.contains_key(*kind) && kind.1 != NOT_CREATED;
     let left_out: Vec<_> = served.keys().filter(is_missing).collect();
@@ -95,13 +90,26 @@ async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
     assert!(untyped.iter().all(|kind| expected.contains(kind)), "{untyped:?}");
 }
 
-/// Returns the object of this kind. If the file has it in other versions of the API only, an object of one of those with another name.
-fn object_of(kind: &Kind, objects: &[Value]) -> Option<Value> {
+/// Returns the objects of the served kinds in the order of the file, in which limit ranges and quotas follow the objects that they would
+/// refuse. They are followed by objects of kinds that the file has in other versions of the API only.
+fn objects_of(served: &BTreeMap<Kind, (ApiResource, Scope)>, objects: Vec<Value>) -> Vec<Value> {
+    let similar: Vec<_> = served.keys().filter_map(|kind| object_of_other_version(kind, &objects)).collect();
+    // Not every server has all kinds.
+    objects.into_iter().filter(|object| served.contains_key(&kind(object))).chain(similar).collect()
+}
+
+fn kind(object: &Value) -> Kind {
+    let text = |name: &str| object[name].as_str().unwrap().to_owned();
+    (text("apiVersion"), text("kind"))
+}
+
+/// Returns an object of another version of the API with another name, if there is none of this version.
+fn object_of_other_version(kind: &Kind, objects: &[Value]) -> Option<Value> {
     let of_version = |api_version: &str| {
         objects.iter().find(|object| object["apiVersion"] == api_version && object["kind"] == *kind.1)
     };
-    if let Some(object) = of_version(&kind.0) {
-        return Some(object.clone());
+    if of_version(&kind.0).is_some() {
+        return None;
     }
     let (group, version) = kind.0.split_once('/')?;
     // Alpha versions are like the first beta version.
