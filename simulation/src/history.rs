@@ -32,6 +32,8 @@ struct State {
     /// The time of the last activity, and the number of activities at that time.
     moment: Instant,
     activities: u64,
+    /// When a subscriber received a change. A reflector that waits for subscribers reads its connection only after that.
+    last_delivery: Option<Instant>,
     /// Notified when time does not advance.
     stopped_time: Arc<Notify>,
 }
@@ -116,6 +118,7 @@ impl History {
             broken: None,
             moment: now,
             activities: 0,
+            last_delivery: None,
             stopped_time: Arc::default(),
         };
         Self(Arc::new(Mutex::new(state)))
@@ -150,6 +153,16 @@ impl History {
         }
         let at = state.started_at.elapsed().as_secs_f64();
         state.lines.push(format!("{at:>11.3} {line}"));
+    }
+
+    /// Records that a subscriber receives a change.
+    pub(crate) fn delivered(&self) {
+        self.lock().last_delivery = Some(Instant::now());
+    }
+
+    /// Returns when a subscriber last received a change.
+    pub(crate) fn last_delivery(&self) -> Option<Instant> {
+        self.lock().last_delivery
     }
 
     /// Adds one to a count.

@@ -160,6 +160,9 @@ impl SubscriberCheck {
             self.name, observed.key, observed.version
         ));
         self.history.count(&format!("event: {event_type}"));
+        if !event.is_resync() {
+            self.history.delivered();
+        }
         if self.is_over {
             self.history.violate(
                 Rule::NothingAfterStop,

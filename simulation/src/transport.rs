@@ -294,7 +294,16 @@ impl ObservedBody {
             ends_at: now + MAX_SILENCE,
             timer: Box::pin(sleep(MAX_SILENCE)),
         });
-        let is_woken_by_timer = silence.timer.as_mut().poll(context).is_ready();
+        let mut is_woken_by_timer = silence.timer.as_mut().poll(context).is_ready();
+        // A reflector that waited for a subscriber, with backpressure, reads again since the last delivery.
+        if is_woken_by_timer
+            && let Some(ends_at) = history.last_delivery().map(|at| at + MAX_SILENCE)
+            && ends_at > now
+        {
+            silence.ends_at = ends_at;
+            silence.timer.as_mut().reset(ends_at);
+            is_woken_by_timer = silence.timer.as_mut().poll(context).is_ready();
+        }
         if is_woken_by_timer && now < silence.ends_at + TIMER_TOLERANCE {
             let detail = format!("a dead connection is read after {MAX_SILENCE:?}");
             history.violate(Rule::DeadConnectionNoticed, detail);
