@@ -68,12 +68,12 @@ async fn tables_and_templates_are_those_of_kubectl(server: &Server) {
     for object in namespaces.iter().flat_map(|namespace| objects(namespace)) {
         create(server, object).await;
     }
-    let home = home(server);
+    let home = Home::new(server, "tables");
     for kind in KINDS {
         for format in FORMATS {
-            let expected = said(&home, "CLUSTER_KUBECTL", &[&["get", kind, "-A"], format].concat()).await;
+            let expected = home.said(KUBECTL, &[&["get", kind, "-A"], format].concat()).await;
             let asked = [&["watch", kind, "-A", "--once", "-q"], format].concat();
-            let found = said(&home, "CLUSTER_INFORMER", &asked).await;
+            let found = home.said(INFORMER, &asked).await;
             assert_eq!(without_ages(&found), without_ages(&expected), "{kind} {format:?}");
         }
     }
