@@ -56,6 +56,7 @@ impl Custom {
     }
 
     /// Returns the definition with these versions.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass a new value")]
     pub(crate) fn definition(&self, versions: Value) -> Value {
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
