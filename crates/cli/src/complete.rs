@@ -20,7 +20,7 @@ const MAX_NAMES: usize = 500;
 /// Only the metadata of objects is needed.
 const ACCEPT: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
-/// The subcommands whose arguments are resources, and of these those whose further arguments may be names.
+/// The subcommands that take resources, and those that also take names after the resource.
 const WITH_RESOURCES: [&str; 5] = ["watch", "wait", "top", "web", "record"];
 const WITH_NAMES: [&str; 2] = ["watch", "wait"];
 

@@ -35,7 +35,7 @@ const UNTYPED: [(&str, &str); 4] = [
     ("storagemigration.k8s.io/v1alpha1", "StorageVersionMigration"),
 ];
 
-/// The kind of which there is no object in the file: its signature proves the possession of a key, and it names a running pod.
+/// The kind without a sample object: a valid one needs a signature with a private key and a running pod.
 const NOT_CREATED: &str = "PodCertificateRequest";
 
 /// The part of the object that the cache must contain.

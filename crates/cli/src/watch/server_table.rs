@@ -72,7 +72,7 @@ struct Table {
     rows: Vec<Row>,
 }
 
-/// The objects of one kind that the command line names; all if there are no names.
+/// The objects of one kind that are selected by the arguments; all objects if no names are given.
 struct Group<'s> {
     kind: &'s Kind,
     names: Vec<&'s str>,

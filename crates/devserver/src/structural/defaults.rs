@@ -37,7 +37,7 @@ fn fill_element(schema: &Structural, value: &mut Value) {
     fill(schema, value);
 }
 
-/// Removes the fields that are null where null is not allowed and there is no default.
+/// Removes null values of fields that are neither nullable nor have a default.
 pub(crate) fn drop_nulls(schema: Option<&Structural>, value: &mut Value) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
