@@ -111,7 +111,7 @@ fn tables(
         texts.push(table.lines(&entries).join("\n") + "\n");
     }
     printer.text(&texts.join("\n"))?;
-    // Like kubectl, prints "No resources found" to stderr.
+    // Like kubectl, reports an empty result on stderr.
     if texts.is_empty() && !empty.is_empty() {
         let place = namespaces.map_or(String::new(), |names| format!(" in namespace {}", names.join(", ")));
         say(format!("no {} found{place}", empty.join(", ")));
