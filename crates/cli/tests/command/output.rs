@@ -103,7 +103,7 @@ async fn objects_are_sorted_by_a_field() {
         )
         .await;
         let names: Vec<_> = rows.iter().map(|row| row[0].trim_start_matches("pod/")).collect();
-        assert_eq!(names, ["cart-1", "front-9", "front-10"], "{form}");
+        assert_eq!(names, ["cart-1", "front-10", "front-9"], "{form}");
     }
     let restarts = cells(
         &cluster,
