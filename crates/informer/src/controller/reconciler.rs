@@ -4,7 +4,10 @@ use super::{
     action::Action,
     error_policy::{ErrorPolicy, OnError, Retry},
 };
-use crate::{boxed::BoxError, cache::Store};
+use crate::{
+    boxed::{BoxError, error_chain},
+    cache::Store,
+};
 use futures_util::FutureExt;
 use kube_informer_wire::Key;
 use std::{any::Any, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc};
@@ -124,21 +127,6 @@ where
     fn backoff_policy(&self) -> ErrorPolicy {
         self.functions.error_policy.backoff_policy()
     }
-}
-
-/// Formats an error with its causes. A cause that is part of the text of its parent is not repeated.
-fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> Arc<str> {

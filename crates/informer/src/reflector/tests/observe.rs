@@ -1,11 +1,12 @@
 //! Metrics, status, spans and logs.
 
 use super::{
-    Config, Run, added, bookmark, complete, deleted, error, expired, idle, list_config, modified, start,
+    Config, Recorder, Run, Scripted, added, bookmark, complete, deleted, error, expired, idle, list_config,
+    modified, start, start_with,
 };
 use crate::{
-    reflector::metrics as names,
-    source::{Scene, Script},
+    reflector::{Report, metrics as names},
+    source::{Error, Scene, Script},
     testing::{Figures, PodBuilder, pod, rv},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -217,6 +218,30 @@ async fn a_slow_list_is_logged_with_its_timings() {
         assert!(slow[0].contains(step), "{step}: {slow:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_error_is_logged_with_its_causes() {
+    let traces = Traces::of(async || {
+        let handshake = Handshake(std::io::Error::other("certificate expired"));
+        let script =
+            Script::new().list_fails(Error::Transport(Box::new(handshake))).list([], 5).watch(idle());
+        let log = |reflector: Scripted| reflector.on_error(|report: &Report<'_>| report.log());
+        let mut run = start_with(script, list_config(), Recorder::default(), log);
+        run.until(|run| run.status.borrow().version == Some(rv(5))).await;
+        run
+    })
+    .await;
+    let logged = traces.containing("reflector failed");
+    assert_eq!(logged.len(), 1, "{logged:?}");
+    // The text of the cause is not repeated.
+    let cause = "cause=connection to the server failed: handshake failed (certificate expired) ";
+    assert!(logged[0].contains(cause), "{logged:?}");
+}
+
+/// An error whose text contains that of its cause, as those of some crates do.
+#[derive(Debug, thiserror::Error)]
+#[error("handshake failed ({0})")]
+struct Handshake(#[source] std::io::Error);
 
 // R53
 #[tokio::test(start_paused = true)]
