@@ -184,7 +184,9 @@ impl Action {
                     Backpressure::Blocked,
                     Backpressure::Blocked,
                 ]);
-                Self::Burst(object, random.between(70, 120), backpressure)
+                // Twice the largest capacity of a subscriber fills every queue; a few bursts also fill a file of a saved state.
+                let times = if random.one_in(8) { random.between(70, 120) } else { random.between(14, 30) };
+                Self::Burst(object, times, backpressure)
             }
             114..=145 => Self::generate_fault(random),
             146..=151 => Self::Cut,
