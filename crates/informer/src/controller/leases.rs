@@ -6,6 +6,7 @@ use super::{
     permit::{Permission, Permit, Permits},
     reason::Reason,
     reconciler::Attempt,
+    recreation::Recreations,
     trigger::Trigger,
     work::Work,
 };
@@ -15,19 +16,21 @@ use futures_util::{
     future::{join_all, pending},
     stream::FuturesUnordered,
 };
-use kube_core::Resource;
+use kube_core::{ObjectMeta, Resource};
 use kube_informer_wire::{Key, KeyMap};
 use kube_leases::{Leases, Shard, ShardChange, ShardKey, shard_hash, shard_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
+use tokio::{sync::watch, time::Instant};
 
 /// The leases of a controller.
 pub(super) struct LeasePermits<K> {
     leases: Leases,
     informer: Informer<K>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -36,8 +39,10 @@ struct State {
     ready: BTreeMap<u32, u64>,
     /// Keys that were taken from the queue before their shard was ready.
     deferred: BTreeMap<u32, BTreeSet<Key>>,
-    /// The shards of objects that were deleted, if they are divided by uid.
-    deleted: KeyMap<u32>,
+    /// Used if objects are divided by uid.
+    recreations: Recreations,
+    /// The running reconciles, if objects are divided by uid, and the times at which they end because their object was deleted.
+    running: KeyMap<watch::Sender<Option<Instant>>>,
 }
 
 /// A shard on which a reconcile works. The shard is not released before it is dropped.
@@ -49,41 +54,140 @@ impl Permit for ShardPermit {
     }
 }
 
+/// A shard that is divided by uid, and the end of reconciles of a deleted object.
+struct UidPermit {
+    shard: ShardPermit,
+    key: Key,
+    end_at: watch::Receiver<Option<Instant>>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Permit for UidPermit {
+    fn run<'a>(&'a self, reconcile: BoxFuture<'a, Attempt>) -> BoxFuture<'a, Option<Attempt>> {
+        async move {
+            tokio::select! {
+                biased;
+                () = ended(self.end_at.clone()) => None,
+                attempt = self.shard.run(reconcile) => attempt,
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for UidPermit {
+    fn drop(&mut self) {
+        // A key is reconciled once at a time.
+        lock(&self.state).running.remove(&self.key);
+    }
+}
+
+/// Waits until the time that is set has passed.
+async fn ended(mut end_at: watch::Receiver<Option<Instant>>) {
+    loop {
+        let end = *end_at.borrow_and_update();
+        let passed = async {
+            match end {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = passed => return,
+            changed = end_at.changed() => if changed.is_err() {
+                pending::<()>().await;
+            },
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl<K: Resource + Send + Sync + 'static> Permits for LeasePermits<K> {
     fn permit(&self, key: &Key) -> Permission {
         let Some(shard) = self.shard_of(key).and_then(|shard| self.leases.held_shard(shard)) else {
-            self.state().deleted.remove(key);
+            self.state().recreations.forget(key);
             return Permission::Denied;
         };
         let mut state = self.state();
-        if state.ready.get(&shard.index()) == Some(&shard.term()) {
-            state.deleted.remove(key);
-            Permission::Granted(Box::new(ShardPermit(shard)))
-        } else {
+        if state.ready.get(&shard.index()) != Some(&shard.term()) {
             state.deferred.entry(shard.index()).or_default().insert(key.clone());
-            Permission::Deferred
+            return Permission::Deferred;
+        }
+        if !self.needs_uids() {
+            return Permission::Granted(Box::new(ShardPermit(shard)));
+        }
+        let now = Instant::now();
+        if let Some(start_at) = state.recreations.start_at(key, now)
+            && !self.holds_all_shards()
+        {
+            return Permission::Delayed(start_at);
+        }
+        let end_at = state.recreations.deletion(key, now).and_then(|deleted| deleted.end_at);
+        state.recreations.started(key);
+        let (running, end_at) = watch::channel(end_at);
+        state.running.insert(key.clone(), running);
+        let (shard, state) = (ShardPermit(shard), Arc::clone(&self.state));
+        Permission::Granted(Box::new(UidPermit { shard, key: key.clone(), end_at, state }))
+    }
+
+    fn needs_uids(&self) -> bool {
+        self.leases.shard_key() == Some(ShardKey::Uid)
+    }
+
+    fn deleted(&self, key: &Key, metadata: &ObjectMeta) {
+        let mut state = self.state();
+        let deleted = state.recreations.deleted(key, self.shard_of_uid(metadata), Instant::now());
+        if let Some(running) = state.running.get(key) {
+            running.send_replace(deleted.end_at);
         }
     }
 
-    fn deleted(&self, key: &Key, uid: Option<&str>) {
-        if let (Some(ShardKey::Uid), Some(uid)) = (self.leases.shard_key(), uid) {
-            let shard = shard_of(shard_hash(uid), self.leases.shard_count());
-            self.state().deleted.insert(key.clone(), shard);
+    fn created(&self, key: &Key, metadata: &ObjectMeta) {
+        let created_at = metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let now = Instant::now();
+        let mut state = self.state();
+        let deleted = state.recreations.take_deletion(key, now);
+        let is_own = |shard: u32| self.leases.held_shard(shard).is_some();
+        // The queue does not reconcile a key twice at the same time in this process. If the predecessor was waiting for another
+        // process, its successor waits as well.
+        if deleted.is_some_and(|deleted| is_own(deleted.shard)) && is_own(self.shard_of_uid(metadata)) {
+            if let Some(running) = state.running.get(key) {
+                running.send_replace(None);
+            }
+        } else {
+            state.recreations.created(key, created_at, now);
         }
     }
 }
 
 impl<K: Resource + Send + Sync + 'static> LeasePermits<K> {
     pub(super) fn new(leases: &Leases, informer: &Informer<K>) -> Self {
-        Self { leases: leases.clone(), informer: informer.clone(), state: Mutex::default() }
+        Self { leases: leases.clone(), informer: informer.clone(), state: Arc::default() }
     }
 
     pub(super) fn leases(&self) -> &Leases {
         &self.leases
     }
 
+    /// Sets the time that a new object waits, if objects are divided by uid.
+    pub(super) fn set_recreation_delay(&self, delay: Duration) {
+        self.state().recreations.set_delay(delay);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
+    }
+
+    fn holds_all_shards(&self) -> bool {
+        self.leases.held().len() == self.leases.shard_count() as usize
+    }
+
+    fn shard_of_uid(&self, metadata: &ObjectMeta) -> u32 {
+        shard_of(shard_hash(metadata.uid.as_deref().unwrap_or_default()), self.leases.shard_count())
     }
 
     /// Returns the shard of a key; `None` if its object is unknown.
@@ -91,8 +195,11 @@ impl<K: Resource + Send + Sync + 'static> LeasePermits<K> {
         let hash = match self.leases.shard_key() {
             None => return Some(0),
             Some(ShardKey::Uid) => match self.informer.get(key) {
-                Some(object) => shard_hash(object.meta().uid.as_deref().unwrap_or_default()),
-                None => return self.state().deleted.get(key).copied(),
+                Some(object) => return Some(self.shard_of_uid(object.meta())),
+                None => {
+                    let deletion = self.state().recreations.deletion(key, Instant::now());
+                    return deletion.map(|deleted| deleted.shard);
+                }
             },
             Some(_) => shard_hash(key.namespace().unwrap_or_default()),
         };

@@ -37,6 +37,8 @@ mod work;
 mod trigger;
 mod handle;
 #[cfg(feature = "leases")]
+mod recreation;
+#[cfg(feature = "leases")]
 mod leases;
 mod worker;
 mod builder;

@@ -160,8 +160,8 @@ impl<K: Resource + 'static> EventQueue<K> {
             }
             return;
         }
-        if let (Relation::Primary, Event::Deleted { key, old, .. }) = (self.relation, event) {
-            self.work.deleted(key, || old.get().meta().uid.clone());
+        if self.relation == Relation::Primary && self.work.needs_uids() {
+            self.record_recreation(event);
         }
         let is_accepted = self.is_accepted(event);
         let received = Instant::now();
@@ -175,6 +175,22 @@ impl<K: Resource + 'static> EventQueue<K> {
             Relation::Primary => add(event.key().clone()),
             Relation::Related if is_accepted => self.map(event, &mut add),
             Relation::Related => {}
+        }
+    }
+
+    /// Records an object that was created or deleted, or both.
+    fn record_recreation(&self, event: &Event<K>) {
+        match event {
+            Event::Added { key, object, .. } => self.work.created(key, object.get().meta()),
+            Event::Deleted { key, old, .. } => self.work.deleted(key, old.get().meta()),
+            Event::Updated { key, old, new, .. } => {
+                let [old, new] = [old.get().meta(), new.get().meta()];
+                if old.uid != new.uid {
+                    self.work.deleted(key, old);
+                    self.work.created(key, new);
+                }
+            }
+            Event::Released { .. } => {}
         }
     }
 

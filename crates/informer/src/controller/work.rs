@@ -8,6 +8,7 @@ use super::{
     permit::{Permission, Permits},
     reason::Reason,
 };
+use kube_core::ObjectMeta;
 use kube_informer_wire::{Key, KeyMap};
 use kube_workqueue::{
     Priority, Processing, Queue,
@@ -280,10 +281,22 @@ impl Work {
         self.permits.get().map(|permits| permits.permit(key))
     }
 
-    /// Records the uid of an object that was deleted.
-    pub(super) fn deleted(&self, key: &Key, uid: impl FnOnce() -> Option<String>) {
+    /// Returns true if objects that are created and deleted have to be recorded.
+    pub(super) fn needs_uids(&self) -> bool {
+        self.permits.get().is_some_and(|permits| permits.needs_uids())
+    }
+
+    /// Records an object that was deleted.
+    pub(super) fn deleted(&self, key: &Key, metadata: &ObjectMeta) {
         if let Some(permits) = self.permits.get() {
-            permits.deleted(key, uid().as_deref());
+            permits.deleted(key, metadata);
+        }
+    }
+
+    /// Records an object that was added to the cache.
+    pub(super) fn created(&self, key: &Key, metadata: &ObjectMeta) {
+        if let Some(permits) = self.permits.get() {
+            permits.created(key, metadata);
         }
     }
 
@@ -329,6 +342,11 @@ impl Work {
     /// Adds a key again that was taken from the queue, but not started.
     pub(super) fn requeue(&self, key: &Key) {
         self.queue.add(key.clone());
+    }
+
+    /// Adds a key again that was taken from the queue, at a later time.
+    pub(super) fn requeue_at(&self, key: &Key, at: Instant) {
+        self.queue.add_after(key.clone(), at.saturating_duration_since(Instant::now()));
     }
 
     /// Returns true if no key is queued or running.

@@ -38,6 +38,10 @@ impl<R: Reconciler> Workers<R> {
                 None => None,
                 Some(Permission::Granted(permit)) => Some(permit),
                 Some(Permission::Deferred) => continue,
+                Some(Permission::Delayed(at)) => {
+                    self.work.requeue_at(&key, at);
+                    continue;
+                }
                 Some(Permission::Denied) => {
                     tracing::debug!(controller = &*self.name, key = %*key, "another process reconciles the key");
                     self.work.forget(&key);
@@ -89,7 +93,7 @@ impl<R: Reconciler> Workers<R> {
             Ok(Some(attempt)) => attempt,
             Ok(None) => {
                 span.in_scope(|| {
-                    tracing::warn!("reconcile was dropped because its lease was lost or released")
+                    tracing::warn!("reconcile was dropped because another process may reconcile the key")
                 });
                 return self.work.abandon(key);
             }

@@ -505,3 +505,77 @@ async fn informers_and_their_controller_must_follow_the_same_leases() {
     handle.stop();
     run.await.unwrap().unwrap();
 }
+
+/// Creates the object again until its shard is held by `leases`, and returns the number of attempts.
+async fn recreate_in_shard_of(maps: &Api<ConfigMap>, name: &str, leases: &Leases) -> u32 {
+    for attempt in 1.. {
+        let map = maps.create(&PostParams::default(), &named(name)).await.unwrap();
+        if leases.held_shard_of(map.metadata.uid.as_deref().unwrap()).is_some() {
+            return attempt;
+        }
+        maps.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+    unreachable!()
+}
+
+// A12
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_created_again_in_another_shard_waits_for_the_reconcile_of_the_deleted_object() {
+    let (cluster, all) = cluster().await;
+    let reconciles = Arc::new(Reconciles::default());
+    let group = || Leases::shards("maps", 4).shard_by(ShardKey::Uid);
+    let first = Controlled::start(&cluster, start(group(), "first", &cluster), "first", &reconciles);
+    let second = Controlled::start(&cluster, start(group(), "second", &cluster), "second", &reconciles);
+    let all_reconciled = || {
+        let both: BTreeSet<_> = reconciles.by("first").union(&reconciles.by("second")).cloned().collect();
+        both == all && first.leases.held().len() == 2 && second.leases.held().len() == 2
+    };
+    until("everything is reconciled", all_reconciled).await;
+    until("both replicas are idle", || first.handle.depth() == 0 && second.handle.depth() == 0).await;
+    sleep(10 * SECOND).await;
+
+    // The first replica reconciles an object, and does not end by itself.
+    let key: Key = keys(&first.informer).first().unwrap().parse().unwrap();
+    first.replica.permits.forget_permits(1_000_000);
+    first.handle.trigger(key.clone()).unwrap();
+    until("the reconcile runs", || first.handle.running() == [key.clone()]).await;
+    reconciles.clear();
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.server.client(), key.namespace().unwrap());
+    maps.delete(key.name(), &DeleteParams::default()).await.unwrap();
+    recreate_in_shard_of(&maps, key.name(), &second.leases).await;
+    let created = Instant::now();
+    until("the new object is cached", || second.informer.get(&key).is_some()).await;
+    until("the reconcile of the deleted object is dropped", || first.handle.running().is_empty()).await;
+    assert!(created.elapsed() >= 2 * SECOND && created.elapsed() <= 4 * SECOND, "{:?}", created.elapsed());
+    assert!(reconciles.by("second").is_empty(), "it waits");
+    until("the new object is reconciled", || reconciles.by("second").contains(&key.to_string())).await;
+    assert!(created.elapsed() >= 5 * SECOND && created.elapsed() <= 8 * SECOND, "{:?}", created.elapsed());
+    assert_eq!(reconciles.overlaps.load(Ordering::SeqCst), 0);
+    assert!(reconciles.by("first").is_empty());
+    first.replica.permits.add_permits(1_000_000);
+
+    // A change of an object that exists is not delayed, nor is an object that is created again in a shard of the same replica.
+    reconciles.clear();
+    let start_time = Instant::now();
+    let patch = Patch::Merge(json!({ "data": { "value": "changed" } }));
+    maps.patch(key.name(), &PatchParams::default(), &patch).await.unwrap();
+    until("the change is reconciled", || !reconciles.by("second").is_empty()).await;
+    assert!(start_time.elapsed() < SECOND, "{:?}", start_time.elapsed());
+    for _ in 0..8 {
+        reconciles.clear();
+        let start_time = Instant::now();
+        maps.delete(key.name(), &DeleteParams::default()).await.unwrap();
+        if recreate_in_shard_of(&maps, key.name(), &second.leases).await > 1 {
+            sleep(20 * SECOND).await;
+            continue;
+        }
+        until("the new object is reconciled", || {
+            second.informer.get(&key).is_some() && !reconciles.by("second").is_empty()
+        })
+        .await;
+        assert!(start_time.elapsed() < SECOND, "{:?}", start_time.elapsed());
+    }
+    assert_eq!(reconciles.overlaps.load(Ordering::SeqCst), 0);
+    first.stop().await;
+    second.stop().await;
+}

@@ -4,7 +4,7 @@ use super::Controller;
 use crate::controller::{error::ControllerError, leases::LeasePermits, trigger::Trigger};
 use futures_util::future::pending;
 use kube_core::Resource;
-use std::{convert::Infallible, sync::Arc, sync::PoisonError};
+use std::{convert::Infallible, sync::Arc, sync::PoisonError, time::Duration};
 
 /// The leases of a controller.
 pub(super) struct Leased<K> {
@@ -75,6 +75,24 @@ impl<K: Resource + Send + Sync + 'static> Controller<K> {
     pub fn ready_when_acquired(mut self) -> Self {
         if let Some(leased) = &mut self.leases {
             leased.readiness = Readiness::Acquired;
+        }
+        self
+    }
+
+    /// Sets the time that a new object waits before its first reconcile, if shards are divided by uid. The default is 6 s, zero disables it.
+    ///
+    /// An object that is deleted and created again usually moves to another shard, whose holder does not know that the key existed
+    /// before. The holder of the deleted object ends its reconciles of the key within half of this time after it has seen the deletion;
+    /// after that they are dropped. So they do not overlap with those of the new object, if the deletion reaches the one
+    /// process no later than half of this time after the new object has reached the other. All replicas must have the same delay.
+    ///
+    /// Objects that are older than a minute by the local time of day do not wait, nor do objects while this process holds all shards, or if
+    /// the deleted object belonged to it as well. It has no effect on a leader and on shards that are divided by namespace. Call it
+    /// after [`leases`](Self::leases).
+    #[cfg_attr(docsrs, doc(cfg(feature = "leases")))]
+    pub fn recreation_delay(self, delay: Duration) -> Self {
+        if let Some(leased) = &self.leases {
+            leased.permits.set_recreation_delay(delay);
         }
         self
     }
