@@ -56,6 +56,7 @@ pub(crate) fn run(options: &NewOperator) -> Result<()> {
 /// The dependencies on the crates of this workspace, as text of the manifest.
 struct Dependencies {
     kube_informer: String,
+    kube_leases: String,
     kube_devserver: String,
 }
 
@@ -63,7 +64,11 @@ impl Dependencies {
     fn new(source: Option<&Path>) -> Result<Self> {
         let Some(source) = source else {
             let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
-            return Ok(Self { kube_informer: version.clone(), kube_devserver: version });
+            return Ok(Self {
+                kube_informer: version.clone(),
+                kube_leases: version.clone(),
+                kube_devserver: version,
+            });
         };
         let path = |name: &str| -> Result<String> {
             let path = source.join("crates").join(name);
@@ -72,7 +77,11 @@ impl Dependencies {
             // A JSON string of a path is a TOML string as well.
             Ok(format!("path = {}", serde_json::to_string(&path.to_string_lossy())?))
         };
-        Ok(Self { kube_informer: path("informer")?, kube_devserver: path("devserver")? })
+        Ok(Self {
+            kube_informer: path("informer")?,
+            kube_leases: path("leases")?,
+            kube_devserver: path("devserver")?,
+        })
     }
 }
 
@@ -106,6 +115,7 @@ fn fill(template: &str, names: &Names, dependencies: &Dependencies) -> String {
         .replace("{{group}}", &names.group)
         .replace("{{rust_version}}", env!("CARGO_PKG_RUST_VERSION"))
         .replace("{{kube_informer}}", &dependencies.kube_informer)
+        .replace("{{kube_leases}}", &dependencies.kube_leases)
         .replace("{{kube_devserver}}", &dependencies.kube_devserver)
 }
 
