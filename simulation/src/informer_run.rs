@@ -8,7 +8,7 @@ use crate::{
     persisted_state::PersistedState,
     planted_bug::PlantedBug,
     server::Server,
-    subscriber::{JoinContext, Moment, Subscriber},
+    subscriber::{JoinContext, Moment, Resyncs, Subscriber},
     subscriber_check::{Change, ObservedObject},
     transport::Transport,
     write_log::{Scope, Versions, WriteLog, namespace},
@@ -37,6 +37,7 @@ pub(crate) struct InformerRun {
     batch: u64,
     /// The default resync period in seconds.
     resync: u64,
+    resyncs: Resyncs,
     list_periods: ListPeriods,
     /// The version of the server when the informer was first observed to have synced.
     pub(crate) synced_at: Option<u64>,
@@ -168,6 +169,7 @@ impl InformerRun {
             history: history.clone(),
             batch: MAX_BATCH * sources + 4 * keys,
             resync: setup.resync,
+            resyncs: if setup.resync > 0 { Resyncs::Some } else { Resyncs::Never },
             list_periods: ListPeriods::default(),
             synced_at: None,
             last: None,
@@ -185,6 +187,9 @@ impl InformerRun {
 
     pub(crate) fn join(&mut self, profile: SubscriberProfile) {
         self.joined += 1;
+        if profile.resync.unwrap_or(self.resync) > 0 {
+            self.resyncs = Resyncs::Some;
+        }
         self.history.count(&format!("joined: {}", kind(profile)));
         let restored_state = self.restored_state.as_ref().filter(|_| !self.informer.has_synced());
         let restored = restored_state.map(|restored_state| &*restored_state.observed);
@@ -418,7 +423,7 @@ impl InformerRun {
         let published = self.subscribers[0].check().changes.len();
         for subscriber in self.subscribers.iter_mut().filter(|subscriber| subscriber.is_up_to_date()) {
             let moment = Moment { period: self.list_periods.number, published };
-            let Some(checked) = subscriber.check_order(moment, self.resync) else { continue };
+            let Some(checked) = subscriber.check_order(moment, self.resyncs) else { continue };
             self.history.count("compared: order");
             if let Err(detail) = checked {
                 self.history.violate(Rule::WatchOrder, detail);

@@ -53,6 +53,13 @@ pub(crate) struct Moment {
     pub(crate) published: usize,
 }
 
+/// Whether a subscriber of an informer has had resyncs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resyncs {
+    Never,
+    Some,
+}
+
 /// The informer to subscribe to, and the expectations.
 #[derive(Clone, Debug)]
 pub(crate) struct JoinContext<'d> {
@@ -166,7 +173,7 @@ impl Subscriber {
 
     /// Checks that the changes since the last check were delivered in the order of their versions, across objects. `None` if they need
     /// not be: there was a list, or the subscriber fell behind and received the latest states only.
-    pub(crate) fn check_order(&mut self, moment: Moment, resync: u64) -> Option<Result<(), String>> {
+    pub(crate) fn check_order(&mut self, moment: Moment, resyncs: Resyncs) -> Option<Result<(), String>> {
         let check = lock(&self.check);
         let changes = check.changes.len();
         let last = self.ordered.filter(|last| last.moment.period == moment.period && !self.joined_late);
@@ -174,9 +181,9 @@ impl Subscriber {
         self.ordered = Some(Ordered { moment, changes, before });
         let last = last.filter(|last| match self.profile.policy {
             Policy::Unbounded | Policy::Block(_) => true,
+            // The resyncs of all subscribers count as events.
             Policy::Coalesce(events) => {
-                let has_resync = self.profile.resync.unwrap_or(resync) > 0;
-                moment.published - last.moment.published <= events.get() && !has_resync
+                moment.published - last.moment.published <= events.get() && resyncs == Resyncs::Never
             }
         })?;
         // An object that stops to match the filter is deleted with its last matching state.
