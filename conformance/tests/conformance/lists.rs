@@ -115,6 +115,11 @@ async fn a_version_that_is_not_there_yet_is_refused_as_too_large(server: &Server
             ..ListOptions::default()
         };
         let error = page(&maps.source(), &options).await.unwrap_err();
+        if matching == Some(VersionMatch::Exact) && server.is_older_than(34) {
+            // These lists are served by etcd.
+            assert!(error.is_internal(), "{error:?}");
+            continue;
+        }
         assert!(error.is_version_too_large(), "{matching:?}: {error:?}");
         assert_eq!(error.as_status().unwrap().code, 504);
     }

@@ -65,9 +65,11 @@ async fn refusals_have_a_code_and_a_reason(server: &Server) {
         (http::Request::get(path(&maps, "?limit=x")), Value::Null, 400, "BadRequest"),
         (http::Request::get(path(&maps, "?resourceVersion=x")), Value::Null, 400, "BadRequest"),
         (http::Request::get(path(&maps, "?resourceVersion=x&watch=true")), Value::Null, 500, ""),
-        (http::Request::get(path(&maps, "?shardSelector=x")), Value::Null, 500, ""),
     ];
-    for (request, body, code, reason) in cases {
+    // Older servers ignore the parameter.
+    let selector = (http::Request::get(path(&maps, "?shardSelector=x")), Value::Null, 500, "");
+    let selector = (!server.is_older_than(36)).then_some(selector);
+    for (request, body, code, reason) in cases.into_iter().chain(selector) {
         let case = format!("{request:?} {body}");
         let answer = ask(&maps.client, request, body).await;
         let is_right = answer["code"] == code && (reason.is_empty() || answer["reason"] == reason);
@@ -90,5 +92,6 @@ async fn the_part_that_a_list_shows_is_told_in_one_spelling(server: &Server) {
     let list = http::Request::get(path(&maps, &format!("?shardSelector={selector}")));
     let list = ask(&maps.client, list, Value::Null).await;
     let told = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')";
+    let told = if server.is_older_than(36) { Value::Null } else { told.into() };
     assert_eq!(list["metadata"]["shardInfo"]["selector"], told);
 }

@@ -275,7 +275,8 @@ async fn impersonation_needs_the_verb_impersonate(server: &Server) {
         json!({ "username": "bob", "groups": ["a", "b", "system:authenticated"] })
     );
     let nobody = ask(&office.client, Request::post(path).header("impersonate-group", "a"), json!({})).await;
-    assert_eq!((&nobody["code"], &nobody["reason"]), (&json!(400), &json!("BadRequest")), "{nobody}");
+    let code = if server.is_older_than(36) { 500 } else { 400 };
+    assert_eq!(nobody["code"], code, "{nobody}");
 }
 
 async fn reviews_answer_what_users_may_do(server: &Server) {

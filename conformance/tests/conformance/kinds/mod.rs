@@ -87,7 +87,12 @@ async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
     let typed = typed::check_each(&made, if server.is_real() { View::Whole } else { View::Decoded }).await;
     let untyped: Vec<_> = made.keys().filter(|kind| !typed.contains(kind)).collect();
     let expected = UNTYPED.map(|(version, kind)| (version.to_owned(), kind.to_owned()));
-    assert!(untyped.iter().all(|kind| expected.contains(kind)), "{untyped:?}");
+    // Older servers serve beta versions for which the Rust types have been removed.
+    let is_expected = |kind: &&Kind| {
+        expected.contains(kind)
+            || (server.is_older_than(36) && kind.0.contains("alpha") | kind.0.contains("beta"))
+    };
+    assert!(untyped.iter().all(|kind| is_expected(kind)), "{untyped:?}");
 }
 
 /// Returns the objects of the served kinds in the order of the file, in which limit ranges and quotas follow the objects that they would
