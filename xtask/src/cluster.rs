@@ -98,15 +98,11 @@ pub(crate) fn run_devserver(workspace: &Workspace) -> Result<()> {
     let Some(controllers) = interop::controllers(&go, workspace)? else {
         bail!("kube-controller-manager and kube-scheduler did not build")
     };
-    let mut build = process::cargo(["build", "--workspace", "--bin", "kube-devserver"]);
-    if !process::run(&mut build)? {
-        bail!("kube-devserver did not build");
-    }
+    let Some(program) = informer(workspace)? else { bail!("informer did not build") };
     let kubeconfig = workspace.target.join("controllers").join("kubeconfig");
-    let program =
-        workspace.target.join("debug").join(format!("kube-devserver{}", std::env::consts::EXE_SUFFIX));
     let mut server = Command::new(program);
-    server.args(["--listen", "127.0.0.1:0", "--kubelet", "3", "--controllers", "none", "--kubeconfig"]);
+    server.args(["devserver", "--listen", "127.0.0.1:0", "--kubelet", "3", "--controllers", "none"]);
+    server.arg("--write-kubeconfig");
     let mut server = Guard(server.arg(&kubeconfig).stdout(Stdio::piped()).spawn()?);
     let output = server.0.stdout.take().expect("standard output is piped");
     for line in BufReader::new(output).lines() {

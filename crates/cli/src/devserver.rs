@@ -1,11 +1,11 @@
 //! `informer devserver`: a Kubernetes API server without a cluster.
 
-use crate::args::Devserver;
+use crate::args::{Controllers, Devserver};
 use crate::seed;
 use crate::signal::interruption;
 use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
-use kube_devserver::{Churn, DevServer, Fault, Past, StartError};
+use kube_devserver::{Churn, DevServer, Fault, Kubelet, Past, StartError};
 use kube_history::History;
 use serde::de;
 use std::{
@@ -30,10 +30,21 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     for host in &asked.allow_host {
         builder = builder.allow_host(host);
     }
+    if let Some(directory) = &asked.data {
+        builder = builder.data(directory);
+    }
+    if let Some(nodes) = asked.kubelet {
+        builder = builder.kubelet(Kubelet::nodes(nodes.into()));
+    }
+    builder = builder.controllers(match asked.controllers {
+        Controllers::BuiltIn => kube_devserver::Controllers::BuiltIn,
+        Controllers::None => kube_devserver::Controllers::None,
+    });
     if let Some(dir) = &asked.history {
         builder = builder.past(past(dir, &asked)?);
     }
     let server = builder.start().await.map_err(|error| match error {
+        StartError::Data { .. } => Trouble::new(Class::Usage, chain(&error)),
         StartError::EmptyToken => Trouble::new(Class::Usage, chain(&error))
             .advise("set --token or INFORMER_TOKEN to a value: an unset variable is empty"),
         error => Trouble::new(Class::Other, chain(&error)),

@@ -64,6 +64,8 @@ mod churn;
 
 mod history;
 
+mod saved_state;
+
 mod kubeconfig;
 
 mod server;
@@ -72,9 +74,10 @@ pub use churn::{Churn, Churning};
 pub use fault::{Fault, Faults, Injected, Manner, Verb};
 pub use history::Past;
 pub use http::{AllowedHosts, HostError, RequestRecord};
-pub use kubelet::Kubelet;
+pub use kubelet::{Kubelet, Outcome};
 pub use rbac::User;
-pub use server::{Builder, DevServer, Snapshot, StartError, Versions};
+pub use server::{Builder, DevServer, OutcomeError, Snapshot, StartError, Versions};
+pub use storage::DataError;
 pub use verb::Controllers;
 pub use yaml::ApplyYamlError;
 

@@ -5,10 +5,11 @@ use crate::fault::Faults;
 use crate::history::{Loaded, Past};
 use crate::http::{AllowedHosts, Control, Door, Front, Guard, Loopback, RequestRecord, Tls, Token, listen};
 use crate::kubeconfig;
-use crate::kubelet::{self, Kubelet};
+use crate::kubelet::{self, Kubelet, Outcome};
 use crate::rbac::User;
 use crate::registry::Registry;
-use crate::storage::StoreSnapshot;
+use crate::saved_state::SavedState;
+use crate::storage::{DataError, StoreSnapshot};
 use crate::verb::{Cluster, Controllers};
 use crate::yaml::{self, ApplyYamlError};
 use serde_json::json;
@@ -16,7 +17,7 @@ use std::{
     error::Error,
     io,
     net::{IpAddr, SocketAddr},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -63,6 +64,7 @@ pub struct Builder {
     controllers: Controllers,
     past: Option<Past>,
     kubelet: Option<Kubelet>,
+    data: Option<PathBuf>,
 }
 
 /// All objects of a server at one moment; see [`DevServer::snapshot`].
@@ -77,6 +79,13 @@ pub struct Snapshot {
 struct TokenUser {
     user: User,
     token: String,
+}
+
+/// Reports why the outcome of a pod cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot set the outcome of the pod: {message}")]
+pub struct OutcomeError {
+    message: String,
 }
 
 /// What becomes of versions when a server restarts.
@@ -116,6 +125,18 @@ pub enum StartError {
     /// The server shows a recorded past, which a kubelet cannot change.
     #[error("a server that shows a recorded past cannot run a kubelet: remove one of the two options")]
     KubeletOnPast,
+    /// The directory of [`Builder::data`] cannot be used.
+    #[error("cannot use the data directory {}", path.display())]
+    Data {
+        /// The directory.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        cause: DataError,
+    },
+    /// The server shows a recorded past, which cannot be saved.
+    #[error("a server that shows a recorded past cannot save objects: remove one of the two options")]
+    DataOnPast,
     /// No certificate can be made.
     #[error("cannot make a certificate")]
     Certificate(#[source] Box<dyn Error + Send + Sync>),
@@ -142,6 +163,7 @@ impl DevServer {
             controllers: Controllers::default(),
             past: None,
             kubelet: None,
+            data: None,
         }
     }
 
@@ -220,6 +242,28 @@ impl DevServer {
         let cluster = self.cluster();
         cluster.restore_registry(Arc::clone(&snapshot.registry));
         cluster.store.restore(&snapshot.store);
+    }
+
+    /// Sets the outcome of a pod, which the [kubelet](Builder::kubelet) then reports, such as a crash. It sets the annotation
+    /// `devserver.kube-informer.dev/outcome`; faults do not apply.
+    ///
+    /// # Errors
+    /// If the pod does not exist.
+    pub async fn set_outcome(
+        &self,
+        namespace: &str,
+        pod: &str,
+        outcome: Outcome,
+    ) -> Result<(), OutcomeError> {
+        let client = Loopback::new(Arc::clone(&self.front), "set-outcome");
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}");
+        let annotation = kubelet::ANNOTATION;
+        let patch = json!({ "metadata": { "annotations": { annotation: outcome.as_str() } } });
+        let reply = client.merge(&path, &patch).await;
+        match reply.refusal() {
+            None => Ok(()),
+            Some(message) => Err(OutcomeError { message }),
+        }
     }
 
     /// What the server does wrong.
@@ -304,6 +348,7 @@ impl DevServer {
                 tracing::error!(%error, "the server did not end well");
             }
         }
+        self.front.cluster.store.stop_saving();
     }
 
     fn cluster(&self) -> &Arc<Cluster> {
@@ -321,6 +366,7 @@ impl Drop for DevServer {
             // Connections are the task's own, and go with it.
             socket.task.abort();
         }
+        self.front.cluster.store.stop_saving();
     }
 }
 
@@ -389,11 +435,20 @@ impl Builder {
         Self { kubelet: Some(kubelet), ..self }
     }
 
+    /// Saves all objects in a directory. A server that is started with it later has the same objects, even if this one is killed. The
+    /// directory is created with mode 700. Versions continue; watches from versions before the restart end with 410 Expired.
+    ///
+    /// A change is written before its request is answered, but not flushed to disk: it survives the end of the process, and may be lost
+    /// if the machine fails. If the directory cannot be written, the server logs an error and continues.
+    pub fn data(self, directory: impl Into<PathBuf>) -> Self {
+        Self { data: Some(directory.into()), ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
     /// If the address cannot be listened on, or is open to others without TLS and a token, or if the token is empty, or if the recorded
-    /// past cannot be read or is to run a kubelet.
+    /// past cannot be read or is to run a kubelet, or if the directory of [`data`](Self::data) cannot be used.
     pub async fn start(self) -> Result<DevServer, StartError> {
         let has_empty_user = self.users.iter().any(|one| one.token.trim().is_empty());
         if self.token.as_ref().is_some_and(Token::is_empty) || has_empty_user {
@@ -402,6 +457,17 @@ impl Builder {
         if self.past.is_some() && self.kubelet.is_some() {
             return Err(StartError::KubeletOnPast);
         }
+        let saved = match self.data.clone() {
+            Some(_) if self.past.is_some() => return Err(StartError::DataOnPast),
+            Some(path) => {
+                let open = tokio::task::spawn_blocking(move || match SavedState::open(&path) {
+                    Ok(saved) => Ok(saved),
+                    Err(cause) => Err(StartError::Data { path, cause }),
+                });
+                Some(open.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
+            }
+            None => None,
+        };
         let loaded = match self.past.clone() {
             Some(past) => {
                 let load = tokio::task::spawn_blocking(move || past.load()).await;
@@ -409,7 +475,8 @@ impl Builder {
             }
             None => None,
         };
-        let Some(address) = self.address.clone() else { return Ok(self.start_with_kubelet(loaded.as_ref())) };
+        let contents = Contents { past: loaded, saved };
+        let Some(address) = self.address.clone() else { return Ok(self.start_with_kubelet(contents)) };
         let failed = |cause| StartError::Listen { address: address.clone(), cause };
         let found = lookup_host(&address).await.map_err(failed)?.next();
         let found = found.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
@@ -427,7 +494,7 @@ impl Builder {
                 Guard::Hosts(AllowedHosts::new(address.ip(), names))
             }
         };
-        let mut server = self.start_with_kubelet(loaded.as_ref());
+        let mut server = self.start_with_kubelet(contents);
         let door = Door { front: Arc::clone(&server.front), tls: tls.clone(), guard };
         let (stop, stopped) = watch::channel(());
         let task = tokio::spawn(listen(listener, door, stopped));
@@ -435,8 +502,8 @@ impl Builder {
         Ok(server)
     }
 
-    fn start_with_kubelet(&self, past: Option<&Loaded>) -> DevServer {
-        let mut server = self.start_with(past);
+    fn start_with_kubelet(&self, contents: Contents) -> DevServer {
+        let mut server = self.start_with(contents);
         if let Some(kubelet) = self.kubelet.clone() {
             let client = Loopback::new(Arc::clone(&server.front), "kubelet");
             server.kubelet = Some(tokio::spawn(kubelet::run(kubelet, client)));
@@ -445,15 +512,18 @@ impl Builder {
     }
 
     fn start_in_memory(&self) -> DevServer {
-        self.start_with(None)
+        self.start_with(Contents::default())
     }
 
-    fn start_with(&self, past: Option<&Loaded>) -> DevServer {
+    fn start_with(&self, contents: Contents) -> DevServer {
         let cluster = Arc::new(Cluster::new(self.history, self.bookmark_interval, self.controllers));
         for TokenUser { user, token } in &self.users {
             cluster.tokens.insert(token, user.clone());
         }
-        match past {
+        if let Some(saved) = contents.saved {
+            saved.fill(&cluster);
+        }
+        match contents.past {
             Some(past) => past.fill(&cluster),
             None => NAMESPACES.iter().for_each(|name| make_namespace(&cluster, name)),
         }
@@ -461,6 +531,13 @@ impl Builder {
         let faults = Faults::new(move || cut.store.cut_off());
         DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None, kubelet: None }
     }
+}
+
+/// The initial contents of a server.
+#[derive(Default)]
+struct Contents {
+    past: Option<Loaded>,
+    saved: Option<SavedState>,
 }
 
 impl std::fmt::Debug for TokenUser {

@@ -1,7 +1,7 @@
 //! The options of `informer devserver`.
 
 use super::time::time;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -40,6 +40,18 @@ pub(crate) struct Devserver {
     #[arg(long, value_name = "FILE")]
     pub(crate) write_kubeconfig: Option<PathBuf>,
 
+    /// Save all objects in this directory, and start with the objects that it contains
+    #[arg(long, value_name = "DIR", conflicts_with = "history")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Create this number of nodes, and report the pods on all nodes as running
+    #[arg(long, value_name = "NODES", conflicts_with = "history", value_parser = clap::value_parser!(u16).range(..=1000))]
+    pub(crate) kubelet: Option<u16>,
+
+    /// Who deletes owned objects and finalizes namespaces; none if a kube-controller-manager runs
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) controllers: Controllers,
+
     /// A JSON file with one fault or an array of faults to inject, as described in docs/devserver.md
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
@@ -63,6 +75,14 @@ pub(crate) struct Devserver {
     /// Accept faults over HTTP, under /devserver
     #[arg(long)]
     pub(crate) control: bool,
+}
+
+/// The controllers within the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Controllers {
+    #[default]
+    BuiltIn,
+    None,
 }
 
 /// The number of objects of each kind.

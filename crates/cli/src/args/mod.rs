@@ -20,7 +20,7 @@ mod command;
 pub(crate) use cluster::Cluster;
 pub(crate) use command::{Cli, Command};
 pub(crate) use complete::Complete;
-pub(crate) use devserver::{Devserver, seeds};
+pub(crate) use devserver::{Controllers, Devserver, seeds};
 pub(crate) use duration::duration;
 pub(crate) use following::{Approach, Encoding, Following, Stored};
 pub(crate) use leases::Leases;

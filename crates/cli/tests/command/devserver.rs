@@ -65,3 +65,35 @@ async fn invalid_faults_are_reported() {
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_saved_and_pods_run_on_nodes() {
+    let folder = folder();
+    let (data, kubeconfig) = (folder.join("data"), folder.join("kubeconfig"));
+    let (data, kubeconfig) = (data.to_str().unwrap(), kubeconfig.to_str().unwrap());
+    let start = async |more: &[&str]| {
+        let common = ["devserver", "--listen", "127.0.0.1:0", "--data", data];
+        let mut server = Running::start(&[&common[..], more, &["--write-kubeconfig", kubeconfig]].concat());
+        assert!(server.line().await.starts_with("kubeconfig"));
+        assert!(server.line().await.starts_with("listening on"));
+        server
+    };
+    let server = start(&["--kubelet", "2", "--seed", "configmaps=3"]).await;
+    let ended =
+        run(&["wait", "nodes", "--all", "--for", "condition=Ready", "--kubeconfig", kubeconfig]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let second = run(&["devserver", "--listen", "127.0.0.1:0", "--data", data]).await;
+    assert_eq!(second.code, Some(2), "{second:?}");
+    assert!(second.stderr.contains("in use by another process"), "{}", second.stderr);
+    server.signal("KILL").await;
+    server.end().await;
+    std::fs::remove_file(kubeconfig).unwrap();
+    let server = start(&[]).await;
+    let ended = run(&["watch", "no,cm", "-A", "--once", "-o", "name", "--kubeconfig", kubeconfig]).await;
+    let count = |prefix: &str| ended.lines().iter().filter(|line| line.starts_with(prefix)).count();
+    assert_eq!((count("node/"), count("configmap/")), (2, 3), "{ended:?}");
+    server.signal("INT").await;
+    assert_eq!(server.end().await.code, Some(0));
+    let both = run(&["devserver", "--data", data, "--history", data, "--at=-1m"]).await;
+    assert!(both.code == Some(2) && both.stderr.contains("--history"), "{both:?}");
+}

@@ -50,6 +50,11 @@ impl Loopback {
         self.send(Method::PATCH, &path, "application/apply-patch+yaml", config).await
     }
 
+    /// Changes a part of an object.
+    pub(crate) async fn merge(&self, path: &str, patch: &Value) -> Reply {
+        self.send(Method::PATCH, path, "application/merge-patch+json", patch).await
+    }
+
     async fn send(&self, method: Method, path: &str, media: &str, body: &Value) -> Reply {
         let request = Request::builder()
             .method(method)

@@ -10,3 +10,5 @@ mod agent;
 
 pub use agent::Kubelet;
 pub(crate) use agent::run;
+pub(crate) use outcome::ANNOTATION;
+pub use outcome::Outcome;

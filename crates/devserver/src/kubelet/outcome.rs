@@ -3,18 +3,19 @@
 use serde_json::Value;
 
 /// The annotation of a pod that chooses its outcome.
-pub(super) const ANNOTATION: &str = "devserver.kube-informer.dev/outcome";
+pub(crate) const ANNOTATION: &str = "devserver.kube-informer.dev/outcome";
 
-/// The outcome of a pod.
+/// The outcome of a pod, as the [kubelet](crate::Kubelet) of the server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+#[non_exhaustive]
+pub enum Outcome {
     /// It runs and is ready.
     Run,
     /// It runs and is never ready.
     NotReady,
     /// It runs, and then all containers exit with 0.
     Succeed,
-    /// It runs, and then all containers exit with 1; only for pods that are not restarted.
+    /// It runs, and then all containers exit with 1. A pod that is restarted crashes again and again instead.
     Fail,
     /// Its containers exit with 1 again and again.
     CrashLoop,
@@ -23,6 +24,19 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
+    /// Returns the value of the annotation.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::NotReady => "not-ready",
+            Self::Succeed => "succeed",
+            Self::Fail => "fail",
+            Self::CrashLoop => "crash-loop",
+            Self::Pending => "pending",
+        }
+    }
+
     /// Returns the outcome that the annotation of a pod names. Without it, pods that are restarted always run, and others succeed.
     pub(super) fn of(pod: &Value) -> Self {
         let annotations = pod.pointer("/metadata/annotations");

@@ -29,7 +29,9 @@ pub(super) fn next(pod: &Value, place: Place<'_>) -> Step {
     match (phase, outcome) {
         ("Succeeded" | "Failed", _) => Step::Stay,
         (_, Outcome::Pending) => Step::Stay,
-        ("Running", Outcome::Run | Outcome::NotReady | Outcome::CrashLoop) if has_started(pod) => Step::Stay,
+        ("Running", Outcome::Run | Outcome::NotReady | Outcome::CrashLoop) if is_reported(pod, outcome) => {
+            Step::Stay
+        }
         ("Running", Outcome::Succeed) if has_started(pod) => Step::Report(ended(pod, 0, place)),
         ("Running", Outcome::Fail) if has_started(pod) => Step::Report(ended(pod, 1, place)),
         _ => Step::Report(started(pod, outcome, place)),
@@ -45,6 +47,21 @@ pub(super) fn crash_again(pod: &Value, place: Place<'_>) -> Option<Value> {
 /// Returns whether the kubelet has reported the pod before.
 fn has_started(pod: &Value) -> bool {
     pod["status"]["startTime"].is_string() && pod["status"]["containerStatuses"].is_array()
+}
+
+/// Returns whether the status of a pod is already that of its outcome, which can change while the pod runs.
+fn is_reported(pod: &Value, outcome: Outcome) -> bool {
+    let containers = pod["status"]["containerStatuses"].as_array();
+    let reported = containers.into_iter().flatten().all(|container| {
+        let is_crashing = container["state"]["waiting"]["reason"] == "CrashLoopBackOff";
+        let is_ready = container["ready"] == true;
+        match outcome {
+            Outcome::CrashLoop => is_crashing,
+            Outcome::NotReady => !is_ready && !is_crashing,
+            Outcome::Run | Outcome::Succeed | Outcome::Fail | Outcome::Pending => is_ready,
+        }
+    });
+    has_started(pod) && reported
 }
 
 fn started(pod: &Value, outcome: Outcome, place: Place<'_>) -> Value {

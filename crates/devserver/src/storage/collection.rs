@@ -58,6 +58,11 @@ impl Collection {
         Some(record)
     }
 
+    /// Returns all objects in order.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.objects.values()
+    }
+
     /// Returns all objects, to be put back later.
     pub(crate) fn saved(&self) -> Objects {
         Objects(self.objects.clone())

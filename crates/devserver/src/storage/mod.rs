@@ -16,12 +16,16 @@ mod token;
 
 mod page;
 
+mod journal;
+
 mod store;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use event::End;
+pub use journal::DataError;
+pub(crate) use journal::{Journal, SavedChange};
 pub(crate) use page::{Page, Span};
 pub(crate) use record::{Content, Part, Record, head};
 pub(crate) use selection::Selection;

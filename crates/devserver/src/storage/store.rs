@@ -2,8 +2,9 @@
 
 use crate::storage::{
     collection::{Collection, Objects},
-    event::Event,
+    event::{End, Event},
     history::History,
+    journal::{Entry, Journal},
     page::{self, Page, Span},
     record::{Content, Record},
     selection::Selection,
@@ -38,6 +39,8 @@ struct State {
     collections: HashMap<Place, Collection>,
     /// The uids that owner references have named.
     owners: HashSet<Box<str>>,
+    /// The log to which changes are saved, if any.
+    journal: Option<Journal>,
 }
 
 /// All objects at one moment.
@@ -109,8 +112,14 @@ impl Place {
 impl Store {
     /// An empty store whose collections remember so many events each.
     pub(crate) fn new(history: usize) -> Self {
-        let state =
-            State { version: 1, epoch: 0, history, collections: HashMap::new(), owners: HashSet::new() };
+        let state = State {
+            version: 1,
+            epoch: 0,
+            history,
+            collections: HashMap::new(),
+            owners: HashSet::new(),
+            journal: None,
+        };
         Self { state: RwLock::new(state), raised: Notify::new() }
     }
 
@@ -156,6 +165,18 @@ impl Store {
         state.version = state.version.max(version);
         let record = state.collection(place).put(content, version);
         state.add_owners(&record);
+    }
+
+    /// Saves all objects, and all changes from now on.
+    pub(crate) fn keep(&self, journal: Journal) {
+        let mut state = self.lock();
+        state.journal = Some(journal);
+        state.rewrite_journal();
+    }
+
+    /// Ends the log, so that another server can use its directory.
+    pub(crate) fn stop_saving(&self) {
+        self.lock().journal = None;
     }
 
     /// Sets the newest version, unless it is newer already, before the store is used.
@@ -285,6 +306,7 @@ impl Store {
         for collection in collections.values_mut() {
             collection.history.forget(*version);
         }
+        state.rewrite_journal();
         drop(state);
         self.cut_off();
     }
@@ -312,6 +334,7 @@ impl Store {
             collection.restore(objects, version);
             changed.push(Arc::clone(&collection.changed));
         }
+        state.rewrite_journal();
         drop(state);
         changed.iter().for_each(|changed| changed.notify_waiters());
         self.raised.notify_waiters();
@@ -335,6 +358,7 @@ impl State {
 
     fn write(&mut self, place: &Place, key: &str, write: Write) -> Result<(Record, Arc<Notify>), Missed> {
         let version = self.version + 1;
+        let end = if matches!(write, Write::Remove(_)) { End::Deleted } else { End::Present };
         let collection = self.collection(place);
         let found = collection.get(key).map(Record::version);
         let record = match (write, found) {
@@ -352,7 +376,30 @@ impl State {
         let changed = Arc::clone(&collection.changed);
         self.add_owners(&record);
         self.version = version;
+        self.save(place, &record, end);
         Ok((record, changed))
+    }
+
+    /// Saves a change, if changes are saved.
+    fn save(&mut self, place: &Place, record: &Record, end: End) {
+        let Some(journal) = &mut self.journal else { return };
+        let entry = Entry { group: &place.group, plural: &place.plural, record };
+        match end {
+            End::Deleted => journal.remove(entry),
+            End::Present => journal.put(entry),
+        }
+        if journal.is_due() {
+            self.rewrite_journal();
+        }
+    }
+
+    /// Replaces the saved changes by the objects.
+    fn rewrite_journal(&mut self) {
+        let Self { journal: Some(journal), collections, version, .. } = self else { return };
+        let entries = collections.iter().flat_map(|(place, collection)| {
+            collection.records().map(|record| Entry { group: &place.group, plural: &place.plural, record })
+        });
+        journal.replace(*version, entries);
     }
 
     fn add_owners(&mut self, record: &Record) {

@@ -1,7 +1,7 @@
 //! The built-in kubelet: nodes that are ready, and pods that run, complete or crash.
 
 use crate::probe::{PODS, Probe, named};
-use kube_devserver::{Controllers, DevServer, Kubelet};
+use kube_devserver::{Controllers, DevServer, Kubelet, Outcome};
 use serde_json::{Value, json};
 
 async fn probe() -> Probe {
@@ -95,4 +95,27 @@ async fn a_deleted_pod_is_ended_by_the_kubelet() {
             break;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outcome_of_a_running_pod_can_be_changed() {
+    let probe = probe().await;
+    let path = format!("{PODS}/a");
+    probe.make(PODS, pod("a", json!({ "nodeName": "node-0" }), "run")).await;
+    until(&probe, &path, |pod| condition(pod, "Ready") == "True").await;
+    let waiting = |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].clone();
+    probe.server.set_outcome("default", "a", Outcome::CrashLoop).await.unwrap();
+    let crashing = until(&probe, &path, |pod| waiting(pod) == "CrashLoopBackOff").await;
+    assert_eq!(condition(&crashing, "Ready"), "False");
+    probe.server.set_outcome("default", "a", Outcome::NotReady).await.unwrap();
+    until(&probe, &path, |pod| waiting(pod).is_null() && condition(pod, "Ready") == "False").await;
+    probe.server.set_outcome("default", "a", Outcome::Run).await.unwrap();
+    until(&probe, &path, |pod| condition(pod, "Ready") == "True").await;
+    probe.make(PODS, pod("once", json!({ "nodeName": "node-0", "restartPolicy": "Never" }), "run")).await;
+    let once = format!("{PODS}/once");
+    until(&probe, &once, |pod| condition(pod, "Ready") == "True").await;
+    probe.server.set_outcome("default", "once", Outcome::Fail).await.unwrap();
+    until(&probe, &once, |pod| pod["status"]["phase"] == "Failed").await;
+    let error = probe.server.set_outcome("default", "missing", Outcome::Run).await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot set the outcome of the pod: pods \"missing\" not found");
 }

@@ -63,7 +63,8 @@ async fn a_snapshot_of_a_thousand_objects_is_put_back_in_milliseconds() {
         began.elapsed()
     };
     // The shortest of some rounds: other processes interrupt a round on a busy machine.
-    let took = (0..10).map(round).min().unwrap();
+    let took = (0..20).map(round).min().unwrap();
+    println!("snapshot and restore of 1,000 pods: {took:?}");
     assert!(took.as_millis() < 50, "{took:?}");
 }
 
