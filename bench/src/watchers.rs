@@ -62,7 +62,7 @@ pub(crate) fn serve(options: &DevserverOptions) -> AnyResult<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let server = DevServer::builder().listen("127.0.0.1:0").history(1 << 20);
     let server = runtime.block_on(server.start())?;
-    runtime.block_on(many_kinds::create(&server.client(), options.kinds, options.objects))?;
+    runtime.block_on(async { many_kinds::create(&server.client(), options.kinds, options.objects).await })?;
     print_line(&json!({ "url": server.url() }));
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())
