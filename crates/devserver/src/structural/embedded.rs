@@ -1,40 +1,18 @@
 //! Objects of other kinds inside custom resources: `x-kubernetes-embedded-resource`.
 
 use crate::invalid::FieldError;
-use crate::structural::schema::{Additional, Structural};
+use crate::structural::{schema::Structural, walk::walk};
 use serde_json::Value;
 
 /// Returns the errors in the types of embedded objects.
 pub(crate) fn errors(schema: &Structural, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    visit(schema, object, "", &mut errors);
+    walk(schema, object, &mut |visited| {
+        if visited.schema.is_embedded && visited.value.is_object() {
+            check_type(visited.value, visited.path, &mut errors);
+        }
+    });
     errors
-}
-
-fn visit(schema: &Structural, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    match value {
-        Value::Object(fields) => {
-            if schema.is_embedded {
-                check_type(value, path, errors);
-            }
-            for (name, value) in fields {
-                if let Some(schema) = schema.properties.get(name) {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    visit(schema, value, &format!("{path}{dot}{name}"), errors);
-                } else if let Additional::Schema(schema) = &schema.additional {
-                    visit(schema, value, &format!("{path}[{name}]"), errors);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(schema) = &schema.items {
-                for (index, item) in items.iter().enumerate() {
-                    visit(schema, item, &format!("{path}[{index}]"), errors);
-                }
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 fn check_type(object: &Value, path: &str, errors: &mut Vec<FieldError>) {

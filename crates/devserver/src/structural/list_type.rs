@@ -1,43 +1,22 @@
 //! The invariants of lists that are sets or maps.
 
 use crate::invalid::FieldError;
-use crate::structural::schema::{Additional, ListType, Structural};
+use crate::structural::{
+    schema::{ListType, Structural},
+    walk::{Visited, walk},
+};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// Returns an error for each item of a set that occurs twice, and each item of a map whose key occurs twice.
 pub(crate) fn errors(schema: &Structural, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    visit(schema, object, "", &mut errors);
+    walk(schema, object, &mut |Visited { schema, value, path }| match (&schema.list_type, value) {
+        (ListType::Set, Value::Array(items)) => add_duplicates(items, path, &mut errors),
+        (ListType::Map(keys), Value::Array(items)) => add_duplicate_keys(keys, items, path, &mut errors),
+        _ => {}
+    });
     errors
-}
-
-fn visit(schema: &Structural, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if let Some(schema) = schema.properties.get(name) {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    visit(schema, value, &format!("{path}{dot}{name}"), errors);
-                } else if let Additional::Schema(schema) = &schema.additional {
-                    visit(schema, value, &format!("{path}[{name}]"), errors);
-                }
-            }
-        }
-        Value::Array(items) => {
-            match &schema.list_type {
-                ListType::Atomic => {}
-                ListType::Set => add_duplicates(items, path, errors),
-                ListType::Map(keys) => add_duplicate_keys(keys, items, path, errors),
-            }
-            if let Some(schema) = &schema.items {
-                for (index, item) in items.iter().enumerate() {
-                    visit(schema, item, &format!("{path}[{index}]"), errors);
-                }
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 fn add_duplicate_keys(keys: &[String], items: &[Value], path: &str, errors: &mut Vec<FieldError>) {

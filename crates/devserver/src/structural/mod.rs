@@ -18,6 +18,8 @@ mod defaults;
 
 mod validate;
 
+mod walk;
+
 mod list_type;
 
 mod embedded;

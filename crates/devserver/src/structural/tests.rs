@@ -109,7 +109,7 @@ fn unknown_fields_are_removed_and_named() {
 }
 
 #[test]
-fn defaults_replace_what_is_missing_or_null() {
+fn defaults_replace_missing_and_null_values() {
     let schema = Structural::new(&json!({ "type": "object", "properties": {
         "a": { "type": "integer", "default": 1 },
         "b": { "type": "object", "default": {}, "properties": { "c": { "type": "string", "default": "x" } } },
