@@ -68,7 +68,7 @@ impl Gatherer {
                 errors: tally.by(ERRORS, name, "kind"),
                 bytes: tally.total(BYTES, name),
                 kept: None,
-                trouble: status.last_error.as_deref().map(clean_name),
+                last_error: status.last_error.as_deref().map(clean_name),
                 heard: status.times.received.map(|heard| heard.elapsed()),
             }
         };

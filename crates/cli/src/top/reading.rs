@@ -23,7 +23,7 @@ pub(super) struct Reading {
     /// The size of its objects in bytes, if they are compressed.
     pub(super) kept: Option<u64>,
     /// The current error.
-    pub(super) trouble: Option<String>,
+    pub(super) last_error: Option<String>,
     /// The time since data was received from the server.
     pub(super) heard: Option<Duration>,
 }

@@ -10,13 +10,13 @@ use super::{
     screen::{Flow, Screen},
 };
 use crate::args::{Following, Top};
+use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, connect};
 use crate::follow::{EventAt, Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
 use crate::kinds::Catalog;
 use crate::meter::Tally;
 use crate::paint::allows_colour;
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble};
 use crossterm::{
     event::{Event as Input, EventStream, KeyEventKind},
     terminal::{Clear, ClearType},
@@ -66,8 +66,8 @@ const USUAL: [&str; 10] = [
 /// Runs `informer top`.
 pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
     if !is_terminal() {
-        let trouble = Trouble::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not one");
-        return Err(trouble.advise("use `informer watch` for files and pipes").into());
+        let failure = CliError::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not one");
+        return Err(failure.hint("use `informer watch` for files and pipes").into());
     }
     let connection = connect(&asked.cluster).await?;
     let catalog = connection.catalog(DISCOVERY).await?;
@@ -217,7 +217,7 @@ struct Session<'s, 'c> {
 
 impl Session<'_, '_> {
     /// Starts to watch resources.
-    fn add(&mut self, targets: &[Target]) -> Result<(), Trouble> {
+    fn add(&mut self, targets: &[Target]) -> Result<(), CliError> {
         let stage = self.stage;
         let one = |target| follow(stage.connection, target, &stage.following, self.manner.clone());
         let added: Vec<Followed> = targets.iter().map(one).collect::<Result<_, _>>()?;
@@ -256,9 +256,9 @@ impl Session<'_, '_> {
                 self.screen.objects = at.map(Objects::of);
                 self.read();
             }
-            Err(trouble) => {
+            Err(failure) => {
                 if let Some(prompt) = &mut self.screen.prompt {
-                    prompt.problem = Some(trouble.what().to_owned());
+                    prompt.problem = Some(failure.message().to_owned());
                 }
             }
         }

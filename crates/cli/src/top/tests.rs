@@ -66,7 +66,7 @@ fn screen() -> Screen {
         errors: counts(&[("expired", 1), ("transport", 4)]),
         bytes: 1_234_567_890,
         kept: Some(98_765_432),
-        trouble: None,
+        last_error: None,
         heard: Some(Duration::from_secs(1)),
     };
     let deployments = Reading {
@@ -75,7 +75,7 @@ fn screen() -> Screen {
         phase: Phase::Waiting,
         objects: 24,
         version: "9876500".into(),
-        trouble: Some("server returned 403: deployments.apps is forbidden".into()),
+        last_error: Some("server returned 403: deployments.apps is forbidden".into()),
         errors: counts(&[("forbidden", 7)]),
         ..Reading::default()
     };

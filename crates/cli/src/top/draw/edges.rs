@@ -20,16 +20,47 @@ use ratatui::{
 pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, theme: Theme) -> Rect {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
     let [title, place, body, keys] = Layout::vertical(rows).areas(frame.area());
-    let machine = machine(screen);
+    let Title { name, texts, machine } = Title::new(screen, title.width.into());
     let columns = [Constraint::Min(0), Constraint::Length(machine.chars().count() as u16)];
     let [left, right] = Layout::horizontal(columns).areas(title);
-    let name = Span::styled("informer  ", theme.of(Tone::Strong));
-    let scope = if screen.scope.is_empty() { String::new() } else { format!("  {}", screen.scope) };
-    frame.render_widget(Line::from(vec![name, Span::raw(screen.server.as_str()), Span::raw(scope)]), left);
+    let spans = [Span::styled(name, theme.of(Tone::Strong)), Span::raw(texts)];
+    frame.render_widget(Line::from_iter(spans), left);
     frame.render_widget(Paragraph::new(machine), right);
     frame.render_widget(whereabouts(screen, theme), place);
     frame.render_widget(Paragraph::new(hints(screen)).style(theme.of(Tone::Quiet)), keys);
     body
+}
+
+/// The parts of the first line.
+struct Title {
+    name: &'static str,
+    texts: String,
+    machine: String,
+}
+
+impl Title {
+    /// Omits parts that do not fit: first the figures of the process, then the server, then the name of the program. The context, the
+    /// namespaces and the selectors are always shown, because they identify the objects.
+    fn new(screen: &Screen, width: usize) -> Self {
+        let [server, scope] = [screen.server.as_str(), screen.scope.as_str()];
+        let join = |parts: &[&str]| {
+            let parts: Vec<_> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+            parts.join("  ")
+        };
+        let name = "informer  ";
+        let most = if scope.is_empty() { server } else { scope };
+        let titles = [
+            Self { name, texts: join(&[server, scope]), machine: machine(screen) },
+            Self { name, texts: join(&[server, scope]), machine: String::new() },
+            Self { name, texts: most.to_owned(), machine: String::new() },
+        ];
+        let least = Self { name: "", texts: most.to_owned(), machine: String::new() };
+        titles.into_iter().find(|title| title.width() <= width).unwrap_or(least)
+    }
+
+    fn width(&self) -> usize {
+        [self.name, &self.texts, &self.machine].map(|part| part.chars().count()).iter().sum()
+    }
 }
 
 fn machine(screen: &Screen) -> String {
@@ -111,9 +142,9 @@ fn with_staleness(text: String, kind: Option<&Reading>, theme: Theme) -> Line<'s
 /// Returns why a kind may not be up to date.
 fn staleness(kind: &Reading) -> Option<String> {
     let since = kind.heard.map_or(String::new(), |heard| format!(" for {}", age(heard)));
-    let trouble = kind.trouble.as_ref().map_or(String::new(), |trouble| format!(": {trouble}"));
+    let failure = kind.last_error.as_ref().map_or(String::new(), |failure| format!(": {failure}"));
     match kind.phase {
-        Phase::Waiting => Some(format!("not connected{since}{trouble}")),
+        Phase::Waiting => Some(format!("not connected{since}{failure}")),
         Phase::Stopped => Some("stopped".to_owned()),
         Phase::Starting | Phase::Listing | Phase::Watching => None,
     }

@@ -47,7 +47,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
     if let Some(kind) = overview.chosen() {
         let about = Paragraph::new(about(kind, theme));
         // The error is in the second line.
-        let about = if kind.trouble.is_none() { about.wrap(Wrap { trim: true }) } else { about };
+        let about = if kind.last_error.is_none() { about.wrap(Wrap { trim: true }) } else { about };
         frame.render_widget(about, details);
     }
     let lines = overview.feed.iter().take(usize::from(feed.height)).map(|line| {
@@ -131,6 +131,6 @@ fn about(kind: &Reading, theme: Theme) -> Vec<Line<'static>> {
     let reasons = reasons.into_iter().filter(|(_, counts)| !counts.is_empty());
     parts.extend(reasons.map(|(name, counts)| format!("{name}: {}", told(counts))));
     let known = Line::raw(format!("{}: {}", kind.resource, parts.join("; ")));
-    let trouble = kind.trouble.iter().map(|trouble| Line::styled(trouble.clone(), theme.of(Tone::Went)));
-    std::iter::once(known).chain(trouble).collect()
+    let failure = kind.last_error.iter().map(|failure| Line::styled(failure.clone(), theme.of(Tone::Went)));
+    std::iter::once(known).chain(failure).collect()
 }
