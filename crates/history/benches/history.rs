@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p kube-history --bench history -- [CHANGES] [LEVEL] [FOLDER]`
 //!
-//! A FOLDER, which must contain a slash, is kept. If it exists, it is only read.
+//! A FOLDER, which must contain a slash, is kept. If it exists, it is only read. The environment variable `PODS` sets the number of pods.
 
 use jiff::Timestamp;
 use kube_history::{History, Kind, List, Recorder, RecorderOptions};
@@ -12,10 +12,15 @@ use std::{
     hint::black_box,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
-const PODS: u64 = 10_000;
+/// The number of pods.
+static PODS: LazyLock<u64> = LazyLock::new(|| {
+    let number = std::env::var("PODS").unwrap_or_else(|_| "10000".to_owned());
+    number.parse().expect("PODS is a number")
+});
 /// The time between two changes: 100 changes per second.
 const STEP: i64 = 10_000;
 /// The number of moments and objects that are read.
@@ -53,7 +58,7 @@ impl State {
     /// Returns the state of a pod after a change.
     fn after(change: u64) -> Self {
         // A pod changes once in `PODS` changes on average, and is ready after every other of its changes.
-        let round = change / PODS;
+        let round = change / *PODS;
         let restarts = u8::try_from(1 + round / 2 % 100).expect("small");
         Self {
             version: FIRST_VERSION + change,
@@ -74,7 +79,7 @@ impl Pods {
         let schema = Schema::of("v1", "Pod").expect("pods have a schema");
         let mut pods = Self { templates, schema, encoded: Vec::new() };
         pods.encoded =
-            (0..PODS).map(|number| [false, true].map(|is_ready| pods.encode(number, is_ready))).collect();
+            (0..*PODS).map(|number| [false, true].map(|is_ready| pods.encode(number, is_ready))).collect();
         pods
     }
 
@@ -163,7 +168,7 @@ fn folder_size(folder: &Path) -> u64 {
 
 /// Pods change in a random order.
 fn pod_of(change: u64) -> u64 {
-    change.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15) % PODS
+    change.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15) % *PODS
 }
 
 /// Returns the CPU time of this thread; `None` if the operating system does not report it.
@@ -198,7 +203,7 @@ fn main() {
     let name = format!("kube-history-bench-{}", std::process::id());
     let folder = kept.clone().unwrap_or_else(|| std::env::temp_dir().join(name));
     let pods = Pods::new();
-    for change in [1, PODS, 123_456] {
+    for change in [1, *PODS, 123_456] {
         let encoded = pods.schema.encode(&pods.json(pod_of(change), State::after(change))).expect("a pod");
         assert_eq!(
             pods.raw(pod_of(change), State::after(change)).bytes()[..],
@@ -218,7 +223,7 @@ fn record(folder: &Path, pods: &Pods, changes: u64, level: i32) {
     let options = RecorderOptions::default().level(level);
     let mut recorder = Recorder::open(folder, options, time(0)).expect("a new folder");
     let kind = recorder.add_kind(Kind::new("", "v1", "Pod", "pods"), time(0)).expect("pods are recorded");
-    let objects: Vec<Raw> = (0..PODS).map(|number| pods.raw(number, State::after(0))).collect();
+    let objects: Vec<Raw> = (0..*PODS).map(|number| pods.raw(number, State::after(0))).collect();
     let size: usize = objects.iter().map(|object| object.bytes().len()).sum();
     let started = Instant::now();
     let version = Some(ResourceVersion::number(FIRST_VERSION));
@@ -226,9 +231,10 @@ fn record(folder: &Path, pods: &Pods, changes: u64, level: i32) {
     recorder.flush(time(0)).expect("the disk has space");
     let initial = folder_size(folder);
     println!(
-        "initial list of {PODS} pods of {} bytes: {} bytes each, {:?}",
-        size as u64 / PODS,
-        initial / PODS,
+        "initial list of {} pods of {} bytes: {} bytes each, {:?}",
+        *PODS,
+        size as u64 / *PODS,
+        initial / *PODS,
         started.elapsed()
     );
     let (mut recording, mut cpu) = (Duration::ZERO, Duration::ZERO);
