@@ -1,9 +1,9 @@
 //! Explains errors of a cluster, and suggests what to do.
 
 use crate::args::Approach;
+use crate::cli_error::{Class, CliError, chain};
 use crate::kinds::Kind;
 use crate::safe::clean;
-use crate::trouble::{Class, Trouble, chain};
 use kube_client::{Error as ClientError, client::AuthError};
 use kube_core::Status;
 use kube_informer::informer::SyncError;
@@ -12,23 +12,23 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError};
 use std::{error::Error, io};
 
 /// Explains an error of a request to `server`.
-pub(crate) fn of_client(error: &ClientError, server: &str) -> Trouble {
+pub(crate) fn of_client(error: &ClientError, server: &str) -> CliError {
     match error {
         ClientError::Api(status) => of_status(status, server),
         ClientError::Auth(cause) => of_auth(cause, server),
         ClientError::SerdeError(cause) => {
             let what = format!("{server} did not answer like a Kubernetes API server: {cause}");
-            Trouble::new(Class::Unreachable, what)
+            CliError::new(Class::Unreachable, what)
         }
         error => of_transport(error, server),
     }
 }
 
 /// Explains why no client can be created from the configuration.
-pub(crate) fn of_config(error: &ClientError, server: &str) -> Trouble {
+pub(crate) fn of_config(error: &ClientError, server: &str) -> CliError {
     match error {
         ClientError::Auth(cause) => of_auth(cause, server),
-        error => Trouble::new(
+        error => CliError::new(
             Class::Config,
             format!("cannot use the configuration for {server}: {}", chain(error)),
         ),
@@ -36,7 +36,7 @@ pub(crate) fn of_config(error: &ClientError, server: &str) -> Trouble {
 }
 
 /// Explains why credentials cannot be obtained.
-fn of_auth(error: &AuthError, server: &str) -> Trouble {
+fn of_auth(error: &AuthError, server: &str) -> CliError {
     let what = match error {
         AuthError::AuthExecStart(cause) => {
             format!("the credential plugin of the kubeconfig cannot be run: {cause}")
@@ -49,76 +49,76 @@ fn of_auth(error: &AuthError, server: &str) -> Trouble {
         }
         error => chain(error),
     };
-    Trouble::new(Class::Config, format!("cannot get credentials for {server}: {what}"))
-        .advise("check the user of this context in the kubeconfig: token file, certificate, or exec plugin")
+    CliError::new(Class::Config, format!("cannot get credentials for {server}: {what}"))
+        .hint("check the user of this context in the kubeconfig: token file, certificate, or exec plugin")
 }
 
 /// Explains why a server cannot be reached.
-pub(crate) fn of_transport(error: &(dyn Error + 'static), server: &str) -> Trouble {
+pub(crate) fn of_transport(error: &(dyn Error + 'static), server: &str) -> CliError {
     if let Some(tls) = within::<TlsError>(error) {
         return of_tls(tls, server);
     }
-    let trouble = Trouble::new(Class::Unreachable, format!("cannot reach {server}: {}", deepest(error)));
+    let failure = CliError::new(Class::Unreachable, format!("cannot reach {server}: {}", deepest(error)));
     match within::<io::Error>(error).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => {
-            trouble.advise("the connection was refused: is the server (or the proxy) running, and is this the right context?")
+            failure.hint("the connection was refused: is the server (or the proxy) running, and is this the right context?")
         }
-        Some(io::ErrorKind::TimedOut) => trouble.advise("is there a VPN or a firewall in between?"),
-        _ => trouble,
+        Some(io::ErrorKind::TimedOut) => failure.hint("is there a VPN or a firewall in between?"),
+        _ => failure,
     }
 }
 
-fn of_tls(error: &TlsError, server: &str) -> Trouble {
-    let trouble = |what: &str| Trouble::new(Class::Unreachable, format!("{server}: {what} ({error})"));
+fn of_tls(error: &TlsError, server: &str) -> CliError {
+    let failure = |what: &str| CliError::new(Class::Unreachable, format!("{server}: {what} ({error})"));
     let trust = "the kubeconfig's certificate-authority must be the one that signed it; \
                  or pass --insecure-skip-tls-verify to skip verification";
     match error {
         TlsError::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
-            trouble("the server's certificate has expired")
-                .advise("renew it, and check the clock of this machine")
+            failure("the server's certificate has expired")
+                .hint("renew it, and check the clock of this machine")
         }
         TlsError::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => trouble("the server's certificate is for other names")
-            .advise("use one of its names in --server, or set tls-server-name in the kubeconfig"),
-        TlsError::InvalidCertificate(_) => trouble("the server's certificate is not trusted").advise(trust),
+        ) => failure("the server's certificate is for other names")
+            .hint("use one of its names in --server, or set tls-server-name in the kubeconfig"),
+        TlsError::InvalidCertificate(_) => failure("the server's certificate is not trusted").hint(trust),
         TlsError::AlertReceived(
             AlertDescription::CertificateExpired
             | AlertDescription::CertificateRequired
             | AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
             | AlertDescription::CertificateUnknown,
-        ) => trouble("the server does not accept the client certificate")
-            .advise("it may have expired: get a new kubeconfig"),
+        ) => failure("the server does not accept the client certificate")
+            .hint("it may have expired: get a new kubeconfig"),
         TlsError::InvalidMessage(_) => {
-            trouble("the server does not use TLS").advise("use http:// instead of https:// in its URL")
+            failure("the server does not use TLS").hint("use http:// instead of https:// in its URL")
         }
-        _ => trouble("TLS failed"),
+        _ => failure("TLS failed"),
     }
 }
 
-fn of_status(status: &Status, server: &str) -> Trouble {
+fn of_status(status: &Status, server: &str) -> CliError {
     let said = format!("{server} answered {}: {}", status.code, said(status));
     if status.is_unauthorized_status() {
         return unauthorized(said);
     }
     if status.is_forbidden_status() {
-        return Trouble::new(Class::Refused, said)
-            .advise("the credentials are valid but lack this permission");
+        return CliError::new(Class::Refused, said)
+            .hint("the credentials are valid but lack this permission");
     }
-    Trouble::new(Class::Other, said)
+    CliError::new(Class::Other, said)
 }
 
-fn unauthorized(what: String) -> Trouble {
-    Trouble::new(Class::Refused, what).advise(
+fn unauthorized(what: String) -> CliError {
+    CliError::new(Class::Refused, what).hint(
         "the credentials are missing, invalid or expired: log in again, or get a new kubeconfig or token",
     )
 }
 
 /// Explains why a cache did not sync.
-pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> Trouble {
+pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> CliError {
     let SyncError::Refused { namespace, status, .. } = error else {
-        return Trouble::new(Class::Other, chain(error));
+        return CliError::new(Class::Other, chain(error));
     };
     of_refusal(&Refusal { kind, namespace: namespace.as_deref(), status }, approach)
 }
@@ -133,40 +133,40 @@ pub(crate) struct Refusal<'s> {
 }
 
 /// Explains why the server refused a list or a watch.
-pub(crate) fn of_refusal(refusal: &Refusal<'_>, approach: Approach) -> Trouble {
+pub(crate) fn of_refusal(refusal: &Refusal<'_>, approach: Approach) -> CliError {
     let Refusal { kind, namespace, status } = *refusal;
     let resource = kind.resource();
     let place = namespace.map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
     if status.is_forbidden_status() {
         let place = if kind.has_namespaces { format!(" in {place}") } else { String::new() };
         let what = format!("you are not allowed to list and watch {resource}{place}: {}", said(status));
-        let trouble = Trouble::new(Class::Refused, what)
-            .advise(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)));
+        let failure = CliError::new(Class::Refused, what)
+            .hint(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)));
         return if kind.has_namespaces && namespace.is_none() {
-            trouble.advise("or select namespaces that you are allowed to read, with -n")
+            failure.hint("or select namespaces that you are allowed to read, with -n")
         } else {
-            trouble
+            failure
         };
     }
     if status.is_unauthorized_status() {
         return unauthorized(format!("cannot watch {resource}: the server returned 401: {}", said(status)));
     }
     let what = format!("cannot watch {resource}: the server returned {}: {}", status.code, said(status));
-    let trouble = Trouble::new(if status.code == 404 { Class::Kind } else { Class::Other }, what);
+    let failure = CliError::new(if status.code == 404 { Class::Kind } else { Class::Other }, what);
     match (approach, status.code) {
-        (Approach::Stream, 400 | 422) => trouble
-            .advise("the server does not support streaming lists; use --strategy auto to fall back to LIST"),
-        (Approach::Auto | Approach::Stream | Approach::List, _) => trouble,
+        (Approach::Stream, 400 | 422) => failure
+            .hint("the server does not support streaming lists; use --strategy auto to fall back to LIST"),
+        (Approach::Auto | Approach::Stream | Approach::List, _) => failure,
     }
 }
 
 /// Explains a watch that the server forbids although it allows the list.
-pub(crate) fn of_denied_watch(kind: &Kind, namespace: Option<&str>, status: &Status) -> Trouble {
+pub(crate) fn of_denied_watch(kind: &Kind, namespace: Option<&str>, status: &Status) -> CliError {
     let what =
         format!("you are allowed to list {0} but not to watch them: {1}", kind.resource(), said(status));
-    Trouble::new(Class::Refused, what)
-        .advise(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)))
-        .advise("or use --once, which needs no watch")
+    CliError::new(Class::Refused, what)
+        .hint(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)))
+        .hint("or use --once, which needs no watch")
 }
 
 /// Returns the RBAC role that allows to watch a kind.

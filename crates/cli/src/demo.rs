@@ -1,12 +1,12 @@
 //! `informer demo`: `top` on a built-in server with continuous changes and injected faults.
 
 use crate::args::{Cli, Command, Demo};
+use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, Embedded};
 use crate::follow::Target;
 use crate::notice::say;
 use crate::seed;
 use crate::top::{BACKOFF, Stage, is_terminal, show};
-use crate::trouble::{Class, Trouble};
 use clap::Parser;
 use kube_client::{
     Client,
@@ -22,8 +22,8 @@ use tokio::sync::watch;
 /// Runs the demo until it is stopped.
 pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
     if !is_terminal() {
-        let trouble = Trouble::new(Class::Usage, "`demo` needs a terminal: stdin or stdout is not one");
-        return Err(trouble.advise("use `informer watch pods --demo` for files and pipes").into());
+        let failure = CliError::new(Class::Usage, "`demo` needs a terminal: stdin or stdout is not one");
+        return Err(failure.hint("use `informer watch pods --demo` for files and pipes").into());
     }
     say(format!("creating {} pods", asked.pods));
     let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);

@@ -1,9 +1,9 @@
 //! `informer devserver`: a Kubernetes API server without a cluster.
 
 use crate::args::{Controllers, Devserver};
+use crate::cli_error::{Class, CliError, chain};
 use crate::seed;
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
 use kube_devserver::{Churn, DevServer, Fault, Kubelet, Past, StartError};
 use kube_history::History;
@@ -44,10 +44,10 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
         builder = builder.past(past(dir, &asked)?);
     }
     let server = builder.start().await.map_err(|error| match error {
-        StartError::Data { .. } => Trouble::new(Class::Usage, chain(&error)),
-        StartError::EmptyToken => Trouble::new(Class::Usage, chain(&error))
-            .advise("set --token or INFORMER_TOKEN to a value: an unset variable is empty"),
-        error => Trouble::new(Class::Other, chain(&error)),
+        StartError::Data { .. } => CliError::new(Class::Usage, chain(&error)),
+        StartError::EmptyToken => CliError::new(Class::Usage, chain(&error))
+            .hint("set --token or INFORMER_TOKEN to a value: an unset variable is empty"),
+        error => CliError::new(Class::Other, chain(&error)),
     })?;
     let pods = asked.seed.0.get("pods").copied().unwrap_or(0);
     let churning = (pods > 0).then(|| server.churn(Churn::pods(pods).rate(asked.churn)));
@@ -73,11 +73,11 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
 /// Opens the recording to serve.
 fn past(dir: &Path, asked: &Devserver) -> anyhow::Result<Past> {
     let history = History::open(dir).map_err(|error| {
-        Trouble::new(Class::Usage, chain(&error)).advise("set --history to the folder of a recording")
+        CliError::new(Class::Usage, chain(&error)).hint("set --history to the folder of a recording")
     })?;
     if asked.speed <= 0.0 || !asked.speed.is_finite() {
         let what = format!("invalid speed {}: expected a positive number", asked.speed);
-        return Err(Trouble::new(Class::Usage, what).into());
+        return Err(CliError::new(Class::Usage, what).into());
     }
     Ok(match (asked.at, asked.from) {
         (Some(at), _) => Past::at(history, at),
@@ -95,7 +95,7 @@ fn history(churn: f64) -> usize {
 fn read_faults(path: &Path) -> anyhow::Result<Vec<Fault>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(faults(&text).map_err(|error| {
-        Trouble::new(Class::Usage, format!("{} is no list of faults: {error}", path.display())).advise(
+        CliError::new(Class::Usage, format!("{} is no list of faults: {error}", path.display())).hint(
             r#"write them as [{"fault":"answer","code":503,"verb":"list","resource":"pods","times":2}, ..]"#,
         )
     })?)

@@ -1,9 +1,9 @@
 //! Informers for the resources of the command line.
 
 use crate::args::{Approach, Encoding, Following, Stored};
+use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::Connection;
 use crate::kinds::{Catalog, Kind};
-use crate::trouble::{Class, Trouble, chain};
 use futures_util::{Stream, StreamExt, stream};
 use kube_core::DynamicObject;
 use kube_informer::{
@@ -103,7 +103,7 @@ impl Target {
 }
 
 /// Resolves the arguments of the command line: `pods nodes`, `pod/front-1`, or `pod front-1 front-2` as in kubectl.
-pub(crate) fn targets(catalog: &Catalog, words: &[String]) -> Result<Vec<Target>, Trouble> {
+pub(crate) fn targets(catalog: &Catalog, words: &[String]) -> Result<Vec<Target>, CliError> {
     let mut found = Vec::new();
     if let [first, second, ..] = words
         && words.iter().all(|word| !word.contains('/'))
@@ -132,10 +132,10 @@ pub(crate) fn targets(catalog: &Catalog, words: &[String]) -> Result<Vec<Target>
     Ok(targets)
 }
 
-fn object(catalog: &Catalog, kind: &str, name: &str) -> Result<Target, Trouble> {
+fn object(catalog: &Catalog, kind: &str, name: &str) -> Result<Target, CliError> {
     let invalid = || {
-        Trouble::new(Class::Usage, format!("invalid object \"{kind}/{name}\": expected KIND/NAME"))
-            .advise("for example pod/front-1, with -n NS for its namespace")
+        CliError::new(Class::Usage, format!("invalid object \"{kind}/{name}\": expected KIND/NAME"))
+            .hint("for example pod/front-1, with -n NS for its namespace")
     };
     if kind.is_empty() || !is_name(name) {
         return Err(invalid());
@@ -155,7 +155,7 @@ pub(crate) fn follow(
     target: &Target,
     asked: &Following,
     manner: Manner,
-) -> Result<Followed, Trouble> {
+) -> Result<Followed, CliError> {
     let (kind, hear) = (&target.kind, manner.hear);
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(target.label())
@@ -205,17 +205,17 @@ pub(crate) fn follow(
 }
 
 /// Explains why an informer cannot be created.
-fn refused(error: &StartError) -> Trouble {
+fn refused(error: &StartError) -> CliError {
     match error {
         StartError::SecretsNotSaved => {
-            let trouble = Trouble::new(Class::Usage, "Secrets are not saved by default");
-            trouble.advise("add --save-secrets to save them, in files that only you can read")
+            let failure = CliError::new(Class::Usage, "Secrets are not saved by default");
+            failure.hint("add --save-secrets to save them, in files that only you can read")
         }
-        StartError::Saved(error) if error.is_locked() => Trouble::new(Class::Other, chain(error)),
+        StartError::Saved(error) if error.is_locked() => CliError::new(Class::Other, chain(error)),
         StartError::Saved(error) => {
-            Trouble::new(Class::Other, chain(error)).advise("delete the folder to start over")
+            CliError::new(Class::Other, chain(error)).hint("delete the folder to start over")
         }
-        error => Trouble::new(Class::Usage, chain(error)),
+        error => CliError::new(Class::Usage, chain(error)),
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
     /// Returns the labels of the targets of a command line.
     fn selected(line: &str) -> Result<String, String> {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        let found = targets(&catalog(), &words).map_err(|trouble| trouble.to_string())?;
+        let found = targets(&catalog(), &words).map_err(|failure| failure.to_string())?;
         Ok(found.iter().map(Target::label).collect::<Vec<_>>().join(" "))
     }
 

@@ -2,13 +2,13 @@
 
 use crate::advice;
 use crate::args::{Approach, Colour, Leases};
+use crate::cli_error::{Class, CliError};
 use crate::cluster::connect;
 use crate::kinds::Kind;
 use crate::number::{age, count};
 use crate::paint::{Paint, Tone};
 use crate::safe::clean_name;
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube_informer::{Informer, SyncError};
@@ -36,7 +36,7 @@ pub(crate) async fn run(asked: Leases) -> anyhow::Result<()> {
         Some(namespace) => builder.namespace(namespace),
         None => builder,
     };
-    let leases = leases.start().map_err(|error| Trouble::new(Class::Usage, error.to_string()))?;
+    let leases = leases.start().map_err(|error| CliError::new(Class::Usage, error.to_string()))?;
     leases.synced().await.map_err(|error| refused(&error))?;
     let paint = Paint::of_stdout(Colour::Auto);
     if asked.once {
@@ -87,14 +87,14 @@ fn picture(leases: &Informer<Lease>, asked: &Leases, paint: Paint) -> anyhow::Re
 }
 
 /// Returns the selected groups.
-fn overviews(leases: &Informer<Lease>, asked: &Leases) -> Result<Vec<GroupOverview>, Trouble> {
+fn overviews(leases: &Informer<Lease>, asked: &Leases) -> Result<Vec<GroupOverview>, CliError> {
     let mut overviews = GroupOverview::of_leases(leases.list().iter().map(|lease| Lease::clone(lease)));
     if let Some(name) = &asked.name {
         overviews.retain(|overview| overview.name == *name);
         if overviews.is_empty() {
             let what = format!("there is no Lease of a leader election or shard group named {name:?}");
-            return Err(Trouble::new(Class::Other, what)
-                .advise("name the namespace with -n, or search all namespaces with -A"));
+            return Err(CliError::new(Class::Other, what)
+                .hint("name the namespace with -n, or search all namespaces with -A"));
         }
     }
     Ok(overviews)

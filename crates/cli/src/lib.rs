@@ -9,7 +9,7 @@ mod safe;
 mod number;
 mod paint;
 mod notice;
-mod trouble;
+mod cli_error;
 mod change;
 mod kinds;
 mod advice;

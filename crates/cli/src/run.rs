@@ -2,7 +2,7 @@
 
 use crate::args::{Cli, Command, Demo};
 use crate::{
-    complete, demo, devserver, history, leases, new_operator, record, shell, top, trouble, wait, watch, web,
+    cli_error, complete, demo, devserver, history, leases, new_operator, record, shell, top, wait, watch, web,
 };
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::{
@@ -20,7 +20,7 @@ pub fn main() -> ExitCode {
     let name = called();
     let cli = if name == PLUGIN { as_plugin() } else { Cli::parse() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    trouble::end(runtime.map_err(Into::into).and_then(|runtime| {
+    cli_error::end(runtime.map_err(Into::into).and_then(|runtime| {
         let outcome = runtime.block_on(perform(cli, &name));
         // Requests that wait for a server do not delay the end.
         runtime.shutdown_background();

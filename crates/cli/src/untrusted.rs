@@ -86,7 +86,7 @@ pub fn kinds(document: &Value) -> Option<Vec<([String; 3], bool)>> {
 /// If the name is unknown.
 pub fn resolve(document: &Value, word: &str) -> Result<Vec<[String; 3]>, String> {
     let catalog = kinds::read(document).ok_or("no document")?;
-    let found = catalog.resolve(&[word.to_owned()]).map_err(|trouble| trouble.to_string())?;
+    let found = catalog.resolve(&[word.to_owned()]).map_err(|failure| failure.to_string())?;
     Ok(found.into_iter().map(|kind| [kind.plural, kind.version, kind.group]).collect())
 }
 

@@ -2,13 +2,13 @@
 
 use crate::advice;
 use crate::args::{Condition, Limit, Wait};
+use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, connect_all};
 use crate::follow::{Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
 use crate::jsonpath::{JsonPathError, shown};
 use crate::kinds::whole;
 use crate::safe::{clean, clean_name};
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble};
 use futures_util::{StreamExt, future::try_join_all};
 use kube_core::DynamicObject;
 use kube_informer::{event::Event, reflector::Backoff};
@@ -41,7 +41,7 @@ pub(crate) async fn run(asked: Wait) -> anyhow::Result<()> {
         () = late(limit) => true,
         () = interruption() => false,
     };
-    if is_late { Err(waiting.late().into()) } else { Err(Trouble::new(Class::Other, "interrupted").into()) }
+    if is_late { Err(waiting.late().into()) } else { Err(CliError::new(Class::Other, "interrupted").into()) }
 }
 
 async fn late(limit: Option<Duration>) {
@@ -59,8 +59,8 @@ async fn resolve(connection: Connection, asked: &Wait) -> anyhow::Result<Vec<Fol
         asked.all || asked.following.selector.is_some() || asked.following.field_selector.is_some();
     if let Some(target) = targets.iter().find(|target| target.name.is_none() && !is_selected) {
         let what = format!("no objects of {} are selected", target.kind.resource());
-        return Err(Trouble::new(Class::Usage, what)
-            .advise("name them as pod/front-1, or use -l SELECTOR, --field-selector SELECTOR or --all")
+        return Err(CliError::new(Class::Usage, what)
+            .hint("name them as pod/front-1, or use -l SELECTOR, --field-selector SELECTOR or --all")
             .into());
     }
     let manner = Manner {
@@ -136,13 +136,13 @@ impl Waiting {
             }
             (_, Some(name)) => {
                 let what = format!("not found: {} {name:?}", followed.kind.resource());
-                return Err(Trouble::new(Class::Other, what)
-                    .advise("--for=create waits until it exists")
+                return Err(CliError::new(Class::Other, what)
+                    .hint("--for=create waits until it exists")
                     .into());
             }
             (_, None) => {
                 let what = format!("no matching {} found", followed.kind.resource());
-                return Err(Trouble::new(Class::Other, what).into());
+                return Err(CliError::new(Class::Other, what).into());
             }
         }
         Ok(())
@@ -165,7 +165,7 @@ impl Waiting {
             return Ok(());
         }
         let name = format!("{}/{}", self.followed[at].kind.prefix(), clean_name(event.key().name()));
-        Err(Trouble::new(Class::Other, format!("{name} was deleted before it met the condition")).into())
+        Err(CliError::new(Class::Other, format!("{name} was deleted before it met the condition")).into())
     }
 
     /// Checks the cached state of an object.
@@ -192,7 +192,7 @@ impl Waiting {
     }
 
     /// Returns the error for objects that did not meet the condition in time.
-    fn late(&self) -> Trouble {
+    fn late(&self) -> CliError {
         let name = |(at, key): &Pending| {
             let followed = &self.followed[*at];
             match key.as_ref().map(Key::name).or(followed.name.as_deref()) {
@@ -202,14 +202,14 @@ impl Waiting {
         };
         let names: Vec<_> = self.pending.keys().map(name).collect();
         let what = format!("timed out waiting for the condition on {}", names.join(", "));
-        let mut trouble = Trouble::new(Class::Other, what);
+        let mut failure = CliError::new(Class::Other, what);
         for (pending, reason) in self.pending.iter().take(MAX_REASONS) {
-            trouble = trouble.advise(format!("{}: {reason}", name(pending)));
+            failure = failure.hint(format!("{}: {reason}", name(pending)));
         }
         let errors = self.followed.iter().filter(|followed| !followed.informer.has_synced());
         errors
             .filter_map(|followed| followed.informer.status().last_error)
-            .fold(trouble, |trouble, error| trouble.advise(clean(&error)))
+            .fold(failure, |failure, error| failure.hint(clean(&error)))
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Devserver {
     #[arg(long, value_name = "NODES", conflicts_with = "history", value_parser = clap::value_parser!(u16).range(..=1000))]
     pub(crate) kubelet: Option<u16>,
 
-    /// Who deletes owned objects and finalizes namespaces; none if a kube-controller-manager runs
+    /// The controllers that delete owned objects and finalize namespaces. Use "none" with a kube-controller-manager
     #[arg(long, value_enum, default_value_t)]
     pub(crate) controllers: Controllers,
 

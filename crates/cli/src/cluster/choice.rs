@@ -1,7 +1,7 @@
 //! The source of the cluster's configuration.
 
 use crate::args::Cluster;
-use crate::trouble::{Class, Trouble};
+use crate::cli_error::{Class, CliError};
 use std::path::PathBuf;
 
 /// The source of the cluster's configuration.
@@ -38,7 +38,7 @@ impl Surroundings {
 }
 
 /// Chooses the configuration. What the user named is used or is an error; there is no silent fallback.
-pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, Trouble> {
+pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, CliError> {
     if asked.demo {
         return Ok(Choice::Demo);
     }
@@ -56,18 +56,18 @@ pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, T
     }
     if let Some(context) = asked.context() {
         let what = format!("no kubeconfig found for the context {context:?}");
-        return Err(Trouble::new(Class::Config, what).advise("set --kubeconfig or KUBECONFIG"));
+        return Err(CliError::new(Class::Config, what).hint("set --kubeconfig or KUBECONFIG"));
     }
     if around.is_in_pod {
         return Ok(Choice::Pod);
     }
     if asked.token.is_some() || asked.user.is_some() || asked.insecure_skip_tls_verify {
         let what = "credentials were given, but no cluster is configured";
-        return Err(Trouble::new(Class::Config, what).advise("set --server or --kubeconfig"));
+        return Err(CliError::new(Class::Config, what).hint("set --server or --kubeconfig"));
     }
-    Err(Trouble::new(Class::Config, "no cluster is configured")
-        .advise("set --kubeconfig, --server or KUBECONFIG")
-        .advise("or use a built-in server with demo data: `informer demo`, or this command with --demo"))
+    Err(CliError::new(Class::Config, "no cluster is configured")
+        .hint("set --kubeconfig, --server or KUBECONFIG")
+        .hint("or use a built-in server with demo data: `informer demo`, or this command with --demo"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::choice::Choice;
 use crate::args::Cluster;
-use crate::trouble::{Class, Trouble, chain};
+use crate::cli_error::{Class, CliError, chain};
 use kube_client::{
     Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -10,12 +10,12 @@ use kube_client::{
 use std::path::{Path, PathBuf};
 
 /// Reads the configuration; `None` for the built-in server.
-pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option<Config>, Trouble> {
+pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option<Config>, CliError> {
     let mut config = match choice {
         Choice::Files(paths) => from_files(paths, asked).await?,
         Choice::Address => Config::new(address(asked.server.as_deref().unwrap_or_default())?),
         Choice::Pod => Config::incluster().map_err(|error| {
-            Trouble::new(
+            CliError::new(
                 Class::Config,
                 format!("cannot read the service account of this pod: {}", chain(&error)),
             )
@@ -41,10 +41,10 @@ pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option
     Ok(Some(config))
 }
 
-fn address(text: &str) -> Result<http::Uri, Trouble> {
+fn address(text: &str) -> Result<http::Uri, CliError> {
     let wrong = |why: String| {
-        Trouble::new(Class::Config, format!("{text:?} is not a server URL: {why}"))
-            .advise("expected https://host:port")
+        CliError::new(Class::Config, format!("{text:?} is not a server URL: {why}"))
+            .hint("expected https://host:port")
     };
     let address: http::Uri = text.parse().map_err(|error| wrong(format!("{error}")))?;
     match address.scheme_str() {
@@ -53,7 +53,7 @@ fn address(text: &str) -> Result<http::Uri, Trouble> {
     }
 }
 
-async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Trouble> {
+async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, CliError> {
     let mut merged = Kubeconfig::default();
     // Like kubectl, skips files that do not exist if there are others.
     let there: Vec<_> = paths.iter().filter(|path| path.exists()).collect();
@@ -71,9 +71,7 @@ async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, Troubl
     if let Some(user) = user.filter(|_| asked.token.is_none()) {
         let what =
             format!("the kubeconfig {} has no user {user:?}, which its context names", paths[0].display());
-        return Err(
-            Trouble::new(Class::Config, what).advise("add the user, or choose another with --context")
-        );
+        return Err(CliError::new(Class::Config, what).hint("add the user, or choose another with --context"));
     }
     readable(&config, paths[0])?;
     Ok(config)
@@ -88,7 +86,7 @@ fn unknown_user(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String
 }
 
 /// Checks the files that the kubeconfig refers to, so that the error names them.
-fn readable(config: &Config, path: &Path) -> Result<(), Trouble> {
+fn readable(config: &Config, path: &Path) -> Result<(), CliError> {
     let auth = &config.auth_info;
     let files = [
         ("client-certificate", &auth.client_certificate),
@@ -100,40 +98,40 @@ fn readable(config: &Config, path: &Path) -> Result<(), Trouble> {
         if let Err(error) = std::fs::File::open(file) {
             let what =
                 format!("cannot read {file}, the {field} of the kubeconfig {}: {error}", path.display());
-            return Err(Trouble::new(Class::Config, what));
+            return Err(CliError::new(Class::Config, what));
         }
     }
     Ok(())
 }
 
 /// Explains why a kubeconfig cannot be read.
-fn broken(error: &KubeconfigError, path: &Path) -> Trouble {
+fn broken(error: &KubeconfigError, path: &Path) -> CliError {
     let why = match error {
         KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
         // The lines after the first quote the file, which contains secrets.
         error => chain(error).lines().next().unwrap_or_default().to_owned(),
     };
-    let trouble =
-        Trouble::new(Class::Config, format!("cannot read the kubeconfig {}: {why}", path.display()));
+    let failure =
+        CliError::new(Class::Config, format!("cannot read the kubeconfig {}: {why}", path.display()));
     match error {
-        KubeconfigError::ReadConfig(..) => trouble.advise("set another with --kubeconfig or KUBECONFIG"),
-        _ => trouble,
+        KubeconfigError::ReadConfig(..) => failure.hint("set another with --kubeconfig or KUBECONFIG"),
+        _ => failure,
     }
 }
 
 /// Explains why a kubeconfig does not describe a cluster.
-fn unusable(error: &KubeconfigError, path: &Path, contexts: &[String]) -> Trouble {
+fn unusable(error: &KubeconfigError, path: &Path, contexts: &[String]) -> CliError {
     let known = || match contexts {
         [] => "it has no contexts".to_owned(),
         contexts => format!("it has the contexts {}", contexts.join(", ")),
     };
-    let trouble =
-        |why: String| Trouble::new(Class::Config, format!("the kubeconfig {} {why}", path.display()));
+    let failure =
+        |why: String| CliError::new(Class::Config, format!("the kubeconfig {} {why}", path.display()));
     match error {
         KubeconfigError::CurrentContextNotSet => {
-            trouble("has no current context".to_owned()).advise(format!("{}; choose with --context", known()))
+            failure("has no current context".to_owned()).hint(format!("{}; choose with --context", known()))
         }
-        KubeconfigError::LoadContext(name) => trouble(format!("has no context {name:?}")).advise(known()),
-        error => trouble(format!("is invalid: {}", chain(error))),
+        KubeconfigError::LoadContext(name) => failure(format!("has no context {name:?}")).hint(known()),
+        error => failure(format!("is invalid: {}", chain(error))),
     }
 }

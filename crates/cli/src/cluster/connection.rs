@@ -7,10 +7,10 @@ use super::{
 };
 use crate::advice;
 use crate::args::Cluster;
+use crate::cli_error::{Class, CliError};
 use crate::kinds::{Catalog, discover};
 use crate::notice::say;
 use crate::number::grouped;
-use crate::trouble::{Class, Trouble};
 use kube_client::{Client, config::Kubeconfig};
 use kube_informer::document;
 use kube_informer_wire::KUBERNETES_MINOR;
@@ -45,7 +45,7 @@ pub(crate) async fn connect_all(asked: &Cluster) -> anyhow::Result<Vec<Connectio
     for (at, context) in asked.contexts.iter().enumerate() {
         if asked.contexts[..at].contains(context) {
             let what = format!("the context {context:?} is given twice");
-            return Err(Trouble::new(Class::Usage, what).into());
+            return Err(CliError::new(Class::Usage, what).into());
         }
         connections.push(connect(&Cluster { contexts: vec![context.clone()], ..asked.clone() }).await?);
     }
@@ -59,7 +59,7 @@ pub(crate) async fn connect_all(asked: &Cluster) -> anyhow::Result<Vec<Connectio
 pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
     if asked.contexts.len() > 1 {
         let what = format!("this command uses one context, not {}", asked.contexts.join(" and "));
-        return Err(Trouble::new(Class::Usage, what).advise("`informer watch` accepts several").into());
+        return Err(CliError::new(Class::Usage, what).hint("`informer watch` accepts several").into());
     }
     let choice = choose(asked, &Surroundings::read())?;
     match configure(&choice, asked).await? {
@@ -83,7 +83,7 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
 }
 
 /// Returns a name for the chosen cluster, without connecting to it: the context, or the URL of the server.
-pub(crate) fn name(asked: &Cluster) -> Result<String, Trouble> {
+pub(crate) fn name(asked: &Cluster) -> Result<String, CliError> {
     let choice = choose(asked, &Surroundings::read())?;
     let server = asked.server.as_deref().map(|server| server.trim_end_matches('/').to_owned());
     Ok(match choice {
@@ -156,8 +156,8 @@ impl Connection {
             Ok(found) => found.map_err(|error| advice::of_client(&error, &self.server).into()),
             Err(_) => {
                 let what = format!("{} did not send its list of resources within {limit:?}", self.server);
-                Err(Trouble::new(Class::Unreachable, what)
-                    .advise("is there a VPN or a firewall in between?")
+                Err(CliError::new(Class::Unreachable, what)
+                    .hint("is there a VPN or a firewall in between?")
                     .into())
             }
         }

@@ -6,7 +6,7 @@ use super::{
     reader::{Reader, Target, pointer},
 };
 use crate::args::Changes;
-use crate::trouble::{Class, Trouble};
+use crate::cli_error::{Class, CliError};
 use jiff::Timestamp;
 use kube_history::Filter;
 
@@ -16,7 +16,7 @@ pub(crate) fn run(asked: &Changes) -> anyhow::Result<()> {
     let targets = reader.targets(&asked.resources)?;
     let (from, to) = (asked.since, asked.until.unwrap_or(Timestamp::MAX));
     if to < from {
-        return Err(Trouble::new(Class::Usage, "--until is before --since").into());
+        return Err(CliError::new(Class::Usage, "--until is before --since").into());
     }
     reader.warn_about_gaps(&targets, from, to)?;
     let filter = filter(asked, &reader, &targets)?;
@@ -40,8 +40,8 @@ fn filter(asked: &Changes, reader: &Reader, targets: &[Target]) -> anyhow::Resul
         filter = filter.kind(target.id);
         if let Some(name) = &target.name {
             if targets.len() > 1 {
-                let trouble = Trouble::new(Class::Usage, "only one object can be named");
-                return Err(trouble.advise("use one RESOURCE/NAME, or resources without names").into());
+                let failure = CliError::new(Class::Usage, "only one object can be named");
+                return Err(failure.hint("use one RESOURCE/NAME, or resources without names").into());
             }
             filter = filter.key(reader.key(target, name, namespace)?);
         }
@@ -63,11 +63,11 @@ fn filter(asked: &Changes, reader: &Reader, targets: &[Target]) -> anyhow::Resul
 fn uid(asked: &Changes, reader: &Reader, owner: &str) -> anyhow::Result<String> {
     let targets = reader.targets(&[owner.to_owned()])?;
     let [target] = targets.as_slice() else {
-        return Err(Trouble::new(Class::Usage, format!("{owner:?} is not one object")).into());
+        return Err(CliError::new(Class::Usage, format!("{owner:?} is not one object")).into());
     };
     let Some(name) = &target.name else {
-        let trouble = Trouble::new(Class::Usage, format!("invalid owner {owner:?}: expected RESOURCE/NAME"));
-        return Err(trouble.into());
+        let failure = CliError::new(Class::Usage, format!("invalid owner {owner:?}: expected RESOURCE/NAME"));
+        return Err(failure.into());
     };
     let key = reader.key(target, name, asked.recorded.namespace.as_deref())?;
     let versions = reader.history.object(target.id, key).versions()?;

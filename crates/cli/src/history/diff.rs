@@ -6,7 +6,7 @@ use super::{
     reader::{Reader, Target},
 };
 use crate::args::Diff;
-use crate::trouble::{Class, Trouble};
+use crate::cli_error::{Class, CliError};
 use jiff::Timestamp;
 use kube_history::{Event, ReadError, Snapshot, Version};
 use kube_informer_wire::Key;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// Prints the differences.
 pub(crate) fn run(asked: &Diff) -> anyhow::Result<()> {
     if asked.to < asked.from {
-        return Err(Trouble::new(Class::Usage, "--to is before --from").into());
+        return Err(CliError::new(Class::Usage, "--to is before --from").into());
     }
     let reader = Reader::open(&asked.recorded)?;
     let targets = reader.targets(&asked.resources)?;

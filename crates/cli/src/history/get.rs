@@ -6,11 +6,11 @@ use super::{
 };
 use crate::args::{Get, RecordedOutput};
 use crate::change::{summary, yaml};
+use crate::cli_error::{Class, CliError};
 use crate::kinds::{Kind, whole};
 use crate::notice::say;
 use crate::number::age;
 use crate::safe::{clean_json, clean_name};
-use crate::trouble::{Class, Trouble};
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_history::Snapshot;
@@ -25,11 +25,13 @@ use std::{
 pub(crate) fn run(asked: &Get) -> anyhow::Result<()> {
     let output = asked.recorded.output;
     if output == RecordedOutput::Diff {
-        let trouble = Trouble::new(Class::Usage, "one moment has no diff");
-        return Err(trouble.advise("use `informer diff --from TIME --to TIME`").into());
+        let failure = CliError::new(Class::Usage, "one moment has no diff");
+        return Err(failure.hint("use `informer diff --from TIME --to TIME`").into());
     }
     let labels = match &asked.selector {
-        Some(selector) => selector.parse().map_err(|error| Trouble::new(Class::Usage, format!("{error}")))?,
+        Some(selector) => {
+            selector.parse().map_err(|error| CliError::new(Class::Usage, format!("{error}")))?
+        }
         None => LabelSelector::everything(),
     };
     let reader = Reader::open(&asked.recorded)?;
@@ -89,7 +91,7 @@ fn objects(
                 target.kind.singular,
                 super::reader::local(snapshot.time())
             );
-            Trouble::new(Class::Other, what).advise("`informer history` prints its versions")
+            CliError::new(Class::Other, what).hint("`informer history` prints its versions")
         })?;
         return Ok(vec![decode(&found)?]);
     }

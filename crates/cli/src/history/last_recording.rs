@@ -1,6 +1,6 @@
 //! The folder of the last recording of each context, so that commands find it without `--dir`.
 
-use crate::trouble::{Class, Trouble};
+use crate::cli_error::{Class, CliError};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -33,10 +33,10 @@ pub(crate) fn remember(context: &str, folder: &Path) -> io::Result<()> {
 }
 
 /// Returns the folder of the last recording of a context.
-pub(crate) fn find(context: &str) -> Result<PathBuf, Trouble> {
+pub(crate) fn find(context: &str) -> Result<PathBuf, CliError> {
     let folders = file().map(|file| read(&file)).unwrap_or_default();
     folders.get(context).cloned().ok_or_else(|| {
-        let trouble = Trouble::new(Class::Usage, format!("no recording of {context} is known"));
-        trouble.advise("set --dir, or start one with `informer record --dir DIR`")
+        let failure = CliError::new(Class::Usage, format!("no recording of {context} is known"));
+        failure.hint("set --dir, or start one with `informer record --dir DIR`")
     })
 }

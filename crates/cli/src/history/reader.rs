@@ -2,10 +2,10 @@
 
 use super::last_recording;
 use crate::args::Recorded;
+use crate::cli_error::{Class, CliError, chain};
 use crate::cluster;
 use crate::notice::say;
 use crate::safe::clean;
-use crate::trouble::{Class, Trouble, chain};
 use jiff::{Timestamp, tz::TimeZone};
 use kube_core::DynamicObject;
 use kube_history::{Event, Gap, History, Kind, KindId, ReadError, Scope, Source, Version};
@@ -48,10 +48,10 @@ impl Reader {
             None => last_folder(asked)?,
         };
         let history = History::open(&folder).map_err(|error| match error {
-            ReadError::Empty { .. } => Trouble::new(Class::Usage, chain(&error)).advise(
+            ReadError::Empty { .. } => CliError::new(Class::Usage, chain(&error)).hint(
                 "set --dir to the folder of a recording, or start one with `informer record --dir DIR`",
             ),
-            error => Trouble::new(Class::Other, chain(&error)),
+            error => CliError::new(Class::Other, chain(&error)),
         })?;
         let kinds = history.kinds()?;
         let gaps = history.gaps()?;
@@ -59,7 +59,7 @@ impl Reader {
     }
 
     /// Returns the kinds and objects that the arguments name; all kinds without arguments.
-    pub(super) fn targets(&self, words: &[String]) -> Result<Vec<Target>, Trouble> {
+    pub(super) fn targets(&self, words: &[String]) -> Result<Vec<Target>, CliError> {
         if words.is_empty() {
             return Ok(self.kinds.iter().map(|(id, kind)| target(*id, kind, None)).collect());
         }
@@ -72,8 +72,8 @@ impl Reader {
                 }
                 Some(_) => {
                     let what = format!("invalid object {word:?}: expected KIND/NAME");
-                    let trouble = Trouble::new(Class::Usage, what);
-                    return Err(trouble.advise("for example pod/front-1, with -n NS for its namespace"));
+                    let failure = CliError::new(Class::Usage, what);
+                    return Err(failure.hint("for example pod/front-1, with -n NS for its namespace"));
                 }
                 None => {
                     let category = word.to_lowercase();
@@ -91,11 +91,11 @@ impl Reader {
         Ok(targets)
     }
 
-    fn kind(&self, word: &str) -> Result<&(KindId, Arc<Kind>), Trouble> {
+    fn kind(&self, word: &str) -> Result<&(KindId, Arc<Kind>), CliError> {
         self.kinds.iter().find(|(_, kind)| kind.is_named(word)).ok_or_else(|| {
             let known: Vec<String> = self.kinds.iter().map(|(_, kind)| clean(&kind.to_string())).collect();
-            Trouble::new(Class::Kind, format!("{word:?} is not recorded"))
-                .advise(format!("recorded are {}", known.join(", ")))
+            CliError::new(Class::Kind, format!("{word:?} is not recorded"))
+                .hint(format!("recorded are {}", known.join(", ")))
         })
     }
 
@@ -115,8 +115,8 @@ impl Reader {
             several => {
                 let namespaces: Vec<_> = several.iter().filter_map(Key::namespace).map(clean).collect();
                 let what = format!("{}/{name} is in several namespaces", target.kind.singular);
-                Err(Trouble::new(Class::Usage, what)
-                    .advise(format!("choose one with -n: {}", namespaces.join(", ")))
+                Err(CliError::new(Class::Usage, what)
+                    .hint(format!("choose one with -n: {}", namespaces.join(", ")))
                     .into())
             }
         }
@@ -134,14 +134,14 @@ impl Reader {
     }
 
     /// Explains that an object was not recorded.
-    pub(super) fn absent(&self, target: &Target, name: &str) -> Trouble {
+    pub(super) fn absent(&self, target: &Target, name: &str) -> CliError {
         let what = format!("{}/{name} is not recorded", clean(&target.kind.singular));
-        let trouble = Trouble::new(Class::Other, what);
+        let failure = CliError::new(Class::Other, what);
         match self.history.span() {
             Ok(span) => {
-                trouble.advise(format!("the recording is from {} to {}", local(span.start), local(span.end)))
+                failure.hint(format!("the recording is from {} to {}", local(span.start), local(span.end)))
             }
-            Err(_) => trouble,
+            Err(_) => failure,
         }
     }
 
@@ -198,7 +198,7 @@ fn target(id: KindId, kind: &Arc<Kind>, name: Option<String>) -> Target {
     Target { id, kind: Arc::clone(kind), name }
 }
 
-fn last_folder(asked: &Recorded) -> Result<PathBuf, Trouble> {
+fn last_folder(asked: &Recorded) -> Result<PathBuf, CliError> {
     last_recording::find(&cluster::name(&asked.cluster)?)
 }
 

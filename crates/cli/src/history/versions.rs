@@ -2,7 +2,7 @@
 
 use super::{entry::Entry, printer::Printer, reader::Reader};
 use crate::args::ObjectHistory;
-use crate::trouble::{Class, Trouble};
+use crate::cli_error::{Class, CliError};
 use jiff::Timestamp;
 
 /// Prints the versions of an object.
@@ -10,12 +10,12 @@ pub(crate) fn run(asked: &ObjectHistory) -> anyhow::Result<()> {
     let reader = Reader::open(&asked.recorded)?;
     let targets = reader.targets(std::slice::from_ref(&asked.object))?;
     let [target] = targets.as_slice() else {
-        return Err(Trouble::new(Class::Usage, format!("{:?} is not one object", asked.object)).into());
+        return Err(CliError::new(Class::Usage, format!("{:?} is not one object", asked.object)).into());
     };
     let Some(name) = &target.name else {
         let what = format!("{:?} is a resource: expected RESOURCE/NAME", asked.object);
-        let trouble = Trouble::new(Class::Usage, what);
-        return Err(trouble.advise("`informer changes` prints the changes of all its objects").into());
+        let failure = CliError::new(Class::Usage, what);
+        return Err(failure.hint("`informer changes` prints the changes of all its objects").into());
     };
     let key = reader.key(target, name, asked.recorded.namespace.as_deref())?;
     let versions = reader.history.object(target.id, key).versions()?;

@@ -1,7 +1,7 @@
 //! Resolves the names of resources.
 
 use super::{kind::Kind, likeness::alike};
-use crate::trouble::{Class, Trouble};
+use crate::cli_error::{Class, CliError};
 use std::collections::BTreeSet;
 
 /// All kinds of a server, in its order: the preferred version of a group before the others.
@@ -26,7 +26,7 @@ impl Catalog {
     ///
     /// # Errors
     /// If a name is unknown, or its kind cannot be watched.
-    pub(crate) fn resolve(&self, words: &[String]) -> Result<Vec<Kind>, Trouble> {
+    pub(crate) fn resolve(&self, words: &[String]) -> Result<Vec<Kind>, CliError> {
         let mut found: Vec<Kind> = Vec::new();
         for word in words {
             for kind in self.meant_by(word)? {
@@ -49,7 +49,7 @@ impl Catalog {
         found.filter(|kind| kind.can_be_watched()).cloned().collect()
     }
 
-    fn meant_by(&self, word: &str) -> Result<Vec<&Kind>, Trouble> {
+    fn meant_by(&self, word: &str) -> Result<Vec<&Kind>, CliError> {
         let lower = word.to_lowercase();
         if let Some(kind) = self.one(&lower) {
             return if kind.can_be_watched() { Ok(vec![kind]) } else { Err(not_watchable(kind)) };
@@ -84,8 +84,8 @@ impl Catalog {
         fitting.filter(|kind| seen.insert(kind.resource())).collect()
     }
 
-    fn unknown(&self, word: &str) -> Trouble {
-        let trouble = Trouble::new(Class::Kind, format!("the server has no resource {word:?}"));
+    fn unknown(&self, word: &str) -> CliError {
+        let failure = CliError::new(Class::Kind, format!("the server has no resource {word:?}"));
         let lower = word.to_lowercase();
         let name = lower.split('.').next().unwrap_or_default();
         let names = self.kinds.iter().filter(|kind| kind.can_be_watched());
@@ -97,16 +97,17 @@ impl Catalog {
             }
         }
         match guesses.as_slice() {
-            [] => trouble
-                .advise("kubectl api-resources lists what there is; one object is followed as KIND/NAME"),
-            guesses => trouble.advise(format!("did you mean {}?", guesses.join(" or "))),
+            [] => {
+                failure.hint("kubectl api-resources lists what there is; one object is followed as KIND/NAME")
+            }
+            guesses => failure.hint(format!("did you mean {}?", guesses.join(" or "))),
         }
     }
 }
 
-fn not_watchable(kind: &Kind) -> Trouble {
+fn not_watchable(kind: &Kind) -> CliError {
     let what = format!("{} cannot be followed: it has no list and watch", kind.resource());
-    Trouble::new(Class::Kind, what).advise(format!("what can be done with it: {}", kind.verbs.join(", ")))
+    CliError::new(Class::Kind, what).hint(format!("what can be done with it: {}", kind.verbs.join(", ")))
 }
 
 #[cfg(test)]
@@ -144,7 +145,7 @@ mod tests {
         let show = |kind: &Kind| format!("{}/{}", kind.resource(), kind.version);
         match catalog().resolve(&words) {
             Ok(kinds) => kinds.iter().map(show).collect::<Vec<_>>().join(" "),
-            Err(trouble) => trouble.to_string(),
+            Err(failure) => failure.to_string(),
         }
     }
 

@@ -4,7 +4,7 @@ mod names;
 
 use crate::{
     args::NewOperator,
-    trouble::{Class, Trouble},
+    cli_error::{Class, CliError},
 };
 use anyhow::{Context, Result};
 use names::Names;
@@ -36,7 +36,7 @@ const TEMPLATE: [(&str, &str); 16] = [
 /// Writes the project, and prints what to do next.
 pub(crate) fn run(options: &NewOperator) -> Result<()> {
     let names = Names::new(&options.name, options.kind.as_deref(), &options.group)
-        .map_err(|error| Trouble::new(Class::Usage, error.to_string()))?;
+        .map_err(|error| CliError::new(Class::Usage, error.to_string()))?;
     let folder = options.dir.clone().unwrap_or_else(|| PathBuf::from(&names.name));
     let dependencies = Dependencies::new(options.source.as_deref())?;
     prepare(&folder)?;
@@ -89,7 +89,7 @@ impl Dependencies {
 fn prepare(folder: &Path) -> Result<()> {
     let refuse = |problem: &str| {
         let text = format!("{} {problem}", folder.display());
-        Err(Trouble::new(Class::Usage, text).advise("choose another folder with --dir").into())
+        Err(CliError::new(Class::Usage, text).hint("choose another folder with --dir").into())
     };
     match fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {

@@ -1,8 +1,8 @@
 //! The kinds that are recorded, and their description in the history.
 
 use crate::args::Record;
+use crate::cli_error::{Class, CliError};
 use crate::kinds::{Catalog, Kind};
-use crate::trouble::{Class, Trouble};
 use kube_client::Client;
 use kube_history as history;
 use kube_informer::document;
@@ -22,8 +22,8 @@ pub(super) enum Unknown {
 ///
 /// # Errors
 /// If the server does not have a kind, or for Secrets that may not be recorded.
-pub(super) fn selected(catalog: &Catalog, asked: &Record, unknown: Unknown) -> Result<Vec<Kind>, Trouble> {
-    let resolve = |words: &[String]| -> Result<Vec<Kind>, Trouble> {
+pub(super) fn selected(catalog: &Catalog, asked: &Record, unknown: Unknown) -> Result<Vec<Kind>, CliError> {
+    let resolve = |words: &[String]| -> Result<Vec<Kind>, CliError> {
         match unknown {
             Unknown::Refuse => catalog.resolve(words),
             Unknown::Ignore => {
@@ -39,8 +39,8 @@ pub(super) fn selected(catalog: &Catalog, asked: &Record, unknown: Unknown) -> R
         kinds.iter().find(|kind| is_refused(kind) && catalog.is_named(kind, &asked.resources))
     {
         let what = format!("{} are not recorded by default", secret.resource());
-        return Err(Trouble::new(Class::Usage, what)
-            .advise("add --secrets to record them, without encryption, in files that only you can read"));
+        return Err(CliError::new(Class::Usage, what)
+            .hint("add --secrets to record them, without encryption, in files that only you can read"));
     }
     let mut seen = BTreeSet::new();
     kinds.retain(|kind| {

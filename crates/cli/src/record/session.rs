@@ -7,6 +7,7 @@ use super::{
     status::{Rate, line},
 };
 use crate::args::Record;
+use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::{Connection, DISCOVERY, connect, name};
 use crate::history::last_recording;
 use crate::kinds::Kind;
@@ -14,7 +15,6 @@ use crate::notice::say;
 use crate::number::count;
 use crate::safe::clean;
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble, chain};
 use crate::web::{Server, recorded};
 use anyhow::Context;
 use futures_util::future::join_all;
@@ -117,12 +117,12 @@ fn options(asked: &Record) -> RecorderOptions {
 }
 
 /// Explains why nothing can be recorded into the folder.
-fn refused(error: &RecordError) -> Trouble {
-    let trouble = Trouble::new(Class::Other, chain(error));
+fn refused(error: &RecordError) -> CliError {
+    let failure = CliError::new(Class::Other, chain(error));
     if error.is_locked() {
-        return trouble.advise("another `informer record` writes to it: use another --dir");
+        return failure.hint("another `informer record` writes to it: use another --dir");
     }
-    trouble
+    failure
 }
 
 /// Warns about confidential data.
@@ -159,12 +159,12 @@ struct Session {
     notices: Arc<Notices>,
     status_line: StatusLine,
     /// Receives the resources of the command line that the server does not allow.
-    deny: mpsc::UnboundedSender<Trouble>,
+    deny: mpsc::UnboundedSender<CliError>,
 }
 
 impl Session {
     /// Records until the server denies a named resource, the time is up, or the folder fails.
-    async fn record(&mut self, mut denied: mpsc::UnboundedReceiver<Trouble>) -> anyhow::Result<()> {
+    async fn record(&mut self, mut denied: mpsc::UnboundedReceiver<CliError>) -> anyhow::Result<()> {
         let mut status_ticks = tokio::time::interval(STATUS_INTERVAL);
         let mut discoveries =
             tokio::time::interval(self.asked.discover_every.max(Duration::from_millis(100)));
@@ -178,11 +178,11 @@ impl Session {
         });
         loop {
             tokio::select! {
-                Some(trouble) = denied.recv() => return Err(trouble.into()),
+                Some(failure) = denied.recv() => return Err(failure.into()),
                 failed = self.recording.failed() => {
                     let error = failed.err().unwrap_or(RecordError::SyncFailed);
-                    return Err(Trouble::new(Class::Other, chain(&error))
-                        .advise("changes since the last write are lost; the next recording starts with a gap")
+                    return Err(CliError::new(Class::Other, chain(&error))
+                        .hint("changes since the last write are lost; the next recording starts with a gap")
                         .into());
                 }
                 () = &mut over => return Ok(()),
@@ -229,7 +229,7 @@ impl Session {
         Reflector::new(source.encoding(encoding), sink).named(kind.resource()).on_error(move |report| {
             match denial(report) {
                 // The receiver is dropped only if the session ends.
-                Some(trouble) if is_named => drop(deny.send(trouble)),
+                Some(failure) if is_named => drop(deny.send(failure)),
                 Some(_) => last_error.set_denied(report.cause.to_string()),
                 None => last_error.set(report.cause.to_string()),
             }
@@ -306,13 +306,13 @@ impl Session {
 }
 
 /// Returns the error to end with, if the server denies access.
-fn denial(report: &Report<'_>) -> Option<Trouble> {
+fn denial(report: &Report<'_>) -> Option<CliError> {
     let Cause::Source(error) = &report.cause else { return None };
     if !error.is_forbidden() && !error.is_unauthorized() {
         return None;
     }
     let what = format!("{} cannot be recorded: {}", report.name, report.cause);
-    Some(Trouble::new(Class::Refused, what).advise("the role in deploy/record.yaml grants list and watch"))
+    Some(CliError::new(Class::Refused, what).hint("the role in deploy/record.yaml grants list and watch"))
 }
 
 /// The line with the progress: drawn every second on a terminal, otherwise printed every minute.

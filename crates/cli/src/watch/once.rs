@@ -8,13 +8,13 @@ use super::{
 };
 use crate::args::{Output, Watch};
 use crate::change::summary;
+use crate::cli_error::{Class, CliError};
 use crate::follow::Followed;
 use crate::jsonpath::compare;
 use crate::kinds::{Kind, whole};
 use crate::notice::say;
 use crate::number::age;
 use crate::safe::clean_name;
-use crate::trouble::{Class, Trouble};
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_informer::cache::{Entry, Snapshot};
@@ -124,7 +124,7 @@ fn selected<'s>(
     snapshot: &'s Snapshot<DynamicObject>,
     kind: &Kind,
     asked: &Watch,
-) -> Result<Vec<&'s Entry<DynamicObject>>, Trouble> {
+) -> Result<Vec<&'s Entry<DynamicObject>>, CliError> {
     let selection = Selection::new(asked);
     let mut entries = sorted(snapshot);
     entries.retain(|entry| selection.accepts(entry.key().name()));
@@ -136,12 +136,12 @@ fn in_order<'e>(
     entries: Vec<&'e Entry<DynamicObject>>,
     kind: &Kind,
     asked: &Watch,
-) -> Result<Vec<&'e Entry<DynamicObject>>, Trouble> {
+) -> Result<Vec<&'e Entry<DynamicObject>>, CliError> {
     let Some(path) = &asked.columns.sort_by else { return Ok(entries) };
     let mut keyed = Vec::with_capacity(entries.len());
     for entry in entries {
         let object = whole(kind, &entry.object());
-        let found = path.find(&object).map_err(|error| Trouble::new(Class::Usage, error.to_string()))?;
+        let found = path.find(&object).map_err(|error| CliError::new(Class::Usage, error.to_string()))?;
         keyed.push((found.first().map(|value| value.clone().into_owned()), entry));
     }
     keyed.sort_by(|one, other| compare(one.0.as_ref(), other.0.as_ref()));

@@ -3,11 +3,11 @@
 use super::{grid, labels::Labels, printer::Printer, scope::Scope, selection::Selection};
 use crate::advice;
 use crate::args::{Output, Watch};
+use crate::cli_error::{Class, CliError};
 use crate::jsonpath::compare;
 use crate::kinds::Kind;
 use crate::notice::say;
 use crate::safe::{clean, clean_name};
-use crate::trouble::{Class, Trouble};
 use form_urlencoded::byte_serialize;
 use kube_client::Error;
 use kube_core::Status;
@@ -110,14 +110,14 @@ pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], asked: &Watch
             let table = match fetch(scope, &group, asked).await {
                 Ok(Some(table)) => table,
                 Ok(None) => return Ok(Printed::Nothing),
-                Err(trouble) if trouble.is_refused() && !group.is_named => {
+                Err(failure) if failure.is_refused() && !group.is_named => {
                     if !asked.quiet {
-                        say(format!("{}; skipped", trouble.what()));
+                        say(format!("{}; skipped", failure.message()));
                     }
-                    refused = Some(trouble);
+                    refused = Some(failure);
                     continue;
                 }
-                Err(trouble) => return Err(trouble.into()),
+                Err(failure) => return Err(failure.into()),
             };
             let found = |name: &&str| table.rows.iter().any(|row| row.name() == *name);
             missing.extend(
@@ -133,14 +133,14 @@ pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], asked: &Watch
             }
         }
         // As for any other resource, if nothing of a category may be read, that is an error.
-        if let Some(trouble) = refused.filter(|_| texts.is_empty() && empty.is_empty()) {
-            return Err(trouble.into());
+        if let Some(failure) = refused.filter(|_| texts.is_empty() && empty.is_empty()) {
+            return Err(failure.into());
         }
     }
     printer.text(&texts.join("\n"))?;
     printer.flush()?;
     if !missing.is_empty() {
-        return Err(Trouble::new(Class::Other, format!("not found: {}", missing.join(", "))).into());
+        return Err(CliError::new(Class::Other, format!("not found: {}", missing.join(", "))).into());
     }
     if texts.is_empty() {
         empty.dedup();
@@ -171,7 +171,7 @@ fn groups(scope: &Scope) -> Vec<Group<'_>> {
 }
 
 /// Requests the rows of a kind; `None` if the server does not send tables.
-async fn fetch(scope: &Scope, group: &Group<'_>, asked: &Watch) -> Result<Option<Table>, Trouble> {
+async fn fetch(scope: &Scope, group: &Group<'_>, asked: &Watch) -> Result<Option<Table>, CliError> {
     let all = [None];
     let namespaces: Vec<Option<&str>> = match scope.namespaces.as_deref() {
         Some(names) if group.kind.has_namespaces => names.iter().map(|name| Some(name.as_str())).collect(),
@@ -203,7 +203,7 @@ struct List<'s> {
 
 impl List<'_> {
     /// Adds the rows to a table; returns false if the server does not send tables.
-    async fn fetch(&self, asked: &Watch, table: &mut Table) -> Result<bool, Trouble> {
+    async fn fetch(&self, asked: &Watch, table: &mut Table) -> Result<bool, CliError> {
         let (start, mut token, mut limit) =
             (table.rows.len(), String::new(), asked.following.page_size.unwrap_or(PAGE));
         loop {
@@ -263,7 +263,7 @@ impl List<'_> {
         }
     }
 
-    fn explain(&self, error: &Error, asked: &Watch) -> Trouble {
+    fn explain(&self, error: &Error, asked: &Watch) -> CliError {
         match error {
             Error::Api(status) => {
                 let refusal = advice::Refusal { kind: self.kind, namespace: self.namespace, status };
@@ -299,13 +299,13 @@ impl Row {
 }
 
 /// Removes rows by name, and sorts the others.
-fn select(mut table: Table, asked: &Watch) -> Result<Table, Trouble> {
+fn select(mut table: Table, asked: &Watch) -> Result<Table, CliError> {
     let selection = Selection::new(asked);
     table.rows.retain(|row| selection.accepts(row.name()));
     let Some(path) = &asked.columns.sort_by else { return Ok(table) };
     let mut keyed = Vec::with_capacity(table.rows.len());
     for row in table.rows {
-        let found = path.find(&row.object).map_err(|error| Trouble::new(Class::Usage, error.to_string()))?;
+        let found = path.find(&row.object).map_err(|error| CliError::new(Class::Usage, error.to_string()))?;
         keyed.push((found.first().map(|value| value.clone().into_owned()), row));
     }
     keyed.sort_by(|one, other| compare(one.0.as_ref(), other.0.as_ref()));

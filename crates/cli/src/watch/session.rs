@@ -16,6 +16,7 @@ use super::{
 };
 use crate::advice;
 use crate::args::{Approach, Cli, Command, Output, Watch};
+use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, Embedded, connect_all};
 use crate::follow::{EventAt, Followed, Hear, Indexing, Manner, Pace, Saving, Target, events, follow};
 use crate::meter::Tally;
@@ -23,7 +24,6 @@ use crate::notice::say;
 use crate::number::{age, count};
 use crate::safe::clean;
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble};
 use clap::Parser;
 use futures_util::{
     FutureExt, Stream, StreamExt,
@@ -55,13 +55,13 @@ const SAVE_CHECK: Duration = Duration::from_secs(2);
 /// Runs `informer watch`.
 pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
     if asked.once && asked.output == Output::Diff {
-        let trouble = Trouble::new(Class::Usage, "--once prints one state, which has no diff");
-        return Err(trouble.advise("remove --once, or choose another -o").into());
+        let failure = CliError::new(Class::Usage, "--once prints one state, which has no diff");
+        return Err(failure.hint("remove --once, or choose another -o").into());
     }
     let connections = connect_all(&asked.cluster).await?;
     if asked.save.is_some() && connections.len() > 1 {
-        let trouble = Trouble::new(Class::Usage, "--save works with one context");
-        return Err(trouble.advise("run one command for each context, with its own folder").into());
+        let failure = CliError::new(Class::Usage, "--save works with one context");
+        return Err(failure.hint("run one command for each context, with its own folder").into());
     }
     on(connections, asked, Clock::SinceStart).await
 }
@@ -159,10 +159,10 @@ async fn tables(
 }
 
 /// Returns the error of `--once` for resources whose lists take too long.
-fn late(resources: impl Iterator<Item = String>) -> Trouble {
+fn late(resources: impl Iterator<Item = String>) -> CliError {
     let resources: Vec<_> = resources.collect();
     let what = format!("timed out before the initial list was complete: {}", resources.join(", "));
-    Trouble::new(Class::Other, what)
+    CliError::new(Class::Other, what)
 }
 
 /// Why the session ended.
@@ -232,8 +232,8 @@ impl Session {
                     break;
                 }
                 Some(denied) = self.denied.recv(), if !self.asked.once => {
-                    if let Some(trouble) = self.fatal(&denied) {
-                        return Err(trouble.into());
+                    if let Some(failure) = self.fatal(&denied) {
+                        return Err(failure.into());
                     }
                 }
                 outcome = &mut synced, if !has_synced => {
@@ -318,7 +318,7 @@ impl Session {
     }
 
     /// Returns the error of a named resource that may be listed but not watched.
-    fn fatal(&self, denied: &Denied) -> Option<Trouble> {
+    fn fatal(&self, denied: &Denied) -> Option<CliError> {
         let at = self.followed.iter().position(|followed| {
             let name = followed.informer.name();
             denied.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
@@ -328,7 +328,7 @@ impl Session {
     }
 
     /// Checks that the objects named on the command line exist.
-    fn found(&self) -> Result<(), Trouble> {
+    fn found(&self) -> Result<(), CliError> {
         let missing =
             self.followed.iter().filter(|followed| followed.name.is_some() && followed.informer.is_empty());
         let names: Vec<_> = missing
@@ -339,7 +339,7 @@ impl Session {
         if names.is_empty() {
             Ok(())
         } else {
-            Err(Trouble::new(Class::Other, format!("not found: {}", names.join(", "))))
+            Err(CliError::new(Class::Other, format!("not found: {}", names.join(", "))))
         }
     }
 
@@ -377,12 +377,12 @@ impl Session {
     }
 
     /// Returns the error of `--once` if the initial lists take too long.
-    fn late(&self) -> Trouble {
+    fn late(&self) -> CliError {
         let is_late = |one: &&Followed| !one.informer.has_synced() && !one.informer.is_stopped();
         let late = self.followed.iter().filter(is_late);
-        let trouble = self::late(late.clone().map(Followed::resource));
+        let failure = self::late(late.clone().map(Followed::resource));
         let errors = late.filter_map(|followed| followed.informer.status().last_error);
-        errors.fold(trouble, |trouble, error| trouble.advise(clean(&error)))
+        errors.fold(failure, |failure, error| failure.hint(clean(&error)))
     }
 
     /// Reports objects that could not be decoded, and resources that may not be read.
@@ -390,9 +390,9 @@ impl Session {
         for remark in remarks {
             let text = match remark {
                 Remark::Unreadable(error) => error.to_string(),
-                Remark::LeftOut(at, trouble) => {
+                Remark::LeftOut(at, failure) => {
                     self.left_out.push(at);
-                    format!("{}; skipped", trouble.what())
+                    format!("{}; skipped", failure.message())
                 }
             };
             if !self.asked.quiet {
@@ -426,7 +426,7 @@ impl Session {
             say(suppressed(self.reports.suppressed()));
         }
         match SavingNotices::failure(&self.followed) {
-            Some(failure) => Err(Trouble::new(Class::Other, failure).into()),
+            Some(failure) => Err(CliError::new(Class::Other, failure).into()),
             None => Ok(()),
         }
     }
@@ -439,7 +439,7 @@ struct Hearing {
 }
 
 /// Creates an informer for each target.
-fn prepare(scopes: &[Scope], asked: &Watch, hearing: Hearing) -> Result<Vec<Followed>, Trouble> {
+fn prepare(scopes: &[Scope], asked: &Watch, hearing: Hearing) -> Result<Vec<Followed>, CliError> {
     let Hearing { deny, reports } = hearing;
     let is_quiet = asked.quiet;
     let hear: Hear = Arc::new(move |report| {
@@ -457,7 +457,7 @@ fn prepare(scopes: &[Scope], asked: &Watch, hearing: Hearing) -> Result<Vec<Foll
     if asked.save.is_some() && objects.count() > 1 {
         let what = "--save cannot save several single objects";
         return Err(
-            Trouble::new(Class::Usage, what).advise("select one object, or several by their labels with -l")
+            CliError::new(Class::Usage, what).hint("select one object, or several by their labels with -l")
         );
     }
     // A saved cache must have the same managed fields in each run.
@@ -525,7 +525,7 @@ enum Remark {
     /// Objects that could not be decoded.
     Unreadable(SyncError),
     /// The resource at this position, which may not be read.
-    LeftOut(usize, Trouble),
+    LeftOut(usize, CliError),
 }
 
 /// Waits until all caches have synced. Objects that could not be decoded are only reported, and so are resources of a category that
@@ -534,26 +534,26 @@ async fn synced(
     followed: Vec<Followed>,
     is_named: Vec<bool>,
     approach: Approach,
-) -> Result<Vec<Remark>, Trouble> {
+) -> Result<Vec<Remark>, CliError> {
     let all = followed.iter().zip(is_named).enumerate().map(|(at, (followed, is_named))| async move {
         match followed.informer.synced().await {
             Ok(()) => Ok(None),
             Err(error) if error.is_skipped() => Ok(Some(Remark::Unreadable(error))),
             Err(error) => {
-                let trouble = advice::of_sync(&error, &followed.kind, approach);
+                let failure = advice::of_sync(&error, &followed.kind, approach);
                 if is_named || !error.is_forbidden() {
-                    return Err(trouble);
+                    return Err(failure);
                 }
                 followed.informer.stop();
                 followed.informer.stopped().await;
-                Ok(Some(Remark::LeftOut(at, trouble)))
+                Ok(Some(Remark::LeftOut(at, failure)))
             }
         }
     });
     let mut remarks: Vec<_> = try_join_all(all).await?.into_iter().flatten().collect();
     let left_out = remarks.iter().filter(|remark| matches!(remark, Remark::LeftOut(..))).count();
     match remarks.pop_if(|_| left_out == followed.len()) {
-        Some(Remark::LeftOut(_, trouble)) => Err(trouble),
+        Some(Remark::LeftOut(_, failure)) => Err(failure),
         Some(Remark::Unreadable(_)) | None => Ok(remarks),
     }
 }

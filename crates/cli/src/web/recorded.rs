@@ -7,7 +7,7 @@ use super::{
     source::{ChangeSource, GapInfo, KindInfo, KindStatus, Owner, SourceError, Status, is_secret},
     undo::Undo,
 };
-use crate::trouble::chain;
+use crate::cli_error::chain;
 use jiff::{SignedDuration, Timestamp};
 use kube_history::{Event, Filter, History, KindId, ReadError, Version};
 use kube_informer_wire::Key;

@@ -9,12 +9,12 @@ use super::{
     source::ChangeSource,
 };
 use crate::args::{Encoding, Following, Stored, Web, WebAccess};
+use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::{Connection, DISCOVERY, connect};
 use crate::follow::{Followed, OWNER, Target, namespaces, targets};
 use crate::meter::Tally;
 use crate::notice::say;
 use crate::signal::interruption;
-use crate::trouble::{Class, Trouble, chain};
 use anyhow::Context;
 use kube_core::DynamicObject;
 use kube_devserver::AllowedHosts;
@@ -109,20 +109,20 @@ impl Server {
 }
 
 /// Refuses to serve other machines without TLS and a token.
-fn check_exposure(asked: &WebAccess, address: SocketAddr) -> Result<(), Trouble> {
+fn check_exposure(asked: &WebAccess, address: SocketAddr) -> Result<(), CliError> {
     let token = asked.web_token.as_deref();
     if token.is_some_and(|token| token.trim().is_empty()) {
-        return Err(Trouble::new(Class::Usage, "the token of the page is empty")
-            .advise("set --web-token or INFORMER_WEB_TOKEN to a value: an unset variable is empty"));
+        return Err(CliError::new(Class::Usage, "the token of the page is empty")
+            .hint("set --web-token or INFORMER_WEB_TOKEN to a value: an unset variable is empty"));
     }
     if address.ip().is_loopback() || (asked.tls_cert.is_some() && token.is_some()) {
         return Ok(());
     }
-    Err(Trouble::new(
+    Err(CliError::new(
         Class::Usage,
         format!("{address} is not a loopback address: other machines could read everything"),
     )
-    .advise("set --tls-cert, --tls-key and INFORMER_WEB_TOKEN, or listen on 127.0.0.1 and use an SSH tunnel"))
+    .hint("set --tls-cert, --tls-key and INFORMER_WEB_TOKEN, or listen on 127.0.0.1 and use an SSH tunnel"))
 }
 
 fn acceptor(certificate: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
@@ -141,7 +141,7 @@ fn acceptor(certificate: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
 
 /// Serves a recorded history, also while it is recorded.
 pub(crate) async fn recorded(folder: &Path, server: Server) -> anyhow::Result<()> {
-    let opened = Recorded::open(folder).map_err(|error| Trouble::new(Class::Other, chain(&error)))?;
+    let opened = Recorded::open(folder).map_err(|error| CliError::new(Class::Other, chain(&error)))?;
     let source = Arc::new(opened);
     let reading = Arc::clone(&source);
     let refresh = async move {
@@ -200,7 +200,7 @@ fn informer(
     target: &Target,
     asked: &Following,
     namespaces: Option<&[String]>,
-) -> Result<Followed, Trouble> {
+) -> Result<Followed, CliError> {
     let Target { kind, name } = target;
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(target.label())
@@ -228,7 +228,7 @@ fn informer(
     if !fields.is_empty() {
         informer = informer.fields(fields.join(","));
     }
-    let informer = informer.build().map_err(|error| Trouble::new(Class::Usage, chain(&error)))?;
+    let informer = informer.build().map_err(|error| CliError::new(Class::Usage, chain(&error)))?;
     Ok(Followed { kind: kind.clone(), name: name.clone(), context: None, informer })
 }
 
