@@ -1,6 +1,6 @@
 //! A folder with the files of one process: locked, readable only by its owner, with files that are replaced atomically.
 //!
-//! It is shared by `kube-history` and `kube-informer-saved`.
+//! It is shared by `kube-history`, `kube-informer-saved` and `kube-devserver`.
 //!
 //! ```
 //! use kube_informer_folder::PrivateFolder;

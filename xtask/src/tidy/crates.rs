@@ -17,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
         "crates/informer",
         &["crates/wire", "crates/saved", "crates/history", "crates/workqueue", "crates/leases"],
     ),
-    ("crates/devserver", &["crates/wire", "crates/history"]),
+    ("crates/devserver", &["crates/wire", "crates/folder", "crates/history"]),
     (
         "crates/cli",
         &["crates/informer", "crates/devserver", "crates/history", "crates/wire", "crates/leases"],

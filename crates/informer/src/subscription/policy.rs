@@ -27,7 +27,7 @@ pub enum Policy {
     Block(NonZeroUsize),
     /// Delivers every event until the subscriber is this many events behind. Then its backlog is folded per key: it
     /// receives the latest state of each object and the deletion of every object it had received. A resync of another subscriber
-    /// counts as one event.
+    /// is treated as one event.
     ///
     /// Memory is bounded by the number of keys: for each key at most the state that the subscriber knows, the last state
     /// before a deletion, and the latest state, which is shared with the cache.
