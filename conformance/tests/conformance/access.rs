@@ -18,9 +18,9 @@ use std::{fmt::Debug, time::Duration};
 
 on_both! {
     shared: [
-        the_moment_a_right_is_granted_the_cache_fills,
+        a_cache_syncs_as_soon_as_access_is_granted,
         a_token_that_has_expired_is_refused_until_it_is_renewed,
-        a_server_that_has_no_room_is_asked_again_and_not_for_a_list,
+        a_watch_that_is_refused_with_429_is_retried_without_a_list,
     ],
     alone: [],
 }
@@ -99,7 +99,7 @@ where
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap()
 }
 
-async fn the_moment_a_right_is_granted_the_cache_fills(server: &Server) {
+async fn a_cache_syncs_as_soon_as_access_is_granted(server: &Server) {
     let visitor = Visitor::new(server, LONG).await;
     visitor.maps.create("secretive").await;
     let refusal = server.as_dev().map(|server| server.faults().inject(Fault::answer(403).of("configmaps")));
@@ -145,7 +145,7 @@ async fn a_token_that_has_expired_is_refused_until_it_is_renewed(server: &Server
 }
 
 /// R30: a 429 response does not lead to a list.
-async fn a_server_that_has_no_room_is_asked_again_and_not_for_a_list(server: &Server) {
+async fn a_watch_that_is_refused_with_429_is_retried_without_a_list(server: &Server) {
     let visitor = Visitor::new(server, LONG).await;
     if server.is_real() {
         visitor.grant().await;

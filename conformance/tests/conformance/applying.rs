@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 on_both! {
     shared: [
         managers_share_an_object_and_conflict_over_values,
-        what_a_manager_does_not_apply_any_more_goes,
+        fields_that_a_manager_no_longer_applies_are_removed,
         list_items_have_owners_of_their_own,
-        status_and_object_are_applied_apart,
+        status_and_object_are_applied_separately,
         other_writes_own_what_they_change,
-        configurations_that_are_not_sound_are_refused,
+        invalid_configurations_are_refused,
         a_dry_run_of_an_apply_stores_nothing,
     ],
     alone: [],
@@ -100,7 +100,7 @@ async fn managers_share_an_object_and_conflict_over_values(server: &Server) {
     assert_eq!(managers(&forced).len(), 2);
 }
 
-async fn what_a_manager_does_not_apply_any_more_goes(server: &Server) {
+async fn fields_that_a_manager_no_longer_applies_are_removed(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let maps = config_maps(&maps);
     let labels = json!({ "metadata": { "labels": { "a": "b", "c": "d" } }, "data": { "x": "1", "y": "1" } });
@@ -138,7 +138,7 @@ async fn list_items_have_owners_of_their_own(server: &Server) {
     assert_eq!(names(&left), ["proxy"], "{left}");
 }
 
-async fn status_and_object_are_applied_apart(server: &Server) {
+async fn status_and_object_are_applied_separately(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let deployments = deployments(&maps);
     let mut both = deployment(&json!([{ "name": "app", "image": "1" }]));
@@ -184,7 +184,7 @@ async fn other_writes_own_what_they_change(server: &Server) {
     assert_eq!(conflict["message"], message);
 }
 
-async fn configurations_that_are_not_sound_are_refused(server: &Server) {
+async fn invalid_configurations_are_refused(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let maps = config_maps(&maps);
     let table = [

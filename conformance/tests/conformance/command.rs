@@ -9,7 +9,7 @@ on_both! {
     shared: [],
     // Objects of other tests could be printed by one program only.
     alone: [
-        what_is_there_has_the_names_that_kubectl_gives_it,
+        names_are_those_of_kubectl,
         tables_and_templates_are_those_of_kubectl,
     ],
 }
@@ -34,7 +34,7 @@ const KINDS: [&str; 12] = [
 const WAYS: [&[&str]; 3] =
     [&["--strategy", "stream"], &["--strategy", "list", "--page-size", "3"], &["--storage", "decoded"]];
 
-async fn what_is_there_has_the_names_that_kubectl_gives_it(server: &Server) {
+async fn names_are_those_of_kubectl(server: &Server) {
     let namespaces = [server.namespace().await, server.namespace().await];
     for object in namespaces.iter().flat_map(|namespace| objects(namespace)) {
         create(server, object).await;

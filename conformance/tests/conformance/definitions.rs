@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 on_both! {
     shared: [
-        a_kind_that_is_defined_later_is_followed_from_then_on,
-        a_definition_goes_when_its_objects_are_gone,
+        a_kind_that_is_defined_later_is_cached_from_then_on,
+        a_definition_is_deleted_after_its_objects,
     ],
     alone: [],
 }
@@ -40,7 +40,7 @@ fn definition() -> (CustomResourceDefinition, ApiResource) {
     (serde_json::from_value(definition).unwrap(), ApiResource::from_gvk_with_plural(&kind, &plural))
 }
 
-async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) {
+async fn a_kind_that_is_defined_later_is_cached_from_then_on(server: &Server) {
     let (namespace, client) = (server.namespace().await, server.client());
     let (definition, resource) = definition();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -81,7 +81,7 @@ async fn a_kind_that_is_defined_later_is_followed_from_then_on(server: &Server) 
     metadata.stop().await;
 }
 
-async fn a_definition_goes_when_its_objects_are_gone(server: &Server) {
+async fn a_definition_is_deleted_after_its_objects(server: &Server) {
     let (namespace, client) = (server.namespace().await, server.client());
     let (definition, resource) = definition();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());

@@ -7,11 +7,11 @@ use kube_conformance::{Follower, Server, on_both, strategies};
 
 on_both! {
     shared: [],
-    alone: [a_watch_that_was_away_for_too_long_begins_again],
+    alone: [a_watch_whose_version_has_expired_is_followed_by_a_list],
 }
 
 /// R29: one more list, and unobserved deletions are delivered as such.
-async fn a_watch_that_was_away_for_too_long_begins_again(server: &Server) {
+async fn a_watch_whose_version_has_expired_is_followed_by_a_list(server: &Server) {
     let secrets = Maps::<Secret>::new(server).await;
     for name in ["stays", "changes", "goes"] {
         secrets.create(name).await;

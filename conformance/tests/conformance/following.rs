@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 
 on_both! {
     shared: [
-        thousands_of_concurrent_writes_are_followed,
-        objects_enter_and_leave_a_cache_of_a_selection,
-        an_object_with_a_finalizer_stays_until_it_is_let_go,
-        an_object_that_is_made_anew_is_another_one,
+        thousands_of_concurrent_writes_are_cached,
+        objects_enter_and_leave_a_cache_with_a_selector,
+        an_object_with_a_finalizer_is_deleted_when_it_is_removed,
+        an_object_that_is_created_again_has_another_uid,
     ],
     alone: [],
 }
@@ -25,7 +25,7 @@ on_both! {
 const WRITERS: u64 = 8;
 const WRITES: u64 = 300;
 
-async fn thousands_of_concurrent_writes_are_followed(server: &Server) {
+async fn thousands_of_concurrent_writes_are_cached(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let followers = strategies().map(|config| Follower::start(maps.source(), config));
     let mut writers = JoinSet::new();
@@ -43,7 +43,7 @@ async fn thousands_of_concurrent_writes_are_followed(server: &Server) {
     }
 }
 
-async fn objects_enter_and_leave_a_cache_of_a_selection(server: &Server) {
+async fn objects_enter_and_leave_a_cache_with_a_selector(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create_with("first", json!({ "labels": { "colour": "red" } })).await;
     maps.create("other").await;
@@ -72,7 +72,7 @@ async fn objects_enter_and_leave_a_cache_of_a_selection(server: &Server) {
     }
 }
 
-async fn an_object_with_a_finalizer_stays_until_it_is_let_go(server: &Server) {
+async fn an_object_with_a_finalizer_is_deleted_when_it_is_removed(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create_with("held", json!({ "finalizers": ["example.com/hold"] })).await;
     let followers = strategies().map(|config| Follower::start(maps.source(), config));
@@ -98,7 +98,7 @@ async fn an_object_with_a_finalizer_stays_until_it_is_let_go(server: &Server) {
     }
 }
 
-async fn an_object_that_is_made_anew_is_another_one(server: &Server) {
+async fn an_object_that_is_created_again_has_another_uid(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let follower = Follower::start(maps.source(), strategies()[0].clone());
     for _ in 0..3 {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 on_both! {
     shared: [
         a_deletion_policy_adds_a_finalizer_that_remains_without_controllers,
-        a_namespace_goes_when_it_is_finalized,
+        a_namespace_is_deleted_when_it_is_finalized,
     ],
     alone: [],
 }
@@ -38,7 +38,7 @@ async fn a_deletion_policy_adds_a_finalizer_that_remains_without_controllers(ser
     assert_eq!(wrong["code"], 422, "{wrong}");
 }
 
-async fn a_namespace_goes_when_it_is_finalized(server: &Server) {
+async fn a_namespace_is_deleted_when_it_is_finalized(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("a").await;
     let path = format!("/api/v1/namespaces/{}", maps.namespace);

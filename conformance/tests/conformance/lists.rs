@@ -12,15 +12,15 @@ use std::num::NonZeroU64;
 
 on_both! {
     shared: [
-        versions_matches_and_limits_mean_what_they_say,
-        a_version_that_is_not_there_yet_is_refused_as_too_large,
-        pages_of_every_size_show_one_moment,
-        pages_of_a_selection_add_up,
+        lists_respect_versions_matches_and_limits,
+        a_list_at_a_future_version_is_refused_as_too_large,
+        pages_of_every_size_have_one_version,
+        pages_with_a_selector_are_complete,
         an_empty_list_is_a_list_in_every_form,
     ],
     alone: [
-        a_forgotten_version_cannot_be_listed,
-        pages_that_have_expired_are_replaced_by_the_whole,
+        a_compacted_version_cannot_be_listed,
+        expired_pages_are_replaced_by_a_full_list,
     ],
 }
 
@@ -57,7 +57,7 @@ fn rule(at: At, matching: Option<VersionMatch>, limit: Option<u64>) -> Result<(u
     Ok((there.min(limit), is_old))
 }
 
-async fn versions_matches_and_limits_mean_what_they_say(server: &Server) {
+async fn lists_respect_versions_matches_and_limits(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let mut made = Vec::new();
     for number in 0..ALL {
@@ -105,7 +105,7 @@ fn newer(one: &ResourceVersion, other: &ResourceVersion) -> bool {
     one.to_number().unwrap() > other.to_number().unwrap()
 }
 
-async fn a_version_that_is_not_there_yet_is_refused_as_too_large(server: &Server) {
+async fn a_list_at_a_future_version_is_refused_as_too_large(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let future = ResourceVersion::number(maps.version().await.to_number().unwrap() + 1_000_000);
     for matching in MATCHES {
@@ -125,7 +125,7 @@ async fn a_version_that_is_not_there_yet_is_refused_as_too_large(server: &Server
     }
 }
 
-async fn pages_of_every_size_show_one_moment(server: &Server) {
+async fn pages_of_every_size_have_one_version(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for number in 0..6 {
         maps.create(&format!("m{number}")).await;
@@ -151,7 +151,7 @@ async fn pages_of_every_size_show_one_moment(server: &Server) {
     }
 }
 
-async fn pages_of_a_selection_add_up(server: &Server) {
+async fn pages_with_a_selector_are_complete(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for number in 0..9 {
         maps.create_with(&format!("m{number}"), json!({ "labels": { "third": (number % 3).to_string() } }))
@@ -184,7 +184,7 @@ async fn an_empty_list_is_a_list_in_every_form(server: &Server) {
     assert!(listed.items.is_empty() && listed.version.is_some());
 }
 
-async fn a_forgotten_version_cannot_be_listed(server: &Server) {
+async fn a_compacted_version_cannot_be_listed(server: &Server) {
     let maps = Maps::<Secret>::new(server).await;
     let old = maps.create("a").await;
     maps.create("b").await;
@@ -200,7 +200,7 @@ async fn a_forgotten_version_cannot_be_listed(server: &Server) {
     assert_eq!(error.as_status().unwrap().code, 410);
 }
 
-async fn pages_that_have_expired_are_replaced_by_the_whole(server: &Server) {
+async fn expired_pages_are_replaced_by_a_full_list(server: &Server) {
     let maps = Maps::<Secret>::new(server).await;
     for number in 0..5 {
         maps.create(&format!("s{number}")).await;

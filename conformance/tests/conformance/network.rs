@@ -7,14 +7,14 @@ use kube_conformance::{Disturbance, Follower, Random, Server, on_both, strategie
 
 on_both! {
     shared: [
-        connections_that_are_cut_are_opened_again_from_where_they_were,
+        watches_continue_after_their_connections_are_cut,
         a_stalled_connection_loses_nothing,
-        a_storm_ends_with_the_cache_equal_to_the_server,
+        after_many_writes_the_cache_equals_the_server,
     ],
     alone: [],
 }
 
-async fn connections_that_are_cut_are_opened_again_from_where_they_were(server: &Server) {
+async fn watches_continue_after_their_connections_are_cut(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
         let proxy = server.proxy(1).await;
@@ -57,7 +57,7 @@ async fn a_stalled_connection_loses_nothing(server: &Server) {
     }
 }
 
-async fn a_storm_ends_with_the_cache_equal_to_the_server(server: &Server) {
+async fn after_many_writes_the_cache_equals_the_server(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for (seed, config) in (1..).zip(strategies().into_iter().cycle().take(4)) {
         let (proxy, mut random) = (server.proxy(seed).await, Random::new(seed));

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 on_both! {
     shared: [
-        what_is_empty_is_left_out_of_the_metadata,
-        a_dry_run_is_answered_and_changes_nothing,
-        refusals_have_a_code_and_a_reason,
+        empty_metadata_fields_are_omitted,
+        a_dry_run_returns_the_result_and_changes_nothing,
+        errors_have_a_code_and_a_reason,
         an_empty_list_of_metadata_has_no_items_at_all,
-        the_part_that_a_list_shows_is_told_in_one_spelling,
+        the_shard_selector_of_a_list_is_normalized,
     ],
     alone: [],
 }
 
-async fn what_is_empty_is_left_out_of_the_metadata(server: &Server) {
+async fn empty_metadata_fields_are_omitted(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let empty = json!({ "labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": [] });
     maps.create_with("bare", empty).await;
@@ -32,7 +32,7 @@ fn path(maps: &Maps<ConfigMap>, rest: &str) -> String {
     format!("/api/v1/namespaces/{}/configmaps{rest}", maps.namespace)
 }
 
-async fn a_dry_run_is_answered_and_changes_nothing(server: &Server) {
+async fn a_dry_run_returns_the_result_and_changes_nothing(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let create = http::Request::post(path(&maps, "?dryRun=All"));
     let made = ask(&maps.client, create, json!({ "metadata": { "name": "dry" } })).await;
@@ -44,7 +44,7 @@ async fn a_dry_run_is_answered_and_changes_nothing(server: &Server) {
     assert!(maps.api.get_opt("wet").await.unwrap().is_some());
 }
 
-async fn refusals_have_a_code_and_a_reason(server: &Server) {
+async fn errors_have_a_code_and_a_reason(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("a").await;
     let named = |name: &str| json!({ "metadata": { "name": name } });
@@ -86,7 +86,7 @@ async fn an_empty_list_of_metadata_has_no_items_at_all(server: &Server) {
     assert_eq!(list.get("items"), Some(&Value::Null));
 }
 
-async fn the_part_that_a_list_shows_is_told_in_one_spelling(server: &Server) {
+async fn the_shard_selector_of_a_list_is_normalized(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let selector = "shardRange(object.metadata.uid,%20%270x0000000000000000%27,%270x8000000000000000%27)";
     let list = http::Request::get(path(&maps, &format!("?shardSelector={selector}")));

@@ -12,14 +12,14 @@ use kube_informer::{
 on_both! {
     shared: [],
     alone: [
-        a_server_that_is_killed_and_started_again_is_followed_on,
-        a_cache_lives_through_a_pause_of_what_keeps_the_data,
-        a_cache_lives_through_the_death_of_what_keeps_the_data,
+        a_watch_continues_after_a_restart_of_the_server,
+        a_cache_recovers_from_a_pause_of_etcd,
+        a_cache_recovers_from_a_restart_of_etcd,
         a_watch_from_before_a_restart_is_complete_or_expired,
     ],
 }
 
-async fn a_server_that_is_killed_and_started_again_is_followed_on(server: &Server) {
+async fn a_watch_continues_after_a_restart_of_the_server(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("before").await;
     let followers = strategies().map(|config| Follower::start(maps.source(), config));
@@ -42,7 +42,7 @@ async fn a_server_that_is_killed_and_started_again_is_followed_on(server: &Serve
     }
 }
 
-async fn a_cache_lives_through_a_pause_of_what_keeps_the_data(server: &Server) {
+async fn a_cache_recovers_from_a_pause_of_etcd(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("before").await;
     let followers = strategies().map(|config| Follower::start(maps.source(), config));
@@ -71,7 +71,7 @@ async fn a_cache_lives_through_a_pause_of_what_keeps_the_data(server: &Server) {
     }
 }
 
-async fn a_cache_lives_through_the_death_of_what_keeps_the_data(server: &Server) {
+async fn a_cache_recovers_from_a_restart_of_etcd(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("before").await;
     let followers = strategies().map(|config| Follower::start(maps.source(), config));

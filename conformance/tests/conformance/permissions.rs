@@ -15,7 +15,7 @@ on_both! {
         a_user_cannot_grant_more_than_it_has,
         impersonation_needs_the_verb_impersonate,
         reviews_answer_what_users_may_do,
-        reviews_that_are_not_sound_are_refused,
+        invalid_reviews_are_refused,
         a_service_account_gets_a_token,
     ],
     alone: [],
@@ -339,7 +339,7 @@ async fn reviews_answer_what_users_may_do(server: &Server) {
     assert_eq!(sorted(&rules["status"]["nonResourceRules"]).len(), 3, "{rules}");
 }
 
-async fn reviews_that_are_not_sound_are_refused(server: &Server) {
+async fn invalid_reviews_are_refused(server: &Server) {
     let office = Office::new(server).await;
     let local = format!("{REVIEWS}/namespaces/{}/localsubjectaccessreviews", office.namespace);
     let path = json!({ "verb": "get", "path": "/version" });

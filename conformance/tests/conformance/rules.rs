@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 on_both! {
     shared: [
         rules_are_evaluated_and_reported,
-        transition_rules_compare_with_the_state_before,
+        transition_rules_compare_with_the_old_state,
         functions_of_kubernetes_are_known,
-        rules_wait_for_a_valid_form,
+        rules_are_not_checked_if_types_are_invalid,
         rules_that_do_not_compile_are_refused,
         a_rule_that_an_unchanged_value_breaks_is_not_enforced,
     ],
@@ -56,9 +56,9 @@ async fn rules_are_evaluated_and_reported(server: &Server) {
         "FieldValueInvalid spec.map: Invalid value: values below 5",
     ];
     expected.sort_unstable();
-    assert_causes(server, causes(&broken.await), &expected);
+    assert_causes(server, &causes(&broken.await), &expected);
     let forbidden = gadgets.create("a", json!({ "spec": { "color": "black" } })).await;
-    assert_causes(server, causes(&forbidden), &["FieldValueForbidden spec.color: Forbidden: too dark"]);
+    assert_causes(server, &causes(&forbidden), &["FieldValueForbidden spec.color: Forbidden: too dark"]);
     let missing = gadgets.create("a", json!({ "spec": { "list": [{}] } })).await;
     let expected = "FieldValueInvalid spec.list[0]: Invalid value: \"object\": no such key: x-y evaluating rule: self.x__dash__y > 0";
     let found = causes(&missing);
@@ -69,7 +69,7 @@ async fn rules_are_evaluated_and_reported(server: &Server) {
     assert_eq!(made["spec"], good["spec"], "{made}");
 }
 
-async fn transition_rules_compare_with_the_state_before(server: &Server) {
+async fn transition_rules_compare_with_the_old_state(server: &Server) {
     let spec = json!({ "type": "object", "properties": {
         "fixed": { "type": "string", "x-kubernetes-validations": [{ "rule": "self == oldSelf", "message": "fixed is immutable" }] },
         "size": { "type": "integer", "x-kubernetes-validations": [{ "rule": "self >= oldSelf" }] },
@@ -87,12 +87,12 @@ async fn transition_rules_compare_with_the_state_before(server: &Server) {
         "FieldValueInvalid spec.size: Invalid value: 1: failed rule: self >= oldSelf",
     ];
     expected.sort_unstable();
-    assert_causes(server, causes(&refused), &expected);
+    assert_causes(server, &causes(&refused), &expected);
     let keyed = json!([{ "k": "two", "v": 5 }, { "k": "one", "v": 2 }]);
     let refused = gadgets.merge("a", json!({ "spec": { "keyed": keyed } })).await;
     assert_causes(
         server,
-        causes(&refused),
+        &causes(&refused),
         &["FieldValueInvalid spec.keyed[1].v: Invalid value: 2: v is immutable"],
     );
     let grown = gadgets.merge("a", json!({ "spec": { "size": 3, "keyed": [{ "k": "two", "v": 5 }] } })).await;
@@ -149,10 +149,10 @@ async fn functions_of_kubernetes_are_known(server: &Server) {
     let expected: Vec<_> = failed
         .map(|(rule, _)| format!("FieldValueInvalid spec: Invalid value: failed rule: {rule}"))
         .collect();
-    assert_causes(server, causes(&refused.await), &expected);
+    assert_causes(server, &causes(&refused.await), &expected);
 }
 
-async fn rules_wait_for_a_valid_form(server: &Server) {
+async fn rules_are_not_checked_if_types_are_invalid(server: &Server) {
     let gadgets = Custom::define(server, spec(), status()).await;
     let broken = gadgets.create("a", json!({ "spec": { "min": "x", "color": "green" } })).await;
     let expected = [
@@ -160,7 +160,7 @@ async fn rules_wait_for_a_valid_form(server: &Server) {
          correct the existing errors to complete validation",
         "FieldValueTypeInvalid spec.min: Invalid value: \"string\": spec.min in body must be of type integer: \"string\"",
     ];
-    assert_causes(server, causes(&broken), &expected);
+    assert_causes(server, &causes(&broken), &expected);
 }
 
 async fn rules_that_do_not_compile_are_refused(server: &Server) {
@@ -194,7 +194,7 @@ async fn rules_that_do_not_compile_are_refused(server: &Server) {
         "FieldValueInvalid {list}.items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used \
          on the uncorrelatable portion of the schema within {list}"
     );
-    assert_causes(server, causes(&refused), &[expected]);
+    assert_causes(server, &causes(&refused), &[expected]);
 }
 
 async fn a_rule_that_an_unchanged_value_breaks_is_not_enforced(server: &Server) {

@@ -11,7 +11,7 @@ on_both! {
     shared: [
         objects_that_break_their_schema_are_refused_with_every_cause,
         types_are_checked_before_anything_else,
-        unknown_fields_go_and_defaults_come,
+        unknown_fields_are_pruned_and_defaults_are_set,
         an_unchanged_field_may_stay_invalid,
         the_status_is_validated_on_its_own,
         the_scale_subresource_reads_and_writes_its_paths,
@@ -126,7 +126,7 @@ pub(crate) fn causes(answer: &Value) -> Vec<String> {
 }
 
 /// Compares causes. Versions before 1.36 report the same reasons and fields with other texts.
-pub(crate) fn assert_causes(server: &Server, found: Vec<String>, expected: &[impl AsRef<str>]) {
+pub(crate) fn assert_causes(server: &Server, found: &[String], expected: &[impl AsRef<str>]) {
     let comparable = |cause: &str| match server.is_older_than(36) {
         true => cause.split(": ").next().unwrap_or_default().to_owned(),
         false => cause.to_owned(),
@@ -192,7 +192,7 @@ async fn objects_that_break_their_schema_are_refused_with_every_cause(server: &S
         "FieldValueDuplicate spec.keyed[1]: Duplicate value: {\"k\":\"a\"}",
         "FieldValueDuplicate spec.l[1]: Duplicate value: \"a\"",
     ]);
-    assert_causes(server, causes(&broken.await), &expected);
+    assert_causes(server, &causes(&broken.await), &expected);
     let range = gadgets.create("a", json!({ "spec": { "a": "a", "n": 3_000_000_000_u64 } })).await;
     let expected = [
         "FieldValueInvalid <nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.n",
@@ -200,13 +200,13 @@ async fn objects_that_break_their_schema_are_refused_with_every_cause(server: &S
     ];
     // Older servers do not check the format of integers.
     let from = usize::from(server.is_older_than(36));
-    assert_causes(server, causes(&range), &expected[from..]);
+    assert_causes(server, &causes(&range), &expected[from..]);
     let both = gadgets.create("a", json!({ "spec": { "a": "a", "o": { "p": "1", "q": "2" } } })).await;
     let expected = "FieldValueInvalid <nil>: Invalid value: \"\": \"spec.o\" must validate one and only one schema (oneOf). Found 2 valid alternatives";
-    assert_causes(server, causes(&both), &[expected]);
+    assert_causes(server, &causes(&both), &[expected]);
     let pattern = gadgets.create("a", json!({ "spec": { "a": "A" } })).await;
     let expected = "FieldValueInvalid spec.a: Invalid value: \"A\": spec.a in body should match '^[a-z]+$'";
-    assert_causes(server, causes(&pattern), &[expected]);
+    assert_causes(server, &causes(&pattern), &[expected]);
     assert_eq!(gadgets.get("a").await["code"], 404);
 }
 
@@ -223,7 +223,7 @@ async fn types_are_checked_before_anything_else(server: &Server) {
         "FieldValueInvalid spec.l: Invalid value: 0: spec.l in body should have at least 1 items",
         "FieldValueRequired spec.a: Required value",
     ]);
-    assert_causes(server, causes(&gadgets.create("a", fields).await), &expected);
+    assert_causes(server, &causes(&gadgets.create("a", fields).await), &expected);
     let missing = gadgets.create("a", json!({})).await;
     assert_eq!(
         missing["spec"],
@@ -232,7 +232,7 @@ async fn types_are_checked_before_anything_else(server: &Server) {
     );
 }
 
-async fn unknown_fields_go_and_defaults_come(server: &Server) {
+async fn unknown_fields_are_pruned_and_defaults_are_set(server: &Server) {
     let gadgets = Custom::define(server, full_spec(), status()).await;
     let made = gadgets.create(
         "a",
@@ -283,7 +283,7 @@ async fn an_unchanged_field_may_stay_invalid(server: &Server) {
     let expected = "FieldValueTooLong spec.a: Too long: may not be more than 1 byte";
     assert_causes(
         server,
-        causes(&gadgets.merge("a", json!({ "spec": { "a": "other" } })).await),
+        &causes(&gadgets.merge("a", json!({ "spec": { "a": "other" } })).await),
         &[expected],
     );
 }
@@ -296,7 +296,7 @@ async fn the_status_is_validated_on_its_own(server: &Server) {
         gadgets.merge("a/status", json!({ "status": { "n": -1 }, "spec": { "a": "TOO LONG" } })).await;
     let expected =
         "FieldValueInvalid status.n: Invalid value: -1: n in body should be greater than or equal to 0";
-    assert_causes(server, causes(&refused), &[expected]);
+    assert_causes(server, &causes(&refused), &[expected]);
     let set = gadgets.merge("a/status", json!({ "status": { "n": 1, "other": 1 } })).await;
     assert_eq!((&set["status"], &set["metadata"]["generation"]), (&json!({ "n": 1 }), &json!(1)), "{set}");
 }
@@ -332,11 +332,11 @@ async fn the_scale_subresource_reads_and_writes_its_paths(server: &Server) {
         "FieldValueInvalid spec.size: Invalid value: 8: spec.size in body should be less than or equal to 7";
     assert_causes(
         server,
-        causes(&gadgets.merge("a/scale", json!({ "spec": { "replicas": 8 } })).await),
+        &causes(&gadgets.merge("a/scale", json!({ "spec": { "replicas": 8 } })).await),
         &[expected],
     );
     let expected = "FieldValueInvalid .spec.size: Invalid value: -1: should be a non-negative integer";
-    assert_causes(server, causes(&gadgets.merge("a", json!({ "spec": { "size": -1 } })).await), &[expected]);
+    assert_causes(server, &causes(&gadgets.merge("a", json!({ "spec": { "size": -1 } })).await), &[expected]);
 }
 
 async fn versions_show_the_same_object(server: &Server) {
@@ -395,7 +395,7 @@ async fn fields_can_be_selected(server: &Server) {
         "FieldValueInvalid spec.selectableFields[0].jsonPath: Invalid value: \".spec.none\": is an invalid path: does not refer to a valid field",
         "FieldValueInvalid spec.selectableFields[1].jsonPath: Invalid value: \".spec.list\": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
     ]);
-    assert_causes(server, causes(&refused), &expected);
+    assert_causes(server, &causes(&refused), &expected);
 }
 
 async fn definitions_that_break_a_rule_are_refused(server: &Server) {
@@ -481,12 +481,12 @@ async fn definitions_that_break_a_rule_are_refused(server: &Server) {
             .iter()
             .map(|cause| cause.replace("spec.validation.openAPIV3Schema", "S"))
             .collect();
-        assert_causes(server, found, &expected);
+        assert_causes(server, &found, &expected);
     }
     let version = json!([{ "name": "v1", "served": true, "storage": true }]);
     let refused = ask(&gadgets.client, Request::post(CRDS), gadgets.definition(version)).await;
     let expected = "FieldValueRequired spec.versions[0].schema.openAPIV3Schema: Required value";
-    assert_causes(server, causes(&refused), &[expected]);
+    assert_causes(server, &causes(&refused), &[expected]);
     let version = json!([{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } },
         "additionalPrinterColumns": [{ "name": "A", "type": "strange", "jsonPath": "x" }],
         "subresources": { "scale": { "specReplicasPath": ".status.x", "statusReplicasPath": "" } } }]);
@@ -497,7 +497,7 @@ async fn definitions_that_break_a_rule_are_refused(server: &Server) {
         "FieldValueInvalid spec.subresources.scale.specReplicasPath: Invalid value: \".status.x\": should be a json path under .spec",
         "FieldValueRequired spec.subresources.scale.statusReplicasPath: Required value",
     ]);
-    assert_causes(server, causes(&refused), &expected);
+    assert_causes(server, &causes(&refused), &expected);
 }
 
 async fn a_name_that_is_taken_is_not_accepted(server: &Server) {
@@ -563,7 +563,7 @@ async fn apply_merges_lists_by_the_schema(server: &Server) {
     assert_eq!(both["spec"]["l"], json!(["p", "q"]));
     let invalid = apply("two", json!({ "a": "a", "keyed": [{ "k": "y", "v": 12 }] })).await;
     let expected = "FieldValueInvalid spec.keyed[1].v: Invalid value: 12: spec.keyed[1].v in body should be less than or equal to 9";
-    assert_causes(server, causes(&invalid), &[expected]);
+    assert_causes(server, &causes(&invalid), &[expected]);
     let left = apply("one", json!({ "a": "a" })).await;
     assert_eq!(left["spec"]["keyed"], json!([{ "k": "y", "v": 2 }]), "{left}");
 }

@@ -8,7 +8,7 @@ use kube_informer::{Informer, source::ListWatch, wire::ListOptions, wire::ShardS
 use std::collections::BTreeSet;
 
 on_both! {
-    shared: [parts_are_disjoint_and_add_up, caches_of_parts_follow_their_part],
+    shared: [shards_are_disjoint_and_complete, caches_of_shards_contain_their_objects],
     alone: [],
 }
 
@@ -29,7 +29,7 @@ fn halves(maps: &Maps<ConfigMap>) -> [ListWatch<ConfigMap>; 2] {
     )
 }
 
-async fn parts_are_disjoint_and_add_up(server: &Server) {
+async fn shards_are_disjoint_and_complete(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for number in 0..40 {
         maps.create(&format!("m{number:02}")).await;
@@ -49,7 +49,7 @@ async fn parts_are_disjoint_and_add_up(server: &Server) {
     assert_eq!(all.len(), if server.is_older_than(SHARDED_SINCE) { 0 } else { 40 });
 }
 
-async fn caches_of_parts_follow_their_part(server: &Server) {
+async fn caches_of_shards_contain_their_objects(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for config in strategies() {
         // As an informer, which also checks each object, then with the selector of the server only.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 on_both! {
     shared: [
-        unknown_and_duplicate_fields_are_warned_of_by_default,
+        unknown_and_duplicate_fields_cause_warnings_by_default,
         strict_requests_with_unknown_fields_are_refused,
         patches_are_checked_after_they_are_merged,
         the_fields_of_custom_resources_are_checked,
@@ -51,7 +51,7 @@ fn strict(reply: &Reply) -> Vec<String> {
 
 const TWICE: &str = r#"{"metadata":{"name":"a","foo":1},"data":{"a":"1","a":"2"},"bar":2,"Data":{"x":"y"}}"#;
 
-async fn unknown_and_duplicate_fields_are_warned_of_by_default(server: &Server) {
+async fn unknown_and_duplicate_fields_cause_warnings_by_default(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let folder = format!("/api/v1/namespaces/{}/configmaps", maps.namespace);
     let post = |query: &str| {

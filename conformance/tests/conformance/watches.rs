@@ -16,17 +16,17 @@ use std::time::Duration;
 
 on_both! {
     shared: [
-        a_watch_tells_what_comes_after_its_version,
-        a_watch_from_nowhere_begins_with_what_there_is,
-        a_streamed_list_ends_in_its_bookmark,
+        a_watch_delivers_the_changes_after_its_version,
+        a_watch_without_a_version_starts_with_all_objects,
+        a_streaming_list_ends_with_its_bookmark,
         bookmarks_follow_the_newest_version,
-        a_watch_of_its_own_accord_ends_after_its_time,
-        a_selection_is_entered_and_left,
-        options_that_contradict_one_another_are_refused,
-        a_version_that_is_not_there_yet_is_too_large_for_a_stream,
+        a_watch_ends_after_its_timeout,
+        objects_that_start_and_stop_to_match_a_selector_are_added_and_deleted,
+        contradicting_options_are_refused,
+        a_streaming_list_at_a_future_version_is_refused_as_too_large,
         an_object_has_the_same_bytes_in_lists_and_watches,
     ],
-    alone: [a_watch_from_a_forgotten_version_has_expired],
+    alone: [a_watch_from_a_compacted_version_has_expired],
 }
 
 /// Returns an event as `added name`, with its version.
@@ -67,7 +67,7 @@ async fn told(watch: &mut Watch<ConfigMap>, count: usize) -> Vec<String> {
     events
 }
 
-async fn a_watch_tells_what_comes_after_its_version(server: &Server) {
+async fn a_watch_delivers_the_changes_after_its_version(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let old = maps.create("a").await;
     maps.create("b").await;
@@ -83,7 +83,7 @@ async fn a_watch_tells_what_comes_after_its_version(server: &Server) {
     }
 }
 
-async fn a_watch_from_nowhere_begins_with_what_there_is(server: &Server) {
+async fn a_watch_without_a_version_starts_with_all_objects(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for name in ["a", "b"] {
         maps.create(name).await;
@@ -107,7 +107,7 @@ async fn a_watch_from_nowhere_begins_with_what_there_is(server: &Server) {
     }
 }
 
-async fn a_streamed_list_ends_in_its_bookmark(server: &Server) {
+async fn a_streaming_list_ends_with_its_bookmark(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     for name in ["a", "b", "c"] {
         maps.create(name).await;
@@ -140,7 +140,7 @@ async fn bookmarks_follow_the_newest_version(server: &Server) {
     assert!(version >= newest.to_number().unwrap());
 }
 
-async fn a_watch_of_its_own_accord_ends_after_its_time(server: &Server) {
+async fn a_watch_ends_after_its_timeout(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let timeout = Some(Duration::from_secs(1));
     let version = Some(maps.version().await);
@@ -149,7 +149,7 @@ async fn a_watch_of_its_own_accord_ends_after_its_time(server: &Server) {
     assert!(in_time("the watch", watch.next()).await.is_none());
 }
 
-async fn a_selection_is_entered_and_left(server: &Server) {
+async fn objects_that_start_and_stop_to_match_a_selector_are_added_and_deleted(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let begin = maps.create("a").await;
     let labels: LabelSelector = "colour in (red, blue)".parse().unwrap();
@@ -178,7 +178,7 @@ async fn a_selection_is_entered_and_left(server: &Server) {
     assert_eq!(events[2].1, left.to_number().unwrap());
 }
 
-async fn options_that_contradict_one_another_are_refused(server: &Server) {
+async fn contradicting_options_are_refused(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let version = Some(maps.version().await);
     for (send_initial_events, resource_version_match) in [
@@ -200,14 +200,14 @@ async fn options_that_contradict_one_another_are_refused(server: &Server) {
     }
 }
 
-async fn a_version_that_is_not_there_yet_is_too_large_for_a_stream(server: &Server) {
+async fn a_streaming_list_at_a_future_version_is_refused_as_too_large(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let future = ResourceVersion::number(maps.version().await.to_number().unwrap() + 1_000_000);
     let error = failure(maps.source().watch(&WatchOptions::streaming_list(Some(future))).await).await;
     assert!(error.is_version_too_large(), "{error:?}");
 }
 
-async fn a_watch_from_a_forgotten_version_has_expired(server: &Server) {
+async fn a_watch_from_a_compacted_version_has_expired(server: &Server) {
     let maps = Maps::<Secret>::new(server).await;
     let old = maps.create("a").await;
     maps.change("a", "1").await;

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 on_both! {
     shared: [
-        what_is_wrong_in_an_object_is_refused,
-        what_is_wrong_in_options_is_refused,
+        invalid_objects_are_refused,
+        invalid_options_are_refused,
         patches_that_name_no_version_do_not_conflict,
-        an_update_makes_a_lease_and_has_to_say_of_which_version_it_is,
+        an_update_creates_a_lease_and_needs_a_version,
         a_namespace_stays_until_it_is_empty_and_is_marked_once,
-        what_is_immutable_does_not_change,
-        a_text_that_is_no_utf8_is_taken_and_reads_the_same_in_both_encodings,
+        immutable_fields_cannot_change,
+        invalid_utf8_is_accepted_and_equal_in_both_encodings,
     ],
     alone: [],
 }
@@ -40,7 +40,7 @@ fn code(answer: &Value) -> u64 {
     }
 }
 
-async fn what_is_wrong_in_an_object_is_refused(server: &Server) {
+async fn invalid_objects_are_refused(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("a").await;
     let with = |field: &str, value: Value| json!({ "metadata": { "name": "b", field: value } });
@@ -88,7 +88,7 @@ async fn what_is_wrong_in_an_object_is_refused(server: &Server) {
     assert_eq!(code(&ask(&maps.client, Request::post(revisions), revision).await), 500);
 }
 
-async fn what_is_wrong_in_options_is_refused(server: &Server) {
+async fn invalid_options_are_refused(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     maps.create("a").await;
     let named = json!({ "metadata": { "name": "a" } });
@@ -130,7 +130,7 @@ async fn patches_that_name_no_version_do_not_conflict(server: &Server) {
     assert_eq!(data.into_values().collect::<Vec<_>>(), ["7"; 4]);
 }
 
-async fn an_update_makes_a_lease_and_has_to_say_of_which_version_it_is(server: &Server) {
+async fn an_update_creates_a_lease_and_needs_a_version(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", maps.namespace);
     let put = |path: String, body: Value| ask(&maps.client, Request::put(path), body);
@@ -167,7 +167,7 @@ async fn a_namespace_stays_until_it_is_empty_and_is_marked_once(server: &Server)
     maps.api.get("held").await.unwrap();
 }
 
-async fn what_is_immutable_does_not_change(server: &Server) {
+async fn immutable_fields_cannot_change(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let template = json!({ "metadata": { "labels": { "a": "b" } }, "spec": { "containers": [{ "name": "c", "image": "i" }] } });
     let spec = |labels: Value| json!({ "selector": { "matchLabels": labels }, "serviceName": "s", "template": template });
@@ -204,7 +204,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
 }
 
-async fn a_text_that_is_no_utf8_is_taken_and_reads_the_same_in_both_encodings(server: &Server) {
+async fn invalid_utf8_is_accepted_and_equal_in_both_encodings(server: &Server) {
     let maps = Maps::<ConfigMap>::new(server).await;
     let metadata = field(1, &field(1, b"odd"));
     let entry = [field(1, b"a"), field(2, b"\xff\xe2\x82!")].concat();

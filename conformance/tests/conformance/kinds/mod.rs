@@ -92,7 +92,7 @@ async fn every_kind_is_cached_as_the_server_has_it(server: &Server) {
         expected.contains(kind)
             || (server.is_older_than(36) && kind.0.contains("alpha") | kind.0.contains("beta"))
     };
-    assert!(untyped.iter().all(|kind| is_expected(kind)), "{untyped:?}");
+    assert!(untyped.iter().all(is_expected), "{untyped:?}");
 }
 
 /// Returns the objects of the served kinds in the order of the file, in which limit ranges and quotas follow the objects that they would

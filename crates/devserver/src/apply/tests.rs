@@ -71,7 +71,7 @@ fn owned(object: &Value, manager: &str) -> Value {
 }
 
 #[test]
-fn the_creator_owns_what_it_set() {
+fn the_creator_owns_the_fields_that_it_sets() {
     let maps = Cluster::new("v1", "ConfigMap");
     let map = maps.create("one", json!({"metadata": {"labels": {"a": "b"}}, "data": {"x": "1"}}));
     let expected = json!({"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:data": {".": {}, "f:x": {}}});
@@ -82,7 +82,7 @@ fn the_creator_owns_what_it_set() {
 }
 
 #[test]
-fn an_update_takes_what_it_changes() {
+fn an_update_owns_the_fields_that_it_changes() {
     let maps = Cluster::new("v1", "ConfigMap");
     let map = maps.create("one", json!({"data": {"x": "1", "y": "1", "z": "1"}}));
     let map = maps.update("two", &map, json!({"data": {"x": "2", "y": "1"}}));
@@ -107,7 +107,7 @@ fn fields_of_others_are_conflicts_unless_equal_or_forced() {
 }
 
 #[test]
-fn what_is_not_applied_any_more_goes_unless_another_manager_owns_it() {
+fn fields_no_longer_applied_are_removed_unless_another_manager_owns_them() {
     let maps = Cluster::new("v1", "ConfigMap");
     let map = maps.apply("one", &maps.empty, json!({"data": {"x": "1", "y": "1"}})).unwrap();
     let map = maps.apply("two", &map, json!({"data": {"y": "1"}})).unwrap();
@@ -199,7 +199,7 @@ fn the_oldest_of_too_many_managers_are_joined() {
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_on_the_client_side() {
+fn kubectl_takes_over_fields_of_client_side_apply() {
     let maps = Cluster::new("v1", "ConfigMap");
     let applied = maps.object(json!({"data": {"x": "1"}})).to_string();
     let annotations = json!({"kubectl.kubernetes.io/last-applied-configuration": applied});

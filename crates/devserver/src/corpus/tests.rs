@@ -37,7 +37,7 @@ fn a_pod_is_a_function_of_its_seed_and_index() {
 }
 
 #[test]
-fn the_corpus_of_benchmarks_stays_what_it_is() {
+fn the_corpus_of_benchmarks_does_not_change() {
     assert_eq!(Pods::new(1).checksum(1_000).to_string(), "f5179a949888ccee");
 }
 
@@ -87,7 +87,7 @@ fn names_and_uids_are_unique_and_nodes_hold_thirty() {
 }
 
 #[test]
-fn managed_fields_name_what_is_there() {
+fn managed_fields_list_the_fields_of_the_object() {
     let pod = all(100).find(|pod| pod["spec"]["containers"][0]["env"].is_array()).unwrap();
     let container = &pod["spec"]["containers"][0];
     let key = format!("k:{{\"name\":{}}}", container["name"]);

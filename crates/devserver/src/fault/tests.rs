@@ -12,7 +12,7 @@ fn answers(faults: &Faults, call: &Call<'_>) -> Option<u16> {
 }
 
 #[tokio::test]
-async fn strikes_as_often_as_it_was_told() {
+async fn applies_the_configured_number_of_times() {
     let faults = Faults::default();
     let busy = faults.inject(Fault::answer(429).on(Verb::List).of("pods").after(1).times(2));
     let got: Vec<_> = (0..5).map(|_| answers(&faults, &list(""))).collect();
@@ -36,7 +36,7 @@ async fn leaves_other_requests_alone() {
 }
 
 #[tokio::test]
-async fn continue_tokens_and_streaming_lists_are_told_by_the_query() {
+async fn continue_tokens_and_streaming_lists_are_detected_in_the_query() {
     let faults = Faults::default();
     faults.inject(Fault::expire_continue());
     faults.inject(Fault::refuse_streaming_lists());

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_has_an_unknown_age() {
+    fn an_invalid_time_has_an_unknown_age() {
         let now = Timestamp::from_second(1_000_000_060).unwrap();
         assert_eq!(age("2001-09-09T01:46:40Z", now), "60s");
         for text in ["", "yesterday"] {

@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_the_metadata_is_left() {
+    fn only_the_metadata_is_left() {
         let pod =
             json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"nodeName": "n"}});
         let expected = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}});

@@ -106,7 +106,7 @@ mod tests {
     use super::Token;
 
     #[test]
-    fn only_the_whole_token_opens() {
+    fn only_the_complete_token_is_accepted() {
         let token = Token::new("secret");
         assert!(token.check(Some(b"Bearer secret")).is_ok());
         assert!(token.check(Some(b"bearer secret")).is_ok());

@@ -68,7 +68,7 @@ fn each_kind_has_its_rule_for_names() {
 }
 
 #[test]
-fn a_name_that_is_missing_or_wrong_is_told_as_the_server_does() {
+fn a_missing_or_invalid_name_gets_the_text_of_kube_apiserver() {
     let pods = resource("", "pods");
     assert_eq!(
         validate_name(&pods, "").unwrap_err().to_string(),
@@ -95,7 +95,7 @@ fn uids_are_of_version_four() {
 }
 
 #[test]
-fn a_new_object_carries_what_the_server_owns() {
+fn a_new_object_has_the_metadata_of_the_server() {
     let sent = json!({
         "metadata": {
             "labels": {"a": "b"}, "uid": "mine", "resourceVersion": "5", "deletionTimestamp": NOW, "selfLink": "/x",
@@ -160,7 +160,7 @@ fn an_update_keeps_identity_and_status() {
 }
 
 #[test]
-fn the_generation_moves_with_what_the_kind_counts() {
+fn the_generation_increases_with_changes_of_the_spec() {
     let check = |resource: &Resource, pointer: &str, moves: bool| {
         let object = json!({"metadata": {"labels": {}, "annotations": {"a": "1"}}, "spec": {"replicas": 1, "x": 1}, "status": {"x": 1}, "data": {"x": 1}});
         let old = born(resource, object);
@@ -190,7 +190,7 @@ fn the_generation_moves_with_what_the_kind_counts() {
 }
 
 #[test]
-fn what_cannot_change_is_refused() {
+fn changes_of_immutable_fields_are_refused() {
     let pods = resource("", "pods");
     let mut old = born(&pods, json!({"metadata": {"finalizers": ["a"]}}));
     let refused =
@@ -366,7 +366,7 @@ proptest! {
     }
 
     #[test]
-    fn an_update_with_what_is_there_changes_nothing(resource in testing::any_resource(), object in testing::object()) {
+    fn an_update_without_a_change_keeps_the_version_too(resource in testing::any_resource(), object in testing::object()) {
         let old = born(&resource, object);
         prop_assert_eq!(updated(&resource, &old, old.clone()), old);
     }

@@ -128,7 +128,7 @@ fn added_groups_come_last_and_by_name() {
 }
 
 #[test]
-fn a_definition_says_what_it_can() {
+fn a_definition_describes_its_resource() {
     let found = from_crd(&Widgets::definition()).unwrap();
     let [Resource { scope, scale, columns, selectable_fields, .. }] = &found[..] else { panic!("{found:?}") };
     assert_eq!(*scope, Scope::Namespaced);
@@ -182,7 +182,7 @@ fn a_built_in_resource_cannot_be_defined_again() {
 }
 
 #[test]
-fn an_accepted_definition_says_so() {
+fn an_accepted_definition_has_conditions() {
     let mut crd = crd(&[("v1", true)]);
     establish(&mut crd, None, "2026-01-01T00:00:00Z");
     assert_eq!(crd["spec"]["names"]["singular"], "widget");
@@ -214,7 +214,7 @@ fn the_core_group_has_documents_of_its_own() {
 }
 
 #[test]
-fn groups_tell_their_versions() {
+fn groups_list_their_versions() {
     let registry = Registry::new();
     let group = discovery::api_group(&registry, "autoscaling").unwrap();
     assert_eq!(group["preferredVersion"], json!({"groupVersion": "autoscaling/v2", "version": "v2"}));

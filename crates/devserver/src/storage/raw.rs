@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_neither_labels_nor_status_gets_none() {
+    fn empty_labels_and_status_are_omitted() {
         let record = Record::new(
             Arc::new(Content::from_json("{\"metadata\":{\"name\":\"a\"}}", |_| vec![]).unwrap()),
             7,

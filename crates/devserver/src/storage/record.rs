@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_kept_as_an_empty_one() {
+    fn values_that_are_not_objects_become_empty_ones() {
         assert_eq!(record(json!(3), 1).to_value("{"), json!({ "metadata": { "resourceVersion": "1" } }));
         assert_eq!(
             record(json!({ "metadata": 1 }), 1).to_value("{"),

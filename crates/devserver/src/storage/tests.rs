@@ -35,7 +35,7 @@ fn listed(store: &Store, selection: &Selection, span: &Span) -> Result<Vec<(Stri
 }
 
 #[test]
-fn a_write_builds_on_what_is_there() {
+fn a_write_starts_from_the_current_state() {
     let store = Store::new(10);
     let write = |write| store.write(&place(), "a/b", write).map(|record| record.version());
     assert_eq!(write(Write::Remove(1)), Err(Missed::Missing));
@@ -61,7 +61,7 @@ fn states_that_keep_their_labels_share_them() {
 }
 
 #[test]
-fn resetting_versions_keeps_the_objects_and_nothing_else() {
+fn resetting_versions_keeps_only_the_objects() {
     let store = Store::new(10);
     for _ in 0..50 {
         set(&store, "a/b", Some("x"));

@@ -107,7 +107,7 @@ async fn a_dry_run_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn configurations_that_are_not_sound_are_refused() {
+async fn invalid_configurations_are_refused() {
     let probe = Probe::new();
     let path = format!("{MAPS}/a?fieldManager=one");
     let mut other = map(json!({}));

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_object_is_gone_and_the_answer_says_so() {
+async fn a_deletion_returns_a_status() {
     let probe = Probe::new();
     let map = probe.make(MAPS, named("a")).await;
     let (code, status) = probe.delete(&format!("{MAPS}/a")).await;
@@ -53,7 +53,7 @@ async fn preconditions_name_the_very_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_collection_goes_by_selector() {
+async fn a_collection_is_deleted_by_selector() {
     let probe = Probe::new();
     for (name, tier) in [("a", "front"), ("b", "back"), ("c", "front")] {
         probe.make(MAPS, labelled(name, tier)).await;

@@ -3,7 +3,7 @@
 use crate::probe::{Probe, refusal};
 
 #[tokio::test(start_paused = true)]
-async fn documents_tell_groups_and_resources() {
+async fn discovery_documents_list_groups_and_resources() {
     let probe = Probe::new();
     let (_, core) = probe.get("/api").await;
     assert_eq!((&core["kind"], &core["versions"][0]), (&"APIVersions".into(), &"v1".into()));
@@ -19,7 +19,7 @@ async fn documents_tell_groups_and_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_can_be_asked_for_at_once() {
+async fn aggregated_discovery_lists_all_resources() {
     let probe = Probe::new();
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
     for path in ["/api", "/apis"] {
@@ -39,7 +39,7 @@ async fn probes_hear_that_it_is_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_served_is_not_found() {
+async fn unserved_resources_are_not_found() {
     let probe = Probe::new();
     let paths = [
         "/",
@@ -59,7 +59,7 @@ async fn what_is_not_served_is_not_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_done_is_not_allowed() {
+async fn unsupported_methods_are_not_allowed() {
     let probe = Probe::new();
     let body = serde_json::json!({});
     for (method, path) in [

@@ -13,7 +13,7 @@ const STREAM: &str =
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn answers_with_any_code_so_many_times() {
+async fn returns_any_code_a_number_of_times() {
     let probe = Probe::new();
     let codes = [
         (401, "Unauthorized"),
@@ -63,7 +63,7 @@ async fn stalls_for_a_time_or_until_withdrawn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cuts_a_watch_after_so_many_events() {
+async fn cuts_a_watch_after_a_number_of_events() {
     let probe = Probe::new();
     probe.make_maps(["a", "b", "c", "d"]).await;
     for (fault, expected) in [
@@ -206,7 +206,7 @@ async fn restarts_with_or_without_its_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn absurd_faults_do_no_more_harm_than_others() {
+async fn faults_with_extreme_values_do_not_panic() {
     let probe = Probe::new();
     let faults = probe.server.faults();
     faults.inject(Fault::cut_after(Duration::MAX));

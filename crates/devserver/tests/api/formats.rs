@@ -76,7 +76,7 @@ async fn built_in_kinds_are_shown_in_protobuf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_in_protobuf_tells_the_same() {
+async fn a_watch_in_protobuf_has_the_same_events() {
     let probe = Probe::new();
     let pod = probe.make(PODS, labelled("a", "front")).await;
     let (_, media, frames) = body(&probe, PROTOBUF, &format!("{PODS}?watch=1&timeoutSeconds=1")).await;

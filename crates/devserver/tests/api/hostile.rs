@@ -162,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_requests_get_an_answer(requests in prop::collection::vec(hostile(), 20)) {
+    fn random_requests_get_a_response(requests in prop::collection::vec(hostile(), 20)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let probe = Probe::new();

@@ -31,7 +31,7 @@ async fn left(probe: &Probe) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_owned_goes_with_its_last_owner() {
+async fn owned_objects_are_deleted_with_their_last_owner() {
     let probe = probe(Controllers::BuiltIn).await;
     let one = probe.make(MAPS, named("one")).await;
     let two = probe.make(MAPS, named("two")).await;
@@ -47,7 +47,7 @@ async fn what_is_owned_goes_with_its_last_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_waits_in_the_foreground_until_what_it_owns_is_gone() {
+async fn a_foreground_deletion_waits_for_owned_objects() {
     let probe = probe(Controllers::BuiltIn).await;
     let one = probe.make(MAPS, named("one")).await;
     let mut child = owned("child", &[&one]);

@@ -109,7 +109,7 @@ async fn a_body_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_that_say_nothing_keep_nobody_out() {
+async fn idle_connections_do_not_block_others() {
     let server = open().await;
     let address = server.address().unwrap();
     let mut idle = Vec::new();

@@ -19,7 +19,7 @@ async fn pages(probe: &Probe, first: &str, mut between: impl AsyncFnMut()) -> (V
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_says_what_it_is_and_its_items_do_not() {
+async fn a_list_has_a_kind_and_its_items_have_none() {
     let probe = Probe::new();
     probe.make_maps(["b", "a"]).await;
     let (_, list) = probe.get(MAPS).await;
@@ -58,7 +58,7 @@ async fn pages_show_one_version_whatever_happens_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_tells_how_much_is_left_unless_a_selector_hides_it() {
+async fn a_page_has_the_remaining_item_count_without_a_selector() {
     let probe = Probe::new();
     probe.make_maps(["a", "b", "c"]).await;
     let (_, page) = probe.get(&format!("{MAPS}?limit=2")).await;
@@ -110,7 +110,7 @@ async fn at(query: impl Fn([u64; 4]) -> String) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn versions_mean_what_the_api_documents() {
+async fn versions_have_the_documented_meaning() {
     let now = || (200, json!(["a", "c"]));
     assert_eq!(at(|_| String::new()).await, now());
     assert_eq!(at(|_| "resourceVersion=0".into()).await, now());
@@ -153,7 +153,7 @@ async fn a_version_that_comes_soon_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_version_is_expired() {
+async fn a_compacted_version_is_expired() {
     let probe = Probe::new();
     probe.make_maps(["a", "b"]).await;
     let old = probe.server.version() - 1;

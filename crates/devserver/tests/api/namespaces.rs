@@ -21,7 +21,7 @@ async fn an_object_needs_one_that_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_it_goes_with_it() {
+async fn objects_are_deleted_with_their_namespace() {
     let probe = Probe::new();
     probe.make_maps(["kept"]).await;
     probe.make("/api/v1/namespaces", named("web")).await;

@@ -4,7 +4,7 @@ use crate::probe::{MAPS, PODS, Probe, named, refusal, version};
 use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
-async fn a_new_object_has_what_the_server_gives_it() {
+async fn a_new_object_has_the_fields_that_the_server_sets() {
     let probe = Probe::new();
     let pod = probe.make(PODS, json!({ "metadata": { "name": "a", "uid": "mine" }, "spec": {} })).await;
     let meta = &pod["metadata"];
@@ -17,7 +17,7 @@ async fn a_new_object_has_what_the_server_gives_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_server_makes_up_a_name_from_its_beginning() {
+async fn the_server_creates_a_name_from_generate_name() {
     let probe = Probe::new();
     let body = || json!({ "metadata": { "generateName": "job-" } });
     let (one, two) = (probe.make(PODS, body()).await, probe.make(PODS, body()).await);

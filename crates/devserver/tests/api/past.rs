@@ -136,7 +136,7 @@ async fn a_past_cannot_be_changed() {
 }
 
 #[tokio::test]
-async fn reviews_of_a_past_are_answered_because_they_store_nothing() {
+async fn reviews_work_on_a_recorded_past() {
     let (_folder, history) = record("reviews");
     let probe = serve(Past::at(history, time(5))).await;
     let attributes = json!({"resourceAttributes": {"verb": "list", "resource": "pods"}});

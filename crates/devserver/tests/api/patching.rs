@@ -15,7 +15,7 @@ async fn patched(language: &str, path: &str, body: Value) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn json_patch_and_merge_patch_change_what_they_name() {
+async fn json_patch_and_merge_patch_change_the_named_fields() {
     let map = format!("{MAPS}/a");
     let body =
         json!([{ "op": "test", "path": "/data/x", "value": "1" }, { "op": "remove", "path": "/data/y" }]);

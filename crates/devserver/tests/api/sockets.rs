@@ -157,7 +157,7 @@ async fn refused_connections_are_closed_without_a_word() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_request_end_the_connection() {
+async fn invalid_requests_close_the_connection() {
     let server = open().await;
     let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(200_000));
     for bytes in [b"\x00\xff\x16\x03\x01 nonsense\r\n\r\n".as_slice(), b"GET\r\n\r\n", long.as_bytes()] {

@@ -7,7 +7,7 @@ const STREAM: &str =
     "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
 #[tokio::test(start_paused = true)]
-async fn a_bookmark_ends_what_there_is() {
+async fn a_bookmark_ends_the_initial_events() {
     let probe = Probe::new();
     probe.make_maps(["a", "b"]).await;
     let mut watch = probe.watch(&format!("{MAPS}?{STREAM}")).await;
@@ -48,7 +48,7 @@ async fn a_version_that_does_not_come_is_an_error_in_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_list_streams_whole() {
+async fn a_large_list_is_streamed_completely() {
     let probe = Probe::new();
     for name in 0..300 {
         let data = json!({ "x": "y".repeat(1000) });

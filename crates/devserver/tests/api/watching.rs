@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_without_a_version_begins_with_what_there_is() {
+async fn a_watch_without_a_version_starts_with_all_objects() {
     let probe = Probe::new();
     probe.make_maps(["a", "b"]).await;
     for query in ["watch=1", "watch=1&resourceVersion=0"] {
@@ -17,7 +17,7 @@ async fn a_watch_without_a_version_begins_with_what_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_version_tells_what_came_after() {
+async fn a_watch_delivers_the_changes_after_its_version() {
     let probe = Probe::new();
     probe.make_maps(["a", "b"]).await;
     let start = probe.server.version();
@@ -41,7 +41,7 @@ async fn a_deletion_carries_the_last_state_and_its_own_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_namespaces_and_other_names_are_not_told() {
+async fn other_namespaces_and_names_are_not_delivered() {
     let probe = Probe::new();
     let start = probe.server.version();
     let mut one = probe.watch(&format!("{MAPS}/b?watch=1&resourceVersion={start}")).await;
@@ -70,7 +70,7 @@ async fn objects_enter_and_leave_a_selector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_version_is_an_error_in_the_stream() {
+async fn a_watch_from_a_compacted_version_gets_an_error_event() {
     let probe = Probe::new();
     let old = probe.server.version();
     probe.make_maps(["a"]).await;

@@ -16,7 +16,7 @@ pub(crate) type Contents = BTreeMap<String, (String, String)>;
 /// A running server, with the runtime that it runs on.
 pub(crate) struct Cluster {
     pub(crate) server: DevServer,
-    client: Client,
+    pub(crate) client: Client,
     runtime: Runtime,
 }
 
@@ -41,10 +41,6 @@ impl Cluster {
 
     pub(crate) fn kubeconfig(&self) -> String {
         self.server.kubeconfig().expect("the server has a socket")
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        self.client.clone()
     }
 
     /// Waits for something that the server or its client does.

@@ -44,7 +44,7 @@ impl Workload {
     }
 
     fn client(&self) -> Client {
-        self.cluster.client()
+        self.cluster.client.clone()
     }
 
     fn ask(&self, request: http::Request<Vec<u8>>) -> Value {

@@ -38,7 +38,7 @@ fn makes_every_object_of_a_file() {
 }
 
 #[test]
-fn makes_up_a_name_when_only_its_beginning_is_given() {
+fn creates_a_name_from_generate_name() {
     each_kubectl(|kubectl| {
         let said = kubectl.create("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: colours-}\n");
         assert!(said.starts_with("configmap/colours-") && said.len() > "configmap/colours- created\n".len());

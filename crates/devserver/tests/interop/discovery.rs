@@ -23,7 +23,7 @@ fn lists_resources_with_short_names_and_scope() {
 }
 
 #[test]
-fn lists_only_the_group_that_is_asked_for() {
+fn lists_only_the_requested_group() {
     each_kubectl(|kubectl| {
         let names = kubectl.run("api-resources --api-group=apps -o name");
         let mut names: Vec<_> = names.lines().collect();
@@ -43,7 +43,7 @@ fn lists_versions_of_groups() {
 }
 
 #[test]
-fn says_which_version_the_server_is() {
+fn returns_the_version_of_the_server() {
     each_kubectl(|kubectl| {
         let version: Value = serde_json::from_str(&kubectl.run("get --raw=/version")).unwrap();
         assert!(version["gitVersion"].as_str().unwrap().starts_with("v1."), "{version}");

@@ -31,7 +31,7 @@ fn prints_pods_as_a_table() {
 }
 
 #[test]
-fn prints_more_columns_when_asked_for() {
+fn prints_wide_columns_on_request() {
     with_pod(|kubectl| {
         let table = rows(&kubectl.run("get po web -o wide"));
         assert_eq!(table[0][5..7], ["IP", "NODE"]);

@@ -20,7 +20,7 @@ fn prints_changes_as_rows() {
 }
 
 #[test]
-fn prints_what_happened_to_each_object() {
+fn prints_the_result_for_each_object() {
     each_kubectl(|kubectl| {
         kubectl.create_config_map("colours");
         let watch = kubectl.start("get configmaps --watch --output-watch-events");

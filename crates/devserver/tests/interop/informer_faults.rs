@@ -61,7 +61,7 @@ fn forget(cluster: &Cluster, churn: &mut Churn<'_>, (verb, requests): (Verb, u64
 }
 
 #[test]
-fn a_watch_that_is_cut_goes_on_where_it_was() {
+fn a_watch_that_is_cut_continues_from_its_version() {
     for cut in [Fault::cut_after_events(60), Fault::cut_after_events(60).abruptly()] {
         let (made, told) = check(LIST, cut, churn);
         assert_eq!(made, told);
@@ -69,7 +69,7 @@ fn a_watch_that_is_cut_goes_on_where_it_was() {
 }
 
 #[test]
-fn forgotten_history_leads_to_a_new_list() {
+fn a_compacted_history_causes_a_relist() {
     let cut = || Fault::cut_after_events(60).times(1);
     check(LIST, cut(), |cluster, churn| forget(cluster, churn, (Verb::List, 1)));
     // The watch that comes too late, and the one that streams the list.
@@ -82,7 +82,7 @@ fn a_refused_streaming_list_becomes_a_list() {
 }
 
 #[test]
-fn a_busy_server_is_asked_again() {
+fn a_request_to_a_busy_server_is_retried() {
     let busy = Fault::answer(429).retry_after(Duration::from_secs(1));
     check(LIST, busy.clone().on(Verb::List).times(2), churn);
     check(STREAM, busy.on(Verb::Watch).times(2), churn);
@@ -96,7 +96,7 @@ fn bytes_may_come_in_any_pieces() {
 }
 
 #[test]
-fn a_server_that_was_away_is_found_again() {
+fn a_client_reconnects_after_an_outage() {
     let away = |cluster: &Cluster, churn: &mut Churn<'_>| {
         churn.change(100);
         let faults = cluster.server.faults();

@@ -56,7 +56,7 @@ fn a_pod_says_how_it_fares() {
 }
 
 #[test]
-fn a_pod_that_is_being_made_ready_says_how_far_it_is() {
+fn a_pod_that_initializes_shows_its_progress() {
     let pod = |state: Value| {
         let done = json!({"name": "i", "state": {"terminated": {"exitCode": 0}}});
         json!({
@@ -123,7 +123,7 @@ fn a_definition_names_its_columns() {
 }
 
 #[test]
-fn rows_carry_what_is_asked_for() {
+fn rows_contain_the_requested_objects() {
     let pods = resource("", "pods");
     let pod = Pods::new(1).pod(0);
     let object = |include| table(&pods, [&pod], &options(include))["rows"][0]["object"].clone();

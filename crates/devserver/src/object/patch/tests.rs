@@ -89,7 +89,7 @@ fn each_list_has_the_key_of_its_type() {
 }
 
 #[test]
-fn other_lists_are_replaced_whole() {
+fn other_lists_are_replaced_completely() {
     let tolerations = json!({"tolerations": [{"key": "a"}, {"key": "b"}]});
     check_spec(
         &tolerations,
@@ -284,7 +284,7 @@ fn reference(target: &Value, patch: &Value) -> Value {
 }
 
 #[test]
-fn merge_patches_do_what_the_examples_of_the_rfc_say() {
+fn merge_patches_match_the_examples_of_the_rfc() {
     let table = [
         (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
         (json!({"a": "b"}), json!({"a": null}), json!({})),
