@@ -19,7 +19,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 use tokio::sync::Notify;
@@ -27,12 +27,15 @@ use tokio::sync::Notify;
 /// Readers load `published`. A write locks `working`, changes it and publishes a clone of it.
 ///
 /// A published state shares its nodes with `working`, so that the next write copies what it changes. While the store is not read, writes
-/// in [batches](Self::batch) are not published, and change `working` in place. The next reader publishes them.
+/// in [batches](Self::batch) are not published, and change `working` in place. The next reader publishes them, or the writer after
+/// [`MAX_UNPUBLISHED`] changes.
 pub(super) struct Cell<K> {
     published: ArcSwap<Snapshot<K>>,
     working: Mutex<Snapshot<K>>,
     /// True if `working` has changes that are not published.
     is_outdated: AtomicBool,
+    /// The number of changes that are not published. Written by the owner of the lock.
+    unpublished: AtomicUsize,
     /// True if the store was read since the last batch.
     was_read: AtomicBool,
     changed: Notify,
@@ -41,11 +44,17 @@ pub(super) struct Cell<K> {
     pub(super) resource: String,
 }
 
+/// The maximum number of changes that are not published. Until then, the published state holds the old state of each changed object,
+/// which takes memory, and is freed at once by the next publication.
+const MAX_UNPUBLISHED: usize = 1024;
+
 /// The state during a write. Readers see all changes or none.
 pub(super) struct Draft<'c, K> {
     cell: &'c Cell<K>,
     pub(super) state: MutexGuard<'c, Snapshot<K>>,
     publication: Publication,
+    /// The number of objects that were written or removed.
+    pub(super) changes: usize,
     /// The value of [`WRITING`] before this draft.
     outer: usize,
 }
@@ -72,6 +81,7 @@ impl<K> Cell<K> {
             published: ArcSwap::from_pointee(state.clone()),
             working: Mutex::new(state),
             is_outdated: AtomicBool::new(false),
+            unpublished: AtomicUsize::new(0),
             was_read: AtomicBool::new(true),
             changed: Notify::new(),
             is_closed: AtomicBool::new(false),
@@ -111,6 +121,7 @@ impl<K> Cell<K> {
 
     fn publish(&self, working: &Snapshot<K>) {
         self.published.store(Arc::new(working.clone()));
+        self.unpublished.store(0, Ordering::Relaxed);
         self.is_outdated.store(false, Ordering::Release);
     }
 
@@ -129,13 +140,16 @@ impl<K> Cell<K> {
         if self.is_outdated.load(Ordering::Relaxed) {
             self.publish(&state);
         }
-        Draft { cell: self, state, publication: Publication::Now, outer: WRITING.replace(self.address()) }
+        self.start(state, Publication::Now)
     }
 
     /// Starts a write of a few objects, for which a reader may wait.
     pub(super) fn batch(&self) -> Draft<'_, K> {
-        let state = self.lock();
-        Draft { cell: self, state, publication: Publication::OnRead, outer: WRITING.replace(self.address()) }
+        self.start(self.lock(), Publication::OnRead)
+    }
+
+    fn start<'c>(&'c self, state: MutexGuard<'c, Snapshot<K>>, publication: Publication) -> Draft<'c, K> {
+        Draft { cell: self, state, publication, changes: 0, outer: WRITING.replace(self.address()) }
     }
 
     /// Returns the number of objects and the version, without publishing changes.
@@ -279,6 +293,7 @@ impl<K> Draft<'_, K> {
         let entry = Arc::new(Entry::new(key, stored, values));
         indexes.update(entry.key(), known.map(|known| &**known), Some(&entry));
         objects.insert(Arc::clone(&entry));
+        self.changes += 1;
         entry
     }
 
@@ -334,9 +349,11 @@ impl<K> Drop for Draft<'_, K> {
             return;
         }
         let was_read = self.cell.was_read.swap(false, Ordering::Relaxed);
-        if was_read || self.publication == Publication::Now {
+        let unpublished = self.cell.unpublished.load(Ordering::Relaxed) + self.changes;
+        if was_read || self.publication == Publication::Now || unpublished >= MAX_UNPUBLISHED {
             self.cell.publish(&self.state);
         } else {
+            self.cell.unpublished.store(unpublished, Ordering::Relaxed);
             self.cell.is_outdated.store(true, Ordering::Release);
         }
         self.cell.changed.notify_waiters();

@@ -167,3 +167,24 @@ fn changes_that_are_not_read_do_not_copy_nodes() {
     writer.insert(config_map(0, 5)).unwrap();
     assert_ne!(writer.working_root(), root, "a published node was changed");
 }
+
+#[test]
+fn objects_that_were_replaced_are_freed_without_a_read() {
+    let (_store, mut writer) = store();
+    let first = config_map(0, 1);
+    let replaced = Arc::downgrade(&first);
+    writer.insert(first).unwrap();
+    for version in 2..3_000 {
+        writer.insert(config_map(version % 500, version)).unwrap();
+    }
+    assert!(replaced.upgrade().is_none(), "the published state holds the object");
+    let removed = config_map(1_000, 3_000);
+    let weak = Arc::downgrade(&removed);
+    writer.insert(removed).unwrap();
+    writer.remove("map-1000");
+    for version in 3_001..4_200 {
+        writer.remove(format!("map-{}", version % 500).as_str());
+        writer.insert(config_map(version % 500, version)).unwrap();
+    }
+    assert!(weak.upgrade().is_none(), "the published state holds the object");
+}

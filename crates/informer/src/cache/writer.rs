@@ -182,6 +182,7 @@ impl<K> Edit<'_, K> {
         let Snapshot { objects, indexes, .. } = &mut *self.draft.state;
         let old = objects.remove(key.digest(), |entry| key.is(entry.key()))?;
         indexes.update(old.key(), Some(&old), None);
+        self.draft.changes += 1;
         Some(old.shared())
     }
 
