@@ -11,7 +11,10 @@ use std::io::{self, Write};
 pub(crate) fn completions(shell: Shell, name: &str) -> io::Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), name, &mut text);
-    let fixed = String::from_utf8_lossy(&text).into_owned();
+    // The script for fish lists the command that is for scripts, although it is hidden.
+    let is_visible = |line: &&str| !line.contains("-a \"__complete\"");
+    let text = String::from_utf8_lossy(&text);
+    let fixed: String = text.split_inclusive('\n').filter(is_visible).collect();
     let dynamic = dynamic(shell, name, &fixed).unwrap_or_default();
     io::stdout().write_all((fixed + &dynamic).as_bytes())
 }
@@ -54,9 +57,14 @@ compdef _{function}_dynamic {name}
 "#
             ))
         }
-        Shell::Fish => Some(format!(
-            "\ncomplete -c {name} -a '({name} __complete (count (commandline -opc)) -- (commandline -opc) (commandline -ct) 2>/dev/null)'\n"
-        )),
+        Shell::Fish => {
+            let found = format!(
+                "'({name} __complete (count (commandline -opc)) -- (commandline -opc) (commandline -ct) 2>/dev/null)'"
+            );
+            Some(format!(
+                "\ncomplete -c {name} -a {found}\ncomplete -c {name} -s n -l namespace -x -a {found}\ncomplete -c {name} -l context -x -a {found}\n"
+            ))
+        }
         _ => None,
     }
 }

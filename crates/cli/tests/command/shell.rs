@@ -11,6 +11,13 @@ async fn shells_get_their_completions() {
         let ended = run(&["completions", shell]).await;
         assert_eq!(ended.code, Some(0));
         assert!(ended.stdout.contains("field-selector"), "{shell}");
+        if shell == "fish" {
+            // Other values of options would be completed as files.
+            let is_dynamic =
+                |option: &str| ended.stdout.contains(&format!("{option} -x -a '(informer __complete"));
+            assert!(is_dynamic("-s n -l namespace") && is_dynamic("-l context"), "{}", ended.stdout);
+            assert!(!ended.stdout.contains(r#"-a "__complete""#), "a hidden command is completed");
+        }
     }
 }
 
