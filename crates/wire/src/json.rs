@@ -309,6 +309,35 @@ fn container_end(text: &[u8], begin: usize) -> Option<usize> {
     }
 }
 
+/// Returns the lengths of all lists, in the order in which they begin. The text may be malformed.
+pub(crate) fn list_lengths(text: &[u8]) -> Vec<u32> {
+    let mut lengths = Vec::new();
+    // The index of the length for each open list, `None` for an object.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut position = 0;
+    while let Some(byte) = text.get(position) {
+        match byte {
+            b'"' => position = string_end(text, position + 1),
+            b'{' => open.push(None),
+            b'[' => {
+                let is_empty =
+                    Scanner { text, position: position + 1, is_after_value: false }.peek() == Some(b']');
+                open.push(Some(lengths.len()));
+                lengths.push(u32::from(!is_empty));
+            }
+            b',' => {
+                if let Some(Some(list)) = open.last() {
+                    lengths[*list] += 1;
+                }
+            }
+            b'}' | b']' => drop(open.pop()),
+            _ => {}
+        }
+        position += 1;
+    }
+    lengths
+}
+
 /// Finds the brackets outside of strings, in text that may arrive in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Brackets {

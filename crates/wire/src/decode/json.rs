@@ -1,6 +1,6 @@
 //! Decodes JSON with serde_json.
 
-use super::error::ValueError;
+use super::{error::ValueError, list_lengths::ListLengths};
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::de::{Deserializer, StrRead};
 
@@ -11,7 +11,8 @@ pub(crate) fn json_text(bytes: &[u8]) -> Result<&str, ValueError> {
 
 /// Decodes JSON text.
 pub(crate) fn decode_json<K: DeserializeOwned>(text: &str) -> Result<K, ValueError> {
-    serde_json::from_str(text).map_err(|error| ValueError::json(&error, text))
+    let lengths = ListLengths::of(text);
+    read_all(text, |json| K::deserialize(lengths.wrap(json)))
 }
 
 /// Decodes the value at the beginning of JSON text.

@@ -2,6 +2,8 @@
 
 mod error;
 
+mod list_lengths;
+
 mod json;
 
 mod name;

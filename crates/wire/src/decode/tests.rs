@@ -1,8 +1,9 @@
-//! JSON inside of protobuf decodes as with serde_json, and lists in protobuf have no spare capacity.
+//! JSON decodes as with serde_json, also inside of protobuf, and lists have no spare capacity.
 
-use super::{ValueError, decode_protobuf};
+use super::{ValueError, decode_json, decode_protobuf};
 use crate::{
     Schema,
+    json::list_lengths,
     protobuf::{Reader, ValueRef, Writer},
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -29,15 +30,16 @@ fn from_protobuf<T: DeserializeOwned>(json: &str) -> Result<T, ValueError> {
         .map(|revision| revision.data)
 }
 
-/// Decodes text in both ways, and returns whether it could be decoded.
+/// Decodes text with serde_json, as JSON and in protobuf, and returns whether it could be decoded.
 fn same<T: DeserializeOwned + Debug>(json: &str) -> bool {
-    match (serde_json::from_str::<T>(json), from_protobuf::<T>(json)) {
-        (Ok(theirs), Ok(ours)) => {
+    match (serde_json::from_str::<T>(json), decode_json::<T>(json), from_protobuf::<T>(json)) {
+        (Ok(theirs), Ok(ours), Ok(in_protobuf)) => {
             assert_eq!(format!("{theirs:?}"), format!("{ours:?}"), "{json}");
+            assert_eq!(format!("{theirs:?}"), format!("{in_protobuf:?}"), "{json}");
             true
         }
-        (Err(_), Err(_)) => false,
-        (theirs, ours) => panic!("{json}: {theirs:?} and {ours:?}"),
+        (Err(_), Err(_), Err(_)) => false,
+        (theirs, ours, in_protobuf) => panic!("{json}: {theirs:?}, {ours:?} and {in_protobuf:?}"),
     }
 }
 
@@ -235,6 +237,49 @@ fn lists_in_protobuf_have_no_spare_capacity() {
     }
 }
 
+#[test]
+fn lists_in_json_have_no_spare_capacity() {
+    for count in [0, 1, 2, 3, 5, 9] {
+        let env = vec![json!({"name": "a,[\"", "value": "{"}); count];
+        let container = json!({"name": "a", "command": [ "b" ], "env": env, "ports": []});
+        // The lists of unknown fields are skipped.
+        let unknown = json!([[1, 2, 3], {"a": [[], "]"]}]);
+        let spec =
+            json!({"aaa": unknown, "containers": [container], "volumes": [{"name": "c"}, {"name": "d"}]});
+        let pod = json!({"aaa": unknown, "metadata": {"finalizers": ["a"]}, "spec": spec});
+        for text in [pod.to_string(), serde_json::to_string_pretty(&pod).unwrap()] {
+            let pod: Pod = decode_json(&text).unwrap();
+            let finalizers = pod.metadata.finalizers.unwrap();
+            let spec = pod.spec.unwrap();
+            let env = spec.containers[0].env.as_ref().unwrap();
+            let capacities =
+                [finalizers.capacity(), spec.containers.capacity(), spec.volumes.unwrap().capacity()];
+            assert_eq!(capacities, [1, 1, 2]);
+            assert_eq!((env.len(), env.capacity()), (count, count));
+            assert_eq!(spec.containers[0].ports.as_ref().unwrap().capacity(), 0);
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_may_have_values_that_no_type_accepts() {
+    assert!(decode_json::<Pod>(r#"{"aaa":1e999,"metadata":{"aaa":"\ud800"}}"#).is_ok());
+    let deep = format!(r#"{{"metadata":{{}},"aaa":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+    assert!(decode_json::<Pod>(&deep).is_ok());
+}
+
+/// Returns the lengths of all lists, in the order in which they begin.
+fn lengths(value: &Value, found: &mut Vec<u32>) {
+    match value {
+        Value::Array(elements) => {
+            found.push(elements.len().try_into().unwrap());
+            elements.iter().for_each(|element| lengths(element, found));
+        }
+        Value::Object(members) => members.values().for_each(|member| lengths(member, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -267,6 +312,14 @@ proptest! {
     fn any_value_decodes_alike(value in any_value()) {
         prop_assert!(same::<Value>(&value.to_string()));
         prop_assert!(same::<Value>(&serde_json::to_string_pretty(&value).unwrap()));
+    }
+
+    #[test]
+    fn lengths_of_lists_are_found(value in any_value()) {
+        let mut expected = Vec::new();
+        lengths(&value, &mut expected);
+        prop_assert_eq!(&list_lengths(value.to_string().as_bytes()), &expected);
+        prop_assert_eq!(&list_lengths(serde_json::to_string_pretty(&value).unwrap().as_bytes()), &expected);
     }
 
     #[test]

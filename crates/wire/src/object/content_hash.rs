@@ -125,6 +125,14 @@ mod tests {
         }
     }
 
+    /// Hashes are saved with the objects of a cache. If the hash changes, every object is replaced after an upgrade.
+    #[test]
+    fn the_hash_is_the_same_in_every_release() {
+        let text = format!(r#"{{"metadata":{{"name":"a"}},"data":{{"k":"{}"}}}}"#, "v".repeat(100));
+        assert_eq!(json(&text).to_number(), 13_822_561_397_134_519_942);
+        assert_eq!(json("{}").to_number(), 14_343_966_837_823_903_902);
+    }
+
     // A4
     #[test]
     fn encodings_are_not_compared() {

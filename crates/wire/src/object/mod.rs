@@ -9,6 +9,7 @@ mod content_hash;
 mod raw;
 
 mod validate;
+mod untyped;
 
 mod lazy;
 

@@ -1,16 +1,15 @@
-//! Checks that an object can be decoded, without building the value.
+//! Checks the managed fields of an object, without building the value.
 
 use super::{
     error::ObjectError,
     raw::{ManagedFields, Raw},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use kube_core::{DynamicObject, TypeMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 impl Raw {
     /// Checks the managed fields of the object, which [`ManagedFields::Drop`] skips.
@@ -23,24 +22,13 @@ impl Raw {
     pub fn validate_managed_fields(&self) -> Result<(), ObjectError> {
         self.decode::<ManagedFieldsOnly>(ManagedFields::Keep).map(drop)
     }
-
-    /// Checks that the object decodes to a [`DynamicObject`], and returns it without managed fields and without data.
-    ///
-    /// An object that passes this check and [`validate_managed_fields`](Self::validate_managed_fields) can be decoded. The
-    /// check takes a third of the time of decoding it.
-    ///
-    /// # Errors
-    /// [`ObjectError`] with the key of the object, as far as it can be read, and the path to the invalid field.
-    pub fn validate_untyped(&self) -> Result<DynamicObject, ObjectError> {
-        Ok(self.decode::<Head>(ManagedFields::Drop)?.0)
-    }
 }
 
 /// Any JSON value, checked as strictly as `serde_json::Value` and discarded.
-struct IgnoredValue;
+pub(super) struct IgnoredValue;
 
 /// Reads any JSON value; stores it in the option if it is text.
-struct IgnoredValueVisitor<'t>(Option<&'t mut Option<String>>);
+pub(super) struct IgnoredValueVisitor<'t>(pub(super) Option<&'t mut Option<String>>);
 
 impl<'de> Deserialize<'de> for IgnoredValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -155,64 +143,8 @@ impl Visitor<'_> for IgnoredTextVisitor {
 #[derive(Deserialize)]
 struct FieldsV1(IgnoredValue);
 
-/// An untyped object without its data.
-struct Head(DynamicObject);
-
-impl<'de> Deserialize<'de> for Head {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(HeadVisitor)
-    }
-}
-
-struct HeadVisitor;
-
-impl<'de> Visitor<'de> for HeadVisitor {
-    type Value = Head;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("struct DynamicObject")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Head, A::Error> {
-        let mut api_version = TextField::default();
-        let mut kind = TextField::default();
-        let mut metadata = None;
-        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
-            match &*name {
-                "metadata" if metadata.is_some() => return Err(A::Error::duplicate_field("metadata")),
-                "metadata" => metadata = Some(members.next_value::<ObjectMeta>()?),
-                "apiVersion" => api_version.read(&mut members)?,
-                "kind" => kind.read(&mut members)?,
-                _ => {
-                    members.next_value::<IgnoredValue>()?;
-                }
-            }
-        }
-        let is_duplicate = api_version.count > 1 || kind.count > 1;
-        let types = api_version.text.zip(kind.text).filter(|_| !is_duplicate);
-        let types = types.map(|(api_version, kind)| TypeMeta { api_version, kind });
-        let metadata = metadata.unwrap_or_default();
-        Ok(Head(DynamicObject { types, metadata, data: serde_json::Value::Null }))
-    }
-}
-
-/// A field that may hold text, and how often it occurred.
-#[derive(Default)]
-struct TextField {
-    text: Option<String>,
-    count: usize,
-}
-
-impl TextField {
-    fn read<'de, A: MapAccess<'de>>(&mut self, members: &mut A) -> Result<(), A::Error> {
-        self.count += 1;
-        self.text = None;
-        members.next_value_seed(IgnoredValueVisitor(Some(&mut self.text))).map(drop)
-    }
-}
-
 #[cfg(test)]
-mod managed_fields_tests {
+mod tests {
     use super::*;
     use crate::{Format, Schema};
     use k8s_openapi::api::core::v1::ConfigMap;
@@ -273,100 +205,5 @@ mod managed_fields_tests {
         let outcomes: Vec<_> =
             (110..135).map(|depth| compare(&json!([{"fieldsV1": nested(depth)}]))).collect();
         assert!(outcomes[0] && !outcomes[24]);
-    }
-}
-
-#[cfg(test)]
-mod untyped_tests {
-    use super::*;
-    use crate::{Format, Schema};
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    /// Compares the check with decoding.
-    fn compare(raw: &Raw) -> bool {
-        let checked = raw.validate_untyped();
-        match raw.decode::<DynamicObject>(ManagedFields::Drop) {
-            Ok(DynamicObject { types, metadata, .. }) => {
-                let checked = checked.unwrap();
-                assert_eq!((checked.types, checked.metadata), (types, metadata));
-                true
-            }
-            Err(error) => {
-                assert!(checked.is_err(), "{error}");
-                false
-            }
-        }
-    }
-
-    fn from_json(text: &str) -> Raw {
-        Raw::new(Format::Json, text.to_owned().into())
-    }
-
-    fn pod() -> Value {
-        json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": "a", "labels": {"l": "é"}, "managedFields": [{"manager": "m", "fieldsV1": {"f:a": {}}}]},
-            "spec": {"nodeName": "n", "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]},
-            "status": {"startTime": "2026-01-02T03:04:05Z"},
-        })
-    }
-
-    #[test]
-    fn decodable_objects_pass() {
-        let schema = Schema::of("v1", "Pod").unwrap();
-        let protobuf = schema.encode(&pod()).unwrap();
-        assert!(compare(&Raw::new(Format::ProtobufItem(schema), protobuf.clone().into())));
-        assert!(compare(&Raw::new(Format::Protobuf(schema), protobuf.into())));
-        assert!(compare(&from_json(&pod().to_string())));
-        for odd in [
-            "{}",
-            r#"{"apiVersion":"v1"}"#,
-            r#"{"apiVersion":"v1","kind":7,"metadata":{}}"#,
-            r#"{"kind":"A","apiVersion":"b","kind":"C"}"#,
-            r#"{"a":1,"a":[2.5e3,-1,null,true,{"b":"\ud83d\ude00"}]}"#,
-        ] {
-            compare(&from_json(odd));
-        }
-    }
-
-    #[test]
-    fn undecodable_objects_fail() {
-        let deep = format!(r#"{{"data":{}{}}}"#, "[".repeat(200), "]".repeat(200));
-        for wrong in [
-            "",
-            "[]",
-            "7",
-            "{",
-            r#"{"a"}"#,
-            r#"{"a":}"#,
-            r#"{"a":1e999}"#,
-            r#"{"a":"\ud800"}"#,
-            r#"{"a":01}"#,
-            r#"{"metadata":null}"#,
-            r#"{"metadata":7}"#,
-            r#"{"metadata":{"name":7}}"#,
-            r#"{"metadata":{},"metadata":{}}"#,
-            r#"{"metadata":{"labels":{"a":1}}}"#,
-            deep.as_str(),
-        ] {
-            assert!(!compare(&from_json(wrong)), "{wrong}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_check_agrees_with_decoding(at in 0..600_usize, byte: u8, cut: bool) {
-            let schema = Schema::of("v1", "Pod").unwrap();
-            let encoded = [pod().to_string().into_bytes(), schema.encode(&pod()).unwrap()];
-            for (mut bytes, format) in encoded.into_iter().zip([Format::Json, Format::ProtobufItem(schema)]) {
-                let at = at % bytes.len();
-                bytes[at] = byte;
-                if cut {
-                    bytes.truncate(at);
-                }
-                compare(&Raw::new(format, bytes.into()));
-            }
-        }
     }
 }
