@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use kube_informer_saved::{Batch, Encoding, Header, Layout, Object, Options, Payload, SavedState, Snapshot};
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{ContentHash, ResourceVersion};
 use std::{
     path::PathBuf,
     time::{Duration, Instant},
@@ -91,6 +91,7 @@ fn pod(number: usize, size: usize) -> Object {
         key: format!("team-{}/pod-{number}", number / 12 % 40).parse().expect("the key is valid"),
         uid: format!("{number:08x}-0000-4000-8000-{number:012x}").into(),
         version: ResourceVersion::number(number as u64),
+        content: ContentHash::from_number(number as u64 | 2),
         payload,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::payload::Payload;
 use bytes::Bytes;
-use kube_informer_wire::{Key, ResourceVersion};
+use kube_informer_wire::{ContentHash, Key, ResourceVersion};
 use std::{collections::BTreeMap, fmt, sync::Arc, time::SystemTime};
 
 /// A saved object.
@@ -14,7 +14,9 @@ pub struct Object {
     pub uid: Arc<str>,
     /// The resourceVersion.
     pub version: ResourceVersion,
-    /// The content.
+    /// The hash of the content that the server sent, if it is known.
+    pub content: Option<ContentHash>,
+    /// The object.
     pub payload: Payload,
 }
 
@@ -28,7 +30,8 @@ pub struct Object {
 ///
 /// let mut batch = Batch::new();
 /// let payload = Payload::new(Layout::Json, Encoding::PLAIN, "{}".into());
-/// batch.put(Object { key: "web/a".parse()?, uid: "1".into(), version: ResourceVersion::number(7), payload });
+/// let version = ResourceVersion::number(7);
+/// batch.put(Object { key: "web/a".parse()?, uid: "1".into(), version, content: None, payload });
 /// batch.delete("web/b".parse()?);
 /// batch.version(ResourceVersion::number(9));
 /// assert_eq!(batch.len(), 3);

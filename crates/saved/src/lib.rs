@@ -11,7 +11,8 @@
 //! assert!(restored.is_none());
 //! let payload = Payload::new(Layout::Json, Encoding::PLAIN, r#"{"data":{"a":"b"}}"#.into());
 //! let mut batch = Batch::new();
-//! batch.put(Object { key: "web/a".parse()?, uid: "1".into(), version: ResourceVersion::number(7), payload });
+//! let version = ResourceVersion::number(7);
+//! batch.put(Object { key: "web/a".parse()?, uid: "1".into(), version, content: None, payload });
 //! batch.version(ResourceVersion::number(9));
 //! assert_eq!(saved.append(batch), Enqueue::Queued);
 //! saved.close()?;

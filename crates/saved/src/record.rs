@@ -6,7 +6,7 @@ use crate::{
     payload::{Encoding, Layout, MAX_PAYLOAD, Payload},
 };
 use bytes::Bytes;
-use kube_informer_wire::{Key, ResourceVersion};
+use kube_informer_wire::{ContentHash, Key, ResourceVersion};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A decoded record.
@@ -23,7 +23,8 @@ pub(crate) enum Record {
 pub(crate) struct RecordError;
 
 // Format 1 also defines record 6, a compression dictionary, and the storage kinds 1 and 2, a payload compressed with and without
-// it. No informer ever wrote them. They are not supported, so reading stops before them as it does before damage.
+// it. No informer ever wrote them. They are not supported, so reading stops before them as it does before damage. Version 0.1
+// stops in the same way before the storage kind 3, and lists the objects again.
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const VERSION: u8 = 3;
@@ -32,6 +33,8 @@ const DETACH: u8 = 5;
 const COMMIT: u8 = 7;
 
 const STORED_AS_GIVEN: u8 = 0;
+/// The content hash precedes the payload.
+const STORED_WITH_CONTENT_HASH: u8 = 3;
 
 const NUMBER: u8 = 0;
 const TEXT: u8 = 1;
@@ -95,7 +98,13 @@ fn write_object(object: &Object, out: &mut Vec<u8>) {
         Layout::ProtobufItem => 2,
     });
     write_number(object.payload.encoding().0.into(), out);
-    out.push(STORED_AS_GIVEN);
+    match object.content {
+        None => out.push(STORED_AS_GIVEN),
+        Some(content) => {
+            out.push(STORED_WITH_CONTENT_HASH);
+            out.extend_from_slice(&content.to_number().to_le_bytes());
+        }
+    }
     write_bytes(object.payload.bytes(), out);
 }
 
@@ -181,12 +190,20 @@ impl Records {
             _ => return Err(RecordError),
         };
         let encoding = Encoding(self.number_u32()?);
-        if self.byte()? != STORED_AS_GIVEN {
-            return Err(RecordError);
-        }
+        let content = match self.byte()? {
+            STORED_AS_GIVEN => None,
+            STORED_WITH_CONTENT_HASH => Some(self.content_hash()?),
+            _ => return Err(RecordError),
+        };
         let range = self.range(MAX_PAYLOAD)?;
         let payload = Payload::new(layout, encoding, self.body.slice(range));
-        Ok(Object { key, uid, version, payload })
+        Ok(Object { key, uid, version, content, payload })
+    }
+
+    fn content_hash(&mut self) -> Result<ContentHash, RecordError> {
+        let bytes = self.body[self.position..].first_chunk().ok_or(RecordError)?;
+        self.position += bytes.len();
+        ContentHash::from_number(u64::from_le_bytes(*bytes)).ok_or(RecordError)
     }
 
     fn key(&mut self) -> Result<Key, RecordError> {

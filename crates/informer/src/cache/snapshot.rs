@@ -162,9 +162,7 @@ impl<K: Resource> Snapshot<K> {
         content: &dyn Fn() -> Option<ContentHash>,
     ) -> Option<(Key, ListedObject<K>)> {
         let entry = self.entry((&*identity.namespace, &*identity.name))?;
-        // An object that was saved after a transform is compared after the transform.
-        let is_comparable = entry.is_state(identity) && !entry.stored().has_unknown_content();
-        let is_same = is_comparable && !entry.stored().differs_from(content());
+        let is_same = entry.is_state(identity) && !entry.stored().differs_from(content());
         is_same.then(|| (entry.key().clone(), ListedObject::known(entry.stored())))
     }
 

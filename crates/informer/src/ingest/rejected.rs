@@ -3,7 +3,7 @@
 use crate::{boxed::BoxError, object::ItemError};
 use kube_informer_wire::{Key, KeyError};
 
-/// The reason for which an object was skipped. The cache keeps its previous state.
+/// The reason for which an object was skipped. The cache keeps its previous state; a deletion still deletes the object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectedError {

@@ -97,26 +97,10 @@ impl<K> StoredObject<K> {
         own.zip(content).is_some_and(|(own, content)| own.differs_from(content))
     }
 
-    /// Returns whether the content that the server sent is not known, since the object was saved after a transform.
-    pub(crate) fn has_unknown_content(&self) -> bool {
-        self.as_encoded().is_some_and(EncodedObject::has_unknown_content)
-    }
-
-    /// Returns whether the content of `object`, which has the same uid and version, differs. If the content that the server sent is not
-    /// known, the transformed objects are compared.
-    fn has_other_content(&self, object: &Object<K>) -> bool {
-        match (self.as_encoded(), object.as_encoded()) {
-            (Some(own), Some(other)) if own.has_unknown_content() || other.has_unknown_content() => {
-                own.differs_after_transform(other)
-            }
-            _ => self.differs_from(object.content()),
-        }
-    }
-
     /// Returns whether `object` is the same encoded state, which may have been compressed again since.
     pub(crate) fn is_same_encoded_state(&self, object: &Object<K>) -> bool {
         let encoded = self.as_encoded().zip(object.as_encoded());
-        encoded.is_some_and(|(one, other)| one.is_same_state(other)) && !self.has_other_content(object)
+        encoded.is_some_and(|(one, other)| one.is_same_state(other)) && !self.differs_from(object.content())
     }
 }
 
@@ -146,7 +130,7 @@ impl<K: Resource> StoredObject<K> {
             (_, None) => self.is_state(&Identity::of(object.get())),
             (None, Some(other)) => other.is_state(&Identity::of(&*self.object())),
         };
-        has_same_version && !self.has_other_content(object)
+        has_same_version && !self.differs_from(object.content())
     }
 }
 
@@ -354,7 +338,7 @@ impl<K: Resource> Object<K> {
                 lazy.encoded.is_state(&Identity::of(&**decoded))
             }
         };
-        has_same_version && !self.to_stored().has_other_content(other)
+        has_same_version && !self.to_stored().differs_from(other.content())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::backoff::Backoff;
 use std::{num::NonZeroU64, time::Duration};
 
-/// Configures a reflector; the defaults are client-go's.
+/// Configures a reflector; the defaults are those of client-go, except for `idle_timeout`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {

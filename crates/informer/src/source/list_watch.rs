@@ -138,7 +138,7 @@ impl ListWatch<DynamicObject> {
     /// Creates a source of untyped objects, in all namespaces or in one. An object of another kind is skipped.
     #[must_use]
     pub fn dynamic(client: Client, namespace: Option<&str>, resource: &ApiResource) -> Self {
-        let decode = |raw: &Raw, managed_fields| raw.decode(managed_fields);
+        let decode = |raw: &Raw, managed_fields| raw.decode_untyped(managed_fields);
         let codec = ObjectCodec { typing: Typing::Untyped, decode, validation: Validation::Scan };
         Self::new(client, namespace, resource, codec)
     }

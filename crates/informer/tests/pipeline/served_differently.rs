@@ -189,16 +189,20 @@ async fn restarted_with_transform(storage: Storage, kept: &str, removed: &str) -
 
 // A4
 #[tokio::test(start_paused = true)]
-async fn restored_objects_are_compared_after_their_transform() {
+async fn restored_objects_are_compared_before_their_transform() {
     for storage in [Storage::Decoded, Storage::Encoded, Storage::Compressed] {
-        // The second relist finds the object in the cache, and does not run the transform again.
+        // The transform runs if the object that the server sends is new.
         let transformed = async |kept, removed| restarted_with_transform(storage, kept, removed).await;
         assert_eq!(
             transformed("new", "old").await,
             (vec!["+old".into(), "old -> new".into()], 1),
             "{storage:?}"
         );
-        assert_eq!(transformed("old", "new").await, (vec!["+old".into()], 1), "{storage:?}");
-        assert_eq!(transformed("old", "old").await, (vec!["+old".into()], 1), "{storage:?}");
+        assert_eq!(
+            transformed("old", "new").await,
+            (vec!["+old".into(), "old -> old".into()], 1),
+            "{storage:?}"
+        );
+        assert_eq!(transformed("old", "old").await, (vec!["+old".into()], 0), "{storage:?}");
     }
 }

@@ -285,7 +285,7 @@ async fn the_retry_delay_is_read_from_the_header_or_the_status() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_without_progress_times_out() {
-    // Pending trailers storage the body open.
+    // Pending trailers keep the body open.
     let begun = |body: &'static str| {
         let body = Full::new(Bytes::from_static(body.as_bytes()));
         http::Response::new(body.with_trailers(std::future::pending()).boxed())

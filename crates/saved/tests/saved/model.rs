@@ -3,7 +3,7 @@
 use kube_informer_saved::{
     Batch, Encoding, Enqueue, Header, Layout, Object, Options, Payload, Restored, SavedState,
 };
-use kube_informer_wire::ResourceVersion;
+use kube_informer_wire::{ContentHash, ResourceVersion};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -32,6 +32,7 @@ impl State {
     pub(crate) fn of(restored: &Restored) -> Self {
         let objects = restored.objects().iter().map(|object| {
             let version = object.version.to_number().unwrap();
+            assert_eq!(object.content, ContentHash::from_number(version));
             (object.key.to_string(), (object.uid.to_string(), version, object.payload.bytes().to_vec()))
         });
         let state = Self {
@@ -61,6 +62,7 @@ pub(crate) fn object(key: &str, version: u64, bytes: &[u8]) -> Object {
         key: key.parse().unwrap(),
         uid: format!("uid-of-{key}").into(),
         version: ResourceVersion::number(version),
+        content: ContentHash::from_number(version),
         payload: Payload::new(Layout::Json, Encoding::PLAIN, bytes.to_vec().into()),
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     informer::start_error::StartError,
     object::{
         Storage,
-        encoded::{Content, EncodedObject, Encoder, Restorer, SavedCompression, SavedObject},
+        encoded::{EncodedObject, Encoder, Restorer, SavedCompression, SavedObject},
     },
     parallel::thread_count,
     subscription::metrics::SAVE_FAILURES,
@@ -159,11 +159,7 @@ pub(super) fn open<K: Send + Sync + 'static>(
         tracing::warn!(informer, error, "saved state discarded");
         discarded = Some(error);
     }
-    // The hash of an object is that of the response, which a transform changes. A state that was saved with a transform is not
-    // restored without one, so the name of a transform that does not exist is ignored.
-    let content = if config.has_transform { Content::Unknown } else { Content::Encoded };
-    let (state, init) = match restore_state(config, Restorer::new(encoder, decoder, content), saved, restored)
-    {
+    let (state, init) = match restore_state(config, Restorer::new(encoder, decoder), saved, restored) {
         (Ok(state), init) => (state, init),
         (Err(reason), init) => {
             tracing::warn!(informer, reason, "saved state cannot be used; starting without it");
@@ -224,7 +220,7 @@ fn restore_state<K: Send + Sync>(
     let age = restored.age(SystemTime::now()).unwrap_or_default();
     let objects = match format {
         Some(format) if format.is_compatible(&config.format) => {
-            restore_objects(config.schema, &mut restorer, restored)
+            restore_objects(config, &mut restorer, restored)
         }
         Some(_) | None => Err("saved with another type or transform"),
     };
@@ -256,11 +252,15 @@ fn restore_state<K: Send + Sync>(
 }
 
 fn restore_objects<K>(
-    schema: Option<Schema>,
+    config: &SaveConfig,
     restorer: &mut Restorer<K>,
     restored: Restored,
 ) -> Result<Vec<(Key, EncodedObject<K>)>, &'static str> {
     const UNEXPECTED: &str = "unexpected data";
+    // The hash of the object that the server sent cannot be computed from the transformed one.
+    if config.has_transform && restored.objects().iter().any(|object| object.content.is_none()) {
+        return Err("saved with a transform by version 0.1");
+    }
     // The newest dictionary is added first, because it is used for new objects.
     for number in restored.attachments().filter(|number| *number >= dictionaries::FIRST).rev() {
         let content = restored.attachment(number).ok_or(UNEXPECTED)?;
@@ -269,7 +269,7 @@ fn restore_objects<K>(
         }
     }
     let restore = |object: kube_informer_saved::Object| {
-        let format = match (object.payload.layout(), schema) {
+        let format = match (object.payload.layout(), config.schema) {
             (Layout::Json, _) => Format::Json,
             (Layout::Protobuf, Some(schema)) => Format::Protobuf(schema),
             (Layout::ProtobufItem, Some(schema)) => Format::ProtobufItem(schema),
@@ -287,6 +287,7 @@ fn restore_objects<K>(
             compression,
             uid: &object.uid,
             version: &object.version,
+            content: object.content,
         };
         let encoded = restorer.restore(&saved)?;
         Some((object.key, encoded))

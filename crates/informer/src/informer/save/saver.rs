@@ -444,5 +444,11 @@ fn saved_object<K: Send + Sync + 'static>(
         Some(encoding) => Payload::new(layout, Encoding(encoding), Bytes::from_owner(encoded.clone())),
         None => Payload::new(layout, Encoding(NO_DICTIONARY), encoded.compress_without_dictionary().into()),
     };
-    saved::Object { key, uid: uid.into(), version: version.parse().unwrap_or(ResourceVersion::ANY), payload }
+    saved::Object {
+        key,
+        uid: uid.into(),
+        version: version.parse().unwrap_or(ResourceVersion::ANY),
+        content: encoded.known_content(),
+        payload,
+    }
 }

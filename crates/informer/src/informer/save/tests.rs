@@ -126,6 +126,7 @@ fn object(json: &str) -> Object {
         key: "default/odd".parse().unwrap(),
         uid: "u".into(),
         version: ResourceVersion::number(3),
+        content: None,
         payload,
     }
 }

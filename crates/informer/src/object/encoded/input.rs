@@ -1,6 +1,6 @@
 //! The input of the encoder: objects, grouped into blocks.
 
-use super::{content::Content, state_id::StateId};
+use super::state_id::StateId;
 use crate::object::raw::Decoder;
 use kube_informer_wire::{ContentHash, Identity, Raw};
 
@@ -9,7 +9,7 @@ pub(crate) struct EncodeInput<K> {
     pub(super) raw: Raw,
     pub(super) decoder: Decoder<K>,
     pub(super) state: Option<StateId>,
-    pub(super) content: Content,
+    pub(super) content: Option<ContentHash>,
 }
 
 /// The maximum length of a block of several objects, about four pods. Reading one of them decompresses all.
@@ -20,13 +20,13 @@ impl<K> EncodeInput<K> {
     pub(crate) fn new(raw: &Raw, decoder: &Decoder<K>, identity: &Identity<'_>) -> Option<Self> {
         let raw = decoder.needed(raw);
         u32::try_from(raw.bytes().len()).ok()?;
-        let content = Content::Hash(decoder.content_hash(&raw));
+        let content = Some(decoder.content_hash(&raw));
         Some(Self { raw, decoder: decoder.clone(), state: StateId::new(identity), content })
     }
 
-    /// Sets the hash of the content that the server sent, if that was transformed since. `None` if it is not known.
+    /// Sets the hash of the content that the server sent, which may have been transformed since.
     pub(crate) fn with_content(self, content: Option<ContentHash>) -> Self {
-        Self { content: content.map_or(Content::Unknown, Content::Hash), ..self }
+        Self { content, ..self }
     }
 
     /// Returns the bytes to encode.

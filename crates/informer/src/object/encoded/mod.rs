@@ -25,8 +25,6 @@ mod tests;
 mod zstd_tests;
 
 #[cfg(feature = "saved")]
-pub(crate) use content::Content;
-#[cfg(feature = "saved")]
 pub(crate) use dictionary::Dictionary;
 pub(crate) use encoder::Encoder;
 pub(crate) use input::EncodeInput;

@@ -1,11 +1,6 @@
 //! An object kept as bytes, and the cache of recently decoded objects.
 
-use super::{
-    compression::Compression,
-    content::{Content, ContentSlot},
-    input::EncodeInput,
-    state_id::StateId,
-};
+use super::{compression::Compression, content::ContentSlot, input::EncodeInput, state_id::StateId};
 #[cfg(feature = "saved")]
 use super::{dictionary::Dictionary, zstd};
 use crate::object::raw::{Decoder, Labels};
@@ -76,47 +71,26 @@ impl<K> EncodedObject<K> {
     pub(super) fn new(
         block: Block<K>,
         state: Option<StateId>,
-        content: Content,
+        content: Option<ContentHash>,
         BlockRange { start, length }: BlockRange,
     ) -> Self {
         let content = ContentSlot::new(content);
         Self(triomphe::Arc::new(BlockSlice { block, state, content, start, length }))
     }
 
-    /// Returns the hash of the content that the server sent. It is computed by the first call for a restored object.
+    /// Returns the hash of the content that the server sent. If the object was saved without it by version 0.1, it is computed by the
+    /// first call. `None` if the object cannot be decompressed.
     pub(crate) fn content(&self) -> Option<ContentHash> {
-        match self.0.content.get() {
-            Content::Unknown => None,
-            Content::Hash(hash) => Some(hash),
-            Content::Encoded => {
-                let hash = self.decoding().decoder.content_hash(&self.decompress()?);
-                self.0.content.set(Content::Hash(hash));
-                Some(hash)
-            }
-        }
+        self.known_content().or_else(|| {
+            let hash = self.decoding().decoder.content_hash(&self.decompress()?);
+            self.0.content.set(hash);
+            Some(hash)
+        })
     }
 
-    /// Returns whether the content that the server sent is not known.
-    pub(crate) fn has_unknown_content(&self) -> bool {
-        self.0.content.get() == Content::Unknown
-    }
-
-    /// Returns whether the encoded objects differ, regardless of the content that the server sent. If they do not, that content is
-    /// known for both from now on, so that they are compared once.
-    pub(crate) fn differs_after_transform(&self, other: &Self) -> bool {
-        if self.ptr_eq(other) {
-            return false;
-        }
-        let (Some(own), Some(others)) = (self.decompress(), other.decompress()) else { return true };
-        if own.bytes() != others.bytes() && !is_same_json(&own, &others) {
-            return true;
-        }
-        match (self.0.content.get(), other.0.content.get()) {
-            (Content::Unknown, known) => self.0.content.set(known),
-            (known, Content::Unknown) => other.0.content.set(known),
-            (Content::Encoded | Content::Hash(_), Content::Encoded | Content::Hash(_)) => {}
-        }
-        false
+    /// Returns the hash of the content that the server sent, if it is known or was computed before.
+    pub(crate) fn known_content(&self) -> Option<ContentHash> {
+        self.0.content.get()
     }
 
     fn header(&self) -> &BlockHeader<K> {
@@ -266,15 +240,6 @@ impl<K> Clone for EncodedObject<K> {
     fn clone(&self) -> Self {
         Self(triomphe::Arc::clone(&self.0))
     }
-}
-
-/// Returns whether both are the same JSON. A type with a hash map is serialized in a different order each time.
-fn is_same_json(one: &Raw, other: &Raw) -> bool {
-    let value = |raw: &Raw| match raw.format() {
-        Format::Json => serde_json::from_slice::<serde_json::Value>(raw.bytes()).ok(),
-        Format::Protobuf(_) | Format::ProtobufItem(_) => None,
-    };
-    value(one).zip(value(other)).is_some_and(|(one, other)| one == other)
 }
 
 impl<K> RecentlyDecoded<K> {

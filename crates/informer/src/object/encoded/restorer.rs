@@ -2,7 +2,6 @@
 
 use super::{
     compression::Compression,
-    content::Content,
     dictionary::Dictionary,
     encoder::Encoder,
     input::EncodeInput,
@@ -10,14 +9,13 @@ use super::{
     state_id::StateId,
 };
 use crate::object::raw::Decoder;
-use kube_informer_wire::{Format, Raw, ResourceVersion};
+use kube_informer_wire::{ContentHash, Format, Raw, ResourceVersion};
 use std::{collections::HashMap, sync::Arc};
 
 /// Creates encoded objects from saved ones.
 pub(crate) struct Restorer<K> {
     encoder: Encoder<K>,
     decoder: Decoder<K>,
-    content: Content,
     dictionaries: HashMap<u32, Arc<Dictionary>>,
     decodings: Vec<Arc<Decoding<K>>>,
 }
@@ -29,6 +27,8 @@ pub(crate) struct SavedObject<'s> {
     pub(crate) compression: SavedCompression,
     pub(crate) uid: &'s str,
     pub(crate) version: &'s ResourceVersion,
+    /// `None` if the hash was not saved, and is that of the saved object.
+    pub(crate) content: Option<ContentHash>,
 }
 
 /// The compression of the bytes of a saved object.
@@ -45,9 +45,9 @@ pub(crate) enum SavedCompression {
 const MAX_OBJECT_LENGTH: u64 = 64 << 20;
 
 impl<K> Restorer<K> {
-    /// Creates a restorer for a cache that uses `encoder`. `content` describes the saved objects.
-    pub(crate) fn new(encoder: Encoder<K>, decoder: Decoder<K>, content: Content) -> Self {
-        Self { encoder, decoder, content, dictionaries: HashMap::new(), decodings: Vec::new() }
+    /// Creates a restorer for a cache that uses `encoder`.
+    pub(crate) fn new(encoder: Encoder<K>, decoder: Decoder<K>) -> Self {
+        Self { encoder, decoder, dictionaries: HashMap::new(), decodings: Vec::new() }
     }
 
     /// Adds a dictionary under a number. The encoder continues with the first that is added. Returns whether it is valid.
@@ -76,12 +76,12 @@ impl<K> Restorer<K> {
             let header = BlockHeader { decoding: self.decoding(saved.format, compression), length };
             let block = Block::from_header_and_slice(header, saved.bytes);
             let range = BlockRange { start: 0, length };
-            return Some(EncodedObject::new(block, state, self.content, range));
+            return Some(EncodedObject::new(block, state, saved.content, range));
         }
         let bytes = compression.decompress(saved.bytes, length as usize)?;
         let raw = Raw::new(saved.format, bytes.into());
         self.encoder
-            .encode(&[&EncodeInput { raw, decoder: self.decoder.clone(), state, content: self.content }])
+            .encode(&[&EncodeInput { raw, decoder: self.decoder.clone(), state, content: saved.content }])
             .pop()
     }
 

@@ -2,7 +2,6 @@
 
 use super::{
     super::{Storage, raw::Decoder},
-    content::Content,
     encoder::Encoder,
     input::{EncodeInput, groups},
     object::EncodedObject,
@@ -219,7 +218,7 @@ fn objects_are_restored_with_any_storage() {
         };
         let saved = encode(&encoder, &decoder, 7);
         let target = Encoder::for_saving(to);
-        let mut restorer = Restorer::new(target.clone(), decoder.clone(), Content::Encoded);
+        let mut restorer = Restorer::new(target.clone(), decoder.clone());
         let dictionary = saved.dictionary().map(|dictionary| {
             assert!(restorer.add_dictionary(16, &dictionary.content));
             16
@@ -232,9 +231,13 @@ fn objects_are_restored_with_any_storage() {
         let (uid, version) = saved.uid_and_version().unwrap();
         let version = version.parse().unwrap();
         let format = saved.format();
-        let object = SavedObject { bytes: saved.as_ref(), format, compression, uid: &uid, version: &version };
+        let content = saved.known_content();
+        assert!(content.is_some());
+        let object =
+            SavedObject { bytes: saved.as_ref(), format, compression, uid: &uid, version: &version, content };
         let restored = restorer.restore(&object).unwrap();
         assert!(restored.can_be_decoded() && restored.has_own_block() && restored.is_same_state(&saved));
+        assert_eq!(restored.known_content(), content);
         assert_eq!(restored.is_compressed(), to != Storage::Encoded, "{from:?} to {to:?}");
         assert_eq!(restored.raw().bytes(), map(7).bytes());
         let damaged = SavedObject { bytes: &[1, 2, 3], ..object };
@@ -244,7 +247,7 @@ fn objects_are_restored_with_any_storage() {
 
 #[test]
 fn an_object_of_an_unknown_dictionary_is_not_restored() {
-    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Keep), Content::Encoded);
+    let mut restorer = Restorer::new(Encoder::compressed(), decoder(ManagedFields::Keep));
     let saved = encode(&Encoder::compressed(), &decoder(ManagedFields::Keep), 7);
     let version = saved.version().unwrap();
     let mut object = SavedObject {
@@ -253,6 +256,7 @@ fn an_object_of_an_unknown_dictionary_is_not_restored() {
         compression: SavedCompression::Zstd { dictionary: Some(16) },
         uid: "u",
         version: &version,
+        content: None,
     };
     assert!(restorer.restore(&object).is_none());
     object.compression = SavedCompression::Zstd { dictionary: None };
