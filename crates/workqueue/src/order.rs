@@ -22,7 +22,7 @@ pub struct Fifo {
 /// are never handed out. [`with_patience`](Self::with_patience) prevents that.
 #[derive(Debug, Default)]
 pub struct Priority {
-    ready: BTreeSet<(i128, u64, Slot)>,
+    ready: BTreeSet<(i64, u64, Slot)>,
     patience: Option<u32>,
 }
 
@@ -40,13 +40,13 @@ impl Priority {
         Self { patience: Some(arrivals), ..Self::default() }
     }
 
-    fn key(&self, slot: Slot, position: Position<i32>) -> (i128, u64, Slot) {
+    fn key(&self, slot: Slot, position: Position<i32>) -> (i64, u64, Slot) {
         // All waiting items age at the same rate, so their order never changes and a fixed key is enough.
+        let level = i64::from(position.level);
         let rank = match self.patience {
-            None => -i128::from(position.level),
-            Some(patience) => {
-                i128::from(position.arrival) - i128::from(position.level) * i128::from(patience)
-            }
+            None => -level,
+            // The product of 32-bit numbers does not overflow, and arrivals count from zero.
+            Some(patience) => position.arrival.cast_signed().saturating_sub(level * i64::from(patience)),
         };
         (rank, position.arrival, slot)
     }

@@ -61,4 +61,4 @@ pub use outcome::{Outcome, Outcomes, ReconcileResult};
 pub use owner::{
     OwnerError, controller_of, controller_owner, controller_owner_ref, is_controlled_by, set_controller_owner,
 };
-pub use reason::Reason;
+pub use reason::{Reason, RelatedObject};

@@ -15,13 +15,8 @@ pub enum Reason {
     /// The object was delivered again by a resync.
     Resync,
     /// An object of another informer was added, changed or deleted.
-    #[non_exhaustive]
-    RelatedChanged {
-        /// The name of the informer.
-        informer: Arc<str>,
-        /// The key of the other object.
-        key: Key,
-    },
+    // Behind a pointer, because every queued key has a reason.
+    RelatedChanged(Arc<RelatedObject>),
     /// A stream of [`reconcile_on`](super::Controller::reconcile_on) returned the key.
     Stream,
     /// A stream of [`reconcile_all_on`](super::Controller::reconcile_all_on) returned an item.
@@ -36,6 +31,16 @@ pub enum Reason {
     Retry,
 }
 
+/// An object of another informer than that of the reconciled objects.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RelatedObject {
+    /// The name of the informer.
+    pub informer: Arc<str>,
+    /// The key of the object.
+    pub key: Key,
+}
+
 impl Reason {
     /// The priority of the initial list, of resyncs, of acquired leases and of `reconcile_all_on`. All other reasons have priority 0.
     const LOW_PRIORITY: i32 = -1;
@@ -44,7 +49,7 @@ impl Reason {
         match self {
             Self::Initial | Self::Resync | Self::All | Self::Acquired => Self::LOW_PRIORITY,
             Self::Changed
-            | Self::RelatedChanged { .. }
+            | Self::RelatedChanged(_)
             | Self::Stream
             | Self::Triggered
             | Self::Requeue
@@ -59,7 +64,7 @@ impl fmt::Display for Reason {
             Self::Initial => f.write_str("initial list"),
             Self::Changed => f.write_str("object changed"),
             Self::Resync => f.write_str("resync"),
-            Self::RelatedChanged { informer, key } => write!(f, "{informer} {key} changed"),
+            Self::RelatedChanged(related) => write!(f, "{} {} changed", related.informer, related.key),
             Self::Stream => f.write_str("requested by a stream"),
             Self::All => f.write_str("all objects requested"),
             Self::Triggered => f.write_str("triggered"),

@@ -31,7 +31,7 @@ pub(super) struct Recreations {
 pub(super) struct DeletedKey {
     /// The shard of the deleted object.
     pub(super) shard: u32,
-    /// The time at which reconciles of the key must have ended; `None` if there is no delay.
+    /// The deadline of reconciles of the key, if there is a delay.
     pub(super) end_at: Option<Instant>,
 }
 

@@ -1,7 +1,11 @@
 //! The informers whose events add keys to the queue.
 
 use super::{
-    error::ControllerError, history::EventReport, owner::GroupKind, predicates::Predicate, reason::Reason,
+    error::ControllerError,
+    history::EventReport,
+    owner::GroupKind,
+    predicates::Predicate,
+    reason::{Reason, RelatedObject},
     work::Work,
 };
 use crate::{
@@ -210,10 +214,10 @@ impl<K: Resource + 'static> EventQueue<K> {
             Event::Added { .. } | Event::Updated { .. } | Event::Deleted { .. } | Event::Released { .. } => {
                 match self.relation {
                     Relation::Primary => Reason::Changed,
-                    Relation::Related => Reason::RelatedChanged {
+                    Relation::Related => Reason::RelatedChanged(Arc::new(RelatedObject {
                         informer: Arc::clone(&self.informer),
                         key: event.key().clone(),
-                    },
+                    })),
                 }
             }
         }

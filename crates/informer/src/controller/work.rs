@@ -60,7 +60,8 @@ struct State {
 #[derive(Default)]
 struct KeyState {
     queued: Option<Queued>,
-    scheduled: Option<Scheduled>,
+    /// Boxed, because most keys are never scheduled and the map of a burst of events is large.
+    scheduled: Option<Box<Scheduled>>,
     failures: u32,
 }
 
@@ -430,7 +431,7 @@ impl Work {
         if known.is_none() && history.is_none() && !is_running {
             return None;
         }
-        let scheduled = known.and_then(|known| known.scheduled.as_ref());
+        let scheduled = known.and_then(|known| known.scheduled.as_deref());
         Some(KeyReport {
             key: key.clone(),
             queued: known.and_then(|known| Some(known.queued.as_ref()?.reason.clone())),
@@ -452,10 +453,11 @@ impl State {
         self.queued == 0 && self.running.is_empty()
     }
 
-    /// Frees the memory of a burst, such as the initial list, of which few keys are left.
+    /// Frees the memory of a large burst, such as the initial list, of which few keys are left.
     fn release_capacity(&mut self) {
-        const MIN_CAPACITY: usize = 1_024;
-        if self.keys.capacity() > MIN_CAPACITY && self.keys.len() < self.keys.capacity() / 8 {
+        /// Takes less than a megabyte. A map that grew again with each burst of this size would fragment more memory.
+        const MAX_SPARE_CAPACITY: usize = 16_384;
+        if self.keys.capacity() > MAX_SPARE_CAPACITY && self.keys.len() < self.keys.capacity() / 8 {
             self.keys.shrink_to(self.keys.len() * 2);
         }
     }
@@ -511,7 +513,7 @@ impl State {
             Next::Backoff => (Reason::Retry, backoff.delay(entry.failures), NeedsToken::Yes),
         };
         let delay = delay.min(MAX_DELAY);
-        if entry.scheduled.replace(Scheduled { reason, due: now + delay, needs_token }).is_none() {
+        if entry.scheduled.replace(Box::new(Scheduled { reason, due: now + delay, needs_token })).is_none() {
             self.scheduled += 1;
         }
         if !is_success {
