@@ -205,11 +205,7 @@ impl History {
     /// # Errors
     /// [`ReadError::BeforeStart`] if the moment is not part of the history.
     pub fn at(&self, time: Timestamp) -> Result<Snapshot, ReadError> {
-        let micros = time.as_microsecond();
-        let after = self.segments.partition_point(|slot| slot.preamble.started <= micros);
-        let Some(position) = after.checked_sub(1) else {
-            return Err(ReadError::BeforeStart { time, start: timestamp(self.first().preamble.started) });
-        };
+        let position = self.segment_at(time)?;
         let view = self.segments[position].view(&self.folder)?;
         // A gap at this moment is in this segment, or ended by a later one.
         let mut views = vec![view.clone()];
@@ -217,7 +213,15 @@ impl History {
             views.push(next.head(&self.folder)?);
         }
         let gaps = gaps(&views, &self.unreadable).into_iter().filter(|gap| gap.contains(time)).collect();
-        Ok(Snapshot::new(view, micros, gaps))
+        Ok(Snapshot::new(view, time.as_microsecond(), gaps))
+    }
+
+    /// Returns the position of the segment that has the state at a moment.
+    fn segment_at(&self, time: Timestamp) -> Result<usize, ReadError> {
+        let after = self.segments.partition_point(|slot| slot.preamble.started <= time.as_microsecond());
+        let before_start =
+            || ReadError::BeforeStart { time, start: timestamp(self.first().preamble.started) };
+        after.checked_sub(1).ok_or_else(before_start)
     }
 
     /// Returns the keys of all recorded objects of a kind, also of deleted ones.
@@ -382,6 +386,14 @@ impl ObjectHistory<'_> {
     /// # Errors
     /// As [`History::at`].
     pub fn at(&self, time: Timestamp) -> Result<Option<Version>, ReadError> {
-        self.history.at(time)?.get(self.kind, &self.key)
+        let slot = &self.history.segments[self.history.segment_at(time)?];
+        let view = slot.with_key(&self.history.folder, self.kind, &self.key)?;
+        // Objects are in the order of their creation, so the last one that existed is the one with this key.
+        let found = view.index.with_key(self.kind.0, &self.key).filter_map(|(id, object)| {
+            let entry = object.versions.at(time.as_microsecond())?;
+            (entry.event != Event::Deleted).then_some((id, entry))
+        });
+        let found = found.last();
+        found.map_or(Ok(None), |(id, entry)| view.version(id, entry))
     }
 }

@@ -35,16 +35,19 @@ struct Location {
 
 impl Snapshot {
     pub(crate) fn new(view: SegmentView, time: i64, gaps: Vec<Gap>) -> Self {
-        let mut objects: HashMap<u32, BTreeMap<Key, Location>> = HashMap::new();
+        let mut objects: HashMap<u32, Vec<(Key, Location)>> = HashMap::new();
         for (id, object) in (0..).zip(&view.index.objects) {
             let Some(object) = object else { continue };
             let Some(entry) = object.versions.at(time).filter(|entry| entry.event != Event::Deleted) else {
                 continue;
             };
             let of_kind = objects.entry(object.kind).or_default();
-            // Objects are in the order of their creation, so the last one with a key exists.
-            of_kind.insert(object.key.clone(), Location { object: id, entry });
+            of_kind.push((object.key.clone(), Location { object: id, entry }));
         }
+        // Objects are in the order of their creation, so the last one with a key exists, which a map keeps. A map of a list is built
+        // faster than by inserting each object.
+        let objects =
+            objects.into_iter().map(|(kind, objects)| (kind, objects.into_iter().collect())).collect();
         Self { time, view, objects, gaps }
     }
 

@@ -153,12 +153,21 @@ fn check(simulation: &mut Simulation, moments: u64) -> usize {
     let now = time(simulation.now);
     simulation.recorder().flush(now).unwrap();
     let history = History::open(simulation.folder.path()).unwrap();
+    let keys = simulation.kinds.map(|kind| history.keys(kind).unwrap());
     for _ in 0..moments {
         let moment = i64::try_from(simulation.random.below(simulation.now as u64 + 2)).unwrap();
         let snapshot = history.at(time(moment)).unwrap();
         for index in [0, 1] {
             let expected = simulation.models[index].at(moment);
-            check_state(&snapshot, simulation.kinds[index], &expected, &mut simulation.random);
+            let kind = simulation.kinds[index];
+            check_state(&snapshot, kind, &expected, &mut simulation.random);
+            for key in &keys[index] {
+                if simulation.random.below(50) == 0 {
+                    let object = history.object(kind, key.clone()).at(time(moment)).unwrap();
+                    let object = object.map(|version| version.decode::<serde_json::Value>().unwrap());
+                    assert_eq!(object.as_ref(), expected.get(key), "{key} at {}", time(moment));
+                }
+            }
         }
     }
     simulation.folder.segments().len()
