@@ -21,6 +21,7 @@ mod network_faults;
 mod access;
 mod permissions;
 mod shards;
+mod webhooks;
 mod recording;
 // Eighty types take longer to compile than the rest, so they are part of one step only.
 #[cfg(feature = "__cluster")]

@@ -1,7 +1,7 @@
-//! Realistic pods, and changes to them at a rate.
+//! Realistic pods that change at a rate.
 
 use crate::corpus::{Checksum, Pods, mutate};
-use crate::object::{Birth, stamp_new};
+use crate::object::{NewObject, complete};
 use crate::registry::Resource;
 use crate::storage::{Content, Missed, Place, Write};
 use crate::verb::{Cluster, encode, encode_change, encode_json, now};
@@ -20,14 +20,14 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-/// How often changes are made; more than one at a time if the rate is higher.
+/// The interval of changes. If the rate is higher, several are made at once.
 const TICK: Duration = Duration::from_millis(10);
-/// How many pods a thread makes before they are stored.
+/// The number of pods that a thread generates before they are stored.
 const SHARE: u64 = 2048;
-/// One change in so many deletes its pod, and a later one brings it back.
+/// One in this number of changes deletes its pod, and a later one creates it again.
 const DELETIONS: u64 = 50;
 
-/// Pods that a server is filled with, and how fast they change.
+/// The pods of a server, and the rate of their changes.
 #[derive(Clone, Debug)]
 #[must_use = "churn does nothing until a server takes it"]
 pub struct Churn {
@@ -36,7 +36,7 @@ pub struct Churn {
     rate: f64,
 }
 
-/// Changes that go on until this is stopped or dropped.
+/// Running changes, until this is stopped or dropped.
 #[derive(Debug)]
 pub struct Churning {
     churn: Churn,
@@ -45,22 +45,22 @@ pub struct Churning {
 }
 
 impl Churn {
-    /// So many pods of the corpus, which stay as they are.
+    /// Creates this number of pods of the corpus, which do not change.
     pub fn pods(pods: u64) -> Self {
         Self { seed: 1, pods, rate: 0.0 }
     }
 
-    /// The pods of this seed; of seed 1 unless this is called.
+    /// Sets the seed. The default is 1.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// Changes so many of them a second, a million at most.
+    /// Sets the number of changes per second, at most a million.
     pub fn rate(self, rate: f64) -> Self {
         Self { rate: rate.min(1e6), ..self }
     }
 
-    /// Fills a cluster, and begins to change it if there is a rate.
+    /// Fills a cluster, and starts the changes if there is a rate.
     pub(crate) fn start(self, cluster: &Arc<Cluster>) -> Churning {
         let pods = Pods::new(self.seed);
         let mut herd = Herd::new(Arc::clone(cluster), pods);
@@ -74,21 +74,21 @@ impl Churn {
 }
 
 impl Churning {
-    /// The checksum of the pods before they changed; equal ones come from equal corpora.
+    /// Returns the checksum of the pods before they changed, which identifies the corpus.
     ///
-    /// It is worked out on each call, which takes a few seconds for a hundred thousand pods.
+    /// It is computed by each call, which takes a few seconds for a hundred thousand pods.
     #[must_use]
     pub fn checksum(&self) -> Checksum {
         Pods::new(self.churn.seed).checksum(self.churn.pods)
     }
 
-    /// How many changes there have been.
+    /// Returns the number of changes.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Ends the changes, and waits until they have ended.
+    /// Stops the changes, and waits for their end.
     pub async fn stop(mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
@@ -123,7 +123,7 @@ impl Herd {
         Self { cluster, resource, place, pods, keys: Vec::new() }
     }
 
-    /// Makes the pods on all cores, a few thousand at a time, and stores them in order.
+    /// Generates the pods on all cores, a few thousand at a time, and stores them in order.
     fn load(&mut self, count: u64) {
         for namespace in Pods::namespaces() {
             make_namespace(&self.cluster, namespace);
@@ -176,7 +176,7 @@ impl Herd {
         let _ = self.cluster.store.write(&self.place, key.as_str(), Write::Create(content));
     }
 
-    /// Changes a pod, deletes it, or brings it back.
+    /// Changes, deletes or creates a pod.
     fn change(&self, index: u64, tick: u64) {
         let key = self.keys[index as usize].as_str();
         let Some(record) = self.cluster.store.get(&self.place, key) else {
@@ -197,13 +197,13 @@ impl Herd {
     }
 }
 
-/// Makes a namespace, unless it is there.
+/// Creates a namespace, unless it exists.
 pub(crate) fn make_namespace(cluster: &Cluster, name: &str) {
     let registry = cluster.registry();
     let resource = registry.resource("", "v1", "namespaces").expect("namespaces are built in");
     let mut object = json!({});
-    let birth = Birth { namespace: None, name, uid: cluster.uid(), now: &now() };
-    stamp_new(resource, &mut object, &birth);
+    let birth = NewObject { namespace: None, name, uid: cluster.uid(), now: &now() };
+    complete(resource, &mut object, &birth);
     let Ok(key) = Key::new(None, name) else { return };
     let write = Write::Create(encode(resource, key, object));
     // One that is there already is as good.

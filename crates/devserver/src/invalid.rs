@@ -1,47 +1,47 @@
-//! What an answer with code 422 says about each field that breaks a rule.
+//! The causes of a response with code 422.
 
 use serde_json::Value;
 use std::fmt;
 
-/// A field of an object and the rule that its value breaks, in the words of the API server.
+/// An invalid field, with the message of kube-apiserver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldError {
     /// The path of the field, such as `metadata.name`.
     pub(crate) field: String,
-    /// What kind of rule it is.
+    /// The type of the error.
     pub(crate) reason: FieldReason,
-    /// What the status says of it, without the field: `Invalid value: "A": must be lower case`.
+    /// The message without the field: `Invalid value: "A": must be lower case`.
     pub(crate) message: String,
 }
 
-/// The kinds of rules, each a `reason` among the causes of a status.
+/// The types of errors, each a `reason` in the causes of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldReason {
-    /// The field must be there and is not.
+    /// The field is required.
     Required,
-    /// The value does not have the right form.
+    /// The value is invalid.
     Invalid,
-    /// The value is none of those that are known.
+    /// The value is not supported.
     NotSupported,
-    /// The value is fine and may not stand here.
+    /// The field is forbidden here.
     Forbidden,
-    /// There is too much of it.
+    /// The value is too long.
     TooLong,
-    /// There are too many of them.
+    /// There are too many values.
     TooMany,
-    /// The value has another type than the schema says.
+    /// The value has another type than in the schema.
     TypeInvalid,
-    /// The value occurs twice where it may occur once.
+    /// The value is a duplicate.
     Duplicate,
 }
 
 impl FieldError {
-    /// A field that must be there and is not.
+    /// Returns the error of a required field.
     pub(crate) fn required(field: &str, detail: &str) -> Self {
         Self::new(FieldReason::Required, field, joined("Required value", detail))
     }
 
-    /// A value that does not have the right form.
+    /// Returns the error of an invalid value.
     pub(crate) fn invalid(field: &str, value: &Value, detail: &str) -> Self {
         Self::new(FieldReason::Invalid, field, joined(&format!("Invalid value: {}", Shown(value)), detail))
     }
@@ -67,7 +67,7 @@ impl FieldError {
         Self::new(FieldReason::TooMany, field, format!("Too many: {found}: must have at most {most} {items}"))
     }
 
-    /// A value that is none of those that are known.
+    /// Returns the error of a value that is not supported.
     pub(crate) fn not_supported(field: &str, value: &str, known: &[&str]) -> Self {
         Self::value_not_supported(field, &value.into(), known)
     }
@@ -80,12 +80,12 @@ impl FieldError {
         Self::new(FieldReason::NotSupported, field, message)
     }
 
-    /// A value that may not stand here.
+    /// Returns the error of a forbidden field.
     pub(crate) fn forbidden(field: &str, detail: &str) -> Self {
         Self::new(FieldReason::Forbidden, field, joined("Forbidden", detail))
     }
 
-    /// A value of which there is too much.
+    /// Returns the error of a value that is too long.
     pub(crate) fn too_long(field: &str, most: usize) -> Self {
         let bytes = if most == 1 { "byte" } else { "bytes" };
         Self::new(FieldReason::TooLong, field, format!("Too long: may not be more than {most} {bytes}"))

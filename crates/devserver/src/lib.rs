@@ -2,7 +2,7 @@
 //!
 //! [`DevServer::start`] takes well under a millisecond and needs no port; [`DevServer::client`] is a `kube::Client`
 //! for it that works while Tokio's clock is paused. [`DevServer::builder`] adds a socket with HTTP/1.1 and HTTP/2,
-//! TLS and a token, for kubectl and for clients in other languages. [`DevServer::faults`] tells it what to do wrong.
+//! TLS and a token, for kubectl and for clients in other languages. [`DevServer::faults`] injects faults.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -49,6 +49,8 @@ pub mod corpus;
 mod moment;
 
 mod storage;
+
+mod admission;
 
 mod fault;
 

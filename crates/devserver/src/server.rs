@@ -1,9 +1,9 @@
-//! A running server, and how one is started.
+//! A running server, and its builder.
 
 use crate::churn::{Churn, Churning, make_namespace};
 use crate::fault::Faults;
 use crate::history::{Loaded, Past};
-use crate::http::{AllowedHosts, Control, Door, Front, Guard, Loopback, RequestRecord, Tls, Token, listen};
+use crate::http::{AllowedHosts, Control, Door, Gateway, Guard, Loopback, RequestRecord, Tls, Token, listen};
 use crate::kubeconfig;
 use crate::kubelet::{self, Kubelet, Outcome};
 use crate::rbac::User;
@@ -12,6 +12,7 @@ use crate::saved_state::SavedState;
 use crate::storage::{DataError, StoreSnapshot};
 use crate::verb::{Cluster, Controllers};
 use crate::yaml::{self, ApplyYamlError};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use std::{
     error::Error,
@@ -32,10 +33,10 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 
 /// A Kubernetes API server in this process.
 ///
-/// It ends, and all its connections with it, when it is [stopped](DevServer::stop) or dropped.
+/// The server and all its connections end when it is [stopped](DevServer::stop) or dropped.
 #[derive(Debug)]
 pub struct DevServer {
-    front: Arc<Front>,
+    front: Arc<Gateway>,
     socket: Option<Socket>,
     kubelet: Option<JoinHandle<()>>,
 }
@@ -49,7 +50,7 @@ struct Socket {
     task: JoinHandle<()>,
 }
 
-/// What a server is started with.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is started"]
 pub struct Builder {
@@ -88,34 +89,34 @@ pub struct OutcomeError {
     message: String,
 }
 
-/// What becomes of versions when a server restarts.
+/// The resource versions after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versions {
-    /// They go on.
+    /// They continue.
     Kept,
-    /// They begin anew, as when a backup is restored.
+    /// They start again, as after the restore of a backup.
     Reset,
 }
 
-/// Why a server does not start.
+/// Reports why a server cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is open to others, and they would come in.
+    /// The address can be reached from other machines, and TLS or a token is missing.
     #[error("{address} is not a loopback address: that needs TLS and a token")]
     Exposed {
         /// The address.
         address: SocketAddr,
     },
-    /// The token is empty, as from an unset variable: every client would have it.
+    /// The token is empty, as from an unset variable.
     #[error("the token is empty")]
     EmptyToken,
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
@@ -137,19 +138,19 @@ pub enum StartError {
     /// The server shows a recorded past, which cannot be saved.
     #[error("a server that shows a recorded past cannot save objects: remove one of the two options")]
     DataOnPast,
-    /// No certificate can be made.
+    /// The certificate cannot be generated.
     #[error("cannot make a certificate")]
     Certificate(#[source] Box<dyn Error + Send + Sync>),
 }
 
 impl DevServer {
-    /// Starts a server that is reached through [`DevServer::client`] alone.
+    /// Starts a server without a socket, which is used through [`DevServer::client`].
     #[must_use]
     pub fn start() -> Self {
         Self::builder().start_in_memory()
     }
 
-    /// Starts a server that is not like that.
+    /// Returns a builder for a server with other settings.
     pub fn builder() -> Builder {
         Builder {
             address: None,
@@ -167,7 +168,7 @@ impl DevServer {
         }
     }
 
-    /// A client of this server that needs no socket, and so works while the clock is paused.
+    /// Returns a client that needs no socket, and therefore works while the clock is paused.
     ///
     /// It must be called within a Tokio runtime.
     #[cfg(feature = "client")]
@@ -196,14 +197,14 @@ impl DevServer {
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client_as(&self, user: impl Into<User>) -> kube_client::Client {
-        kube_client::Client::new(crate::http::Pipe::new(Arc::clone(&self.front), user.into()), "default")
+        kube_client::Client::new(crate::http::InProcess::new(Arc::clone(&self.front), user.into()), "default")
     }
 
     /// Returns a client that faults do not apply to, with which a test can prepare and check objects.
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client_without_faults(&self) -> kube_client::Client {
-        let pipe = crate::http::Pipe::without_faults(Arc::clone(&self.front), User::admin());
+        let pipe = crate::http::InProcess::without_faults(Arc::clone(&self.front), User::admin());
         kube_client::Client::new(pipe, "default")
     }
 
@@ -229,7 +230,67 @@ impl DevServer {
         yaml::apply(&Loopback::new(Arc::clone(&self.front), "apply-yaml"), text).await
     }
 
-    /// Returns all objects, and which definitions are served, to be put back by [`DevServer::restore`].
+    /// Runs an admission webhook in this process, as the service that webhook configurations refer to.
+    ///
+    /// A `MutatingWebhookConfiguration` or `ValidatingWebhookConfiguration` with `clientConfig.service` of this namespace, name and path
+    /// calls `handler`; no socket and no certificate is needed, so it works while the clock is paused. The handler receives an
+    /// `AdmissionReview` and returns one, such as those of `kube::core::admission`. A handler for the same service and path is
+    /// replaced.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube::api::{Api, PostParams};
+    /// # use kube_devserver::DevServer;
+    /// use serde_json::{Value, json};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = DevServer::start();
+    /// server.serve_webhook("ops", "policy", "/validate", |review: Value| async move {
+    ///     let allowed = review["request"]["object"]["data"]["owner"].is_string();
+    ///     let response = json!({"uid": review["request"]["uid"], "allowed": allowed, "status": {"message": "data.owner is missing"}});
+    ///     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+    /// });
+    /// server.apply_yaml("
+    /// apiVersion: admissionregistration.k8s.io/v1
+    /// kind: ValidatingWebhookConfiguration
+    /// metadata: {name: policy}
+    /// webhooks:
+    /// - name: owner.policy.example.com
+    ///   admissionReviewVersions: [v1]
+    ///   sideEffects: None
+    ///   clientConfig: {service: {namespace: ops, name: policy, path: /validate}}
+    ///   rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [configmaps]}]
+    /// ").await?;
+    /// let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.name = Some("settings".to_owned());
+    /// let error = maps.create(&PostParams::default(), &map).await.unwrap_err();
+    /// assert!(error.to_string().contains("denied the request: data.owner is missing"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn serve_webhook<Review, Response>(
+        &self,
+        namespace: &str,
+        service: &str,
+        path: &str,
+        handler: impl Fn(Review) -> Response + Send + Sync + 'static,
+    ) where
+        Review: DeserializeOwned,
+        Response: Future<Output: Serialize> + Send + 'static,
+    {
+        self.cluster().webhooks.add(namespace, service, path, move |review| {
+            let handled = serde_json::from_value(review).map(&handler);
+            Box::pin(async move {
+                let handled =
+                    handled.map_err(|error| format!("the webhook cannot read the review: {error}"))?;
+                serde_json::to_value(handled.await).map_err(|error| error.to_string())
+            })
+        });
+    }
+
+    /// Returns all objects and served definitions, for [`DevServer::restore`].
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let cluster = self.cluster();
@@ -266,29 +327,36 @@ impl DevServer {
         }
     }
 
-    /// What the server does wrong.
+    /// Returns the active faults.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.front.faults
     }
 
-    /// The newest resource version.
+    /// Returns the newest resource version.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.cluster().store.version()
     }
 
-    /// Forgets history: who asks for an older version than the newest is told that it is expired.
+    /// Returns why the last change could not be saved in the [data directory](Builder::data); `None` if all changes are saved, or if
+    /// the server has no directory. The server continues, and tries to save all objects again after the next change.
+    #[must_use]
+    pub fn data_error(&self) -> Option<String> {
+        self.cluster().store.data_error()
+    }
+
+    /// Removes the history: requests for a version older than the newest fail with 410 Gone.
     pub fn compact(&self) {
         self.cluster().store.forget_history();
     }
 
-    /// Breaks all watches off, as if their connections had broken.
+    /// Cuts all watches, as if their connections had broken.
     pub fn cut_watches(&self) {
         self.cluster().store.cut_off();
     }
 
-    /// Breaks all watches off and comes back with the data.
+    /// Restarts the server with the same objects. All watches are cut.
     pub fn restart(&self, versions: Versions) {
         match versions {
             Versions::Kept => self.cluster().store.cut_off(),
@@ -301,25 +369,25 @@ impl DevServer {
         churn.start(self.cluster())
     }
 
-    /// The address of the socket, if there is one.
+    /// Returns the address of the socket, if there is one.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.socket.as_ref().map(|socket| socket.address)
     }
 
-    /// The URL of the socket, if there is one.
+    /// Returns the URL of the socket, if there is one.
     #[must_use]
     pub fn url(&self) -> Option<String> {
         self.socket.as_ref().map(Socket::url)
     }
 
-    /// The certificate that clients must trust, as PEM, if the server speaks TLS.
+    /// Returns the certificate that clients must trust, as PEM, if the server uses TLS.
     #[must_use]
     pub fn certificate(&self) -> Option<&str> {
         Some(&self.socket.as_ref()?.tls.as_ref()?.certificate)
     }
 
-    /// A kubeconfig with which kubectl and other clients find the socket, if there is one.
+    /// Returns a kubeconfig for kubectl and other clients, if there is a socket.
     #[must_use]
     pub fn kubeconfig(&self) -> Option<String> {
         self.socket.as_ref().map(Socket::kubeconfig)
@@ -334,7 +402,7 @@ impl DevServer {
         self.kubeconfig().map_or(Ok(()), |text| kubeconfig::write(path.as_ref(), &text))
     }
 
-    /// Ends the server, and waits until nothing of it is left.
+    /// Stops the server, and waits for the end of its tasks.
     pub async fn stop(mut self) {
         self.front.close();
         if let Some(kubelet) = self.kubelet.take() {
@@ -376,12 +444,12 @@ impl Builder {
         Self { address: Some(address.into()), ..self }
     }
 
-    /// Speaks TLS on the socket, with a certificate for `localhost`, the address and these names.
+    /// Uses TLS on the socket, with a certificate for `localhost`, the address and these names.
     pub fn tls<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         Self { names: Some(names.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Demands this bearer token on the socket.
+    /// Requires this bearer token on the socket.
     pub fn token(self, token: impl AsRef<str>) -> Self {
         Self { token: Some(Token::new(token.as_ref())), ..self }
     }
@@ -404,28 +472,28 @@ impl Builder {
         self
     }
 
-    /// Lets faults be injected over HTTP, below `/devserver`.
+    /// Accepts faults over HTTP, below `/devserver`.
     pub fn control(self) -> Self {
         Self { control: Control::Open, ..self }
     }
 
-    /// Remembers so many events of each resource; who falls behind further is cut off.
+    /// Sets the number of events that are kept for each resource. Watches that fall further behind end.
     pub fn history(self, events: usize) -> Self {
         Self { history: events, ..self }
     }
 
-    /// Sends a bookmark so often to watches that allow it; a minute unless this is called.
+    /// Sets the interval of bookmarks. The default is a minute.
     pub fn bookmark_interval(self, interval: Duration) -> Self {
         Self { bookmark_interval: interval.max(Duration::from_millis(1)), ..self }
     }
 
-    /// Chooses which controllers of kube-controller-manager the server runs itself; [`Controllers::BuiltIn`] unless this is
-    /// called.
+    /// Selects the controllers of kube-controller-manager that the server runs itself. The default is
+    /// [`Controllers::BuiltIn`].
     pub fn controllers(self, controllers: Controllers) -> Self {
         Self { controllers, ..self }
     }
 
-    /// Shows a recorded past, read-only, in place of objects of its own.
+    /// Serves a recorded past, read-only, instead of objects of its own.
     pub fn past(self, past: Past) -> Self {
         Self { past: Some(past), ..self }
     }
@@ -529,7 +597,11 @@ impl Builder {
         }
         let cut = Arc::clone(&cluster);
         let faults = Faults::new(move || cut.store.cut_off());
-        DevServer { front: Arc::new(Front::new(cluster, faults, self.control)), socket: None, kubelet: None }
+        DevServer {
+            front: Arc::new(Gateway::new(cluster, faults, self.control)),
+            socket: None,
+            kubelet: None,
+        }
     }
 }
 

@@ -1,21 +1,21 @@
-//! A number by which two corpora are told apart.
+//! A checksum, which distinguishes two corpora.
 
 use std::fmt;
 
 /// A running checksum (FNV-1a, 64 bits); it is printed in hexadecimal.
 ///
-/// It tells accidents from equality and is no protection against forgery.
+/// It detects accidental differences. It is not cryptographic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum(u64);
 
 impl Checksum {
-    /// The checksum of nothing.
+    /// Creates the checksum of no bytes.
     #[must_use]
     pub const fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds bytes; where one call ends and the next begins makes no difference.
+    /// Adds bytes. The result does not depend on how they are divided into calls.
     pub fn add(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

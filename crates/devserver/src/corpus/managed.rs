@@ -84,7 +84,7 @@ fn is_atomic(name: &str) -> bool {
     )
 }
 
-/// The fields by which the items of a list are told apart; none if the list is one value.
+/// The keys of the items of a list; empty if the list is atomic.
 fn keys(name: &str) -> &'static [&'static str] {
     match name {
         "containers" | "initContainers" | "volumes" | "env" | "imagePullSecrets" => &["name"],

@@ -1,4 +1,4 @@
-//! Realistic objects in any number, the same for everyone who names the same seed.
+//! Realistic objects in any number, determined by a seed.
 //!
 //! Benchmarks, demos and tests compare what they measure only if they work on the same objects: each pod is a
 //! function of the seed and its index alone, and a [`Checksum`] over them tells whether two corpora are the same.

@@ -1,4 +1,4 @@
-//! A change such as clusters see all day.
+//! Realistic changes of objects.
 
 use crate::object::{metadata, path};
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ fn conditions(object: &mut Value) -> impl Iterator<Item = &mut Value> {
     found.into_iter().flatten().filter(|condition| condition.is_object())
 }
 
-/// A condition changes, and when it did.
+/// Changes a condition and its time.
 fn flip_condition(object: &mut Value, kind: &str, tick: u64) {
     for condition in conditions(object).filter(|condition| condition["type"] == kind) {
         condition["status"] = if condition["status"] == "True" { "False" } else { "True" }.into();
@@ -38,14 +38,14 @@ fn flip_condition(object: &mut Value, kind: &str, tick: u64) {
     }
 }
 
-/// Conditions are looked at again, and are what they were.
+/// Updates the probe times of conditions.
 fn probe(object: &mut Value, tick: u64) {
     for condition in conditions(object) {
         condition["lastProbeTime"] = time(tick);
     }
 }
 
-/// The first container ends and starts again.
+/// Restarts the first container.
 fn restart(object: &mut Value, tick: u64) {
     let Some(status) = object.pointer_mut("/status/containerStatuses/0") else { return };
     let count = status["restartCount"].as_i64().unwrap_or(0);
@@ -55,7 +55,7 @@ fn restart(object: &mut Value, tick: u64) {
     status["state"] = json!({"running": {"startedAt": time(tick.saturating_add(1))}});
 }
 
-/// Someone rolls out a new revision.
+/// Rolls out a new revision.
 fn label(object: &mut Value, tick: u64) {
     let labels = metadata::fields(metadata::of(object).entry("labels").or_insert(Value::Null));
     labels.insert("kube-informer.dev/revision".to_owned(), tick.to_string().into());

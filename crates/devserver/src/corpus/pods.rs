@@ -1,4 +1,4 @@
-//! Pods as a cluster has them.
+//! Realistic pods.
 
 use crate::corpus::checksum::Checksum;
 use crate::corpus::managed::{self, Managers};
@@ -25,7 +25,7 @@ pub struct Pods {
 const MANAGERS: Managers = Managers { spec: "kube-controller-manager", status: "kubelet" };
 
 impl Pods {
-    /// The pods of a seed.
+    /// Creates the pods of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let plain = parsed(include_str!("templates/plain.json"));
@@ -39,13 +39,13 @@ impl Pods {
         }
     }
 
-    /// A pod as a value.
+    /// Returns a pod as a value.
     #[must_use]
     pub fn pod(&self, index: u64) -> Value {
         serde_json::from_str(&self.json(index)).expect("the templates are JSON, and slots add no quotes")
     }
 
-    /// A pod as JSON.
+    /// Returns a pod as JSON.
     #[must_use]
     pub fn json(&self, index: u64) -> String {
         let mut out = String::with_capacity(24 << 10);
@@ -65,12 +65,12 @@ impl Pods {
         template.write(&plan, out);
     }
 
-    /// The namespaces that pods live in.
+    /// Returns the namespaces of the pods.
     pub fn namespaces() -> impl Iterator<Item = &'static str> {
         NAMESPACES.into_iter()
     }
 
-    /// The checksum of the first pods, as JSON.
+    /// Returns the checksum of the first pods, as JSON.
     #[must_use]
     pub fn checksum(&self, count: u64) -> Checksum {
         let mut sum = Checksum::new();

@@ -1,4 +1,4 @@
-//! What the corpus promises.
+//! Tests of the corpus.
 
 use super::{Pods, Widgets, mutate};
 use proptest::prelude::*;

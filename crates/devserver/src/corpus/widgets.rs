@@ -1,4 +1,4 @@
-//! Custom resources as a cluster has them.
+//! Realistic custom resources.
 
 use crate::corpus::managed::{self, Managers};
 use crate::corpus::plan::Plan;
@@ -15,7 +15,7 @@ pub struct Widgets {
 const MANAGERS: Managers = Managers { spec: "helm", status: "widget-operator" };
 
 impl Widgets {
-    /// The custom resources of a seed.
+    /// Creates the custom resources of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut widget = parsed(include_str!("templates/widget.json"));
@@ -23,19 +23,19 @@ impl Widgets {
         Self { seed, template: Template::new(widget) }
     }
 
-    /// The CustomResourceDefinition that makes a server know them.
+    /// Returns their CustomResourceDefinition.
     #[must_use]
     pub fn definition() -> Value {
         parsed(include_str!("templates/definition.json"))
     }
 
-    /// A custom resource as a value.
+    /// Returns a custom resource as a value.
     #[must_use]
     pub fn widget(&self, index: u64) -> Value {
         parsed(&self.json(index))
     }
 
-    /// A custom resource as JSON.
+    /// Returns a custom resource as JSON.
     #[must_use]
     pub fn json(&self, index: u64) -> String {
         let mut out = String::with_capacity(5 << 10);

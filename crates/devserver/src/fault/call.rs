@@ -1,39 +1,39 @@
-//! What a request asks for, as far as a fault cares.
+//! The properties of a request that faults select by.
 
 use serde::{Deserialize, Serialize};
 
-/// What a request wants to do with a resource.
+/// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
-    /// Reads one object.
+    /// Get.
     Get,
-    /// Reads many objects.
+    /// List.
     List,
-    /// Follows many objects.
+    /// Watch.
     Watch,
-    /// Makes an object.
+    /// Create.
     Create,
-    /// Replaces an object.
+    /// Update.
     Update,
-    /// Changes a part of an object.
+    /// Patch.
     Patch,
-    /// Deletes one object.
+    /// Delete.
     Delete,
-    /// Deletes many objects.
+    /// Delete a collection.
     DeleteCollection,
 }
 
-/// A request, before it is answered.
+/// A request before it is processed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Call<'a> {
-    /// What it wants; none for discovery and the like.
+    /// The verb; `None` for discovery and other paths without a resource.
     pub(crate) verb: Option<Verb>,
     /// The plural name of the resource.
     pub(crate) resource: &'a str,
-    /// The namespace that the path names; empty without one.
+    /// The namespace in the path, or an empty string.
     pub(crate) namespace: &'a str,
-    /// The object that the path names; empty without one.
+    /// The name in the path, or an empty string.
     pub(crate) name: &'a str,
     /// The subresource; empty for the object itself.
     pub(crate) subresource: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Verb {
-    /// The verb as discovery writes it.
+    /// Returns the verb as in discovery.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -63,12 +63,12 @@ impl Verb {
 }
 
 impl Call<'_> {
-    /// Whether it is a list that continues another one.
+    /// Returns true for a list with a continue token.
     pub(crate) fn continues(&self) -> bool {
         self.verb == Some(Verb::List) && self.says("continue", |token| !token.is_empty())
     }
 
-    /// Whether it is a watch that begins with all there is and says where that ends.
+    /// Returns true for a streaming list (`sendInitialEvents`).
     pub(crate) fn is_streaming_list(&self) -> bool {
         self.verb == Some(Verb::Watch)
             && self.says("sendInitialEvents", |value| value != "0" && value != "false")

@@ -1,10 +1,10 @@
-//! A fault: what goes wrong, for which requests, and how often.
+//! A fault: its effect, the requests that it applies to, and their number.
 
 use crate::fault::call::{Call, Verb};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Something that the server does wrong.
+/// A fault that the server injects into matching requests.
 ///
 /// ```
 /// use kube_devserver::{Fault, Verb};
@@ -18,7 +18,7 @@ use std::time::Duration;
 #[must_use = "a fault does nothing until it is injected"]
 pub struct Fault {
     #[serde(flatten)]
-    pub(super) what: What,
+    pub(super) kind: FaultKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     verb: Option<Verb>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,10 +37,10 @@ pub struct Fault {
     pub(super) skip: u32,
 }
 
-/// What goes wrong.
+/// The effect of a fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(super) enum What {
+pub(super) enum FaultKind {
     Answer {
         code: u16,
         #[serde(default, with = "seconds_or_none")]
@@ -82,89 +82,89 @@ pub(super) enum What {
     },
 }
 
-/// How a stream ends before its time.
+/// How a stream is ended early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Manner {
-    /// As if the server had said all it wanted to say.
+    /// The response ends regularly.
     #[default]
     Clean,
-    /// As if the connection had broken.
+    /// The connection breaks.
     Abrupt,
 }
 
 impl Fault {
-    /// Answers with a `Status` of this code instead of doing what was asked.
+    /// Responds with a `Status` with this code, and does not process the request.
     pub fn answer(code: u16) -> Self {
-        Self::new(What::Answer { code, retry_after: None })
+        Self::new(FaultKind::Answer { code, retry_after: None })
     }
 
-    /// Holds requests back for this long before they are looked at.
+    /// Delays requests by this duration.
     pub fn stall(time: Duration) -> Self {
-        Self::new(What::Stall { seconds: Some(time) })
+        Self::new(FaultKind::Stall { seconds: Some(time) })
     }
 
-    /// Holds requests back until the fault is withdrawn.
+    /// Delays requests until the fault is removed.
     pub fn stall_until_withdrawn() -> Self {
-        Self::new(What::Stall { seconds: None })
+        Self::new(FaultKind::Stall { seconds: None })
     }
 
-    /// Ends a watch after it has sent so many events, bookmarks not counted.
+    /// Ends a watch after this number of events, without bookmarks.
     pub fn cut_after_events(events: u64) -> Self {
-        Self::new(What::CutAfterEvents { events, manner: Manner::Clean })
+        Self::new(FaultKind::CutAfterEvents { events, manner: Manner::Clean })
     }
 
-    /// Ends a watch after it has lasted this long.
+    /// Ends a watch after this duration.
     pub fn cut_after(time: Duration) -> Self {
-        Self::new(What::CutAfter { seconds: time, manner: Manner::Clean })
+        Self::new(FaultKind::CutAfter { seconds: time, manner: Manner::Clean })
     }
 
-    /// Sends the body of an answer in pieces of so many bytes.
+    /// Sends the body of a response in chunks of this size.
     pub fn pieces(size: usize) -> Self {
-        Self::new(What::Pieces { size })
+        Self::new(FaultKind::Pieces { size })
     }
 
-    /// Sends no bookmarks in watches that allow them.
+    /// Sends no bookmarks.
     pub fn drop_bookmarks() -> Self {
-        Self::new(What::DropBookmarks)
+        Self::new(FaultKind::DropBookmarks)
     }
 
-    /// Sends each bookmark this much later, with the version that is true then.
+    /// Delays each bookmark by this duration. It has the version of the time at which it is sent.
     pub fn delay_bookmarks(time: Duration) -> Self {
-        Self::new(What::DelayBookmarks { seconds: time })
+        Self::new(FaultKind::DelayBookmarks { seconds: time })
     }
 
-    /// Never says where the initial events of a streaming list end.
+    /// Never sends the bookmark that ends the initial events of a streaming list.
     pub fn drop_initial_events_end() -> Self {
-        Self::new(What::DropInitialEventsEnd)
+        Self::new(FaultKind::DropInitialEventsEnd)
     }
 
-    /// Says this much later where the initial events of a streaming list end.
+    /// Delays the bookmark that ends the initial events of a streaming list.
     pub fn delay_initial_events_end(time: Duration) -> Self {
-        Self::new(What::DelayInitialEventsEnd { seconds: time })
+        Self::new(FaultKind::DelayInitialEventsEnd { seconds: time })
     }
 
-    /// Refuses streaming lists, as a server without the feature does.
+    /// Refuses streaming lists, like a server without this feature.
     pub fn refuse_streaming_lists() -> Self {
-        Self::new(What::RefuseStreamingLists)
+        Self::new(FaultKind::RefuseStreamingLists)
     }
 
-    /// Answers a list that continues another one as if its version were forgotten.
+    /// Responds to a continued list with 410, as if its version had expired.
     pub fn expire_continue() -> Self {
-        Self::new(What::ExpireContinue)
+        Self::new(FaultKind::ExpireContinue)
     }
 
-    /// Takes no connections for this long from the injection on, and cuts those there are.
+    /// Refuses connections for this duration from the injection on, and closes the open ones.
     pub fn refuse_connections(time: Duration) -> Self {
-        Self::new(What::RefuseConnections { seconds: time })
+        Self::new(FaultKind::RefuseConnections { seconds: time })
     }
 
-    /// Only for requests with this verb.
+    /// Applies only to requests with this verb.
     pub fn on(self, verb: Verb) -> Self {
         Self { verb: Some(verb), ..self }
     }
 
-    /// Only for requests about this resource, by its plural name.
+    /// Applies only to requests for this resource, by its plural name.
     pub fn of(self, resource: impl Into<String>) -> Self {
         Self { resource: Some(resource.into()), ..self }
     }
@@ -207,35 +207,36 @@ impl Fault {
         }
     }
 
-    /// Only for so many requests; without it, for all until it is withdrawn.
+    /// Applies to this number of requests; the default is all until the fault is removed.
     pub fn times(self, times: u32) -> Self {
         Self { times: Some(times), ..self }
     }
 
-    /// Lets so many requests through first.
+    /// Skips this number of matching requests first.
     pub fn after(self, skip: u32) -> Self {
         Self { skip, ..self }
     }
 
-    /// Ends streams as if the connection had broken.
+    /// Ends streams by breaking the connection.
     pub fn abruptly(mut self) -> Self {
-        if let What::CutAfter { manner, .. } | What::CutAfterEvents { manner, .. } = &mut self.what {
+        if let FaultKind::CutAfter { manner, .. } | FaultKind::CutAfterEvents { manner, .. } = &mut self.kind
+        {
             *manner = Manner::Abrupt;
         }
         self
     }
 
-    /// Tells the client in an answer when to come again.
+    /// Sets the header `Retry-After` of the response.
     pub fn retry_after(mut self, time: Duration) -> Self {
-        if let What::Answer { retry_after, .. } = &mut self.what {
+        if let FaultKind::Answer { retry_after, .. } = &mut self.kind {
             *retry_after = Some(time);
         }
         self
     }
 
-    fn new(what: What) -> Self {
+    fn new(kind: FaultKind) -> Self {
         Self {
-            what,
+            kind,
             verb: None,
             resource: None,
             namespace: None,
@@ -249,35 +250,35 @@ impl Fault {
 
     /// Returns the fields that a fault of this kind can have in JSON.
     fn field_names(&self) -> Vec<&'static str> {
-        let own: &[&str] = match self.what {
-            What::Answer { .. } => &["code", "retryAfter"],
-            What::CutAfterEvents { .. } => &["events", "manner"],
-            What::CutAfter { .. } => &["seconds", "manner"],
-            What::Pieces { .. } => &["size"],
-            What::Stall { .. }
-            | What::DelayBookmarks { .. }
-            | What::DelayInitialEventsEnd { .. }
-            | What::RefuseConnections { .. } => &["seconds"],
-            What::DropBookmarks
-            | What::DropInitialEventsEnd
-            | What::RefuseStreamingLists
-            | What::ExpireContinue => &[],
+        let own: &[&str] = match self.kind {
+            FaultKind::Answer { .. } => &["code", "retryAfter"],
+            FaultKind::CutAfterEvents { .. } => &["events", "manner"],
+            FaultKind::CutAfter { .. } => &["seconds", "manner"],
+            FaultKind::Pieces { .. } => &["size"],
+            FaultKind::Stall { .. }
+            | FaultKind::DelayBookmarks { .. }
+            | FaultKind::DelayInitialEventsEnd { .. }
+            | FaultKind::RefuseConnections { .. } => &["seconds"],
+            FaultKind::DropBookmarks
+            | FaultKind::DropInitialEventsEnd
+            | FaultKind::RefuseStreamingLists
+            | FaultKind::ExpireContinue => &[],
         };
         let selectors = ["verb", "resource", "namespace", "name", "subresource", "client", "times", "skip"];
         ["fault"].into_iter().chain(own.iter().copied()).chain(selectors).collect()
     }
 
-    /// Whether it is about this request.
+    /// Returns whether the fault applies to this request.
     pub(super) fn concerns(&self, call: &Call<'_>) -> bool {
-        let fits = match self.what {
-            What::Answer { .. } | What::Stall { .. } | What::Pieces { .. } => true,
-            What::CutAfterEvents { .. } | What::CutAfter { .. } => call.verb == Some(Verb::Watch),
-            What::DropBookmarks | What::DelayBookmarks { .. } => call.verb == Some(Verb::Watch),
-            What::DropInitialEventsEnd | What::DelayInitialEventsEnd { .. } | What::RefuseStreamingLists => {
-                call.is_streaming_list()
-            }
-            What::ExpireContinue => call.continues(),
-            What::RefuseConnections { .. } => false,
+        let fits = match self.kind {
+            FaultKind::Answer { .. } | FaultKind::Stall { .. } | FaultKind::Pieces { .. } => true,
+            FaultKind::CutAfterEvents { .. } | FaultKind::CutAfter { .. } => call.verb == Some(Verb::Watch),
+            FaultKind::DropBookmarks | FaultKind::DelayBookmarks { .. } => call.verb == Some(Verb::Watch),
+            FaultKind::DropInitialEventsEnd
+            | FaultKind::DelayInitialEventsEnd { .. }
+            | FaultKind::RefuseStreamingLists => call.is_streaming_list(),
+            FaultKind::ExpireContinue => call.continues(),
+            FaultKind::RefuseConnections { .. } => false,
         };
         fits && self.verb.is_none_or(|verb| call.verb == Some(verb))
             && self.resource.as_deref().is_none_or(|resource| resource == call.resource)

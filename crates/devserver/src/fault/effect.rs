@@ -1,64 +1,64 @@
-//! What the faults of a script amount to for one request.
+//! The effect of all faults on one request.
 
-use crate::fault::{description::Manner, tally::Tally};
+use crate::fault::{description::Manner, hit_count::HitCount};
 use std::{sync::Arc, time::Duration};
 
-/// What is done to one request.
+/// The effect of all faults on one request.
 #[derive(Debug, Default)]
 pub(crate) struct Effect {
-    /// It waits this long for each of these first, or until the fault is withdrawn.
+    /// The delays before the request is processed.
     pub(crate) stalls: Vec<Stall>,
-    /// It is answered with this code, and told when to come again.
+    /// The response: its code and `Retry-After`.
     pub(crate) answer: Option<(u16, Option<Duration>)>,
-    /// It is refused because it asks for a streaming list.
+    /// Whether a streaming list is refused.
     pub(crate) refuses_streaming: bool,
-    /// Its continue token is taken for expired.
+    /// Whether its continue token has expired.
     pub(crate) expires_continue: bool,
-    /// The answer's body goes out in pieces of so many bytes.
+    /// The size of the chunks of the response body.
     pub(crate) pieces: Option<usize>,
-    /// What is done to the watch that it begins.
+    /// The effect on the watch that it opens.
     pub(crate) watch: WatchEffect,
 }
 
-/// How long a request waits.
+/// The delay of a request.
 #[derive(Debug)]
 pub(crate) enum Stall {
-    /// This long.
+    /// A duration.
     For(Duration),
-    /// Until the fault with this number is withdrawn.
+    /// Until the fault with this number is removed.
     UntilWithdrawn(u64),
 }
 
-/// What is done to a watch.
+/// The effect of all faults on a watch.
 #[derive(Debug, Default)]
 pub(crate) struct WatchEffect {
-    /// It ends before its time.
+    /// The early end.
     pub(crate) cuts: Vec<Cut>,
     /// Its bookmarks.
-    pub(crate) bookmarks: Notice,
-    /// The bookmark that ends its initial events.
-    pub(crate) initial_events_end: Notice,
+    pub(crate) bookmarks: BookmarkEffect,
+    /// The bookmark that ends the initial events.
+    pub(crate) initial_events_end: BookmarkEffect,
 }
 
-/// When and how a watch ends.
+/// The early end of a watch.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// After so many events.
+    /// After this number of events.
     pub(crate) events: Option<u64>,
-    /// After this long.
+    /// After this duration.
     pub(crate) time: Option<Duration>,
     pub(crate) manner: Manner,
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) hits: Arc<HitCount>,
 }
 
-/// What becomes of something that the watch has to tell.
+/// Whether bookmarks are sent.
 #[derive(Debug, Default)]
-pub(crate) enum Notice {
-    /// It is told.
+pub(crate) enum BookmarkEffect {
+    /// They are sent.
     #[default]
     Kept,
-    /// It is not told.
-    Dropped(Arc<Tally>),
-    /// It is told later.
-    Delayed(Duration, Arc<Tally>),
+    /// They are not sent.
+    Dropped(Arc<HitCount>),
+    /// They are sent later.
+    Delayed(Duration, Arc<HitCount>),
 }

@@ -1,21 +1,21 @@
-//! What the server does wrong on purpose: a script of faults, each counted as it strikes.
+//! Fault injection: the active faults, with the number of requests that each has affected.
 
 mod call;
 
-mod tally;
+mod hit_count;
 
 mod description;
 
 mod effect;
 
-mod script;
+mod active_faults;
 
 #[cfg(test)]
 mod tests;
 
+pub use active_faults::{Faults, Injected};
 pub use call::Verb;
 pub use description::{Fault, Manner};
-pub use script::{Faults, Injected};
 
 pub(crate) use call::Call;
-pub(crate) use effect::{Cut, Effect, Notice, WatchEffect};
+pub(crate) use effect::{BookmarkEffect, Cut, Effect, WatchEffect};

@@ -1,4 +1,4 @@
-//! What a script makes of a request.
+//! Tests of the effects of faults.
 
 use crate::fault::{Call, Fault, Faults, Verb};
 use std::time::Duration;
@@ -8,7 +8,7 @@ fn list(query: &str) -> Call<'_> {
 }
 
 fn answers(faults: &Faults, call: &Call<'_>) -> Option<u16> {
-    faults.strike(call).answer.map(|(code, _)| code)
+    faults.record_hit(call).answer.map(|(code, _)| code)
 }
 
 #[tokio::test]
@@ -40,11 +40,11 @@ async fn continue_tokens_and_streaming_lists_are_detected_in_the_query() {
     let faults = Faults::default();
     faults.inject(Fault::expire_continue());
     faults.inject(Fault::refuse_streaming_lists());
-    assert!(!faults.strike(&list("limit=2&continue=")).expires_continue);
-    assert!(faults.strike(&list("continue=x")).expires_continue);
+    assert!(!faults.record_hit(&list("limit=2&continue=")).expires_continue);
+    assert!(faults.record_hit(&list("continue=x")).expires_continue);
     let watch = |query| Call { verb: Some(Verb::Watch), resource: "pods", query, ..Call::default() };
-    assert!(faults.strike(&watch("sendInitialEvents=true")).refuses_streaming);
-    assert!(!faults.strike(&watch("sendInitialEvents=false")).refuses_streaming);
+    assert!(faults.record_hit(&watch("sendInitialEvents=true")).refuses_streaming);
+    assert!(!faults.record_hit(&watch("sendInitialEvents=false")).refuses_streaming);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,33 +1,33 @@
-//! In which form a client wants the answer.
+//! Parses the header `Accept`.
 
-use crate::verb::{Depth, Encoding, Form, Refusal};
+use crate::verb::{Depth, Encoding, ErrorResponse, Form};
 
-/// What a client can read.
+/// The representation and encoding that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    /// How objects are wanted.
+    /// The representation of objects.
     pub(crate) form: Form,
-    /// What the answer is wanted in.
+    /// The encoding.
     pub(crate) encoding: Encoding,
-    /// How much discovery is wanted.
+    /// The form of discovery documents.
     pub(crate) depth: Depth,
 }
 
-/// What can be had in protobuf.
+/// The representations that are available in protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// Nothing.
+    /// None.
     Json,
-    /// The metadata of objects.
+    /// Metadata only.
     Metadata,
-    /// Objects, and their metadata.
+    /// Objects and metadata.
     Objects,
 }
 
 const JSON: Accepted = Accepted { form: Form::Whole, encoding: Encoding::Json, depth: Depth::One };
 
-/// Reads an `Accept` header; the best that we can write counts.
-pub(crate) fn accept(header: &str, offer: Offer) -> Result<Accepted, Refusal> {
+/// Parses an `Accept` header, and returns the best supported type.
+pub(crate) fn accept(header: &str, offer: Offer) -> Result<Accepted, ErrorResponse> {
     if header.trim().is_empty() {
         return Ok(JSON);
     }
@@ -37,7 +37,7 @@ pub(crate) fn accept(header: &str, offer: Offer) -> Result<Accepted, Refusal> {
     let mut usable = clauses.into_iter().filter(|clause| clause.quality > 0);
     usable.find_map(|clause| clause.accepted(offer)).ok_or_else(|| {
         let message = "only the following media types are accepted: application/json";
-        Refusal::new(406, kube_core::response::reason::NOT_ACCEPTABLE, message)
+        ErrorResponse::new(406, kube_core::response::reason::NOT_ACCEPTABLE, message)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Decides whether a request may come from a web page, by its `Host`, `Origin` and `Content-Type`.
 
-use crate::verb::Refusal;
+use crate::verb::ErrorResponse;
 use http::{Method, header, request::Parts};
 use kube_core::response::reason;
 use std::{net::IpAddr, sync::Arc};
@@ -27,7 +27,7 @@ impl AllowedHosts {
     ///
     /// # Errors
     /// 403 if the request is for or from another host, 415 if it is of a browser and has a body without a content type.
-    pub(crate) fn check(&self, request: &Parts, body: RequestBody) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, request: &Parts, body: RequestBody) -> Result<(), ErrorResponse> {
         self.check_host(request)?;
         let text = |name| request.headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
         let is_read = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -96,7 +96,7 @@ pub enum HostError {
     },
 }
 
-impl From<HostError> for Refusal {
+impl From<HostError> for ErrorResponse {
     fn from(error: HostError) -> Self {
         match error {
             HostError::Missing => Self::bad_request(&error.to_string()),
@@ -133,8 +133,8 @@ fn forbidden(header: &'static str, value: &str) -> HostError {
     HostError::NotAllowed { header, value: value.chars().take(256).collect() }
 }
 
-fn unsupported(message: &str) -> Refusal {
-    Refusal::new(415, reason::UNSUPPORTED_MEDIA_TYPE, message)
+fn unsupported(message: &str) -> ErrorResponse {
+    ErrorResponse::new(415, reason::UNSUPPORTED_MEDIA_TYPE, message)
 }
 
 #[cfg(test)]

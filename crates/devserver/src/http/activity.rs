@@ -15,11 +15,11 @@ pub(crate) const FIRST_REQUEST: Duration = Duration::from_secs(30);
 /// to a connection that is being closed.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// Counts the requests of one connection that are being answered.
+/// Counts the active requests of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(watch::Sender<usize>);
 
-/// A request that is being answered until this is dropped.
+/// A request that is active until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ActiveRequest(watch::Sender<usize>);
 

@@ -1,6 +1,6 @@
-//! The bodies of requests and answers.
+//! The bodies of requests and responses.
 
-use crate::verb::{self, Broken, Refusal};
+use crate::verb::{self, Broken, ErrorResponse};
 use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
@@ -11,24 +11,24 @@ use std::{
     time::Duration,
 };
 
-/// The largest body of a request that is read, as in the API server.
+/// The maximum size of the body of a request, as in kube-apiserver.
 const LIMIT: usize = 3 * 1024 * 1024;
-/// How long a client may take to send all of it, as in the API server.
+/// The timeout for reading the body of a request, as in kube-apiserver.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub(crate) struct Body {
     bytes: verb::Body,
     pieces: Option<Pieces>,
 }
 
-/// What is left of a body that goes out in small pieces.
+/// The rest of a body that is sent in small chunks.
 #[derive(Debug)]
 struct Pieces {
     size: usize,
     left: Bytes,
-    /// Whether a piece has gone out since the connection was last flushed.
+    /// Whether a chunk was sent since the connection was last flushed.
     is_unflushed: bool,
 }
 
@@ -88,22 +88,22 @@ impl http_body::Body for Body {
     }
 }
 
-/// Reads the body of a request, unless it is too large or takes too long.
-pub(crate) async fn read<B>(body: B) -> Result<Bytes, Refusal>
+/// Reads the body of a request, within the limits of size and time.
+pub(crate) async fn read<B>(body: B) -> Result<Bytes, ErrorResponse>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
-    let late = |_| Refusal::new(408, reason::TIMEOUT, "the body of the request did not come in time");
+    let late = |_| ErrorResponse::new(408, reason::TIMEOUT, "the body of the request did not come in time");
     tokio::time::timeout(PATIENCE, read_whole(body)).await.map_err(late)?
 }
 
-async fn read_whole<B>(body: B) -> Result<Bytes, Refusal>
+async fn read_whole<B>(body: B) -> Result<Bytes, ErrorResponse>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
     let too_large = || {
         let message = format!("Request entity too large: limit is {LIMIT}");
-        Refusal::new(413, reason::REQUEST_ENTITY_TOO_LARGE, &message)
+        ErrorResponse::new(413, reason::REQUEST_ENTITY_TOO_LARGE, &message)
     };
     if body.size_hint().lower() > LIMIT as u64 {
         return Err(too_large());
@@ -111,7 +111,7 @@ where
     let mut body = std::pin::pin!(body);
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let broken = |_| Refusal::bad_request("the body of the request broke off");
+        let broken = |_| ErrorResponse::bad_request("the body of the request broke off");
         let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
         if whole.len() + bytes.len() > LIMIT {
             return Err(too_large());

@@ -1,56 +1,56 @@
-//! The endpoint by which faults are injected from outside.
+//! The endpoint for fault injection over HTTP.
 
 use crate::fault::Fault;
-use crate::http::front::{Control, Front};
-use crate::verb::{Answer, Refusal};
+use crate::http::gateway::{Control, Gateway};
+use crate::verb::{ApiResponse, ErrorResponse};
 use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 
-/// Answers a request to `/devserver/..`, if that is open.
+/// Responds to a request to `/devserver/..`, if the endpoint is enabled.
 ///
-/// | request | does |
+/// | request | effect |
 /// |---|---|
-/// | `GET faults` | lists the faults in force, each with its number and its hits |
-/// | `POST faults` | injects the fault in the body, and answers with its number |
-/// | `DELETE faults`, `DELETE faults/{id}` | withdraws all, or one |
-/// | `POST compact` | forgets history |
-/// | `POST cut` | breaks all watches off |
-/// | `POST restart`, `POST restart/reset` | breaks all watches off, and counts versions anew |
+/// | `GET faults` | lists the active faults, each with its number and its hits |
+/// | `POST faults` | injects the fault in the body, and returns its number |
+/// | `DELETE faults`, `DELETE faults/{id}` | removes all faults, or one |
+/// | `POST compact` | removes the history |
+/// | `POST cut` | cuts all watches |
+/// | `POST restart`, `POST restart/reset` | cuts all watches; `reset` also restarts the versions |
 pub(crate) fn control(
-    front: &Front,
+    front: &Gateway,
     method: &Method,
     path: &[String],
     body: &Bytes,
-) -> Result<Answer, Refusal> {
+) -> Result<ApiResponse, ErrorResponse> {
     if front.control == Control::Closed {
-        return Err(Refusal::no_such_path());
+        return Err(ErrorResponse::no_such_path());
     }
     let path: Vec<_> = path.iter().map(String::as_str).collect();
     let store = &front.cluster.store;
     match (method.as_str(), path.as_slice()) {
-        ("GET", ["faults"]) => return Ok(Answer::document(&front.faults.report())),
+        ("GET", ["faults"]) => return Ok(ApiResponse::document(&front.faults.report())),
         ("POST", ["faults"]) => return inject(front, body),
         ("DELETE", ["faults"]) => front.faults.clear(),
         ("DELETE", ["faults", number]) => {
             let found = number.parse().is_ok_and(|number| front.faults.withdraw(number));
-            found.then_some(()).ok_or_else(Refusal::no_such_path)?;
+            found.then_some(()).ok_or_else(ErrorResponse::no_such_path)?;
         }
         ("POST", ["compact"]) => store.forget_history(),
         ("POST", ["cut" | "restart"]) => store.cut_off(),
         ("POST", ["restart", "reset"]) => store.reset_versions(),
         (_, ["faults" | "compact" | "cut" | "restart"] | ["faults", _] | ["restart", "reset"]) => {
-            return Err(Refusal::method_not_allowed());
+            return Err(ErrorResponse::method_not_allowed());
         }
-        _ => return Err(Refusal::no_such_path()),
+        _ => return Err(ErrorResponse::no_such_path()),
     }
-    Ok(Answer::document(&json!({ "version": store.version().to_string() })))
+    Ok(ApiResponse::document(&json!({ "version": store.version().to_string() })))
 }
 
-fn inject(front: &Front, body: &Bytes) -> Result<Answer, Refusal> {
+fn inject(front: &Gateway, body: &Bytes) -> Result<ApiResponse, ErrorResponse> {
     let text = String::from_utf8_lossy(body);
     let fault = Fault::from_json(&text)
-        .map_err(|error| Refusal::bad_request(&format!("the body is not a valid fault: {error}")))?;
+        .map_err(|error| ErrorResponse::bad_request(&format!("the body is not a valid fault: {error}")))?;
     let injected = front.faults.inject(fault);
-    Ok(Answer::document(&json!({ "id": injected.number() })))
+    Ok(ApiResponse::document(&json!({ "id": injected.number() })))
 }

@@ -1,4 +1,4 @@
-//! Takes a request to the verb that it asks for, and the answer back.
+//! Dispatches requests to verbs.
 
 use crate::fault::{Call, Effect, Verb};
 use crate::http::{
@@ -6,21 +6,21 @@ use crate::http::{
     body::{self, Body},
     control::control,
     exempt::Exemption,
-    front::Front,
+    gateway::Gateway,
     identity,
     log::RequestRecord,
     route::{Route, Target},
 };
 use crate::rbac::User;
 use crate::registry::Resource;
-use crate::verb::{self, Answer, Aspect, Encoding, Media, Refusal, Request, Tokens, Warnings};
+use crate::verb::{self, ApiResponse, Encoding, ErrorResponse, Media, ObjectPart, Request, Tokens, Warnings};
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use kube_informer_wire::{FieldOperator, FieldRequirement, ListOptions, Query, Schema};
 use std::sync::Arc;
 
-/// Answers a request.
-pub(crate) async fn respond<B>(front: &Front, request: http::Request<B>) -> http::Response<Body>
+/// Processes a request.
+pub(crate) async fn respond<B>(front: &Gateway, request: http::Request<B>) -> http::Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
@@ -46,16 +46,16 @@ where
     }
     response.body(Body::new(answer.body, pieces)).unwrap_or_else(|_| {
         // Only a fault script can ask for a code that HTTP does not have.
-        let refusal = Answer::from(Refusal::scripted(500, None));
+        let refusal = ApiResponse::from(ErrorResponse::scripted(500, None));
         let mut response = http::Response::new(Body::new(refusal.body, None));
         *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
         response
     })
 }
 
-/// What is known of a request also if it is refused.
+/// The context of a request, which is also needed for an error response.
 struct Trace<'a> {
-    /// The size of the pieces in which the body is sent.
+    /// The size of the chunks of the response body.
     pieces: &'a mut Option<usize>,
     /// The entry of the request log.
     record: &'a mut Option<RequestRecord>,
@@ -63,19 +63,26 @@ struct Trace<'a> {
     warnings: &'a Arc<Warnings>,
 }
 
-/// Refuses in the encoding that objects would have come in.
-fn refuse(refusal: &Refusal, accepts: &str) -> Answer {
+/// Returns an error response in the requested encoding.
+fn refuse(refusal: &ErrorResponse, accepts: &str) -> ApiResponse {
     let wanted = accept(accepts, Offer::Objects).map(|accepted| accepted.encoding);
     match wanted {
         Ok(Encoding::Protobuf) => {
             let body = verb::protobuf_status(refusal.status());
-            Answer { retry_after: refusal.retry_after(), ..Answer::protobuf(refusal.status().code, body) }
+            ApiResponse {
+                retry_after: refusal.retry_after(),
+                ..ApiResponse::protobuf(refusal.status().code, body)
+            }
         }
-        Ok(Encoding::Json) | Err(_) => Answer::from(refusal.clone()),
+        Ok(Encoding::Json) | Err(_) => ApiResponse::from(refusal.clone()),
     }
 }
 
-async fn answer<B>(front: &Front, request: http::Request<B>, trace: Trace<'_>) -> Result<Answer, Refusal>
+async fn answer<B>(
+    front: &Gateway,
+    request: http::Request<B>,
+    trace: Trace<'_>,
+) -> Result<ApiResponse, ErrorResponse>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
@@ -91,12 +98,12 @@ where
         *trace.record = Some(RequestRecord::new(parts.method.as_str(), path, &call));
     }
     identity::check(&front.cluster, &user, &parts, route.as_ref())?;
-    let route = route.clone().ok_or_else(Refusal::no_such_path)?;
+    let route = route.clone().ok_or_else(ErrorResponse::no_such_path)?;
     if let Route::Control(path) = &route {
         let body = body::read(body).await?;
         return control(front, &parts.method, path, &body);
     }
-    let effect = if exemption.is_some() { Effect::default() } else { suffer(front, &call).await? };
+    let effect = if exemption.is_some() { Effect::default() } else { apply_faults(front, &call).await? };
     *trace.pieces = effect.pieces;
     if route == Route::Swagger {
         return Ok(verb::swagger());
@@ -104,7 +111,7 @@ where
     let accepts = text(&parts.headers, header::ACCEPT);
     match route {
         Route::Health | Route::Swagger | Route::Control(_) => Ok(verb::health()),
-        Route::Document(_) if parts.method != Method::GET => Err(Refusal::method_not_allowed()),
+        Route::Document(_) if parts.method != Method::GET => Err(ErrorResponse::method_not_allowed()),
         Route::Document(document) => {
             verb::discovery(&front.cluster, &document, accept(accepts, Offer::Json)?.depth)
         }
@@ -149,28 +156,28 @@ fn call<'a>(route: Option<&'a Route>, parts: &'a http::request::Parts, user: &'a
     }
 }
 
-/// Applies the faults in force.
-async fn suffer(front: &Front, call: &Call<'_>) -> Result<Effect, Refusal> {
-    let effect = front.faults.strike(call);
+/// Applies the active faults.
+async fn apply_faults(front: &Gateway, call: &Call<'_>) -> Result<Effect, ErrorResponse> {
+    let effect = front.faults.record_hit(call);
     for stall in &effect.stalls {
-        front.faults.sit_out(stall).await;
+        front.faults.wait_out(stall).await;
     }
     match effect.answer {
-        Some((code, retry_after)) => Err(Refusal::scripted(code, retry_after)),
+        Some((code, retry_after)) => Err(ErrorResponse::scripted(code, retry_after)),
         None => Ok(effect),
     }
 }
 
-/// The verb and the resource that a request means, if there is such a resource and it has such a verb.
+/// Returns the verb and the resource of a request, if they exist.
 fn meant(
-    front: &Front,
+    front: &Gateway,
     target: &Target,
     method: &Method,
     query: &str,
-) -> Result<(Verb, Arc<Resource>), Refusal> {
+) -> Result<(Verb, Arc<Resource>), ErrorResponse> {
     let registry = front.cluster.registry();
     let resource = registry.resource(&target.group, &target.version, &target.plural);
-    let resource = resource.ok_or_else(Refusal::no_such_path)?;
+    let resource = resource.ok_or_else(ErrorResponse::no_such_path)?;
     let has_part = match target.subresource.as_deref() {
         None => true,
         Some("status") => resource.has_status,
@@ -186,9 +193,9 @@ fn meant(
         (Some(_), true) | (None, false) => false,
     };
     if !has_part || is_misplaced {
-        return Err(Refusal::no_such_path());
+        return Err(ErrorResponse::no_such_path());
     }
-    let verb = target.verb(method, query).ok_or_else(Refusal::method_not_allowed)?;
+    let verb = target.verb(method, query).ok_or_else(ErrorResponse::method_not_allowed)?;
     let is_part = target.subresource.is_some();
     let lacks_namespace = resource.is_namespaced() && target.namespace.is_none();
     let is_allowed = match verb {
@@ -203,55 +210,55 @@ fn meant(
             !is_part && resource.verbs().contains(&verb.as_str())
         }
     };
-    if is_allowed { Ok((verb, Arc::clone(resource))) } else { Err(Refusal::method_not_allowed()) }
+    if is_allowed { Ok((verb, Arc::clone(resource))) } else { Err(ErrorResponse::method_not_allowed()) }
 }
 
 async fn dispatch(
-    front: &Front,
+    front: &Gateway,
     verb: Verb,
     (request, part): (Request, Option<&str>),
     effect: Effect,
-) -> Result<Answer, Refusal> {
+) -> Result<ApiResponse, ErrorResponse> {
     let (cluster, request) = (&front.cluster, &request);
     let is_read = matches!(verb, Verb::Get | Verb::List | Verb::Watch) || request.resource.is_review;
     if cluster.moment.past().is_some() && !is_read {
-        return Err(Refusal::read_only());
+        return Err(ErrorResponse::read_only());
     }
     match (verb, part) {
-        (Verb::Create, Some("binding")) => verb::binding::bind(cluster, request),
+        (Verb::Create, Some("binding")) => verb::binding::bind(cluster, request).await,
         (Verb::Create, Some("eviction")) => verb::eviction::evict(cluster, request),
         (Verb::Create, Some("token")) => verb::token::request(cluster, request),
         (Verb::Create, None) if request.resource.is_review => verb::review(cluster, request),
-        (Verb::Update, Some("finalize")) => verb::update(cluster, request, Aspect::Finalize),
+        (Verb::Update, Some("finalize")) => verb::update(cluster, request, ObjectPart::Finalize).await,
         (Verb::Get, Some("scale")) => verb::scale::get(cluster, request),
-        (Verb::Update, Some("scale")) => verb::scale::update(cluster, request),
-        (Verb::Patch, Some("scale")) => verb::scale::patch(cluster, request),
+        (Verb::Update, Some("scale")) => verb::scale::update(cluster, request).await,
+        (Verb::Patch, Some("scale")) => verb::scale::patch(cluster, request).await,
         (Verb::Get, Some(_)) => verb::status::get(cluster, request).await,
-        (Verb::Update, Some(_)) => verb::status::update(cluster, request),
-        (Verb::Patch, Some(_)) => verb::status::patch(cluster, request),
+        (Verb::Update, Some(_)) => verb::status::update(cluster, request).await,
+        (Verb::Patch, Some(_)) => verb::status::patch(cluster, request).await,
         (Verb::Get, None) => verb::get(cluster, request).await,
-        (Verb::Update, None) => verb::update(cluster, request, Aspect::Whole),
-        (Verb::Patch, None) => verb::patch(cluster, request, Aspect::Whole),
-        (Verb::Create, _) => verb::create(cluster, request),
-        (Verb::Delete, _) => verb::delete(cluster, request),
+        (Verb::Update, None) => verb::update(cluster, request, ObjectPart::Whole).await,
+        (Verb::Patch, None) => verb::patch(cluster, request, ObjectPart::Whole).await,
+        (Verb::Create, _) => verb::create(cluster, request).await,
+        (Verb::Delete, _) => verb::delete(cluster, request).await,
         (Verb::DeleteCollection, _) => {
-            verb::delete_collection(cluster, request, list_options(&request.query)?)
+            verb::delete_collection(cluster, request, list_options(&request.query)?).await
         }
         (Verb::List | Verb::Watch, _) => follow(front, request, effect).await,
     }
 }
 
-async fn follow(front: &Front, request: &Request, effect: Effect) -> Result<Answer, Refusal> {
-    match Query::parse(&request.query).map_err(|error| Refusal::query(&error))? {
+async fn follow(front: &Gateway, request: &Request, effect: Effect) -> Result<ApiResponse, ErrorResponse> {
+    match Query::parse(&request.query).map_err(|error| ErrorResponse::query(&error))? {
         Query::List(options) => {
             let tokens = if effect.expires_continue { Tokens::Expired } else { Tokens::Honoured };
             verb::list(&front.cluster, request, options, tokens).await
         }
-        Query::Watch(_) if effect.refuses_streaming => Err(Refusal::no_streaming_lists()),
+        Query::Watch(_) if effect.refuses_streaming => Err(ErrorResponse::no_streaming_lists()),
         Query::Watch(mut options) => {
             if !request.name.is_empty() {
                 let one = FieldRequirement::new("metadata.name", FieldOperator::Equal, request.name.clone());
-                let one = one.map_err(|error| Refusal::bad_request(&error.to_string()))?;
+                let one = one.map_err(|error| ErrorResponse::bad_request(&error.to_string()))?;
                 options.field_selector = options.field_selector.and([one].into_iter().collect());
             }
             verb::watch(&front.cluster, request, options, effect.watch).await
@@ -259,10 +266,10 @@ async fn follow(front: &Front, request: &Request, effect: Effect) -> Result<Answ
     }
 }
 
-fn list_options(query: &str) -> Result<ListOptions, Refusal> {
-    match Query::parse(query).map_err(|error| Refusal::query(&error))? {
+fn list_options(query: &str) -> Result<ListOptions, ErrorResponse> {
+    match Query::parse(query).map_err(|error| ErrorResponse::query(&error))? {
         Query::List(options) => Ok(options),
-        Query::Watch(_) => Err(Refusal::bad_request("a deletion cannot be watched")),
+        Query::Watch(_) => Err(ErrorResponse::bad_request("a deletion cannot be watched")),
     }
 }
 

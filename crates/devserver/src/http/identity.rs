@@ -1,11 +1,11 @@
 //! The user of a request, and the check that the roles of that user allow it.
 
 use crate::http::{
-    front::bearer,
+    gateway::bearer,
     route::{Route, Target},
 };
 use crate::rbac::{Attributes, ResourceAttributes, User, service_account};
-use crate::verb::{Cluster, Refusal, authorization, token};
+use crate::verb::{Cluster, ErrorResponse, authorization, token};
 use http::{HeaderMap, Method, request::Parts};
 use percent_encoding::percent_decode_str;
 use std::{
@@ -30,7 +30,7 @@ pub(crate) fn authenticate(cluster: &Cluster, header: &[u8]) -> Option<User> {
 ///
 /// # Errors
 /// 403 if the sender may not impersonate that user, 400 if the headers name groups and no user.
-pub(crate) fn user(cluster: &Cluster, request: &Parts) -> Result<Arc<User>, Refusal> {
+pub(crate) fn user(cluster: &Cluster, request: &Parts) -> Result<Arc<User>, ErrorResponse> {
     let sender = request.extensions.get::<Arc<User>>().unwrap_or(&ADMIN);
     let wanted = Impersonation::read(&request.headers)?;
     let Some(wanted) = wanted else { return Ok(Arc::clone(sender)) };
@@ -49,7 +49,7 @@ pub(crate) fn check(
     user: &User,
     request: &Parts,
     route: Option<&Route>,
-) -> Result<(), Refusal> {
+) -> Result<(), ErrorResponse> {
     if user.is_master() {
         return Ok(());
     }
@@ -105,7 +105,7 @@ struct Impersonation {
 }
 
 impl Impersonation {
-    fn read(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
+    fn read(headers: &HeaderMap) -> Result<Option<Self>, ErrorResponse> {
         let texts = |name: &str| {
             let values = headers.get_all(name).iter();
             values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect::<Vec<_>>()
@@ -125,7 +125,7 @@ impl Impersonation {
             (true, true) => {
                 let groups = wanted.groups.join(", ");
                 let message = format!("requested groups [{groups}] without impersonating a user");
-                Err(Refusal::bad_request(&message))
+                Err(ErrorResponse::bad_request(&message))
             }
         }
     }

@@ -5,11 +5,11 @@ use crate::http::{
     activity::{ActiveBody, Activity, FIRST_REQUEST},
     body::Body,
     dispatch::respond,
-    front::{Front, Token},
+    gateway::{Gateway, Token},
     identity::authenticate,
     tls::Tls,
 };
-use crate::verb::{Answer, Broken, Refusal};
+use crate::verb::{ApiResponse, Broken, ErrorResponse};
 use http::header::AUTHORIZATION;
 use http_body::Body as _;
 use hyper::{body::Incoming, service::service_fn};
@@ -25,40 +25,40 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How long a client may take to send the headers of a request, and to agree on keys.
+/// The timeout for the headers of a request, and for the TLS handshake.
 const PATIENCE: Duration = FIRST_REQUEST;
-/// How long requests that arrive while a connection is closed may take.
+/// The timeout for requests that arrive while a connection is closed.
 const CLOSING: Duration = Duration::from_secs(5);
-/// The most that a connection buffers, and so the largest header.
+/// The size of the buffer of a connection, which limits the size of headers.
 const BUFFER: usize = 64 * 1024;
-/// How long to wait when no more connections can be taken.
+/// The delay after an error of `accept`.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// What a socket serves, and how.
+/// The settings of a socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
-    pub(crate) front: Arc<Front>,
+    pub(crate) front: Arc<Gateway>,
     pub(crate) tls: Option<Tls>,
     pub(crate) guard: Guard,
 }
 
-/// What a request needs on a socket.
+/// The check of requests on a socket.
 #[derive(Clone, Debug)]
 pub(crate) enum Guard {
-    /// The token, from anywhere.
+    /// The token, from any host.
     Token(Token),
     /// An allowed host, so that a web page cannot send it.
     Hosts(AllowedHosts),
 }
 
-/// Serves connections until `stop` changes or is gone; then none is left.
+/// Serves connections until `stop` changes or is dropped, and closes all of them.
 pub(crate) async fn listen(listener: TcpListener, door: Door, mut stop: watch::Receiver<()>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             _ = stop.changed() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if !door.front.is_away() => {
+                Ok((stream, _)) if !door.front.refuses_connections() => {
                     connections.spawn(welcome(stream, door.clone()));
                 }
                 Ok(_) => {}
@@ -120,7 +120,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, doo
 }
 
 async fn answer(door: Arc<Door>, request: http::Request<Incoming>) -> Result<http::Response<Body>, Broken> {
-    if door.front.is_away() {
+    if door.front.refuses_connections() {
         return Err(Broken);
     }
     let (mut parts, body) = request.into_parts();
@@ -144,8 +144,8 @@ async fn answer(door: Arc<Door>, request: http::Request<Incoming>) -> Result<htt
     }
 }
 
-fn refused(refusal: Refusal) -> http::Response<Body> {
-    let Answer { code, body, .. } = refusal.into();
+fn refused(refusal: ErrorResponse) -> http::Response<Body> {
+    let ApiResponse { code, body, .. } = refusal.into();
     let mut response = http::Response::new(Body::new(body, None));
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::UNAUTHORIZED);
     let json = http::HeaderValue::from_static("application/json");
@@ -168,7 +168,7 @@ mod tests {
 
     fn door() -> Door {
         let cluster = Arc::new(Cluster::new(16, Duration::from_secs(60), Controllers::None));
-        let front = Arc::new(Front::new(cluster, Faults::new(|| {}), Control::Closed));
+        let front = Arc::new(Gateway::new(cluster, Faults::new(|| {}), Control::Closed));
         let hosts = AllowedHosts::new([127, 0, 0, 1].into(), [""; 0]);
         Door { front, tls: None, guard: Guard::Hosts(hosts) }
     }

@@ -1,6 +1,6 @@
 //! Requests of the server to itself, to which faults do not apply.
 
-use crate::http::{body::Body, dispatch::respond, exempt::Exemption, front::Front};
+use crate::http::{body::Body, dispatch::respond, exempt::Exemption, gateway::Gateway};
 use crate::rbac::User;
 use bytes::Bytes;
 use http::{Method, Request, header};
@@ -8,15 +8,15 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Sends requests as a user who may do everything.
+/// Sends requests as a user with all permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct Loopback {
-    front: Arc<Front>,
+    front: Arc<Gateway>,
     user: Arc<User>,
     user_agent: &'static str,
 }
 
-/// The answer to a request: its code and its body.
+/// The response to a request: its code and its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) code: u16,
@@ -24,11 +24,11 @@ pub(crate) struct Reply {
 }
 
 impl Loopback {
-    pub(crate) fn new(front: Arc<Front>, user_agent: &'static str) -> Self {
+    pub(crate) fn new(front: Arc<Gateway>, user_agent: &'static str) -> Self {
         Self { front, user: Arc::new(User::admin()), user_agent }
     }
 
-    pub(crate) fn front(&self) -> &Arc<Front> {
+    pub(crate) fn front(&self) -> &Arc<Gateway> {
         &self.front
     }
 
@@ -50,7 +50,7 @@ impl Loopback {
         self.send(Method::PATCH, &path, "application/apply-patch+yaml", config).await
     }
 
-    /// Changes a part of an object.
+    /// Patches an object.
     pub(crate) async fn merge(&self, path: &str, patch: &Value) -> Reply {
         self.send(Method::PATCH, path, "application/merge-patch+json", patch).await
     }
@@ -76,7 +76,7 @@ impl Loopback {
 const JSON: &str = "application/json";
 
 impl Reply {
-    /// Returns the message of a refusal; `None` if the request succeeded.
+    /// Returns the error message; `None` if the request succeeded.
     pub(crate) fn refusal(&self) -> Option<String> {
         (self.code >= 300).then(|| match self.body["message"].as_str() {
             Some(message) => message.to_owned(),

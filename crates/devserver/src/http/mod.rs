@@ -1,4 +1,4 @@
-//! HTTP on one side, verbs on the other.
+//! HTTP: connections, access, routing and bodies.
 
 mod route;
 
@@ -10,7 +10,7 @@ mod exempt;
 
 mod log;
 
-mod front;
+mod gateway;
 
 mod access;
 
@@ -23,7 +23,7 @@ mod control;
 mod dispatch;
 
 #[cfg(feature = "client")]
-mod pipe;
+mod in_process;
 
 mod loopback;
 
@@ -32,10 +32,10 @@ mod tls;
 mod listen;
 
 pub use access::{AllowedHosts, HostError};
-pub(crate) use front::{Control, Front, Token};
+pub(crate) use gateway::{Control, Gateway, Token};
+#[cfg(feature = "client")]
+pub(crate) use in_process::InProcess;
 pub(crate) use listen::{Door, Guard, listen};
 pub use log::RequestRecord;
 pub(crate) use loopback::Loopback;
-#[cfg(feature = "client")]
-pub(crate) use pipe::Pipe;
 pub(crate) use tls::Tls;

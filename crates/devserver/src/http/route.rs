@@ -1,18 +1,18 @@
-//! What a path points at.
+//! Parses the path of a request.
 
 use crate::fault::Verb;
 use crate::verb::Document;
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-/// What the path of a request points at.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// `/healthz` and the like.
+    /// `/healthz` and the other health endpoints.
     Health,
-    /// A document of discovery.
+    /// A discovery document.
     Document(Document),
-    /// The description that old clients ask for; it is empty, so that they check nothing.
+    /// The OpenAPI v2 document, which is empty so that old clients do not validate objects.
     Swagger,
     /// Objects.
     Objects(Target),
@@ -20,21 +20,21 @@ pub(crate) enum Route {
     Control(Vec<String>),
 }
 
-/// One object, or many.
+/// One object or a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
     pub(crate) namespace: Option<String>,
-    /// The name of one object; none for many.
+    /// The name of the object; `None` for a collection.
     pub(crate) name: Option<String>,
-    /// A part of the object that is served on its own.
+    /// The subresource.
     pub(crate) subresource: Option<String>,
 }
 
 impl Route {
-    /// Reads a path; nothing if it cannot lead anywhere. `host` is the name under which the client reached us.
+    /// Parses a path; `None` if it is unknown. `host` is the host name of the request.
     pub(crate) fn parse(path: &str, host: &str) -> Option<Self> {
         let path = path.strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -86,7 +86,7 @@ impl Target {
         Some(Self { group, version, plural, namespace, name, subresource })
     }
 
-    /// What a request with this method and query string wants; nothing if it can want nothing.
+    /// Returns the verb of a request with this method and query string, if there is one.
     pub(crate) fn verb(&self, method: &Method, query: &str) -> Option<Verb> {
         let is_watch = || {
             let mut parameters = form_urlencoded::parse(query.as_bytes());

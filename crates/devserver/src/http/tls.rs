@@ -1,4 +1,4 @@
-//! A certificate that is made at start, and the TLS that it serves.
+//! TLS with a certificate that is generated at start.
 
 use rcgen::{CertificateParams, KeyPair};
 use std::{error::Error, sync::Arc};
@@ -7,7 +7,7 @@ use tokio_rustls::{
     rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer},
 };
 
-/// What a server needs to speak TLS, and its clients to trust it.
+/// The TLS configuration of a server, and its certificate.
 #[derive(Clone)]
 pub(crate) struct Tls {
     /// The certificate, as PEM.
@@ -16,10 +16,10 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Makes a key and a certificate, signed with itself, for these names and addresses.
+    /// Generates a key and a self-signed certificate for these names and addresses.
     ///
     /// # Errors
-    /// If a name cannot stand in a certificate.
+    /// If a name is not valid in a certificate.
     pub(crate) fn self_signed(names: &[String]) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let key = KeyPair::generate()?;
         let certificate = CertificateParams::new(names)?.self_signed(&key)?;

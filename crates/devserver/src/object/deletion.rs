@@ -1,31 +1,31 @@
-//! Whether an object that is to be deleted goes at once, or waits for its finalizers or its grace period.
+//! Decides whether an object is removed at once, or waits for its finalizers or its grace period.
 
 use crate::object::metadata;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// The finalizer of an object that waits until what it owns is gone.
+/// The finalizer of an object that waits for the deletion of its dependents.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of an object that waits until nothing names it as its owner.
+/// The finalizer of an object that waits until its dependents are orphaned.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// What a client demands of the object that it deletes.
+/// The preconditions of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Preconditions {
-    /// It must be this very object.
+    /// The uid.
     pub(crate) uid: Option<String>,
-    /// It must not have changed since.
+    /// The resourceVersion.
     pub(crate) resource_version: Option<String>,
 }
 
-/// What becomes of the objects that a deleted object owns.
+/// The propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// They are deleted after it.
+    /// Background: dependents are deleted after it.
     Background,
-    /// They are deleted before it.
+    /// Foreground: dependents are deleted before it.
     Foreground,
-    /// They stay, without an owner.
+    /// Orphan: dependents stay, without an owner.
     Orphan,
     /// The client does not say: what an earlier deletion asked for, or else the default of the kind.
     Unspecified {
@@ -43,36 +43,36 @@ pub(crate) struct Terms {
     pub(crate) grace: i64,
 }
 
-/// What becomes of an object that is to be deleted.
+/// The result of a deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// It goes.
+    /// The object is removed.
     Remove,
-    /// It waits, in this state.
+    /// The object waits, in this state.
     MarkDeleting(Value),
-    /// It is waiting already.
+    /// The object is waiting already.
     AlreadyDeleting,
 }
 
-/// An object that is not what the client demanded; the answer is 409 with this text.
+/// A failed precondition, with the message of the response (409).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Mismatch {
-    /// It is another object of the same name.
+    /// The uid differs.
     #[error("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}")]
     Uid {
-        /// What the client demanded.
+        /// The expected value.
         wanted: String,
-        /// What the object has.
+        /// The actual value.
         found: String,
     },
-    /// It has changed.
+    /// The resourceVersion differs.
     #[error(
         "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
     )]
     Version {
-        /// What the client demanded.
+        /// The expected value.
         wanted: String,
-        /// What the object has.
+        /// The actual value.
         found: String,
     },
 }
@@ -94,10 +94,10 @@ impl Terms {
     }
 }
 
-/// Decides what becomes of an object that is deleted at this time.
+/// Decides the result of a deletion at this time.
 ///
 /// # Errors
-/// If the object is not what the client demands.
+/// If a precondition fails.
 pub(crate) fn decide(
     object: &Value,
     demands: &Preconditions,
@@ -123,7 +123,7 @@ pub(crate) fn decide(
     Ok(Decision::MarkDeleting(marked(object, terms, now)))
 }
 
-/// Whether an object that was written has nothing left to wait for, and goes.
+/// Returns whether an updated object has nothing left to wait for, and is removed.
 pub(crate) fn is_finished(object: &Value) -> bool {
     metadata::is_deleting(object)
         && metadata::finalizers(object).next().is_none()

@@ -1,18 +1,18 @@
-//! The metadata of an object, read and written without trust in its shape.
+//! Reads and writes the metadata of an object of any shape.
 
 use serde_json::{Map, Value};
 
-/// The name, or `""`.
+/// Returns the name, or `""`.
 pub(crate) fn name(object: &Value) -> &str {
     text(object, "name")
 }
 
-/// The namespace, or `""`.
+/// Returns the namespace, or `""`.
 pub(crate) fn namespace(object: &Value) -> &str {
     text(object, "namespace")
 }
 
-/// A text among the metadata, or `""` where there is none.
+/// Returns a text of the metadata, or `""`.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object
         .get("metadata")
@@ -21,7 +21,7 @@ pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// A number among the metadata, or 0 where there is none.
+/// Returns a number of the metadata, or 0.
 pub(crate) fn number(object: &Value, field: &str) -> i64 {
     object
         .get("metadata")
@@ -30,18 +30,18 @@ pub(crate) fn number(object: &Value, field: &str) -> i64 {
         .unwrap_or_default()
 }
 
-/// The finalizers that keep the object from going.
+/// Returns the finalizers.
 pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     let found = object.pointer("/metadata/finalizers").and_then(Value::as_array);
     found.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Whether the object is marked as being deleted.
+/// Returns whether the object is being deleted.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
-/// The fields of an object; what is no object becomes an empty one first.
+/// Returns the fields of an object. Another value is replaced by an empty object.
 pub(crate) fn fields(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -49,12 +49,12 @@ pub(crate) fn fields(value: &mut Value) -> &mut Map<String, Value> {
     value.as_object_mut().expect("it was made one")
 }
 
-/// The metadata of an object, made where there is none.
+/// Returns the metadata of an object, which are created if they are missing.
 pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     fields(fields(object).entry("metadata").or_insert(Value::Null))
 }
 
-/// Leaves out maps and lists that hold nothing, as the API server does.
+/// Removes empty maps and lists, as kube-apiserver does.
 pub(crate) fn drop_empty(object: &mut Value) {
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let is_empty = match of(object).get(field) {
@@ -69,7 +69,7 @@ pub(crate) fn drop_empty(object: &mut Value) {
     }
 }
 
-/// Makes a field of one map the same as in another, absence included.
+/// Copies a field from another map, or removes it if it is absent there.
 pub(crate) fn keep(field: &str, from: Option<&Value>, to: &mut Map<String, Value>) {
     match from {
         Some(value) => drop(to.insert(field.to_owned(), value.clone())),

@@ -1,4 +1,4 @@
-//! What happens to an object between a request and the store, as functions of JSON values.
+//! Completes and checks objects before they are stored, as functions of JSON values.
 
 pub(crate) mod metadata;
 
@@ -18,7 +18,7 @@ mod quantity;
 
 mod defaults;
 
-mod birth;
+mod new_object;
 
 mod immutable;
 
@@ -38,12 +38,12 @@ mod tests;
 #[cfg(all(test, feature = "__oracle"))]
 mod oracle;
 
-pub(crate) use birth::{Birth, stamp_new, uid, wipe_system_fields};
 pub(crate) use defaults::fill as fill_defaults;
 pub(crate) use field::{check_fields, field, supported_fields};
 pub(crate) use immutable::immutable_changes;
 pub(crate) use label_selector::label_selector_matches;
 pub(crate) use name::{generate_name, validate_name};
+pub(crate) use new_object::{NewObject, complete, remove_system_fields, uid};
 pub(crate) use normalize::{convert, empty, normalize, types};
 pub(crate) use patch::{DEEPEST, depth};
 pub(crate) use rules::metadata_flaws;

@@ -1,4 +1,4 @@
-//! Names: which are allowed, and those that the server makes up.
+//! Checks names, and generates them.
 
 use crate::invalid::FieldError;
 use crate::registry::Resource;
@@ -7,7 +7,7 @@ use serde_json::json;
 /// Checks the name of an object by the rule of its kind.
 ///
 /// # Errors
-/// If there is no name, or one that the kind does not allow.
+/// If the name is missing, or not allowed for the kind.
 pub(crate) fn validate_name(resource: &Resource, name: &str) -> Result<(), FieldError> {
     if name.is_empty() {
         return Err(FieldError::required("metadata.name", "name or generateName is required"));
@@ -19,7 +19,7 @@ pub(crate) fn validate_name(resource: &Resource, name: &str) -> Result<(), Field
     }
 }
 
-/// Completes a name of which the client gave the beginning, with five characters drawn from random bits.
+/// Completes `generateName` with five characters of random bits.
 pub(crate) fn generate_name(start: &str, bits: u64) -> String {
     /// No vowels and nothing that looks like one, so that no words come out.
     const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

@@ -2,7 +2,7 @@
 
 use super::deletion::{Decision, Mismatch, Policy, Preconditions, Terms, decide, is_finished};
 use super::{
-    Birth, apply_status_update, check_fields, field, generate_name, prepare_update, scale, stamp_new,
+    NewObject, apply_status_update, check_fields, complete, field, generate_name, prepare_update, scale,
     supported_fields, uid, validate_name,
 };
 use crate::corpus::Widgets;
@@ -24,8 +24,8 @@ fn widgets() -> Resource {
 
 fn born(resource: &Resource, mut object: Value) -> Value {
     let birth =
-        Birth { namespace: resource.is_namespaced().then_some("ns"), name: "a", uid: uid(7), now: NOW };
-    stamp_new(resource, &mut object, &birth);
+        NewObject { namespace: resource.is_namespaced().then_some("ns"), name: "a", uid: uid(7), now: NOW };
+    complete(resource, &mut object, &birth);
     object
 }
 

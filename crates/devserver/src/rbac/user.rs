@@ -1,5 +1,6 @@
 //! The user of a request: the name and the groups that role bindings refer to.
 
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A user of the API.
@@ -88,6 +89,18 @@ impl User {
 
     pub(crate) fn with_extra(self, extra: BTreeMap<String, Vec<String>>) -> Self {
         Self { extra, ..self }
+    }
+
+    /// Returns the `UserInfo` of `authentication.k8s.io`.
+    pub(crate) fn to_info(&self) -> Value {
+        let mut info = json!({ "username": self.name(), "groups": self.groups() });
+        if !self.uid().is_empty() {
+            info["uid"] = self.uid().into();
+        }
+        if !self.extra().is_empty() {
+            info["extra"] = json!(self.extra());
+        }
+        info
     }
 
     pub(crate) fn uid(&self) -> &str {

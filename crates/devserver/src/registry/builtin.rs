@@ -1,8 +1,8 @@
-//! The resources that are part of Kubernetes, one row each.
+//! The built-in resources, one row each.
 
 use crate::registry::resource::{Origin, Resource, ScalePaths, Scope};
 
-/// Every built-in resource, in the order in which the API server lists their groups and versions.
+/// All built-in resources, in the order of their groups and versions in kube-apiserver.
 pub(crate) fn builtin() -> Vec<Resource> {
     let of_group = |&(group, version, rows): &(&'static str, &'static str, &'static [Row])| {
         rows.iter().map(move |row| row.to_resource(group, version))
@@ -10,7 +10,7 @@ pub(crate) fn builtin() -> Vec<Resource> {
     GROUPS.iter().flat_map(of_group).collect()
 }
 
-/// What one row says; unless it says otherwise, a resource is namespaced and has no subresources.
+/// A row of the table. By default, a resource is namespaced and has no subresources.
 #[derive(Clone, Copy)]
 struct Row {
     plural: &'static str,
@@ -20,7 +20,7 @@ struct Row {
     scope: Scope,
     has_status: bool,
     has_generation: bool,
-    /// Where the label selector of what is scaled stands.
+    /// The path of the label selector of scaled pods.
     scale: Option<&'static str>,
     is_made_by_update: bool,
     needs_version: bool,
@@ -68,22 +68,22 @@ impl Row {
         Self { has_generation: true, ..self }
     }
 
-    /// An update makes one that is not there.
+    /// An update creates an object that does not exist.
     const fn made_by_update(self) -> Self {
         Self { is_made_by_update: true, ..self }
     }
 
-    /// An update has to say of which version it is.
+    /// An update requires a resourceVersion.
     const fn versioned(self) -> Self {
         Self { needs_version: true, ..self }
     }
 
-    /// A question that is answered and not stored.
+    /// A review, which is not stored.
     const fn review(self) -> Self {
         Self { is_review: true, ..self }
     }
 
-    /// Can be scaled; its pods are those that the label selector at this path means.
+    /// Has the subresource `scale`; the label selector of its pods is at this path.
     const fn scaled(self, selector: &'static str) -> Self {
         Self { scale: Some(selector), ..self }
     }

@@ -1,4 +1,4 @@
-//! The resources that are served at present, found by group, version and name.
+//! The served resources, by group, version and name.
 
 use crate::invalid::FieldError;
 use crate::registry::builtin::builtin;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// What is served: built-in resources and those that definitions have added.
+/// The served resources: built-in ones, and those of custom resource definitions.
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
     groups: Vec<Group>,
 }
 
-/// An API group and what it serves.
+/// An API group with its resources.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     /// Its name; empty for the core group.
@@ -24,44 +24,44 @@ pub(crate) struct Group {
 }
 
 impl Registry {
-    /// Serves what is part of Kubernetes.
+    /// Creates a catalog of the built-in resources.
     pub(crate) fn new() -> Self {
         let mut registry = Self { groups: Vec::new() };
         builtin().into_iter().for_each(|resource| registry.insert(resource));
         registry
     }
 
-    /// The resource of this group and version with this name in paths.
+    /// Returns the resource with this group, version and plural name.
     pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let (_, resources) = self.group(group)?.versions.iter().find(|(name, _)| name == version)?;
         resources.iter().find(|resource| resource.plural == plural)
     }
 
-    /// The resource of this group with this name in paths, in the version that the group prefers.
+    /// Returns the resource with this group and plural name, in the preferred version of the group.
     pub(crate) fn preferred(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         let mut resources = self.group(group)?.versions.iter().flat_map(|(_, resources)| resources);
         resources.find(|resource| resource.plural == plural)
     }
 
-    /// The group of this name, if anything of it is served.
+    /// Returns the group with this name.
     pub(crate) fn group(&self, name: &str) -> Option<&Group> {
         self.groups.iter().find(|group| group.name == name)
     }
 
-    /// The core group, then the groups of Kubernetes in the server's order, then added ones by name.
+    /// Returns all groups: the core group, the built-in groups in the order of kube-apiserver, and the others by name.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// Every resource in every version.
+    /// Returns all resources in all versions.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.groups.iter().flat_map(|group| &group.versions).flat_map(|(_, resources)| resources)
     }
 
-    /// Serves what a definition describes, and no longer what an earlier state of it did.
+    /// Adds the resources of a definition, which replace those of its earlier state.
     ///
     /// # Errors
-    /// If the definition breaks a rule, or takes the name of a built-in resource; then nothing changes.
+    /// If the definition is invalid, or has the name of a built-in resource. The catalog does not change then.
     pub(crate) fn add_crd(&mut self, crd: &Value) -> Result<(), CrdError> {
         let resources = from_crd(crd)?;
         let [group, plural] = identity(crd);
@@ -85,7 +85,7 @@ impl Registry {
         NameConflict::find(crd, &others.collect::<Vec<_>>())
     }
 
-    /// Serves no longer what a definition describes.
+    /// Removes the resources of a definition.
     pub(crate) fn remove_crd(&mut self, crd: &Value) {
         let [group, plural] = identity(crd);
         let Some(place) = self.groups.iter().position(|one| one.name == group) else { return };
@@ -99,7 +99,7 @@ impl Registry {
         }
     }
 
-    /// Serves only some of the resources.
+    /// Removes all resources that are not selected.
     pub(crate) fn retain(&mut self, is_served: impl Fn(&Resource) -> bool) {
         for group in &mut self.groups {
             for (_, resources) in &mut group.versions {
@@ -124,7 +124,7 @@ impl Registry {
         resources.insert(at, Arc::new(resource));
     }
 
-    /// Where the group of a resource stands; makes the group if it is not there.
+    /// Returns the position of the group of a resource. The group is added if it does not exist.
     fn place(&mut self, resource: &Resource) -> usize {
         let known = self.groups.iter().position(|group| group.name == resource.group);
         known.unwrap_or_else(|| {
@@ -137,19 +137,19 @@ impl Registry {
     }
 }
 
-/// The group and the plural that a definition is about.
+/// Returns the group and the plural name of a definition.
 fn identity(crd: &Value) -> [&str; 2] {
     let text = |pointer| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     [text("/spec/group"), text("/spec/names/plural")]
 }
 
-/// How far behind a version stands: releases, betas, alphas, the higher first, then names of any other form.
+/// Returns the rank of a version: releases, betas, alphas, the higher first, then other names.
 fn priority(version: &str) -> (u8, Reverse<u64>, Reverse<u64>, &str) {
     let Some((major, stage, minor)) = parsed(version) else { return (3, Reverse(0), Reverse(0), version) };
     (stage, Reverse(major), Reverse(minor), version)
 }
 
-/// Reads `v1`, `v1beta2` and `v1alpha3`.
+/// Parses `v1`, `v1beta2` and `v1alpha3`.
 fn parsed(version: &str) -> Option<(u64, u8, u64)> {
     let rest = version.strip_prefix('v')?;
     let (major, stage, minor) = match (rest.split_once("beta"), rest.split_once("alpha")) {

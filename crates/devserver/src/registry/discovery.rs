@@ -1,11 +1,11 @@
-//! The documents by which a server tells what it serves.
+//! The discovery documents.
 
 use crate::registry::catalog::{Group, Registry};
 use crate::registry::resource::{Resource, api_version};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What `/version` says: a Kubernetes version that clients take for one, marked as ours.
+/// Returns `/version`: a Kubernetes version, marked as that of this server.
 pub(crate) fn version() -> Value {
     json!({
         "major": "1",
@@ -20,7 +20,7 @@ pub(crate) fn version() -> Value {
     })
 }
 
-/// What `/api` says, to clients that reach the server at this address (`host:port`).
+/// Returns `/api` for clients that use this address (`host:port`).
 pub(crate) fn api_versions(address: &str) -> Value {
     json!({
         "kind": "APIVersions",
@@ -29,13 +29,13 @@ pub(crate) fn api_versions(address: &str) -> Value {
     })
 }
 
-/// What `/apis` says.
+/// Returns `/apis`.
 pub(crate) fn api_group_list(registry: &Registry) -> Value {
     let groups: Vec<_> = registry.groups().iter().filter(|group| !group.name.is_empty()).map(group).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// What `/apis/{group}` says, if the group is served; the core group has no such document.
+/// Returns `/apis/{group}`, if the group is served. The core group has no such document.
 pub(crate) fn api_group(registry: &Registry, name: &str) -> Option<Value> {
     let found = registry.group(name).filter(|group| !group.name.is_empty())?;
     let mut document = group(found);
@@ -44,7 +44,7 @@ pub(crate) fn api_group(registry: &Registry, name: &str) -> Option<Value> {
     Some(document)
 }
 
-/// What `/api/v1` and `/apis/{group}/{version}` say, if that version is served.
+/// Returns `/api/v1` or `/apis/{group}/{version}`, if that version is served.
 pub(crate) fn api_resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let (_, resources) = registry.group(group)?.versions.iter().find(|(name, _)| name == version)?;
     let resources: Vec<_> = resources.iter().flat_map(|resource| resource_entries(resource)).collect();
@@ -56,7 +56,7 @@ pub(crate) fn api_resource_list(registry: &Registry, group: &str, version: &str)
     }))
 }
 
-/// What `/api` and `/apis` say to clients that ask for everything at once.
+/// Returns the aggregated form of `/api` and `/apis`.
 pub(crate) fn aggregated(registry: &Registry, root: Root) -> Value {
     let is_meant = |group: &&Group| (root == Root::Core) == group.name.is_empty();
     let items: Vec<_> = registry.groups().iter().filter(is_meant).map(aggregated_group).collect();
@@ -68,7 +68,7 @@ pub(crate) fn aggregated(registry: &Registry, root: Root) -> Value {
     })
 }
 
-/// Where a client asks what is served.
+/// The path of aggregated discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// `/api`: the core group.

@@ -1,4 +1,4 @@
-//! What is served: built-in resources, resources that definitions add, and the documents that tell of them.
+//! The served resources, built-in and custom, and the discovery documents.
 
 mod resource;
 

@@ -1,11 +1,11 @@
-//! One resource in one version: its names, its scope and what can be done with it.
+//! One resource in one version: its names, scope and verbs.
 
 use crate::apply::Schema;
 use crate::structural::Structural;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A kind of object that is served, in one of its versions.
+/// A served resource in one of its versions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Resource {
     /// The API group; empty for the core group.
@@ -20,13 +20,13 @@ pub(crate) struct Resource {
     pub(crate) kind: String,
     /// The kind of a list of objects.
     pub(crate) list_kind: String,
-    /// What people type, such as `po`.
+    /// The short names, such as `po`.
     pub(crate) short_names: Vec<String>,
-    /// Groups of resources that it is part of, such as `all`.
+    /// The categories, such as `all`.
     pub(crate) categories: Vec<String>,
-    /// Where its objects live.
+    /// The scope.
     pub(crate) scope: Scope,
-    /// Whether it is part of Kubernetes.
+    /// Whether it is built in.
     pub(crate) origin: Origin,
     /// Whether status is a subresource, so that it is not written together with the rest.
     pub(crate) has_status: bool,
@@ -34,13 +34,13 @@ pub(crate) struct Resource {
     pub(crate) scale: Option<ScalePaths>,
     /// Whether `metadata.generation` counts the changes.
     pub(crate) has_generation: bool,
-    /// Whether an update makes an object that is not there.
+    /// Whether an update creates an object that does not exist.
     pub(crate) is_made_by_update: bool,
-    /// Whether an update has to say of which version it is.
+    /// Whether an update requires a resourceVersion.
     pub(crate) needs_version: bool,
-    /// Whether its objects are questions that are answered and not stored.
+    /// Whether its objects are reviews, which are not stored.
     pub(crate) is_review: bool,
-    /// The columns that its definition asks for in a table.
+    /// The printer columns of its definition.
     pub(crate) columns: Vec<PrinterColumn>,
     /// The fields of custom resources that a field selector may name, without a leading dot.
     pub(crate) selectable_fields: Vec<String>,
@@ -52,32 +52,32 @@ pub(crate) struct Resource {
     pub(crate) storage_schema: Option<Arc<Structural>>,
 }
 
-/// Where the objects of a resource live.
+/// The scope of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// In a namespace.
+    /// Namespaced.
     Namespaced,
-    /// In the cluster as a whole.
+    /// Cluster-scoped.
     Cluster,
 }
 
-/// Who defines a resource.
+/// The origin of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It is part of Kubernetes.
+    /// Built in.
     BuiltIn,
-    /// A CustomResourceDefinition defines it.
+    /// A CustomResourceDefinition.
     Custom,
 }
 
 /// The simple JSON paths, such as `.spec.replicas`, of what a scale subresource shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
-    /// How many are wanted.
+    /// The desired replicas.
     pub(crate) spec_replicas: String,
-    /// How many there are.
+    /// The current replicas.
     pub(crate) status_replicas: String,
-    /// Which they are, as a label selector.
+    /// The label selector.
     pub(crate) selector: Option<String>,
 }
 
@@ -88,13 +88,13 @@ pub(crate) struct PrinterColumn {
     pub(crate) name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`.
     pub(crate) value_type: String,
-    /// How the value is written, such as `int32`; may be empty.
+    /// The format, such as `int32`; may be empty.
     pub(crate) format: String,
-    /// What it means.
+    /// The description.
     pub(crate) description: String,
-    /// Columns above 0 are left out unless there is room.
+    /// The priority: columns above 0 are shown in wide tables only.
     pub(crate) priority: i64,
-    /// Where the value stands in the object.
+    /// The path of the value.
     pub(crate) json_path: String,
 }
 
@@ -109,27 +109,27 @@ impl Resource {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// What all versions of a resource have in common; they share their objects.
+    /// Returns the identity that all versions of a resource share.
     pub(crate) fn storage(&self) -> (&str, &str) {
         (&self.group, &self.plural)
     }
 
-    /// Whether its objects live in namespaces.
+    /// Returns whether it is namespaced.
     pub(crate) fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// Whether a CustomResourceDefinition defines it.
+    /// Returns whether it is a custom resource.
     pub(crate) fn is_custom(&self) -> bool {
         self.origin == Origin::Custom
     }
 
-    /// Whether it has this group and this name in paths.
+    /// Returns whether it has this group and plural name.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.storage() == (group, plural)
     }
 
-    /// What can be done with its objects, in the order in which discovery tells.
+    /// Returns its verbs, in the order of discovery.
     pub(crate) fn verbs(&self) -> &'static [&'static str] {
         if self.is_review {
             return &["create"];

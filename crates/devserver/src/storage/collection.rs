@@ -1,4 +1,4 @@
-//! The objects of one resource, as they are and as they were.
+//! The objects of one resource, with their history.
 
 use crate::storage::{
     event::{End, Event},
@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 pub(crate) struct Collection {
     objects: BTreeMap<Place, Record>,
     pub(crate) history: History,
-    /// Tells readers that something changed; they look for themselves what it was.
+    /// Notifies readers of changes.
     pub(crate) changed: Arc<Notify>,
-    /// How often there was an end to it.
+    /// The number of times that all watches were ended.
     pub(crate) ends: u64,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Collection {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects(BTreeMap<Place, Record>);
 
-/// A key in the order in which etcd has them, by their whole text, so that a namespace is one range.
+/// A key in the order of etcd, by its complete text, so that a namespace is one range.
 #[derive(Clone, Debug)]
 struct Place(Key);
 
@@ -38,7 +38,7 @@ impl Collection {
         self.objects.get(key)
     }
 
-    /// Stores a state under `version`, and remembers what it replaces.
+    /// Stores a state under `version`, and adds the change to the history.
     pub(crate) fn put(&mut self, mut content: Content, version: u64) -> Record {
         let previous = self.objects.get(content.key().as_str()).cloned();
         if let Some(previous) = &previous {
@@ -50,7 +50,7 @@ impl Collection {
         record
     }
 
-    /// Removes an object; what comes back is its last state, under the version of the deletion.
+    /// Removes an object, and returns its last state under the version of the deletion.
     pub(crate) fn remove(&mut self, key: &str, version: u64) -> Option<Record> {
         let previous = self.objects.remove(key)?;
         let record = previous.at(version);
@@ -109,7 +109,7 @@ impl Collection {
         Some(merged.take_while(within))
     }
 
-    /// What has changed since `version`, with the state that it had then.
+    /// Returns the changes since `version`, with the state of each object at that version.
     fn changed_after(&self, version: u64) -> Option<BTreeMap<&str, Option<&Record>>> {
         let mut before = BTreeMap::new();
         for event in self.history.after(version)?.rev() {
@@ -119,7 +119,7 @@ impl Collection {
     }
 }
 
-/// The objects as they are, corrected by what they were.
+/// The current objects, with later changes undone.
 struct Merged<'a, N, B>
 where
     N: Iterator<Item = (&'a str, &'a Record)>,

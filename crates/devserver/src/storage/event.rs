@@ -1,4 +1,4 @@
-//! What happened to an object, and what that is to one who sees only some of the objects.
+//! A change of an object, and the event for a watch with a selector.
 
 use crate::storage::{record::Record, selection::Selection};
 use kube_informer_wire::EventType;
@@ -6,20 +6,20 @@ use kube_informer_wire::EventType;
 /// A change of one object; its version is the record's.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// Whether the object is gone by it.
+    /// Whether the object was deleted.
     pub(crate) end: End,
     /// The state after the change; for a deletion, the last state under the version of the deletion.
     pub(crate) record: Record,
-    /// The state before the change, unless there was none.
+    /// The state before the change, if there was one.
     pub(crate) previous: Option<Record>,
 }
 
-/// Whether the object is there after the change.
+/// Whether the object exists after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It is.
+    /// It exists.
     Present,
-    /// It is not.
+    /// It was deleted.
     Deleted,
 }
 
@@ -28,7 +28,7 @@ impl Event {
         self.record.version()
     }
 
-    /// What a reader of `selection` is told: an object that enters is added to it, one that leaves is deleted.
+    /// Returns the event for a watch of `selection`: an object that enters it is added, and one that leaves it is deleted.
     pub(crate) fn seen_by(&self, selection: &Selection) -> Option<(EventType, Record)> {
         let was = self.previous.as_ref().filter(|previous| selection.matches(previous.content()));
         let is = self.end == End::Present && selection.matches(self.record.content());

@@ -1,16 +1,16 @@
-//! What happened to the objects of one resource, as far back as is remembered.
+//! The recent changes of the objects of one resource.
 
 use crate::storage::event::Event;
 use std::{collections::VecDeque, sync::Arc};
 
-/// Events in order of version, the oldest of which are forgotten.
+/// Events in the order of their versions. The oldest are dropped.
 #[derive(Debug)]
 pub(crate) struct History {
     events: VecDeque<Arc<Event>>,
     capacity: usize,
-    /// The version of the newest event that is forgotten.
+    /// The version of the newest event that was dropped.
     lost: u64,
-    /// The version below which nobody may begin to read.
+    /// The oldest version from which a watch may start.
     floor: u64,
 }
 
@@ -19,7 +19,7 @@ impl History {
         Self { events: VecDeque::new(), capacity: capacity.max(1), lost: 0, floor: 0 }
     }
 
-    /// A history of as many events, none of which has happened.
+    /// Creates an empty history with this capacity.
     pub(crate) fn anew(&self) -> Self {
         Self::new(self.capacity)
     }
@@ -31,7 +31,7 @@ impl History {
         }
     }
 
-    /// Forgets all there is, and lets nobody begin to read before `version`.
+    /// Drops all events. No watch can start before `version`.
     pub(crate) fn forget(&mut self, version: u64) {
         while !self.events.is_empty() {
             self.forget_oldest();
@@ -40,18 +40,18 @@ impl History {
         self.floor = version;
     }
 
-    /// Forgets all there is, also for readers who have seen everything before `version`.
+    /// Drops all events, also for watches that have received everything before `version`.
     pub(crate) fn lose(&mut self, version: u64) {
         self.forget(version);
         self.lost = version;
     }
 
-    /// The version below which nobody may begin to read.
+    /// The oldest version from which a watch may start.
     pub(crate) fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The events after `version`, for one who has seen all up to there; nothing if some are forgotten.
+    /// Returns the events after `version`; `None` if some of them were dropped.
     pub(crate) fn after(&self, version: u64) -> Option<impl DoubleEndedIterator<Item = &Arc<Event>>> {
         let start = self.events.partition_point(|event| event.version() <= version);
         (version >= self.lost).then(|| self.events.range(start..))

@@ -1,5 +1,6 @@
 //! A log of all changes in a directory, from which a server continues after it was killed.
 
+use crate::corpus::Checksum;
 use crate::storage::record::{Part, Record};
 use kube_informer_folder::{FolderError, PrivateFolder};
 use serde_json::{Value, json};
@@ -40,8 +41,8 @@ pub(crate) struct Journal {
     size: u64,
     /// The size of the log when it was last replaced.
     initial_size: u64,
-    /// The last write failed. This is logged once, and the next change replaces the log.
-    is_failing: bool,
+    /// Why the last write failed. This is logged once, and the next change replaces the log.
+    error: Option<String>,
 }
 
 /// A change in a log.
@@ -50,6 +51,7 @@ pub(crate) struct SavedChange {
     pub(crate) group: String,
     pub(crate) plural: String,
     pub(crate) key: String,
+    /// The first line of a log has the version of the server, and no object.
     pub(crate) version: u64,
     /// The object; `None` if it was deleted.
     pub(crate) object: Option<Value>,
@@ -78,7 +80,7 @@ impl Journal {
         let (changes, size) = read(&text)?;
         file.set_len(size)?;
         file.seek(SeekFrom::Start(size))?;
-        Ok((Self { folder, file, size, initial_size: size, is_failing: false }, changes))
+        Ok((Self { folder, file, size, initial_size: size, error: None }, changes))
     }
 
     /// Records a new state of an object.
@@ -95,7 +97,7 @@ impl Journal {
 
     /// Returns true if the log has grown so much, or lacks a change, that it has to be replaced.
     pub(crate) fn is_due(&self) -> bool {
-        self.is_failing || self.size > self.initial_size.saturating_mul(4).saturating_add(SLACK)
+        self.error.is_some() || self.size > self.initial_size.saturating_mul(4).saturating_add(SLACK)
     }
 
     /// Replaces the log by one that contains only these objects.
@@ -123,13 +125,18 @@ impl Journal {
         self.report(written);
     }
 
+    /// Returns why the last change could not be written.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
     fn report(&mut self, result: io::Result<()>) {
-        let was_failing = self.is_failing;
-        self.is_failing = result.is_err();
-        if let Err(error) = result
+        let was_failing = self.error.is_some();
+        self.error = result.err().map(|error| error.to_string());
+        if let Some(error) = &self.error
             && !was_failing
         {
-            tracing::error!(directory = %self.folder.path().display(), %error, "cannot save objects");
+            tracing::error!(directory = %self.folder.path().display(), error, "cannot save objects");
         }
     }
 }
@@ -146,14 +153,14 @@ fn put_line(entry: Entry<'_>) -> Vec<u8> {
 
 /// Returns a line: the checksum of a change, and the change. Its JSON contains no line break.
 fn line(json: &str) -> Vec<u8> {
-    format!("{:016x} {json}\n", checksum(json.as_bytes())).into_bytes()
+    format!("{} {json}\n", checksum(json.as_bytes())).into_bytes()
 }
 
-/// FNV-1a.
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+/// Returns the checksum as 16 hexadecimal digits.
+fn checksum(bytes: &[u8]) -> String {
+    let mut checksum = Checksum::new();
+    checksum.add(bytes);
+    checksum.to_string()
 }
 
 /// Returns the changes of a log, and the size of its complete part.
@@ -174,8 +181,7 @@ fn read(text: &[u8]) -> Result<(Vec<SavedChange>, u64), DataError> {
 
 fn read_line(line: &[u8]) -> Option<SavedChange> {
     let (sum, json) = line.split_at_checked(17)?;
-    let expected = u64::from_str_radix(std::str::from_utf8(&sum[..16]).ok()?, 16).ok()?;
-    if checksum(json) != expected {
+    if checksum(json).as_bytes() != &sum[..16] {
         return None;
     }
     let mut change: Value = serde_json::from_slice(json).ok()?;

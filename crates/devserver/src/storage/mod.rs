@@ -1,4 +1,4 @@
-//! The objects, in memory: encoded once, versioned by one counter, with a history that has a floor.
+//! The objects in memory: encoded once, with versions from one counter, and a bounded history.
 
 mod record;
 

@@ -3,31 +3,31 @@
 use crate::storage::{collection::Collection, record::Record, selection::Selection, token::Token};
 use std::num::NonZeroU64;
 
-/// Which part of a list is wanted.
+/// The requested part of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
-    /// The version at which; none for the newest.
+    /// The version; `None` for the newest.
     pub(crate) version: Option<u64>,
-    /// The key behind which it begins.
+    /// The key after which it starts.
     pub(crate) after: Option<String>,
-    /// The most objects.
+    /// The maximum number of objects.
     pub(crate) limit: Option<NonZeroU64>,
 }
 
-/// The objects of a page, and where the next one begins.
+/// The objects of a page, and the start of the next one.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// The version at which the objects were like this.
+    /// The version of the objects.
     pub(crate) version: u64,
     /// The objects, in order.
     pub(crate) records: Vec<Record>,
-    /// Where the next page begins, if there is one.
+    /// The start of the next page, if there is one.
     pub(crate) next: Option<Token>,
-    /// How many objects come after this page, where that is known without asking a selector.
+    /// The number of objects after this page, if it is known without a selector.
     pub(crate) remaining: Option<u64>,
 }
 
-/// Reads a page of `collection` at `version`; nothing if that is forgotten.
+/// Reads a page of `collection` at `version`; `None` if the version has expired.
 pub(crate) fn read(
     collection: &Collection,
     version: u64,

@@ -1,4 +1,4 @@
-//! Reads an object that is JSON already no further than it must be, for loading and changing very many.
+//! Reads objects from JSON without decoding all of it, to load and change many objects.
 
 use crate::storage::record::{Content, Part, Record};
 use kube_informer_wire::Key;
@@ -9,7 +9,7 @@ use serde_json::{
 };
 use std::collections::BTreeMap;
 
-/// The longest value that is read for the fields of a selector; they are words and numbers.
+/// The maximum length of a value that is read for field selectors.
 const SHORT: usize = 256;
 
 type Raw<'a> = BTreeMap<&'a str, &'a RawValue>;
@@ -18,7 +18,7 @@ impl Content {
     /// Keeps an object as it is written; `fields` are read off a sketch of it, with short values alone.
     ///
     /// # Errors
-    /// If it is no JSON object, has no name, or a name of a field in it is written with escapes.
+    /// If it is not a JSON object, has no name, or has a field name with escapes.
     pub(crate) fn from_json(
         json: &str,
         fields: impl FnOnce(&Value) -> Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! One state of an object, encoded once and shared by whoever reads it.
+//! One state of an object, encoded once and shared by all readers.
 
 use bytes::Bytes;
 use kube_informer_wire::{Key, Schema, protobuf_metadata, protobuf_with_version};
@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// An object without its version: its JSON, and what selectors ask about it.
+/// An object without its version: its JSON, and the values that selectors need.
 ///
 /// The JSON is kept from behind the digits of `metadata.resourceVersion`, with the metadata first. So one encoding
 /// serves every version of the API, the whole object and its metadata alone, and a state that reappears under a new
@@ -19,11 +19,11 @@ pub(crate) struct Content {
     uid: Box<str>,
     labels: Arc<BTreeMap<String, String>>,
     fields: Box<[(String, String)]>,
-    /// The uids of its owners.
+    /// Returns the uids of its owners.
     owners: Box<[Box<str>]>,
     json: Bytes,
     metadata_end: usize,
-    /// The object in protobuf, without its version; empty until somebody asks for it.
+    /// The object in protobuf, without its version; empty until it is requested.
     protobuf: OnceLock<(Schema, Bytes)>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Record {
     version: u64,
 }
 
-/// How much of an object is written.
+/// The part of an object that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     /// All of it.
@@ -76,17 +76,17 @@ impl Content {
         Self { key, uid, labels, fields, owners, json: json.into(), metadata_end, protobuf }
     }
 
-    /// The same with the owners that `ownerReferences` name.
+    /// Sets the owners from `ownerReferences`.
     pub(super) fn owned_by(self, references: &Value) -> Self {
         Self { owners: owners_of(references), ..self }
     }
 
-    /// The uids of its owners.
+    /// Returns the uids of its owners.
     pub(super) fn owners(&self) -> &[Box<str>] {
         &self.owners
     }
 
-    /// Whether an object with this uid owns it.
+    /// Returns whether an object with this uid owns it.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| **owner == *uid)
     }
@@ -103,7 +103,7 @@ impl Content {
         }
     }
 
-    /// Whether it says the same as another state.
+    /// Returns whether it equals another state.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.json == other.json
     }
@@ -147,12 +147,12 @@ impl Record {
         self.version
     }
 
-    /// The same state under another version.
+    /// Returns the same state under another version.
     pub(crate) fn at(&self, version: u64) -> Self {
         Self { content: Arc::clone(&self.content), version }
     }
 
-    /// About how many bytes [`Record::write`] writes.
+    /// Returns the approximate number of bytes that [`Record::write`] writes.
     pub(crate) fn size(&self, part: Part) -> usize {
         let json = match part {
             Part::Whole => self.content.json.len(),
@@ -198,7 +198,7 @@ impl Record {
         encoded.unwrap_or_default().into()
     }
 
-    /// The JSON of the object, or of a part of it.
+    /// Returns the JSON of the object or of a part of it.
     pub(super) fn json(&self, head: &str, part: Part) -> String {
         let mut json = Vec::with_capacity(self.size(part));
         self.write(head, part, &mut json);
@@ -211,7 +211,7 @@ impl Record {
     }
 }
 
-/// How the JSON of an object begins that says what it is.
+/// Returns the beginning of the JSON of an object, with its kind.
 pub(crate) fn head(api_version: &str, kind: &str) -> String {
     format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
 }
@@ -223,7 +223,7 @@ fn into_map(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The uids in owner references.
+/// Returns the uids in owner references.
 fn owners_of(references: &Value) -> Box<[Box<str>]> {
     let references = references.as_array().into_iter().flatten();
     references.filter_map(|one| one["uid"].as_str()).map(Into::into).collect()

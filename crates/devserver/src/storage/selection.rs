@@ -1,28 +1,28 @@
-//! Which objects of a collection a reader wants to see.
+//! The selection of objects of a list or watch.
 
 use crate::storage::record::Content;
 use kube_informer_wire::{FieldSelector, LabelSelector, ShardSelector};
 
-/// What an object must have for a list or a watch to show it.
+/// The selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
     /// The namespace; none for all.
     pub(crate) namespace: Option<String>,
-    /// By label.
+    /// The label selector.
     pub(crate) labels: LabelSelector,
-    /// By field.
+    /// The field selector.
     pub(crate) fields: FieldSelector,
-    /// By hash.
+    /// The shard selector.
     pub(crate) shard: Option<ShardSelector>,
 }
 
 impl Selection {
-    /// Everything in a namespace, or everything there is.
+    /// Selects all objects of a namespace, or all objects.
     pub(crate) fn everything(namespace: Option<&str>) -> Self {
         Self { namespace: namespace.map(str::to_owned), ..Self::default() }
     }
 
-    /// Whether an object is one of those.
+    /// Returns whether an object is selected.
     pub(crate) fn matches(&self, object: &Content) -> bool {
         let namespace = object.key().namespace();
         self.namespace.as_deref().is_none_or(|wanted| namespace == Some(wanted))
@@ -34,7 +34,7 @@ impl Selection {
                 .is_none_or(|shard| shard.matches(object.uid(), namespace.unwrap_or_default()))
     }
 
-    /// Whether a selector must be asked about each object, so that they cannot be counted without looking.
+    /// Returns whether there is a selector, so that objects cannot be counted without reading them.
     pub(crate) fn has_selector(&self) -> bool {
         !self.labels.is_everything() || !self.fields.is_everything() || self.shard.is_some()
     }

@@ -1,4 +1,4 @@
-//! All collections under one counter of versions.
+//! All collections, with versions from one counter.
 
 use crate::storage::{
     collection::{Collection, Objects},
@@ -15,29 +15,29 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Which collection: the group and the plural name of a resource.
+/// The identity of a collection: the group and the plural name of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     group: Box<str>,
     plural: Box<str>,
 }
 
-/// What there is, in memory.
+/// All objects, in memory.
 #[derive(Debug)]
 pub(crate) struct Store {
     state: RwLock<State>,
-    /// Tells that there is a newer version, of whatever collection.
+    /// Notifies of a newer version of any collection.
     raised: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     version: u64,
-    /// Counts how often all readers were cut off.
+    /// The number of times that all watches were cut.
     epoch: u64,
     history: usize,
     collections: HashMap<Place, Collection>,
-    /// The uids that owner references have named.
+    /// The uids in owner references.
     owners: HashSet<Box<str>>,
     /// The log to which changes are saved, if any.
     journal: Option<Journal>,
@@ -50,56 +50,56 @@ pub(crate) struct StoreSnapshot {
     owners: HashSet<Box<str>>,
 }
 
-/// A change that is to be made, if what it builds on is still so.
+/// A change with its precondition.
 #[derive(Debug)]
 pub(crate) enum Write {
-    /// Stores an object that is not there.
+    /// Creates an object.
     Create(Box<Content>),
-    /// Replaces the state with this version.
+    /// Replaces the state that has this version.
     Replace(u64, Box<Content>),
-    /// Removes the object that has the state with this version.
+    /// Removes the object whose state has this version.
     Remove(u64),
 }
 
-/// Why a change was not made.
+/// Why a change was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missed {
-    /// There is an object of that name.
+    /// An object with that name exists.
     Exists,
-    /// There is no object of that name.
+    /// No object with that name exists.
     Missing,
     /// The object has another version.
     Changed,
 }
 
-/// Why something cannot be read.
+/// Why a list or watch fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// What happened since is no longer known as far back; it is known from this version on.
+    /// The version has expired; this is the oldest available one.
     Forgotten { floor: u64 },
     /// The version has not been reached; this is the newest.
     Ahead { newest: u64 },
-    /// All readers were cut off.
+    /// All watches were cut.
     CutOff,
-    /// What is read is no longer served.
+    /// The resource is not served any more.
     Ended,
 }
 
-/// Where a reader of events stands.
+/// The position of a watch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
-    /// All up to this version has been read.
+    /// The last version that was read.
     pub(crate) version: u64,
     epoch: u64,
     ends: u64,
 }
 
-/// Events that a reader has not seen.
+/// The next events of a watch.
 #[derive(Debug)]
 pub(crate) struct Batch {
     /// The events, in order.
     pub(crate) events: Vec<Arc<Event>>,
-    /// Where the reader stands once it has read them.
+    /// The position after them.
     pub(crate) position: Position,
 }
 
@@ -110,7 +110,7 @@ impl Place {
 }
 
 impl Store {
-    /// An empty store whose collections remember so many events each.
+    /// Creates an empty store with this number of events in the history of each collection.
     pub(crate) fn new(history: usize) -> Self {
         let state = State {
             version: 1,
@@ -123,12 +123,12 @@ impl Store {
         Self { state: RwLock::new(state), raised: Notify::new() }
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(crate) fn version(&self) -> u64 {
         self.read().version
     }
 
-    /// Waits until this version is reached.
+    /// Waits until the store has this version.
     pub(crate) async fn reached(&self, version: u64) {
         loop {
             // Made before looking, it misses no change.
@@ -144,12 +144,12 @@ impl Store {
         self.read().collections.get(place)?.get(key).cloned()
     }
 
-    /// Whether an object may own others: whether one has ever named it as its owner.
+    /// Returns whether an object may own others: whether its uid was ever in an owner reference.
     pub(crate) fn may_own(&self, uid: &str) -> bool {
         self.read().owners.contains(uid)
     }
 
-    /// Makes a change, under a new version.
+    /// Stores a change under a new version.
     pub(crate) fn write(&self, place: &Place, key: &str, write: Write) -> Result<Record, Missed> {
         let (record, changed) = self.lock().write(place, key, write)?;
         // Outside of the lock, or whoever is woken would find it held.
@@ -172,6 +172,11 @@ impl Store {
         let mut state = self.lock();
         state.journal = Some(journal);
         state.rewrite_journal();
+    }
+
+    /// Returns why the last change could not be saved.
+    pub(crate) fn data_error(&self) -> Option<String> {
+        self.lock().journal.as_ref().and_then(|journal| journal.error().map(str::to_owned))
     }
 
     /// Ends the log, so that another server can use its directory.
@@ -228,7 +233,7 @@ impl Store {
         page.filter(|_| version >= floor || span.version.is_none()).ok_or(Unreadable::Forgotten { floor })
     }
 
-    /// Begins to follow a collection from behind `version`, or from now.
+    /// Starts a watch of a collection after `version`, or from now on.
     pub(crate) fn follow(
         &self,
         place: &Place,
@@ -246,7 +251,7 @@ impl Store {
         }
     }
 
-    /// Reads what a follower has not seen, `most` events at a time.
+    /// Reads the next events of a watch, at most `most`.
     pub(crate) fn events(&self, place: &Place, from: Position, most: usize) -> Result<Batch, Unreadable> {
         let state = self.read();
         if state.epoch != from.epoch {
@@ -267,21 +272,21 @@ impl Store {
         Ok(Batch { events, position })
     }
 
-    /// Forgets all that happened; what there is stays.
+    /// Removes the history of all collections.
     pub(crate) fn forget_history(&self) {
         let mut state = self.lock();
         let version = state.version;
         state.collections.values_mut().for_each(|collection| collection.history.forget(version));
     }
 
-    /// Cuts off everyone who follows a collection.
+    /// Cuts all watches.
     pub(crate) fn cut_off(&self) {
         self.lock().epoch += 1;
         let wake = |collection: &Collection| collection.changed.notify_waiters();
         self.read().collections.values().for_each(wake);
     }
 
-    /// Ends a collection for everyone who follows it, once they have read what happened.
+    /// Ends the watches of a collection after they have received all events.
     pub(crate) fn end(&self, place: &Place) {
         let changed = {
             let mut state = self.lock();
@@ -292,7 +297,7 @@ impl Store {
         changed.notify_waiters();
     }
 
-    /// Counts versions from the beginning again, as after a restore; what there is stays.
+    /// Restarts the versions, as after a restore. The objects are kept.
     pub(crate) fn reset_versions(&self) {
         let mut state = self.lock();
         let State { version, collections, .. } = &mut *state;
@@ -311,7 +316,7 @@ impl Store {
         self.cut_off();
     }
 
-    /// Returns all objects, to be put back later.
+    /// Returns all objects, to be restored later.
     pub(crate) fn snapshot(&self) -> StoreSnapshot {
         let state = self.read();
         let saved = state.collections.iter().map(|(place, collection)| (place.clone(), collection.saved()));

@@ -3,14 +3,14 @@
 use crate::apply::Force;
 use crate::invalid::FieldError;
 use crate::verb::{
-    answer::Answer,
-    aspect::Aspect,
+    api_response::ApiResponse,
+    checks::RequestType,
     cluster::Cluster,
     create::create_by_apply,
+    error_response::ErrorResponse,
+    object_part::ObjectPart,
     ownership::Ownership,
-    refusal::Refusal,
     request::Request,
-    sound::Way,
     update::{Change, apply as store, show},
 };
 use serde_json::Value;
@@ -18,14 +18,18 @@ use serde_json::Value;
 const OPTIONS: &str = "PatchOptions";
 
 /// Applies the configuration in the body, and answers with what became of the object. It is created if it is not there.
-pub(crate) fn apply(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
+pub(crate) async fn apply(
+    cluster: &Cluster,
+    request: &Request,
+    aspect: ObjectPart,
+) -> Result<ApiResponse, ErrorResponse> {
     let intent = request.intent(OPTIONS)?;
     if request.parameter("fieldManager").unwrap_or_default().is_empty() {
         let error = FieldError::required("fieldManager", "is required for apply patch");
-        return Err(Refusal::options(OPTIONS, &error));
+        return Err(ErrorResponse::options(OPTIONS, &error));
     }
-    if aspect == Aspect::Scale {
-        return Err(Refusal::unsupported_media_type(
+    if aspect == ObjectPart::Scale {
+        return Err(ErrorResponse::unsupported_media_type(
             "apply to the subresource scale is not supported by this server; patch it, or apply the object",
         ));
     }
@@ -34,28 +38,29 @@ pub(crate) fn apply(cluster: &Cluster, request: &Request, aspect: Aspect) -> Res
     let ownership = Ownership::new(request, aspect, OPTIONS)?;
     loop {
         let Some((record, old)) = cluster.read(&request.resource, &request.key()) else {
-            if aspect != Aspect::Whole {
-                return Err(Refusal::not_found(&request.resource, &request.name));
+            if aspect != ObjectPart::Whole {
+                return Err(ErrorResponse::not_found(&request.resource, &request.name));
             }
             let object = ownership.apply(None, &config, force)?;
-            match create_by_apply(cluster, request, object, intent)? {
+            match create_by_apply(cluster, request, object, intent).await? {
                 Some(answer) => return Ok(answer),
                 None => continue,
             }
         };
         let new = ownership.apply(Some(&old), &config, force)?;
-        let change = Change { record, old, new, way: Way::Applied };
-        if let Some(record) = store(cluster, request, (aspect, intent), change)? {
+        let change = Change { record, old, new, way: RequestType::Applied };
+        if let Some(record) = store(cluster, request, (aspect, intent), change).await? {
             return Ok(show(request, aspect, &record));
         }
     }
 }
 
-fn configuration(request: &Request) -> Result<Value, Refusal> {
-    let config =
-        request.yaml().map_err(|error| Refusal::bad_request(&format!("error decoding YAML: {error}")))?;
+fn configuration(request: &Request) -> Result<Value, ErrorResponse> {
+    let config = request
+        .yaml()
+        .map_err(|error| ErrorResponse::bad_request(&format!("error decoding YAML: {error}")))?;
     match config {
         Value::Object(_) => Ok(config),
-        _ => Err(Refusal::bad_request("error decoding YAML: expected an object")),
+        _ => Err(ErrorResponse::bad_request("error decoding YAML: expected an object")),
     }
 }

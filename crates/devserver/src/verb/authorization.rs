@@ -8,7 +8,7 @@ use crate::registry::Resource;
 use crate::storage::{Place, Selection, Span, head};
 use crate::verb::{
     cluster::{Cluster, Controllers},
-    refusal::Refusal,
+    error_response::ErrorResponse,
     request::Request,
 };
 use serde::Deserialize;
@@ -60,16 +60,16 @@ pub(crate) fn authorize(cluster: &Cluster, user: &User, attributes: &Attributes)
 ///
 /// # Errors
 /// 403 with the message of kube-apiserver.
-pub(crate) fn check(cluster: &Cluster, user: &User, attributes: &Attributes) -> Result<(), Refusal> {
+pub(crate) fn check(cluster: &Cluster, user: &User, attributes: &Attributes) -> Result<(), ErrorResponse> {
     let Decision { is_allowed, reason } = authorize(cluster, user, attributes);
-    if is_allowed { Ok(()) } else { Err(Refusal::not_authorized(user, attributes, &reason)) }
+    if is_allowed { Ok(()) } else { Err(ErrorResponse::not_authorized(user, attributes, &reason)) }
 }
 
 /// Refuses to create the object that the path names, by an update or an apply, for a user who may not create.
 ///
 /// # Errors
 /// 403 with the message of kube-apiserver.
-pub(crate) fn check_create(cluster: &Cluster, request: &Request) -> Result<(), Refusal> {
+pub(crate) fn check_create(cluster: &Cluster, request: &Request) -> Result<(), ErrorResponse> {
     if request.user.is_master() {
         return Ok(());
     }

@@ -2,13 +2,13 @@
 
 use crate::object::metadata;
 use crate::verb::{
-    answer::Answer,
-    aspect::Aspect,
+    api_response::ApiResponse,
+    checks::RequestType,
     clock::now,
     cluster::Cluster,
-    refusal::Refusal,
+    error_response::ErrorResponse,
+    object_part::ObjectPart,
     request::Request,
-    sound::Way,
     update::{Change, apply, current},
 };
 use kube_core::Status;
@@ -16,12 +16,12 @@ use kube_informer_wire::status_to_json;
 use serde_json::{Value, json};
 
 /// Assigns the pod that the path names to the node that the body names.
-pub(crate) fn bind(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn bind(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let binding = request.object_of("v1", "Binding")?;
     let intent = request.intent("CreateOptions")?;
     let node = binding.pointer("/target/name").and_then(Value::as_str).unwrap_or_default();
     if node.is_empty() {
-        return Err(Refusal::bad_request("target.name is required: the name of the node"));
+        return Err(ErrorResponse::bad_request("target.name is required: the name of the node"));
     }
     loop {
         let (record, old) = current(cluster, request)?;
@@ -34,15 +34,15 @@ pub(crate) fn bind(cluster: &Cluster, request: &Request) -> Result<Answer, Refus
             own.extend(annotations.clone());
         }
         mark_scheduled(&mut new);
-        let change = Change { record, old, new, way: Way::Sent };
-        if apply(cluster, request, (Aspect::Binding, intent), change)?.is_some() {
-            return Ok(Answer::json(201, status_to_json(&Status { code: 201, ..Status::success() })));
+        let change = Change { record, old, new, way: RequestType::Sent };
+        if apply(cluster, request, (ObjectPart::Binding, intent), change).await?.is_some() {
+            return Ok(ApiResponse::json(201, status_to_json(&Status { code: 201, ..Status::success() })));
         }
     }
 }
 
-fn check(request: &Request, pod: &Value, node: &str) -> Result<(), Refusal> {
-    let refuse = |why: &str| Err(Refusal::conflict(&request.resource, &request.name, why));
+fn check(request: &Request, pod: &Value, node: &str) -> Result<(), ErrorResponse> {
+    let refuse = |why: &str| Err(ErrorResponse::conflict(&request.resource, &request.name, why));
     if metadata::is_deleting(pod) {
         return refuse(&format!("pod {} is being deleted, cannot be assigned to a host", request.name));
     }

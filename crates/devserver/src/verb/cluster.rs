@@ -1,12 +1,13 @@
-//! The state that all verbs work on: the objects and what is served of them.
+//! The state of a server: the objects and the served resources.
 
+use crate::admission::Services;
 use crate::moment::Moment;
 use crate::object::{self, metadata, supported_fields};
 use crate::rbac::TokenTable;
 use crate::registry::{Registry, Resource};
 use crate::storage::{Content, Place, Record, Store, head};
 use crate::structural;
-use crate::verb::refusal::Refusal;
+use crate::verb::error_response::ErrorResponse;
 use kube_informer_wire::{Key, rng};
 use serde_json::Value;
 use std::{
@@ -17,37 +18,39 @@ use std::{
     time::Duration,
 };
 
-/// What a server serves.
+/// The state of a server.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     /// The objects.
     pub(crate) store: Store,
-    /// How often watches that allow bookmarks get one.
+    /// The interval of bookmarks.
     pub(crate) bookmark_interval: Duration,
     /// Which controllers run.
     pub(crate) controllers: Controllers,
     /// The bearer tokens of users.
     pub(crate) tokens: TokenTable,
-    /// The moment that is shown.
+    /// The recorded moment that is served.
     pub(crate) moment: Moment,
+    /// The admission webhooks that run in this process.
+    pub(crate) webhooks: Services,
     registry: RwLock<Arc<Registry>>,
     entropy: AtomicU64,
 }
 
-/// Which of the controllers of kube-controller-manager a server runs itself.
+/// The controllers of kube-controller-manager that a server runs itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
-    /// None of them, as a kube-apiserver alone, or beside a kube-controller-manager and kubelets.
+    /// None, like a kube-apiserver. Use it with a kube-controller-manager and kubelets.
     ///
-    /// What is owned stays when its owner is deleted, an object that is deleted in the foreground waits, a deleted
+    /// Owned objects stay when their owner is deleted, an object that is deleted in the foreground waits, a deleted
     /// namespace keeps its contents, and a pod on a node waits for the kubelet to end it.
     None,
-    /// The garbage collector, and what deletes the contents of namespaces. Pods on nodes end at once.
+    /// The garbage collector and the namespace controller. Pods on nodes end immediately.
     #[default]
     BuiltIn,
 }
 
-/// How long a list waits for a version that is not there yet, as in the API server's watch cache.
+/// How long a list waits for a version that has not been reached, as in the watch cache of kube-apiserver.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Cluster {
@@ -58,22 +61,23 @@ impl Cluster {
             controllers,
             tokens: TokenTable::default(),
             moment: Moment::default(),
+            webhooks: Services::default(),
             registry: RwLock::new(Arc::new(Registry::new())),
             entropy: AtomicU64::new(rng::next_u64()),
         }
     }
 
-    /// What is served at present.
+    /// Returns the served resources.
     pub(crate) fn registry(&self) -> Arc<Registry> {
         Arc::clone(&self.registry.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Serves what was served at another time.
+    /// Replaces the served resources.
     pub(crate) fn restore_registry(&self, registry: Arc<Registry>) {
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
     }
 
-    /// Changes what is served.
+    /// Changes the served resources.
     pub(crate) fn change_registry<E>(
         &self,
         change: impl FnOnce(&mut Registry) -> Result<(), E>,
@@ -85,7 +89,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Each resource that has objects of its own, once.
+    /// Returns each resource that is stored, once.
     pub(crate) fn stored(&self) -> Vec<Arc<Resource>> {
         let registry = self.registry();
         let is_first = |resource: &&Arc<Resource>| {
@@ -95,7 +99,7 @@ impl Cluster {
         registry.resources().filter(is_first).filter(|resource| !resource.is_review).cloned().collect()
     }
 
-    /// Random bits, good enough for names and uids.
+    /// Returns random bits for names and uids.
     pub(crate) fn random(&self) -> u64 {
         // SplitMix64.
         let mut bits = self.entropy.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
@@ -104,12 +108,12 @@ impl Cluster {
         bits ^ (bits >> 31)
     }
 
-    /// A uid that no object has had.
+    /// Returns a new uid.
     pub(crate) fn uid(&self) -> String {
         object::uid(u128::from(self.random()) << 64 | u128::from(self.random()))
     }
 
-    /// The object of a resource with this key, decoded.
+    /// Returns the object of a resource with this key, decoded.
     pub(crate) fn read(&self, resource: &Resource, key: &str) -> Option<(Record, Value)> {
         let record = self.store.get(&Place::new(resource.storage()), key)?;
         let mut value = record.to_value(&head(&resource.api_version(), &resource.kind));
@@ -118,10 +122,10 @@ impl Cluster {
     }
 
     /// Waits until the store has reached a version.
-    pub(crate) async fn reached(&self, version: u64) -> Result<(), Refusal> {
+    pub(crate) async fn reached(&self, version: u64) -> Result<(), ErrorResponse> {
         match tokio::time::timeout(PATIENCE, self.store.reached(version)).await {
             Ok(()) => Ok(()),
-            Err(_) => Err(Refusal::version_too_large(version, self.store.version())),
+            Err(_) => Err(ErrorResponse::version_too_large(version, self.store.version())),
         }
     }
 }
@@ -141,7 +145,7 @@ pub(crate) fn encode_json(resource: &Resource, json: &str) -> serde_json::Result
     Content::from_json(json, |object| own_fields(resource, object)).map(Box::new)
 }
 
-/// An object after a change to its labels and its status alone.
+/// Returns an object with other labels and another status.
 pub(crate) fn encode_change(
     resource: &Resource,
     record: &Record,
@@ -150,7 +154,7 @@ pub(crate) fn encode_change(
     record.changed(|object| own_fields(resource, object), change).map(Box::new)
 }
 
-/// The fields that selectors of this resource know, beside name and namespace.
+/// Returns the fields that field selectors of this resource support, in addition to name and namespace.
 fn own_fields(resource: &Resource, object: &Value) -> Vec<(String, String)> {
     let own = supported_fields(resource).filter(|name| !name.starts_with("metadata."));
     own.map(|name| (name.to_owned(), object::field(resource, object, name).into_owned())).collect()

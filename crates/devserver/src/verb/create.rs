@@ -1,36 +1,38 @@
-//! Makes an object.
+//! Creates an object.
 
-use crate::object::{Birth, generate_name, metadata, stamp_new, validate_name, wipe_system_fields};
+use crate::admission::Operation;
+use crate::object::{NewObject, complete, generate_name, metadata, remove_system_fields, validate_name};
 use crate::registry::Resource;
 use crate::storage::{Missed, Record, Write};
 use crate::verb::{
-    answer::Answer,
-    aspect::Aspect,
+    admission::Admission,
+    api_response::ApiResponse,
     authorization,
+    checks::{self, RequestType, State},
     clock::now,
     cluster::{Cluster, encode},
-    consequence::{self, Readiness},
+    error_response::ErrorResponse,
     escalation,
     get::object as answer,
+    object_part::ObjectPart,
     ownership::Ownership,
-    refusal::Refusal,
     request::{Intent, Request},
-    sound::{self, State, Way},
+    side_effects::{self, Readiness},
 };
 use kube_informer_wire::Key;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How many names are tried for an object that leaves its name to the server.
+/// The number of generated names that are tried.
 const ATTEMPTS: usize = 8;
 
-/// Stores the object in the body, and answers with what became of it.
-pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+/// Creates the object in the body, and returns the stored object.
+pub(crate) async fn create(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let object = request.object()?;
     let intent = request.intent("CreateOptions")?;
     if !metadata::text(&object, "resourceVersion").is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
-        return Err(Refusal::unexplained(message));
+        return Err(ErrorResponse::unexplained(message));
     }
     let resource = &request.resource;
     let prefix = metadata::text(&object, "generateName");
@@ -40,92 +42,101 @@ pub(crate) fn create(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
             true => generate_name(prefix, cluster.random()),
             false => metadata::name(&object).to_owned(),
         };
-        let draft = Draft { object: object.clone(), intent, way: Way::Sent };
-        match store(cluster, request, &name, draft)? {
+        let draft = Draft { object: object.clone(), intent, way: RequestType::Sent };
+        match store(cluster, request, &name, draft).await? {
             Ok(record) => return Ok(answer(201, request, &record)),
             Err(_) if is_generated && attempt < ATTEMPTS => {}
-            Err(_) => return Err(Refusal::already_exists(resource, &name)),
+            Err(_) => return Err(ErrorResponse::already_exists(resource, &name)),
         }
     }
     unreachable!("the loop ends by itself")
 }
 
-/// Stores an object under the name in the path, where a client may do so by an update; nothing if there is one by now.
-pub(crate) fn create_by_update(
+/// Creates an object by an update of the name in the path, if its kind allows it; `None` if the object exists by now.
+pub(crate) async fn create_by_update(
     cluster: &Cluster,
     request: &Request,
     (object, intent): (Value, Intent),
-) -> Result<Option<Answer>, Refusal> {
+) -> Result<Option<ApiResponse>, ErrorResponse> {
     if !metadata::text(&object, "uid").is_empty() {
         let why = "Precondition failed: UID in precondition, and there is no object";
-        return Err(Refusal::conflict(&request.resource, &request.name, why));
+        return Err(ErrorResponse::conflict(&request.resource, &request.name, why));
     }
     authorization::check_create(cluster, request)?;
-    let stored = store(cluster, request, &request.name, Draft { object, intent, way: Way::Sent })?;
+    let stored =
+        store(cluster, request, &request.name, Draft { object, intent, way: RequestType::Sent }).await?;
     Ok(stored.ok().map(|record| answer(201, request, &record)))
 }
 
-/// Stores an object that a configuration was applied to under the name in the path; `None` if there is one by now.
-pub(crate) fn create_by_apply(
+/// Creates an object by an apply to the name in the path; `None` if the object exists by now.
+pub(crate) async fn create_by_apply(
     cluster: &Cluster,
     request: &Request,
     object: Value,
     intent: Intent,
-) -> Result<Option<Answer>, Refusal> {
+) -> Result<Option<ApiResponse>, ErrorResponse> {
     let (resource, name) = (&request.resource, &request.name);
     let said = metadata::name(&object);
     if said != *name {
         let message = format!("the name of the object ({said}) does not match the name on the URL ({name})");
-        return Err(Refusal::bad_request(&message));
+        return Err(ErrorResponse::bad_request(&message));
     }
     let namespace = metadata::namespace(&object);
     if !namespace.is_empty() && request.namespace.as_deref() != Some(namespace) {
-        return Err(Refusal::other_namespace());
+        return Err(ErrorResponse::other_namespace());
     }
     if !metadata::text(&object, "uid").is_empty() {
         let why = "uid mismatch: the provided object specified a uid, and no existing object was found";
-        return Err(Refusal::conflict(resource, name, why));
+        return Err(ErrorResponse::conflict(resource, name, why));
     }
     authorization::check_create(cluster, request)?;
-    let stored = store(cluster, request, name, Draft { object, intent, way: Way::Applied })?;
+    let stored = store(cluster, request, name, Draft { object, intent, way: RequestType::Applied }).await?;
     Ok(stored.ok().map(|record| answer(201, request, &record)))
 }
 
-/// An object that is to be created.
+/// An object to create.
 struct Draft {
     object: Value,
     intent: Intent,
-    way: Way,
+    way: RequestType,
 }
 
-fn store(
+async fn store(
     cluster: &Cluster,
     request: &Request,
     name: &str,
     draft: Draft,
-) -> Result<Result<Record, Missed>, Refusal> {
+) -> Result<Result<Record, Missed>, ErrorResponse> {
     let Draft { mut object, intent, way } = draft;
     let resource = &request.resource;
-    sound::normalized(request, &mut object, way, "CreateOptions")?;
-    validate_name(resource, name).map_err(|error| Refusal::invalid(resource, name, &[error]))?;
+    checks::normalized(request, &mut object, way, "CreateOptions")?;
+    validate_name(resource, name).map_err(|error| ErrorResponse::invalid(resource, name, &[error]))?;
     escalation::check(cluster, request, &object)?;
-    if consequence::is_going(cluster, resource) {
+    if side_effects::is_being_deleted(cluster, resource) {
         let why = "create not allowed while custom resource definition is terminating";
-        return Err(Refusal::forbidden(resource, name, why));
+        return Err(ErrorResponse::forbidden(resource, name, why));
     }
     if let Some(namespace) = &request.namespace {
         admit(cluster, resource, namespace, name)?;
     }
     let key = Key::new(request.namespace.as_deref(), name);
-    let key = key.map_err(|error| Refusal::bad_request(&error.to_string()))?;
+    let key = key.map_err(|error| ErrorResponse::bad_request(&error.to_string()))?;
     // Ownership is that of the fields that the client sent and their defaults, not of what the server writes.
-    if way == Way::Sent {
-        wipe_system_fields(&mut object);
-        Ownership::new(request, Aspect::Whole, "CreateOptions")?.create(&mut object);
+    if way == RequestType::Sent {
+        remove_system_fields(&mut object);
+        Ownership::new(request, ObjectPart::Whole, "CreateOptions")?.create(&mut object);
     }
-    let birth = Birth { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
-    stamp_new(resource, &mut object, &birth);
-    sound::check(resource, name, State { old: None, object: &object, way, aspect: Aspect::Whole })?;
+    let (operation, part, options) = (Operation::Create, ObjectPart::Whole, "CreateOptions");
+    let admission = Admission { cluster, request, operation, part, options, intent };
+    admission.mutate(&mut object, None).await?;
+    let birth = NewObject { namespace: request.namespace.as_deref(), name, uid: cluster.uid(), now: &now() };
+    complete(resource, &mut object, &birth);
+    checks::check(resource, name, State { old: None, object: &object, way, aspect: ObjectPart::Whole })?;
+    admission.validate(Some(&object), None).await?;
+    if let Some(namespace) = request.namespace.as_deref().filter(|_| admission.has_webhooks()) {
+        // It may have been deleted while a webhook was called.
+        admit(cluster, resource, namespace, name)?;
+    }
     if cluster.store.get(&request.place(), key.as_str()).is_some() {
         return Ok(Err(Missed::Exists));
     }
@@ -133,25 +144,25 @@ fn store(
         let content = Arc::from(encode(resource, key, object));
         return Ok(Ok(Record::new(content, cluster.store.version())));
     }
-    consequence::before_storing(cluster, resource, &mut object)?;
+    side_effects::before_storing(cluster, resource, &mut object)?;
     let content = encode(resource, key.clone(), object);
     Ok(cluster.store.write(&request.place(), key.as_str(), Write::Create(content)))
 }
 
-/// Refuses an object whose namespace is not there, or is going.
-fn admit(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<(), Refusal> {
-    match consequence::readiness(cluster, namespace) {
+/// Refuses an object whose namespace does not exist or is being deleted.
+fn admit(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<(), ErrorResponse> {
+    match side_effects::readiness(cluster, namespace) {
         Readiness::Open => Ok(()),
         Readiness::Missing => {
-            let namespaces = consequence::namespaces(cluster).ok_or_else(Refusal::no_such_path)?;
-            Err(Refusal::not_found(&namespaces, namespace))
+            let namespaces = side_effects::namespaces(cluster).ok_or_else(ErrorResponse::no_such_path)?;
+            Err(ErrorResponse::not_found(&namespaces, namespace))
         }
         Readiness::Terminating => {
             let why = format!(
                 "unable to create new content in namespace {namespace} because it is being terminated"
             );
             let message = format!("namespace {namespace} is being terminated");
-            Err(Refusal::forbidden(resource, name, &why).because("NamespaceTerminating", &message))
+            Err(ErrorResponse::forbidden(resource, name, &why).with_cause("NamespaceTerminating", &message))
         }
     }
 }

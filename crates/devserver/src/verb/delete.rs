@@ -1,5 +1,6 @@
 //! Deletes one object, or marks it until its finalizers are done.
 
+use crate::admission::Operation;
 use crate::invalid::FieldError;
 use crate::object::{
     deletion::{self, Decision, Policy, Preconditions, Terms},
@@ -8,13 +9,15 @@ use crate::object::{
 use crate::registry::Resource;
 use crate::storage::{Missed, Record, Write};
 use crate::verb::{
-    answer::Answer,
+    admission::Admission,
+    api_response::ApiResponse,
     clock::now,
     cluster::{Cluster, Controllers, encode},
-    consequence::{self, holds_others},
+    error_response::{ErrorResponse, no_details},
     get::object as answer,
-    refusal::{Refusal, no_details},
+    object_part::ObjectPart,
     request::{Intent, Request},
+    side_effects::{self, holds_others},
     update::current,
 };
 use kube_core::{Status, response::StatusDetails};
@@ -22,8 +25,10 @@ use kube_informer_wire::status_to_json;
 use serde_json::Value;
 
 /// Deletes the object that the path names.
-pub(crate) fn delete(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
-    match remove(cluster, request, &options(request)?)? {
+pub(crate) async fn delete(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
+    let options = options(request)?;
+    review(cluster, request, &options).await?;
+    match remove(cluster, request, &options)? {
         Gone::Removed(record) if !returns_object(&request.resource) => {
             Ok(success(&request.resource, &record))
         }
@@ -31,11 +36,25 @@ pub(crate) fn delete(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
     }
 }
 
-/// What became of an object that was to be deleted.
+/// Calls the admission webhooks for the deletion of the object that a request names.
+pub(crate) async fn review(
+    cluster: &Cluster,
+    request: &Request,
+    options: &Options,
+) -> Result<(), ErrorResponse> {
+    let (operation, part, intent) = (Operation::Delete, ObjectPart::Whole, options.intent);
+    let admission = Admission { cluster, request, operation, part, options: OPTIONS, intent };
+    match admission.has_webhooks() {
+        true => admission.delete(&current(cluster, request)?.1).await,
+        false => Ok(()),
+    }
+}
+
+/// The result of a deletion.
 pub(crate) enum Gone {
-    /// It is gone; this was its last state.
+    /// The object was removed; this is its last state.
     Removed(Record),
-    /// It waits for its finalizers.
+    /// The object waits for its finalizers.
     Waiting(Record),
 }
 
@@ -50,19 +69,19 @@ impl Gone {
 const OPTIONS: &str = "DeleteOptions";
 const POLICIES: [&str; 3] = ["Foreground", "Background", "Orphan"];
 
-/// How a client wants an object deleted.
+/// The options of a deletion.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     demands: Preconditions,
     intent: Intent,
-    /// What becomes of what it owns; `None` leaves that to the kind.
+    /// The propagation policy; `None` for the default of the kind.
     policy: Option<Policy>,
-    /// How many seconds a pod may take to end; `None` leaves that to the pod.
+    /// The grace period of a pod in seconds; `None` for that of the pod.
     grace: Option<i64>,
 }
 
 /// The options in the body or the query string.
-pub(crate) fn options(request: &Request) -> Result<Options, Refusal> {
+pub(crate) fn options(request: &Request) -> Result<Options, ErrorResponse> {
     match request.body.is_empty() {
         true => read_options(request, &Value::Null),
         // Options carry the version of the group of the object, or v1; neither makes a difference.
@@ -70,7 +89,7 @@ pub(crate) fn options(request: &Request) -> Result<Options, Refusal> {
     }
 }
 
-fn read_options(request: &Request, options: &Value) -> Result<Options, Refusal> {
+fn read_options(request: &Request, options: &Value) -> Result<Options, ErrorResponse> {
     let demand =
         |field: &str| options.pointer(&format!("/preconditions/{field}"))?.as_str().map(str::to_owned);
     let said = options.get("dryRun").and_then(Value::as_array).into_iter().flatten();
@@ -90,7 +109,7 @@ fn read_options(request: &Request, options: &Value) -> Result<Options, Refusal> 
         Some("Orphan") => Some(Policy::Orphan),
         Some(other) => {
             let error = FieldError::not_supported("propagationPolicy", other, &POLICIES);
-            return Err(Refusal::options(OPTIONS, &error));
+            return Err(ErrorResponse::options(OPTIONS, &error));
         }
     };
     let grace = options.get("gracePeriodSeconds").and_then(Value::as_i64);
@@ -100,29 +119,33 @@ fn read_options(request: &Request, options: &Value) -> Result<Options, Refusal> 
 }
 
 /// Deletes the object that a request names, with options that are part of its body.
-pub(crate) fn remove_with(cluster: &Cluster, request: &Request, options: &Value) -> Result<Gone, Refusal> {
+pub(crate) fn remove_with(
+    cluster: &Cluster,
+    request: &Request,
+    options: &Value,
+) -> Result<Gone, ErrorResponse> {
     remove(cluster, request, &read_options(request, options)?)
 }
 
 /// Deletes the object that a request names.
-pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) -> Result<Gone, Refusal> {
+pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) -> Result<Gone, ErrorResponse> {
     let (resource, key) = (&request.resource, request.key());
     loop {
         let (record, object) = current(cluster, request)?;
         let terms = terms(resource, &object, options);
         let decision = deletion::decide(&object, &options.demands, &terms, &now());
-        let decision =
-            decision.map_err(|mismatch| Refusal::conflict(resource, &request.name, &mismatch.to_string()))?;
+        let decision = decision
+            .map_err(|mismatch| ErrorResponse::conflict(resource, &request.name, &mismatch.to_string()))?;
         let write = match decision {
             Decision::Remove if options.intent == Intent::DryRun => return Ok(Gone::Removed(record)),
             _ if options.intent == Intent::DryRun => return Ok(Gone::Waiting(record)),
             _ if holds_others(resource) && metadata::is_deleting(&object) => {
-                consequence::empty(cluster, resource, &object);
+                side_effects::empty(cluster, resource, &object);
                 return Ok(Gone::Waiting(record));
             }
             _ if holds_others(resource) => Write::Replace(
                 record.version(),
-                encode(resource, record.key().clone(), consequence::terminating(resource, &object)),
+                encode(resource, record.key().clone(), side_effects::terminating(resource, &object)),
             ),
             Decision::AlreadyDeleting => return Ok(Gone::Waiting(record)),
             Decision::Remove => Write::Remove(record.version()),
@@ -133,26 +156,33 @@ pub(crate) fn remove(cluster: &Cluster, request: &Request, options: &Options) ->
         let is_removal = matches!(write, Write::Remove(_));
         match cluster.store.write(&request.place(), &key, write) {
             Ok(record) if is_removal => {
-                consequence::after_removing(cluster, resource, &object);
+                side_effects::after_removing(cluster, resource, &object);
                 return Ok(Gone::Removed(record));
             }
             Ok(record) => {
                 after_marking(cluster, request, &object, &terms)?;
                 return Ok(Gone::Waiting(record));
             }
-            Err(Missed::Missing | Missed::Exists) => return Err(Refusal::not_found(resource, &request.name)),
+            Err(Missed::Missing | Missed::Exists) => {
+                return Err(ErrorResponse::not_found(resource, &request.name));
+            }
             Err(Missed::Changed) => {}
         }
     }
 }
 
-/// Does what follows when an object is marked as being deleted.
-fn after_marking(cluster: &Cluster, request: &Request, object: &Value, terms: &Terms) -> Result<(), Refusal> {
+/// Processes the consequences of a deletion mark.
+fn after_marking(
+    cluster: &Cluster,
+    request: &Request,
+    object: &Value,
+    terms: &Terms,
+) -> Result<(), ErrorResponse> {
     if holds_others(&request.resource) {
-        consequence::empty(cluster, &request.resource, object);
+        side_effects::empty(cluster, &request.resource, object);
         return Ok(());
     }
-    consequence::continue_deletion(cluster, &request.resource, &request.key());
+    side_effects::continue_deletion(cluster, &request.resource, &request.key());
     if terms.grace > 0 && cluster.controllers == Controllers::BuiltIn {
         // There is no kubelet that would end the pod.
         let ended = Options { grace: Some(0), ..Options::plain() };
@@ -165,7 +195,7 @@ fn after_marking(cluster: &Cluster, request: &Request, object: &Value, terms: &T
 }
 
 impl Options {
-    /// Options that demand nothing.
+    /// The default options.
     fn plain() -> Self {
         Self { demands: Preconditions::default(), intent: Intent::Real, policy: None, grace: None }
     }
@@ -178,7 +208,7 @@ fn terms(resource: &Resource, object: &Value, options: &Options) -> Terms {
     Terms { grace, ..terms }
 }
 
-/// How many seconds a pod may take to end. One that runs nowhere has nothing to end.
+/// Returns the grace period of a pod in seconds; zero if it has no node.
 fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
     let text = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded") {
@@ -191,13 +221,13 @@ fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
     }
 }
 
-/// Whether the API server answers with the object rather than with a success.
+/// Returns whether kube-apiserver responds with the object instead of a `Status`.
 fn returns_object(resource: &Resource) -> bool {
     let kinds = ["pods", "services", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts"];
     resource.group.is_empty() && kinds.contains(&resource.plural.as_str())
 }
 
-fn success(resource: &Resource, record: &Record) -> Answer {
+fn success(resource: &Resource, record: &Record) -> ApiResponse {
     let details = StatusDetails {
         name: record.key().name().to_owned(),
         group: resource.group.clone(),
@@ -205,5 +235,5 @@ fn success(resource: &Resource, record: &Record) -> Answer {
         uid: record.content().uid().to_owned(),
         ..no_details()
     };
-    Answer::json(200, status_to_json(&Status::success().with_details(details)))
+    ApiResponse::json(200, status_to_json(&Status::success().with_details(details)))
 }

@@ -1,22 +1,22 @@
-//! Deletes many objects.
+//! Deletes a collection.
 
 use crate::storage::{Page, Span};
 use crate::verb::{
-    answer::Answer,
+    api_response::ApiResponse,
     cluster::Cluster,
-    delete::{Gone, options, remove},
+    delete::{Gone, options, remove, review},
+    error_response::ErrorResponse,
     list::{answer, selection},
-    refusal::Refusal,
     request::Request,
 };
 use kube_informer_wire::ListOptions;
 
-/// Deletes the objects that the options select, and answers with the list of them.
-pub(crate) fn delete_collection(
+/// Deletes the objects that match the options, and returns them as a list.
+pub(crate) async fn delete_collection(
     cluster: &Cluster,
     request: &Request,
     list: ListOptions,
-) -> Result<Answer, Refusal> {
+) -> Result<ApiResponse, ErrorResponse> {
     let options = options(request)?;
     let selection = selection(request, list)?;
     let page = cluster.store.list(&request.place(), &selection, &Span::default());
@@ -28,7 +28,11 @@ pub(crate) fn delete_collection(
             name: record.key().name().to_owned(),
             ..request.clone()
         };
-        match remove(cluster, &one, &options) {
+        let removed = match review(cluster, &one, &options).await {
+            Ok(()) => remove(cluster, &one, &options),
+            Err(refusal) => Err(refusal),
+        };
+        match removed {
             Ok(gone) => records.push(Gone::into_record(gone)),
             // Someone else deleted it meanwhile, which is what the client wants.
             Err(refusal) if refusal.status().code == 404 => {}

@@ -1,16 +1,16 @@
-//! Tells what is served.
+//! The discovery documents.
 
 use crate::registry::{
     discovery::{self, Root},
     openapi,
 };
 use crate::verb::{
-    answer::{Answer, Media},
+    api_response::{ApiResponse, Media},
     cluster::Cluster,
-    refusal::Refusal,
+    error_response::ErrorResponse,
 };
 
-/// A document that tells of what is served.
+/// A discovery document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Document {
     /// `/api`, for a client that reaches the server under this name.
@@ -29,17 +29,21 @@ pub(crate) enum Document {
     Description(String, String),
 }
 
-/// How much a client wants to know at once.
+/// The form of a discovery document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// One document.
+    /// The document alone.
     One,
-    /// Everything below it.
+    /// Aggregated discovery.
     Aggregated,
 }
 
-/// Answers with a document.
-pub(crate) fn discovery(cluster: &Cluster, document: &Document, depth: Depth) -> Result<Answer, Refusal> {
+/// Returns a discovery document.
+pub(crate) fn discovery(
+    cluster: &Cluster,
+    document: &Document,
+    depth: Depth,
+) -> Result<ApiResponse, ErrorResponse> {
     let registry = cluster.registry();
     let found = match (document, depth) {
         (Document::Core(_), Depth::Aggregated) => return Ok(aggregated(cluster, Root::Core)),
@@ -52,10 +56,10 @@ pub(crate) fn discovery(cluster: &Cluster, document: &Document, depth: Depth) ->
         (Document::Descriptions, _) => Some(openapi::index(&registry)),
         (Document::Description(group, version), _) => openapi::description(&registry, group, version),
     };
-    found.map(|document| Answer::document(&document)).ok_or_else(Refusal::no_such_path)
+    found.map(|document| ApiResponse::document(&document)).ok_or_else(ErrorResponse::no_such_path)
 }
 
-fn aggregated(cluster: &Cluster, root: Root) -> Answer {
+fn aggregated(cluster: &Cluster, root: Root) -> ApiResponse {
     let document = discovery::aggregated(&cluster.registry(), root);
-    Answer { media: Media::Discovery, ..Answer::document(&document) }
+    ApiResponse { media: Media::Discovery, ..ApiResponse::document(&document) }
 }

@@ -5,7 +5,7 @@ use crate::rbac::{Attributes, PolicyRule, ResourceAttributes, uncovered};
 use crate::verb::{
     authorization::{authorize, granted, role_rules},
     cluster::Cluster,
-    refusal::Refusal,
+    error_response::ErrorResponse,
     request::Request,
 };
 use serde::Deserialize;
@@ -17,7 +17,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 ///
 /// # Errors
 /// 403 if it grants rules that the user does not have, unless the user may `escalate` roles or `bind` this one.
-pub(crate) fn check(cluster: &Cluster, request: &Request, object: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(cluster: &Cluster, request: &Request, object: &Value) -> Result<(), ErrorResponse> {
     let user = &request.user;
     let resource = &request.resource;
     if user.is_master() || resource.group != GROUP {
@@ -50,7 +50,7 @@ pub(crate) fn check(cluster: &Cluster, request: &Request, object: &Value) -> Res
             let namespace = request.namespace.clone().unwrap_or_default();
             metadata::of(&mut placed).insert("namespace".to_owned(), namespace.into());
             role_rules(cluster, &placed)
-                .map_err(|why| Refusal::new(404, kube_core::response::reason::NOT_FOUND, &why))?
+                .map_err(|why| ErrorResponse::new(404, kube_core::response::reason::NOT_FOUND, &why))?
         }
     };
     let granted = granted(cluster, user, request.namespace.as_deref().unwrap_or_default());
@@ -67,5 +67,5 @@ pub(crate) fn check(cluster: &Cluster, request: &Request, object: &Value) -> Res
         groups.join(" "),
         missing.join("\n")
     );
-    Err(Refusal::forbidden(resource, name, &why))
+    Err(ErrorResponse::forbidden(resource, name, &why))
 }

@@ -4,11 +4,11 @@ use crate::object::{label_selector_matches, metadata};
 use crate::registry::Resource;
 use crate::storage::{Place, Selection, Span, Write};
 use crate::verb::{
-    answer::Answer,
+    api_response::ApiResponse,
     clock::now,
     cluster::{Cluster, encode},
     delete::remove_with,
-    refusal::Refusal,
+    error_response::ErrorResponse,
     request::{Intent, Request},
     update::current,
 };
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Deletes the pod that the path names, unless a disruption budget forbids it.
-pub(crate) fn evict(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) fn evict(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let eviction = request.object_of("policy/v1", "Eviction")?;
     let options = eviction.get("deleteOptions").cloned().unwrap_or(Value::Null);
     let (_, pod) = current(cluster, request)?;
@@ -29,11 +29,11 @@ pub(crate) fn evict(cluster: &Cluster, request: &Request) -> Result<Answer, Refu
         spend_budget(cluster, request, &pod)?;
     }
     remove_with(cluster, request, &options)?;
-    Ok(Answer::json(201, status_to_json(&Status { code: 201, ..Status::success() })))
+    Ok(ApiResponse::json(201, status_to_json(&Status { code: 201, ..Status::success() })))
 }
 
 /// Takes one disruption from the budget that selects a pod.
-fn spend_budget(cluster: &Cluster, request: &Request, pod: &Value) -> Result<(), Refusal> {
+fn spend_budget(cluster: &Cluster, request: &Request, pod: &Value) -> Result<(), ErrorResponse> {
     let registry = cluster.registry();
     let Some(resource) = registry.resource("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
     loop {
@@ -43,7 +43,7 @@ fn spend_budget(cluster: &Cluster, request: &Request, pod: &Value) -> Result<(),
             [one] => one,
             [_, _, ..] => {
                 let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-                return Err(Refusal::new(500, reason::INTERNAL_ERROR, message));
+                return Err(ErrorResponse::new(500, reason::INTERNAL_ERROR, message));
             }
         };
         let Some((record, mut budget)) = cluster.read(resource, key) else { continue };
@@ -52,9 +52,8 @@ fn spend_budget(cluster: &Cluster, request: &Request, pod: &Value) -> Result<(),
             let name = metadata::name(&budget);
             let message = "Cannot evict pod as it would violate the pod's disruption budget.";
             let why = format!("The disruption budget {name} does not allow more disruptions at the moment");
-            return Err(
-                Refusal::new(429, reason::TOO_MANY_REQUESTS, message).because("DisruptionBudget", &why)
-            );
+            return Err(ErrorResponse::new(429, reason::TOO_MANY_REQUESTS, message)
+                .with_cause("DisruptionBudget", &why));
         }
         budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
         let disrupted =

@@ -2,7 +2,7 @@
 
 use crate::invalid::FieldError;
 use crate::object::unknown_fields;
-use crate::verb::{duplicate::duplicate_fields, refusal::Refusal, request::Request};
+use crate::verb::{duplicate::duplicate_fields, error_response::ErrorResponse, request::Request};
 use serde_json::Value;
 
 /// What happens to fields that an object cannot have.
@@ -18,14 +18,17 @@ enum FieldValidation {
 
 impl FieldValidation {
     /// Reads the parameter of a request with options of this kind.
-    fn of(request: &Request, options: &str) -> Result<Self, Refusal> {
+    fn of(request: &Request, options: &str) -> Result<Self, ErrorResponse> {
         match request.parameter("fieldValidation").unwrap_or_default().as_str() {
             "" | "Warn" => Ok(Self::Warn),
             "Ignore" => Ok(Self::Ignore),
             "Strict" => Ok(Self::Strict),
             other => {
                 let known = ["", "Ignore", "Strict", "Warn"];
-                Err(Refusal::options(options, &FieldError::not_supported("fieldValidation", other, &known)))
+                Err(ErrorResponse::options(
+                    options,
+                    &FieldError::not_supported("fieldValidation", other, &known),
+                ))
             }
         }
     }
@@ -35,7 +38,11 @@ impl FieldValidation {
 ///
 /// # Errors
 /// The reason, if the client wants the request to be refused; the inner error is a value of the parameter that is not known.
-pub(crate) fn check(request: &Request, object: &Value, options: &str) -> Result<Result<(), String>, Refusal> {
+pub(crate) fn check(
+    request: &Request,
+    object: &Value,
+    options: &str,
+) -> Result<Result<(), String>, ErrorResponse> {
     let validation = FieldValidation::of(request, options)?;
     let duplicates = match request.content_type.as_str() {
         _ if validation == FieldValidation::Ignore => return Ok(Ok(())),

@@ -1,4 +1,4 @@
-//! How a client wants objects: whole, their metadata alone, or as rows of a table.
+//! The representation of objects: complete, metadata only, or rows of a table.
 
 use crate::format::{Include, TableOptions, table};
 use crate::object::convert;
@@ -10,7 +10,7 @@ use kube_core::TypeMeta;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The representation of objects that a client asks for.
+/// The requested representation of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Form {
     /// As they are.
@@ -22,7 +22,7 @@ pub(crate) enum Form {
     Table,
 }
 
-/// What answers are encoded in.
+/// The encoding of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Encoding {
     #[default]

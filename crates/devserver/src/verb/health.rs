@@ -1,13 +1,13 @@
-//! Says that the server is well.
+//! The health endpoints.
 
-use crate::verb::answer::{Answer, Media};
+use crate::verb::api_response::{ApiResponse, Media};
 
-/// Answers what probes want to hear.
-pub(crate) fn health() -> Answer {
-    Answer::text("ok")
+/// Responds to a probe.
+pub(crate) fn health() -> ApiResponse {
+    ApiResponse::text("ok")
 }
 
-/// Answers old clients that ask how objects are made up: nothing is said, and so nothing is checked.
-pub(crate) fn swagger() -> Answer {
-    Answer { media: Media::Swagger, ..Answer::text("") }
+/// Responds to old clients with an empty OpenAPI v2 document, so that they do not validate objects.
+pub(crate) fn swagger() -> ApiResponse {
+    ApiResponse { media: Media::Swagger, ..ApiResponse::text("") }
 }

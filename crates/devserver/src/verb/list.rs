@@ -1,42 +1,42 @@
-//! Reads many objects, a page at a time if the client wants.
+//! Lists objects, in pages if they are requested.
 
 use crate::object::check_fields;
 use crate::storage::{Page, Record, Selection, Span, Token, Unreadable};
 use crate::verb::{
-    answer::{Answer, Body, Media},
+    api_response::{ApiResponse, Body, Media},
     cluster::Cluster,
+    error_response::ErrorResponse,
     form::{Form, Shape},
-    refusal::Refusal,
     request::Request,
 };
 use bytes::Bytes;
 use kube_informer_wire::{ListOptions, ResourceVersion, ShardSelector, VersionMatch};
 use serde_json::{Value, json};
 
-/// How many bytes of a long list go out at once.
+/// The size of the chunks of a long list, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// Whether the token of a continued list is believed.
+/// Whether a continue token has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tokens {
-    /// It is.
+    /// It is valid.
     Honoured,
-    /// It is taken for expired.
+    /// It has expired.
     Expired,
 }
 
-/// Answers with the objects that the options select.
+/// Returns the objects that match the options.
 pub(crate) async fn list(
     cluster: &Cluster,
     request: &Request,
     options: ListOptions,
     tokens: Tokens,
-) -> Result<Answer, Refusal> {
+) -> Result<ApiResponse, ErrorResponse> {
     let span = span(&options)?;
     if tokens == Tokens::Expired
         && let Some(after) = span.after
     {
-        return Err(Refusal::expired_continue(Token { version: None, after }.encode()));
+        return Err(ErrorResponse::expired_continue(Token { version: None, after }.encode()));
     }
     // The oldest version that will do must be there, whether it is the one that is shown or not.
     if let Some(version) = number(options.resource_version.as_ref())?.or(span.version) {
@@ -48,8 +48,8 @@ pub(crate) async fn list(
     Ok(answer(request, page))
 }
 
-/// Answers with these objects as a list.
-pub(crate) fn answer(request: &Request, page: Page) -> Answer {
+/// Returns these objects as a list.
+pub(crate) fn answer(request: &Request, page: Page) -> ApiResponse {
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
         .at(request.past);
     let shard = request.parameter("shardSelector").filter(|text| !text.is_empty());
@@ -59,18 +59,18 @@ pub(crate) fn answer(request: &Request, page: Page) -> Answer {
     if shape.form() == Form::Table {
         let mut table = shape.table(&page.records);
         table["metadata"] = metadata;
-        return Answer::document(&table);
+        return ApiResponse::document(&table);
     }
     if let Some(body) =
         request.protobuf().and_then(|protobuf| protobuf.list(&shape, &metadata, &page.records))
     {
-        return Answer::protobuf(200, body);
+        return ApiResponse::protobuf(200, body);
     }
     let types = shape.list_types();
     if shape.form() == Form::Metadata && page.records.is_empty() {
         let (kind, version) = (types.kind, types.api_version);
         // It is so in the API server: no items, rather than an empty list of them.
-        return Answer::document(
+        return ApiResponse::document(
             &json!({ "kind": kind, "apiVersion": version, "metadata": metadata, "items": null }),
         );
     }
@@ -78,13 +78,13 @@ pub(crate) fn answer(request: &Request, page: Page) -> Answer {
     let head = format!(r#"{{"kind":{},"apiVersion":{},"metadata":{},"items":["#, head[0], head[1], head[2]);
     let parts =
         Parts { next: Some(head.into_bytes()), records: page.records.into_iter(), shape: shape.items() };
-    Answer { code: 200, retry_after: None, media: Media::Json, body: Body::Parts(Box::new(parts)) }
+    ApiResponse { code: 200, retry_after: None, media: Media::Json, body: Body::Parts(Box::new(parts)) }
 }
 
-/// What the options select of what the path points at.
-pub(crate) fn selection(request: &Request, options: ListOptions) -> Result<Selection, Refusal> {
+/// Returns the selection of the path and the options.
+pub(crate) fn selection(request: &Request, options: ListOptions) -> Result<Selection, ErrorResponse> {
     let unknown = check_fields(&request.resource, &options.field_selector);
-    unknown.map_err(|unknown| Refusal::bad_request(&unknown.to_string()))?;
+    unknown.map_err(|unknown| ErrorResponse::bad_request(&unknown.to_string()))?;
     Ok(Selection {
         namespace: request.namespace.clone(),
         labels: options.label_selector,
@@ -93,23 +93,25 @@ pub(crate) fn selection(request: &Request, options: ListOptions) -> Result<Selec
     })
 }
 
-/// A version as the number that it must be here; "0" and unset are none.
-pub(crate) fn number(version: Option<&ResourceVersion>) -> Result<Option<u64>, Refusal> {
+/// Parses a version; `None` if it is "0" or unset.
+pub(crate) fn number(version: Option<&ResourceVersion>) -> Result<Option<u64>, ErrorResponse> {
     let Some(version) = version.filter(|version| !version.is_any()) else { return Ok(None) };
-    let invalid = || Refusal::bad_request(&format!("invalid resource version {:?}", version.to_string()));
+    let invalid =
+        || ErrorResponse::bad_request(&format!("invalid resource version {:?}", version.to_string()));
     version.to_number().ok_or_else(invalid).map(Some)
 }
 
-fn span(options: &ListOptions) -> Result<Span, Refusal> {
+fn span(options: &ListOptions) -> Result<Span, ErrorResponse> {
     let ListOptions { limit, .. } = *options;
     let version = number(options.resource_version.as_ref())?;
     if let Some(token) = &options.continue_token {
         if version.is_some() {
-            return Err(Refusal::bad_request(
+            return Err(ErrorResponse::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let token = Token::decode(token).ok_or_else(|| Refusal::bad_request("continue key is not valid"))?;
+        let token =
+            Token::decode(token).ok_or_else(|| ErrorResponse::bad_request("continue key is not valid"))?;
         return Ok(Span { version: token.version, after: Some(token.after), limit });
     }
     let is_any = options.resource_version.as_ref().is_some_and(ResourceVersion::is_any);
@@ -123,16 +125,16 @@ fn span(options: &ListOptions) -> Result<Span, Refusal> {
     Ok(Span { version: version.filter(|_| is_exact), after: None, limit: limit.filter(|_| !is_any) })
 }
 
-fn refuse(unreadable: Unreadable, span: &Span) -> Refusal {
+fn refuse(unreadable: Unreadable, span: &Span) -> ErrorResponse {
     match (unreadable, &span.after) {
         (Unreadable::Forgotten { .. }, Some(after)) => {
-            Refusal::expired_continue(Token { version: None, after: after.clone() }.encode())
+            ErrorResponse::expired_continue(Token { version: None, after: after.clone() }.encode())
         }
         (Unreadable::Forgotten { .. } | Unreadable::CutOff | Unreadable::Ended, _) => {
-            Refusal::expired("The resourceVersion for the provided list is too old.")
+            ErrorResponse::expired("The resourceVersion for the provided list is too old.")
         }
         (Unreadable::Ahead { newest }, _) => {
-            Refusal::version_too_large(span.version.unwrap_or_default(), newest)
+            ErrorResponse::version_too_large(span.version.unwrap_or_default(), newest)
         }
     }
 }
@@ -151,9 +153,9 @@ fn metadata(page: &Page, shard: Option<String>) -> Value {
     metadata
 }
 
-/// The bytes of a list, so many at a time.
+/// The body of a list in chunks.
 struct Parts {
-    /// What goes out before the next object; none at the end.
+    /// The text before the next object; `None` at the end.
     next: Option<Vec<u8>>,
     records: std::vec::IntoIter<Record>,
     shape: Shape,

@@ -1,16 +1,16 @@
-//! What can be asked of the server, one file a verb.
+//! The verbs of the API, each in its own file.
 
 mod clock;
 
-mod refusal;
+mod error_response;
 
-mod answer;
+mod api_response;
 
 mod form;
 
 mod protobuf;
 
-mod aspect;
+mod object_part;
 
 mod warnings;
 
@@ -30,15 +30,17 @@ mod ownership;
 
 mod collector;
 
-mod consequence;
+mod side_effects;
 
-mod sound;
+mod checks;
+
+mod admission;
 
 mod get;
 
 mod list;
 
-mod follower;
+mod watch_state;
 
 mod watch;
 
@@ -70,8 +72,7 @@ mod discovery;
 
 mod health;
 
-pub(crate) use answer::{Answer, Body, Broken, Media};
-pub(crate) use aspect::Aspect;
+pub(crate) use api_response::{ApiResponse, Body, Broken, Media};
 pub(crate) use clock::{now, now_micro};
 pub use cluster::Controllers;
 pub(crate) use cluster::{Cluster, encode, encode_change, encode_json};
@@ -79,13 +80,14 @@ pub(crate) use create::create;
 pub(crate) use delete::delete;
 pub(crate) use delete_collection::delete_collection;
 pub(crate) use discovery::{Depth, Document, discovery};
+pub(crate) use error_response::ErrorResponse;
 pub(crate) use form::{Encoding, Form};
 pub(crate) use get::get;
 pub(crate) use health::{health, swagger};
 pub(crate) use list::{Tokens, list};
+pub(crate) use object_part::ObjectPart;
 pub(crate) use patch::patch;
 pub(crate) use protobuf::status as protobuf_status;
-pub(crate) use refusal::Refusal;
 pub(crate) use request::Request;
 pub(crate) use review::review;
 pub(crate) use update::update;

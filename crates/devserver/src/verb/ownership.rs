@@ -3,7 +3,7 @@
 use crate::apply::{ApplyError, Conflict, Force, Tracker, Writer};
 use crate::object::{empty, metadata, types};
 use crate::registry::Resource;
-use crate::verb::{aspect::Aspect, clock::now, refusal::Refusal, request::Request};
+use crate::verb::{clock::now, error_response::ErrorResponse, object_part::ObjectPart, request::Request};
 use serde_json::Value;
 
 /// The ownership of what one request writes.
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) struct Ownership<'r> {
     resource: &'r Resource,
     api_version: String,
-    aspect: Aspect,
+    aspect: ObjectPart,
     manager: String,
     now: String,
     empty: Value,
@@ -22,7 +22,11 @@ impl<'r> Ownership<'r> {
     ///
     /// # Errors
     /// If the field manager has no valid name.
-    pub(crate) fn new(request: &'r Request, aspect: Aspect, options: &str) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        request: &'r Request,
+        aspect: ObjectPart,
+        options: &str,
+    ) -> Result<Self, ErrorResponse> {
         let resource = &*request.resource;
         let (api_version, empty) = (resource.api_version(), empty(resource));
         let manager = request.field_manager(options)?;
@@ -55,17 +59,24 @@ impl<'r> Ownership<'r> {
     ///
     /// # Errors
     /// If the configuration is invalid, or others own what it changes.
-    pub(crate) fn apply(&self, live: Option<&Value>, config: &Value, force: Force) -> Result<Value, Refusal> {
+    pub(crate) fn apply(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        force: Force,
+    ) -> Result<Value, ErrorResponse> {
         let applied = self.tracker().apply(live.unwrap_or(&self.empty), config, force);
         applied.map_err(|error| refuse(&error))
     }
 }
 
-fn refuse(error: &ApplyError) -> Refusal {
+fn refuse(error: &ApplyError) -> ErrorResponse {
     match error {
-        ApplyError::Conflicts(conflicts) => Refusal::apply_conflict(&Conflict::message(conflicts), conflicts),
-        ApplyError::Invalid(message) => Refusal::bad_request(message),
-        ApplyError::Type(_) | ApplyError::Managers(_) => Refusal::unexplained(&error.to_string()),
+        ApplyError::Conflicts(conflicts) => {
+            ErrorResponse::apply_conflict(&Conflict::message(conflicts), conflicts)
+        }
+        ApplyError::Invalid(message) => ErrorResponse::bad_request(message),
+        ApplyError::Type(_) | ApplyError::Managers(_) => ErrorResponse::unexplained(&error.to_string()),
     }
 }
 

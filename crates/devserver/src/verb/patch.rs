@@ -1,49 +1,57 @@
-//! Changes a part of an object.
+//! Patches an object.
 
 use crate::invalid::FieldError;
 use crate::object::{patch, scale};
 use crate::verb::{
-    answer::Answer,
+    api_response::ApiResponse,
     apply,
-    aspect::Aspect,
+    checks::RequestType,
     cluster::Cluster,
-    refusal::Refusal,
+    error_response::ErrorResponse,
+    object_part::ObjectPart,
     request::Request,
-    sound::Way,
     update::{Change, apply as store, current, show},
 };
 use kube_core::response::reason;
 use serde_json::Value;
 
-/// Changes what the body says, and answers with what became of the object.
-pub(crate) fn patch(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
+/// Applies the patch in the body, and returns the stored object.
+pub(crate) async fn patch(
+    cluster: &Cluster,
+    request: &Request,
+    aspect: ObjectPart,
+) -> Result<ApiResponse, ErrorResponse> {
     if request.content_type == "application/apply-patch+yaml" {
-        return apply::apply(cluster, request, aspect);
+        return apply::apply(cluster, request, aspect).await;
     }
     let intent = request.intent("PatchOptions")?;
     if request.parameter("force").is_some() {
         let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
-        return Err(Refusal::options("PatchOptions", &error));
+        return Err(ErrorResponse::options("PatchOptions", &error));
     }
     let kind = Kind::of(&request.content_type)?;
     let body = serde_json::from_slice(&request.body);
     let body: Value =
-        body.map_err(|error| Refusal::bad_request(&format!("error decoding patch: {error}")))?;
+        body.map_err(|error| ErrorResponse::bad_request(&format!("error decoding patch: {error}")))?;
     loop {
         let (record, old) = current(cluster, request)?;
         let side = match aspect {
-            Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => old.clone(),
-            Aspect::Scale => scale::read(&request.resource, &old).ok_or_else(Refusal::no_such_path)?,
+            ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
+                old.clone()
+            }
+            ObjectPart::Scale => {
+                scale::read(&request.resource, &old).ok_or_else(ErrorResponse::no_such_path)?
+            }
         };
         let new = kind.apply(request, &side, &body)?;
-        let change = Change { record, old, new, way: Way::Patched };
-        if let Some(record) = store(cluster, request, (aspect, intent), change)? {
+        let change = Change { record, old, new, way: RequestType::Patched };
+        if let Some(record) = store(cluster, request, (aspect, intent), change).await? {
             return Ok(show(request, aspect, &record));
         }
     }
 }
 
-/// The languages of patches.
+/// The types of patches.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Json,
@@ -52,12 +60,12 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(content_type: &str) -> Result<Self, Refusal> {
+    fn of(content_type: &str) -> Result<Self, ErrorResponse> {
         match content_type {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" => Ok(Self::Strategic),
-            _ => Err(Refusal::unsupported_media_type(
+            _ => Err(ErrorResponse::unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: \
                  application/json-patch+json, application/merge-patch+json, \
                  application/strategic-merge-patch+json, application/apply-patch+yaml",
@@ -65,7 +73,7 @@ impl Kind {
         }
     }
 
-    fn apply(self, request: &Request, old: &Value, body: &Value) -> Result<Value, Refusal> {
+    fn apply(self, request: &Request, old: &Value, body: &Value) -> Result<Value, ErrorResponse> {
         let patched = match self {
             Self::Json => patch::json(old, body),
             Self::Merge => patch::merge(old, body),
@@ -78,18 +86,18 @@ impl Kind {
         {
             let message =
                 format!(" \"\" is invalid: patch: Invalid value: {field} is not that of the object");
-            return Err(Refusal::new(422, reason::INVALID, &message));
+            return Err(ErrorResponse::new(422, reason::INVALID, &message));
         }
         Ok(patched)
     }
 }
 
-fn refuse(error: &patch::PatchError) -> Refusal {
+fn refuse(error: &patch::PatchError) -> ErrorResponse {
     let reason = match error.code() {
         413 => reason::REQUEST_ENTITY_TOO_LARGE,
         415 => reason::UNSUPPORTED_MEDIA_TYPE,
         422 => reason::INVALID,
         _ => reason::BAD_REQUEST,
     };
-    Refusal::new(error.code(), reason, &error.to_string())
+    ErrorResponse::new(error.code(), reason, &error.to_string())
 }

@@ -1,29 +1,29 @@
-//! Answers questions about users and permissions: the kinds that are created and not stored.
+//! Reviews of users and permissions, which are created and not stored.
 
 use crate::invalid::FieldError;
 use crate::object::{metadata, normalize};
 use crate::rbac::{Attributes, ResourceAttributes, User};
 use crate::verb::{
-    answer::Answer,
+    api_response::ApiResponse,
     authorization::{Decision, authorize, granted},
     clock::now,
     cluster::Cluster,
+    error_response::ErrorResponse,
     form::Encoding,
-    refusal::Refusal,
     request::Request,
     token,
 };
 use kube_informer_wire::Schema;
 use serde_json::{Value, json};
 
-/// Answers the review in the body.
-pub(crate) fn review(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+/// Returns the review in the body with its result.
+pub(crate) fn review(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let mut review = request.object()?;
     normalize(&request.resource, &mut review).map_err(|error| {
-        Refusal::bad_request(&format!("{} cannot be decoded: {error}", request.resource.kind))
+        ErrorResponse::bad_request(&format!("{} cannot be decoded: {error}", request.resource.kind))
     })?;
     let status = match request.resource.kind.as_str() {
-        "SelfSubjectReview" => json!({ "userInfo": user_info(&request.user) }),
+        "SelfSubjectReview" => json!({ "userInfo": request.user.to_info() }),
         "TokenReview" => token_review(cluster, &review),
         "SelfSubjectRulesReview" => rules_review(cluster, request, &review)?,
         "SelfSubjectAccessReview" => {
@@ -43,15 +43,16 @@ pub(crate) fn review(cluster: &Cluster, request: &Request) -> Result<Answer, Ref
     answer(request, &review)
 }
 
-fn answer(request: &Request, review: &Value) -> Result<Answer, Refusal> {
+fn answer(request: &Request, review: &Value) -> Result<ApiResponse, ErrorResponse> {
     let schema = Schema::of(&request.resource.api_version(), &request.resource.kind);
     match (request.encoding, schema) {
         (Encoding::Protobuf, Some(schema)) => {
-            let body = schema.encode(review).map_err(|error| Refusal::unexplained(&error.to_string()))?;
+            let body =
+                schema.encode(review).map_err(|error| ErrorResponse::unexplained(&error.to_string()))?;
 
-            Ok(Answer::protobuf(201, schema.body(&body)))
+            Ok(ApiResponse::protobuf(201, schema.body(&body)))
         }
-        _ => Ok(Answer::json(201, review.to_string())),
+        _ => Ok(ApiResponse::json(201, review.to_string())),
     }
 }
 
@@ -82,7 +83,7 @@ fn attributes(spec: &Value) -> Attributes {
     }
 }
 
-fn check_spec(request: &Request, review: &Value, more: Vec<FieldError>) -> Result<(), Refusal> {
+fn check_spec(request: &Request, review: &Value, more: Vec<FieldError>) -> Result<(), ErrorResponse> {
     let spec = &review["spec"];
     let mut errors = Vec::new();
     match (spec.get("resourceAttributes"), spec.get("nonResourceAttributes")) {
@@ -120,7 +121,7 @@ fn check_spec(request: &Request, review: &Value, more: Vec<FieldError>) -> Resul
             errors.push(FieldError::invalid(field, path, "disallowed on this kind of request"));
         }
     }
-    if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid(&request.resource, "", &errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(ErrorResponse::invalid(&request.resource, "", &errors)) }
 }
 
 fn subject_errors(review: &Value) -> Vec<FieldError> {
@@ -139,10 +140,10 @@ fn subject(review: &Value) -> User {
     User::with_exact_groups(spec["user"].as_str().unwrap_or_default(), groups.collect())
 }
 
-fn rules_review(cluster: &Cluster, request: &Request, review: &Value) -> Result<Value, Refusal> {
+fn rules_review(cluster: &Cluster, request: &Request, review: &Value) -> Result<Value, ErrorResponse> {
     let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {
-        return Err(Refusal::bad_request("no namespace on request"));
+        return Err(ErrorResponse::bad_request("no namespace on request"));
     }
     let granted = granted(cluster, &request.user, namespace);
     let rules = || granted.rules.iter().map(|one| &one.rule);
@@ -158,18 +159,7 @@ fn rules_review(cluster: &Cluster, request: &Request, review: &Value) -> Result<
 fn token_review(cluster: &Cluster, review: &Value) -> Value {
     let token = review["spec"]["token"].as_str().unwrap_or_default();
     match token::user(cluster, token) {
-        Some(user) => json!({ "authenticated": true, "user": user_info(&user) }),
+        Some(user) => json!({ "authenticated": true, "user": user.to_info() }),
         None => json!({ "user": {} }),
     }
-}
-
-fn user_info(user: &User) -> Value {
-    let mut info = json!({ "username": user.name(), "groups": user.groups() });
-    if !user.uid().is_empty() {
-        info["uid"] = user.uid().into();
-    }
-    if !user.extra().is_empty() {
-        info["extra"] = json!(user.extra());
-    }
-    info
 }

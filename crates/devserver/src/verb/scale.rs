@@ -1,27 +1,27 @@
-//! How many of an object there are and should be.
+//! The subresource `scale`.
 
 use crate::verb::{
-    answer::Answer,
-    aspect::Aspect,
+    api_response::ApiResponse,
     cluster::Cluster,
+    error_response::ErrorResponse,
+    object_part::ObjectPart,
     patch::patch as patch_aspect,
-    refusal::Refusal,
     request::Request,
     update::{current, show, update as update_aspect},
 };
 
 /// Reads the scale.
-pub(crate) fn get(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) fn get(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let (record, _) = current(cluster, request)?;
-    Ok(show(request, Aspect::Scale, &record))
+    Ok(show(request, ObjectPart::Scale, &record))
 }
 
 /// Replaces the scale.
-pub(crate) fn update(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
-    update_aspect(cluster, request, Aspect::Scale)
+pub(crate) async fn update(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
+    update_aspect(cluster, request, ObjectPart::Scale).await
 }
 
-/// Changes a part of the scale.
-pub(crate) fn patch(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
-    patch_aspect(cluster, request, Aspect::Scale)
+/// Patches the scale.
+pub(crate) async fn patch(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
+    patch_aspect(cluster, request, ObjectPart::Scale).await
 }

@@ -1,21 +1,21 @@
-//! The status of an object, on its own.
+//! The subresource `status`.
 
 use crate::verb::{
-    answer::Answer, aspect::Aspect, cluster::Cluster, get::get as get_object, patch::patch as patch_aspect,
-    refusal::Refusal, request::Request, update::update as update_aspect,
+    api_response::ApiResponse, cluster::Cluster, error_response::ErrorResponse, get::get as get_object,
+    object_part::ObjectPart, patch::patch as patch_aspect, request::Request, update::update as update_aspect,
 };
 
-/// Reads the object; the API server shows all of it.
-pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+/// Returns the complete object, as kube-apiserver does.
+pub(crate) async fn get(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     get_object(cluster, request).await
 }
 
-/// Replaces the status, and leaves the rest as it is.
-pub(crate) fn update(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
-    update_aspect(cluster, request, Aspect::Status)
+/// Replaces the status only.
+pub(crate) async fn update(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
+    update_aspect(cluster, request, ObjectPart::Status).await
 }
 
-/// Changes a part of the status, and leaves the rest as it is.
-pub(crate) fn patch(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
-    patch_aspect(cluster, request, Aspect::Status)
+/// Patches the status only.
+pub(crate) async fn patch(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
+    patch_aspect(cluster, request, ObjectPart::Status).await
 }

@@ -4,11 +4,11 @@ use crate::invalid::FieldError;
 use crate::object::metadata;
 use crate::rbac::{User, service_account};
 use crate::verb::{
-    answer::Answer,
+    api_response::ApiResponse,
     clock::{clock, now},
     cluster::Cluster,
+    error_response::ErrorResponse,
     form::Encoding,
-    refusal::Refusal,
     request::Request,
     update::current,
 };
@@ -30,13 +30,13 @@ const API_VERSION: &str = "authentication.k8s.io/v1";
 const KIND: &str = "TokenRequest";
 
 /// Creates a token of the service account that the path names.
-pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<ApiResponse, ErrorResponse> {
     let asked = request.object_of(API_VERSION, KIND)?;
     let (_, account) = current(cluster, request)?;
     let seconds = asked.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(HOUR);
     let refuse = |detail: &str| {
         let error = FieldError::invalid("spec.expirationSeconds", &seconds.into(), detail);
-        Err(Refusal::breaks_rules("authentication.k8s.io", KIND, "", &[error]))
+        Err(ErrorResponse::invalid_fields("authentication.k8s.io", KIND, "", &[error]))
     };
     if seconds < SHORTEST {
         return refuse("may not specify a duration less than 10 minutes");
@@ -81,10 +81,11 @@ pub(crate) fn request(cluster: &Cluster, request: &Request) -> Result<Answer, Re
     }
     match (request.encoding, Schema::of(API_VERSION, KIND)) {
         (Encoding::Protobuf, Some(schema)) => {
-            let message = schema.encode(&answer).map_err(|error| Refusal::unexplained(&error.to_string()))?;
-            Ok(Answer::protobuf(201, schema.body(&message)))
+            let message =
+                schema.encode(&answer).map_err(|error| ErrorResponse::unexplained(&error.to_string()))?;
+            Ok(ApiResponse::protobuf(201, schema.body(&message)))
         }
-        _ => Ok(Answer::json(201, answer.to_string())),
+        _ => Ok(ApiResponse::json(201, answer.to_string())),
     }
 }
 

@@ -1,78 +1,90 @@
-//! Replaces an object, whole or in one of its aspects.
+//! Updates an object or one of its subresources.
 
+use crate::admission::Operation;
 use crate::invalid::FieldError;
 use crate::object::{apply_status_update, deletion, immutable_changes, metadata, prepare_update, scale};
 use crate::storage::{Missed, Record, Write, head};
 use crate::verb::{
-    answer::Answer,
-    aspect::Aspect,
+    admission::Admission,
+    api_response::ApiResponse,
+    checks::{self, RequestType, State},
     cluster::{Cluster, encode},
-    consequence,
     create::create_by_update,
+    error_response::ErrorResponse,
     escalation,
     get::object as answer,
+    object_part::ObjectPart,
     ownership::{Ownership, differ_in_times_only, put_managed_fields, take_managed_fields},
-    refusal::Refusal,
     request::{Intent, Request},
-    sound::{self, State, Way},
+    side_effects,
 };
 use serde_json::Value;
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-/// An object as it is, and as it is to become.
+/// The stored and the new state of an object.
 pub(crate) struct Change {
-    /// What is stored.
+    /// The stored object.
     pub(crate) record: Record,
-    /// The same, decoded.
+    /// The stored object, decoded.
     pub(crate) old: Value,
-    /// What the client wants instead.
+    /// The new state.
     pub(crate) new: Value,
-    /// How that came.
-    pub(crate) way: Way,
+    /// The type of the request.
+    pub(crate) way: RequestType,
 }
 
-/// Puts the object in the body in the place of what is there.
-pub(crate) fn update(cluster: &Cluster, request: &Request, aspect: Aspect) -> Result<Answer, Refusal> {
+/// Replaces the stored object by the one in the body.
+pub(crate) async fn update(
+    cluster: &Cluster,
+    request: &Request,
+    aspect: ObjectPart,
+) -> Result<ApiResponse, ErrorResponse> {
     let new = match aspect {
-        Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => request.object()?,
-        Aspect::Scale => request.object_of("autoscaling/v1", "Scale")?,
+        ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
+            request.object()?
+        }
+        ObjectPart::Scale => request.object_of("autoscaling/v1", "Scale")?,
     };
     let intent = request.intent("UpdateOptions")?;
     loop {
         let (record, old) = match current(cluster, request) {
-            Err(_) if request.resource.is_made_by_update && aspect == Aspect::Whole => {
-                match create_by_update(cluster, request, (new.clone(), intent))? {
+            Err(_) if request.resource.is_made_by_update && aspect == ObjectPart::Whole => {
+                match create_by_update(cluster, request, (new.clone(), intent)).await? {
                     Some(answer) => return Ok(answer),
                     None => continue,
                 }
             }
             found => found?,
         };
-        let change = Change { record, old, new: new.clone(), way: Way::Sent };
-        if let Some(record) = apply(cluster, request, (aspect, intent), change)? {
+        let change = Change { record, old, new: new.clone(), way: RequestType::Sent };
+        if let Some(record) = apply(cluster, request, (aspect, intent), change).await? {
             return Ok(show(request, aspect, &record));
         }
     }
 }
 
-/// What is stored under the name in the path.
-pub(crate) fn current(cluster: &Cluster, request: &Request) -> Result<(Record, Value), Refusal> {
+/// Returns the stored object with the name in the path.
+pub(crate) fn current(cluster: &Cluster, request: &Request) -> Result<(Record, Value), ErrorResponse> {
     let found = cluster.read(&request.resource, &request.key());
-    found.ok_or_else(|| Refusal::not_found(&request.resource, &request.name))
+    found.ok_or_else(|| ErrorResponse::not_found(&request.resource, &request.name))
 }
 
-/// Makes a change; nothing if someone else was faster.
-pub(crate) fn apply(
+/// Stores a change; `None` if the object was changed in the meantime.
+pub(crate) async fn apply(
     cluster: &Cluster,
     request: &Request,
-    (aspect, intent): (Aspect, Intent),
+    (aspect, intent): (ObjectPart, Intent),
     change: Change,
-) -> Result<Option<Record>, Refusal> {
+) -> Result<Option<Record>, ErrorResponse> {
     check(request, aspect, &change)?;
-    let mut new = next_state(request, aspect, &change)?;
+    let (operation, part, options) = (Operation::Update, aspect, "UpdateOptions");
+    let admission = Admission { cluster, request, operation, part, options, intent };
+    let mut new = next_state(admission, &change).await?;
     let Change { record, old, way, .. } = change;
     let state = State { old: Some(&old), object: &new, way, aspect };
-    sound::check(&request.resource, &request.name, state)?;
+    checks::check(&request.resource, &request.name, state)?;
+    let [old_part, new_part] = [&old, &new].map(|state| part_of(request, aspect, state));
+    admission.validate(Some(&new_part), Some(&old_part)).await?;
     if old.get("rules") != new.get("rules") || old.get("subjects") != new.get("subjects") {
         escalation::check(cluster, request, &new)?;
     }
@@ -80,8 +92,8 @@ pub(crate) fn apply(
     let is_namespace = request.resource.is("", "namespaces");
     let held = new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
     let goes = deletion::is_finished(&new) && !(is_namespace && held);
-    if intent == Intent::Real && aspect == Aspect::Whole && !goes {
-        consequence::before_storing(cluster, &request.resource, &mut new)?;
+    if intent == Intent::Real && aspect == ObjectPart::Whole && !goes {
+        side_effects::before_storing(cluster, &request.resource, &mut new)?;
     }
     // The API server stores nothing where nothing changes but times of owners, and the version stays.
     if differ_in_times_only(&old, &new) {
@@ -102,36 +114,39 @@ pub(crate) fn apply(
     match cluster.store.write(&request.place(), &request.key(), write) {
         Ok(stored) => {
             if goes {
-                consequence::after_removing(cluster, &request.resource, &old);
+                side_effects::after_removing(cluster, &request.resource, &old);
             } else if is_namespace {
-                consequence::finish_namespace(cluster, &request.name);
+                side_effects::finish_namespace(cluster, &request.name);
             }
             Ok(Some(after.map_or(stored.clone(), |after| after.at(stored.version()))))
         }
-        Err(Missed::Missing) => Err(Refusal::not_found(&request.resource, &request.name)),
+        Err(Missed::Missing) => Err(ErrorResponse::not_found(&request.resource, &request.name)),
         // A client that named a version is refused when it is looked at again.
         Err(Missed::Changed | Missed::Exists) => Ok(None),
     }
 }
 
 /// Returns the next state of an object, with its owners.
-fn next_state(request: &Request, aspect: Aspect, change: &Change) -> Result<Value, Refusal> {
+async fn next_state(admission: Admission<'_>, change: &Change) -> Result<Value, ErrorResponse> {
+    let Admission { request, part: aspect, .. } = admission;
     let Change { old, way, .. } = change;
     let mut new = change.new.clone();
     let ownership = Ownership::new(request, aspect, way.options())?;
     let prepared = |new: &mut Value| {
         let prepared = prepare(request, aspect, old, new);
-        prepared.map_err(|errors| Refusal::invalid(&request.resource, &request.name, &errors))
+        prepared.map_err(|errors| ErrorResponse::invalid(&request.resource, &request.name, &errors))
     };
-    if aspect == Aspect::Scale {
+    if aspect == ObjectPart::Scale {
+        admission.mutate(&mut new, Some(&part_of(request, aspect, old))).await?;
         prepared(&mut new)?;
         ownership.update(old, &mut new);
         return Ok(new);
     }
-    sound::normalized(request, &mut new, *way, way.options())?;
-    if *way != Way::Applied {
+    checks::normalized(request, &mut new, *way, way.options())?;
+    if *way != RequestType::Applied {
         ownership.update(old, &mut new);
     }
+    admission.mutate(&mut new, Some(old)).await?;
     // The status of some kinds is written without their metadata, and its owners are new all the same.
     let managed = take_managed_fields(&mut new);
     prepared(&mut new)?;
@@ -139,65 +154,82 @@ fn next_state(request: &Request, aspect: Aspect, change: &Change) -> Result<Valu
     Ok(new)
 }
 
-/// Answers with one side of an object.
-pub(crate) fn show(request: &Request, aspect: Aspect, record: &Record) -> Answer {
+/// Returns what a request for a part of an object reads and writes: a scale, or the object.
+fn part_of<'o>(request: &Request, aspect: ObjectPart, object: &'o Value) -> Cow<'o, Value> {
     match aspect {
-        Aspect::Whole | Aspect::Status | Aspect::Binding | Aspect::Finalize => answer(200, request, record),
-        Aspect::Scale => {
-            let object = record.to_value(&head(&request.resource.api_version(), &request.resource.kind));
-            Answer::document(&scale::read(&request.resource, &object).unwrap_or_default())
+        ObjectPart::Scale => Cow::Owned(scale::read(&request.resource, object).unwrap_or_default()),
+        ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
+            Cow::Borrowed(object)
         }
     }
 }
 
-/// Whether the client means the object that is there.
-fn check(request: &Request, aspect: Aspect, change: &Change) -> Result<(), Refusal> {
+/// Returns a part of an object.
+pub(crate) fn show(request: &Request, aspect: ObjectPart, record: &Record) -> ApiResponse {
+    match aspect {
+        ObjectPart::Whole | ObjectPart::Status | ObjectPart::Binding | ObjectPart::Finalize => {
+            answer(200, request, record)
+        }
+        ObjectPart::Scale => {
+            let object = record.to_value(&head(&request.resource.api_version(), &request.resource.kind));
+            ApiResponse::document(&scale::read(&request.resource, &object).unwrap_or_default())
+        }
+    }
+}
+
+/// Checks the preconditions of the client.
+fn check(request: &Request, aspect: ObjectPart, change: &Change) -> Result<(), ErrorResponse> {
     let (resource, name) = (&request.resource, &request.name);
     let said = metadata::name(&change.new);
     if said.is_empty() {
         let message = "name must be provided";
-        return Err(Refusal::bad_request(message)).or_else(|refusal| match aspect {
-            Aspect::Whole => Err(refusal),
-            Aspect::Status | Aspect::Scale | Aspect::Binding | Aspect::Finalize => Ok(()),
+        return Err(ErrorResponse::bad_request(message)).or_else(|refusal| match aspect {
+            ObjectPart::Whole => Err(refusal),
+            ObjectPart::Status | ObjectPart::Scale | ObjectPart::Binding | ObjectPart::Finalize => Ok(()),
         });
     }
     if said != name {
         let message = format!("the name of the object ({said}) does not match the name on the URL ({name})");
-        return Err(Refusal::bad_request(&message));
+        return Err(ErrorResponse::bad_request(&message));
     }
     let namespace = metadata::namespace(&change.new);
     if !namespace.is_empty() && namespace != metadata::namespace(&change.old) {
-        return Err(Refusal::other_namespace());
+        return Err(ErrorResponse::other_namespace());
     }
     let (wanted, found) = (metadata::text(&change.new, "uid"), metadata::text(&change.old, "uid"));
     if !wanted.is_empty() && wanted != found {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-        return Err(Refusal::conflict(resource, name, &why));
+        return Err(ErrorResponse::conflict(resource, name, &why));
     }
     match metadata::text(&change.new, "resourceVersion") {
-        "" if resource.needs_version && aspect != Aspect::Scale => {
+        "" if resource.needs_version && aspect != ObjectPart::Scale => {
             let field = "metadata.resourceVersion";
             let error = FieldError::invalid(field, &0.into(), "must be specified for an update");
-            Err(Refusal::invalid(resource, name, &[error]))
+            Err(ErrorResponse::invalid(resource, name, &[error]))
         }
         "" => Ok(()),
         version if version.parse() == Ok(change.record.version()) => Ok(()),
-        _ => Err(Refusal::modified(resource, name)),
+        _ => Err(ErrorResponse::modified(resource, name)),
     }
 }
 
-/// Makes what the client wants into the next state of the object.
-fn prepare(request: &Request, aspect: Aspect, old: &Value, new: &mut Value) -> Result<(), Vec<FieldError>> {
+/// Completes the new state of the object.
+fn prepare(
+    request: &Request,
+    aspect: ObjectPart,
+    old: &Value,
+    new: &mut Value,
+) -> Result<(), Vec<FieldError>> {
     let resource = &request.resource;
     match aspect {
-        Aspect::Whole => {
+        ObjectPart::Whole => {
             prepare_update(resource, old, new)?;
             let errors = immutable_changes(resource, old, new);
             if errors.is_empty() { Ok(()) } else { Err(errors) }
         }
-        Aspect::Status => apply_status_update(resource, old, new),
-        Aspect::Binding => Ok(()),
-        Aspect::Finalize => {
+        ObjectPart::Status => apply_status_update(resource, old, new),
+        ObjectPart::Binding => Ok(()),
+        ObjectPart::Finalize => {
             let finalizers = new.pointer("/spec/finalizers").cloned();
             let mut next = old.clone();
             let spec = metadata::fields(metadata::fields(&mut next).entry("spec").or_insert(Value::Null));
@@ -205,7 +237,7 @@ fn prepare(request: &Request, aspect: Aspect, old: &Value, new: &mut Value) -> R
             *new = next;
             Ok(())
         }
-        Aspect::Scale => {
+        ObjectPart::Scale => {
             let mut next = old.clone();
             scale::write(resource, &mut next, new).map_err(|error| vec![error])?;
             *new = next;

@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// How many warnings a response has at most.
+/// The maximum number of warnings of a response.
 const MOST: usize = 100;
 
-/// How long a warning is at most, in characters.
+/// The maximum length of a warning, in characters.
 const LONGEST: usize = 256;
 
 /// The warnings of one request.
@@ -13,7 +13,7 @@ const LONGEST: usize = 256;
 pub(crate) struct Warnings(Mutex<Vec<String>>);
 
 impl Warnings {
-    /// Adds a warning, unless it is there already.
+    /// Adds a warning, unless it was added before.
     pub(crate) fn add(&self, warning: String) {
         let mut warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if warnings.len() < MOST && !warnings.contains(&warning) {

@@ -1,16 +1,16 @@
-//! Follows many objects.
+//! Watches objects.
 
 use crate::fault::{Manner, WatchEffect};
 use crate::storage::{Page, Span, Unreadable};
 use crate::verb::{
-    answer::{Answer, Body, Broken, Media},
+    api_response::{ApiResponse, Body, Broken, Media},
     cluster::Cluster,
-    follower::{Follower, Step, Watch, too_old},
+    error_response::ErrorResponse,
     form::Shape,
     list::{number, selection},
     protobuf::error_event,
-    refusal::Refusal,
     request::Request,
+    watch_state::{Step, Watch, WatchState, too_old},
 };
 use bytes::Bytes;
 use futures_core::Stream;
@@ -18,15 +18,15 @@ use kube_informer_wire::{ListOptions, ResourceVersion, WatchOptions, encode_erro
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::Notify, time::Instant};
 
-/// Answers with a stream of what happens to the objects that the options select.
+/// Returns a stream of the changes of the objects that match the options.
 pub(crate) async fn watch(
     cluster: &Arc<Cluster>,
     request: &Request,
     options: WatchOptions,
     effect: WatchEffect,
-) -> Result<Answer, Refusal> {
+) -> Result<ApiResponse, ErrorResponse> {
     let asked = number(options.resource_version.as_ref())
-        .map_err(|refusal| Refusal::unexplained(&refusal.status().message))?;
+        .map_err(|refusal| ErrorResponse::unexplained(&refusal.status().message))?;
     let start = Start::of(&options);
     let shape = Shape::new(&request.resource, request.form, request.parameter("includeObject").as_deref())
         .at(request.past);
@@ -59,8 +59,8 @@ pub(crate) async fn watch(
     };
     match cluster.store.follow(&watch.place, from) {
         Ok((position, changed)) => {
-            let follower = Follower::new(watch, position, Instant::now());
-            Ok(stream(request, frames(Arc::clone(cluster), follower, changed)))
+            let watch_state = WatchState::new(watch, position, Instant::now());
+            Ok(stream(request, frames(Arc::clone(cluster), watch_state, changed)))
         }
         Err(Unreadable::Forgotten { floor }) => {
             Ok(failed(request, &too_old(from.unwrap_or_default(), floor)))
@@ -71,12 +71,12 @@ pub(crate) async fn watch(
     }
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With all there is, and a word on where that ends if bookmarks are allowed.
+    /// All existing objects, with a bookmark at their end if bookmarks are allowed.
     StreamingList,
-    /// With what comes after a version, or after now.
+    /// The changes after a version, or from now on.
     Behind,
 }
 
@@ -102,13 +102,13 @@ fn selectors(options: WatchOptions) -> ListOptions {
     }
 }
 
-/// How long a watch lasts whose client does not say: half an hour to an hour, as in the API server.
+/// Returns the default timeout of a watch: half an hour to an hour, as in kube-apiserver.
 fn default_timeout(cluster: &Cluster) -> Duration {
     const LEAST: u64 = 1800;
     Duration::from_secs(LEAST + cluster.random() % LEAST)
 }
 
-fn failed(request: &Request, refusal: &Refusal) -> Answer {
+fn failed(request: &Request, refusal: &ErrorResponse) -> ApiResponse {
     let event = match request.protobuf() {
         Some(_) => error_event(refusal.status()),
         None => encode_error(refusal.status()),
@@ -116,29 +116,32 @@ fn failed(request: &Request, refusal: &Refusal) -> Answer {
     stream(request, futures_util::stream::iter([Ok(event)]))
 }
 
-fn stream(request: &Request, frames: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Answer {
+fn stream(
+    request: &Request,
+    frames: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static,
+) -> ApiResponse {
     let media = if request.protobuf().is_some() { Media::ProtobufWatch } else { Media::Json };
-    Answer { code: 200, retry_after: None, media, body: Body::Stream(Box::pin(frames)) }
+    ApiResponse { code: 200, retry_after: None, media, body: Body::Stream(Box::pin(frames)) }
 }
 
 fn frames(
     cluster: Arc<Cluster>,
-    follower: Follower,
+    watch_state: WatchState,
     changed: Arc<Notify>,
 ) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
-    futures_util::stream::unfold(Some((cluster, follower, changed)), |state| async move {
-        let (cluster, mut follower, changed) = state?;
+    futures_util::stream::unfold(Some((cluster, watch_state, changed)), |state| async move {
+        let (cluster, mut watch_state, changed) = state?;
         loop {
             // Made before looking, it misses no change, and until it waits it costs nothing.
             let change = changed.notified();
-            let step = follower.step(&cluster.store, Instant::now());
+            let step = watch_state.step(&cluster.store, Instant::now());
             if let Step::Wait(until) = &step {
                 let _ = tokio::time::timeout_at(*until, change).await;
             } else {
                 drop(change);
             }
             match step {
-                Step::Send(bytes) => return Some((Ok(bytes), Some((cluster, follower, changed)))),
+                Step::Send(bytes) => return Some((Ok(bytes), Some((cluster, watch_state, changed)))),
                 Step::End(Manner::Clean) => return None,
                 Step::End(Manner::Abrupt) => {
                     // A connection is flushed while its body has nothing to say; what was said before goes out.

@@ -1,4 +1,4 @@
-//! The server misbehaves exactly as it was told to.
+//! Injected faults have the documented effect.
 
 use crate::probe::{MAPS, Next, Probe, named, names, refusal};
 use http::Request;

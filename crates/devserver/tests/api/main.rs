@@ -1,4 +1,4 @@
-//! What clients of the server can rely on, one behaviour a file.
+//! The behavior that clients of the server rely on, one subject per file.
 
 #![expect(clippy::unwrap_used, reason = "the lint sees only functions marked as tests as tests")]
 
@@ -32,3 +32,4 @@ mod sockets;
 mod startup;
 mod streaming;
 mod watching;
+mod webhooks;

@@ -124,15 +124,15 @@ fn normalized(mut answer: Value) -> Value {
 
 /// Counts what the sequences came to, because sequences without conflicts would prove little.
 #[derive(Debug, Default)]
-struct Tally {
+struct HitCount {
     changes: usize,
     conflicts: usize,
     errors: usize,
 }
 
-fn compare_sequences(kind: &Kind, seed: u64) -> Tally {
+fn compare_sequences(kind: &Kind, seed: u64) -> HitCount {
     let mut oracle = Oracle::start();
-    let mut tally = Tally::default();
+    let mut tally = HitCount::default();
     for object in 0..OBJECTS {
         let mut random = Random::new(seed.wrapping_mul(1000) + object);
         let mut live = Value::Null;

@@ -24,7 +24,7 @@ pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     items(object, "status.conditions").iter().find(|condition| text(condition, "type") == kind)
 }
 
-/// Joins texts with commas, or says `<none>`.
+/// Joins texts with commas; `<none>` if there are none.
 pub(super) fn joined(texts: impl IntoIterator<Item = impl Into<String>>) -> Value {
     let texts: Vec<String> = texts.into_iter().map(Into::into).filter(|text| !text.is_empty()).collect();
     if texts.is_empty() { "<none>".into() } else { texts.join(",").into() }
@@ -58,7 +58,7 @@ pub(super) fn plain_selector(object: &Value, _: Timestamp) -> Value {
     labels(object, "spec.selector")
 }
 
-/// How a node fares.
+/// Returns the status of a node.
 pub(super) fn node_status(object: &Value, _: Timestamp) -> Value {
     let ready = match condition(object, "Ready").map(|ready| text(ready, "status")) {
         Some("True") => "Ready",

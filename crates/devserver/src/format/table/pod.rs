@@ -1,4 +1,4 @@
-//! How a pod fares, told as `kubectl get pods` does.
+//! The status of a pod, as `kubectl get pods` prints it.
 
 use crate::format::age::age;
 use crate::format::table::cells::{condition, items, number, text};
@@ -6,7 +6,7 @@ use crate::object::{metadata, path};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// How many containers are ready, of how many.
+/// Returns the ready containers and all containers.
 pub(super) fn ready(pod: &Value, _: Timestamp) -> Value {
     let sidecars =
         items(pod, "spec.initContainers").iter().filter(|one| text(one, "restartPolicy") == "Always");
@@ -18,7 +18,7 @@ pub(super) fn ready(pod: &Value, _: Timestamp) -> Value {
     format!("{count}/{total}").into()
 }
 
-/// The one word that says most about a pod.
+/// Returns the status of a pod.
 pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
     let phase = text(pod, "status.phase");
     let mut status =
@@ -41,7 +41,7 @@ pub(super) fn status(pod: &Value, _: Timestamp) -> Value {
     status.into()
 }
 
-/// How often containers have been restarted, and when last.
+/// Returns the number of restarts, and the time of the last one.
 pub(super) fn restarts(pod: &Value, now: Timestamp) -> Value {
     let statuses = || items(pod, "status.containerStatuses").iter();
     let count: i64 = statuses().map(|status| number(status, "restartCount")).fold(0, i64::saturating_add);
@@ -52,14 +52,14 @@ pub(super) fn restarts(pod: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// The address of a pod.
+/// Returns the address of a pod.
 pub(super) fn address(pod: &Value, _: Timestamp) -> Value {
     let first = text(pod, "status.podIPs[0].ip");
     let found = if first.is_empty() { text(pod, "status.podIP") } else { first };
     if found.is_empty() { "<none>".into() } else { found.into() }
 }
 
-/// How many readiness gates are open, of how many.
+/// Returns the open readiness gates and all of them.
 pub(super) fn gates(pod: &Value, _: Timestamp) -> Value {
     let gates = items(pod, "spec.readinessGates");
     let is_open = |gate: &&Value| {
@@ -72,7 +72,7 @@ pub(super) fn gates(pod: &Value, _: Timestamp) -> Value {
     }
 }
 
-/// The state of the first init container that is not done.
+/// Returns the state of the first init container that has not completed.
 fn initializing(pod: &Value) -> Option<String> {
     let all = items(pod, "spec.initContainers");
     let statuses = items(pod, "status.initContainerStatuses").iter().enumerate();
@@ -96,7 +96,7 @@ fn initializing(pod: &Value) -> Option<String> {
     }
 }
 
-/// The state of the containers, the first of them having the last word.
+/// Returns the state of the containers; the first one has precedence.
 fn running(pod: &Value) -> Option<String> {
     let statuses = items(pod, "status.containerStatuses");
     let is_running = |status: &Value| status["ready"] == true && status["state"]["running"].is_object();
@@ -112,7 +112,7 @@ fn running(pod: &Value) -> Option<String> {
     found
 }
 
-/// Why a container ended.
+/// Returns why a container ended.
 fn ended(terminated: &Value) -> String {
     match (text(terminated, "reason"), number(terminated, "signal")) {
         ("", 0) => format!("ExitCode:{}", number(terminated, "exitCode")),

@@ -7,16 +7,16 @@ use crate::registry::Resource;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// How a table is made.
+/// The options of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableOptions {
-    /// The time that ages are counted to.
+    /// The time to which ages are computed.
     pub(crate) now: Timestamp,
-    /// What of its object a row carries.
+    /// The part of the object in each row.
     pub(crate) include: Include,
 }
 
-/// What of its object a row of a table carries, as the parameter `includeObject` says.
+/// The part of the object in each row, from the parameter `includeObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Include {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What tables show.
+//! Tests of tables.
 
 use super::{Include, TableOptions, table};
 use crate::corpus::{Pods, Widgets};

@@ -1,4 +1,4 @@
-//! How workloads fare: what is ready of what is wanted.
+//! The cells of workloads: ready and desired replicas.
 
 use crate::format::age::{age, duration};
 use crate::format::table::cells::{condition, number, text};
@@ -6,12 +6,12 @@ use crate::object::path;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// What is ready of what is wanted, for deployments and stateful sets.
+/// Returns ready and desired replicas of Deployments and StatefulSets.
 pub(super) fn ready(object: &Value, _: Timestamp) -> Value {
     format!("{}/{}", number(object, "status.readyReplicas"), number(object, "spec.replicas")).into()
 }
 
-/// How a job fares.
+/// Returns the status of a Job.
 pub(super) fn job_status(object: &Value, _: Timestamp) -> Value {
     let is_true = |kind: &str| condition(object, kind).is_some_and(|one| text(one, "status") == "True");
     let words = [("Complete", "Complete"), ("Failed", "Failed")];
@@ -29,7 +29,7 @@ pub(super) fn job_status(object: &Value, _: Timestamp) -> Value {
     words.iter().find(|(kind, _)| is_true(kind)).map_or("Running", |(_, word)| word).into()
 }
 
-/// How often a job has come to its end, of how often it should.
+/// Returns completed and desired completions of a Job.
 pub(super) fn job_completions(object: &Value, _: Timestamp) -> Value {
     let done = number(object, "status.succeeded");
     match path::read(object, "spec.completions").and_then(Value::as_i64) {
@@ -41,7 +41,7 @@ pub(super) fn job_completions(object: &Value, _: Timestamp) -> Value {
     }
 }
 
-/// How long a job has run.
+/// Returns the duration of a Job.
 pub(super) fn job_duration(object: &Value, now: Timestamp) -> Value {
     let seconds = |path| text(object, path).parse::<Timestamp>().ok().map(Timestamp::as_second);
     let Some(start) = seconds("status.startTime") else { return "".into() };
@@ -49,7 +49,7 @@ pub(super) fn job_duration(object: &Value, now: Timestamp) -> Value {
     duration(end.saturating_sub(start)).into()
 }
 
-/// When a cron job last ran.
+/// Returns the time of the last run of a CronJob.
 pub(super) fn last_schedule(object: &Value, now: Timestamp) -> Value {
     match text(object, "status.lastScheduleTime") {
         "" => "<none>".into(),
@@ -57,27 +57,27 @@ pub(super) fn last_schedule(object: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Whether a cron job is halted.
+/// Returns whether a CronJob is suspended.
 pub(super) fn suspended(object: &Value, _: Timestamp) -> Value {
     let is_suspended = path::read(object, "spec.suspend").and_then(Value::as_bool) == Some(true);
     if is_suspended { "True" } else { "False" }.into()
 }
 
-/// When an event was last seen.
+/// Returns the time of the last occurrence of an Event.
 pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     let times = ["series.lastObservedTime", "lastTimestamp", "deprecatedLastTimestamp", "eventTime"];
     let found = times.iter().map(|path| text(event, path)).find(|time| !time.is_empty());
     age(found.unwrap_or_default(), now).into()
 }
 
-/// What an event is about.
+/// Returns the object of an Event.
 pub(super) fn event_object(event: &Value, _: Timestamp) -> Value {
     let about =
         ["involvedObject", "regarding"].iter().find_map(|name| event.get(name)).unwrap_or(&Value::Null);
     format!("{}/{}", text(about, "kind").to_lowercase(), text(about, "name")).into()
 }
 
-/// What an event says.
+/// Returns the message of an Event.
 pub(super) fn event_message(event: &Value, _: Timestamp) -> Value {
     let said = [text(event, "message"), text(event, "note")];
     said.iter().find(|text| !text.is_empty()).map_or("", |text| text.trim()).into()

@@ -1,6 +1,6 @@
-//! Reaches the server without a socket.
+//! Connections without a socket.
 
-use crate::http::{body::Body, dispatch::respond, exempt::Exemption, front::Front};
+use crate::http::{body::Body, dispatch::respond, exempt::Exemption, gateway::Gateway};
 use crate::rbac::User;
 use bytes::Bytes;
 use std::{
@@ -12,27 +12,27 @@ use std::{
 };
 use tower_service::Service;
 
-/// A connection that is a function call.
+/// A client connection that calls the server directly.
 #[derive(Clone, Debug)]
-pub(crate) struct Pipe {
-    front: Arc<Front>,
+pub(crate) struct InProcess {
+    front: Arc<Gateway>,
     user: Arc<User>,
     exemption: Option<Exemption>,
 }
 
-impl Pipe {
+impl InProcess {
     /// Creates a connection of this user.
-    pub(crate) fn new(front: Arc<Front>, user: User) -> Self {
+    pub(crate) fn new(front: Arc<Gateway>, user: User) -> Self {
         Self { front, user: Arc::new(user), exemption: None }
     }
 
     /// Creates a connection that faults do not apply to.
-    pub(crate) fn without_faults(front: Arc<Front>, user: User) -> Self {
+    pub(crate) fn without_faults(front: Arc<Gateway>, user: User) -> Self {
         Self { exemption: Some(Exemption::Client), ..Self::new(front, user) }
     }
 }
 
-impl<B> Service<http::Request<B>> for Pipe
+impl<B> Service<http::Request<B>> for InProcess
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
 {
@@ -52,8 +52,9 @@ where
             request.extensions_mut().insert(exemption);
         }
         Box::pin(async move {
-            let is_away = if exemption.is_some() { front.is_closed() } else { front.is_away() };
-            match is_away {
+            let refuses_connections =
+                if exemption.is_some() { front.is_closed() } else { front.refuses_connections() };
+            match refuses_connections {
                 true => Err(io::ErrorKind::ConnectionRefused.into()),
                 false => Ok(respond(&front, request).await),
             }

@@ -1,4 +1,4 @@
-//! What a request is answered with, before it is HTTP.
+//! The response to a request, independent of HTTP.
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -6,22 +6,22 @@ use kube_informer_wire::status_to_json;
 use serde_json::Value;
 use std::{fmt, pin::Pin};
 
-use crate::verb::refusal::Refusal;
+use crate::verb::error_response::ErrorResponse;
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     /// The HTTP status code.
     pub(crate) code: u16,
-    /// When the client may come again, in seconds.
+    /// The header `Retry-After`, in seconds.
     pub(crate) retry_after: Option<u32>,
-    /// What is in the body.
+    /// The content type.
     pub(crate) media: Media,
     /// The body.
     pub(crate) body: Body,
 }
 
-/// What the bytes of an answer are.
+/// The content type of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Media {
     /// JSON.
@@ -38,45 +38,45 @@ pub(crate) enum Media {
     Swagger,
 }
 
-/// The bytes of an answer, at once or as they come.
+/// The body of a response.
 pub(crate) enum Body {
-    /// All of them.
+    /// A complete body.
     Whole(Bytes),
-    /// A few at a time, because all of them at once would be large.
+    /// A large body in chunks.
     Parts(Box<dyn Iterator<Item = Bytes> + Send + Sync>),
-    /// As things happen; an error breaks the connection.
+    /// A stream of events. An error breaks the connection.
     Stream(Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>),
 }
 
-/// The stream broke off in the middle.
+/// The stream was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server broke off the answer")]
 pub(crate) struct Broken;
 
-impl Answer {
-    /// JSON that is encoded already.
+impl ApiResponse {
+    /// Creates a response from encoded JSON.
     pub(crate) fn json(code: u16, json: impl Into<Bytes>) -> Self {
         Self { code, retry_after: None, media: Media::Json, body: Body::Whole(json.into()) }
     }
 
-    /// Protobuf that is encoded already.
+    /// Creates a response from encoded protobuf.
     pub(crate) fn protobuf(code: u16, body: impl Into<Bytes>) -> Self {
         Self { media: Media::Protobuf, ..Self::json(code, body) }
     }
 
-    /// A document.
+    /// Creates a response from a JSON value.
     pub(crate) fn document(document: &Value) -> Self {
         Self::json(200, document.to_string())
     }
 
-    /// Plain text.
+    /// Creates a response with plain text.
     pub(crate) fn text(text: &'static str) -> Self {
         Self { media: Media::Text, ..Self::json(200, text) }
     }
 }
 
-impl From<Refusal> for Answer {
-    fn from(refusal: Refusal) -> Self {
+impl From<ErrorResponse> for ApiResponse {
+    fn from(refusal: ErrorResponse) -> Self {
         let status = refusal.status();
         Self { retry_after: refusal.retry_after(), ..Self::json(status.code, status_to_json(status)) }
     }

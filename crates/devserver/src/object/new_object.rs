@@ -1,28 +1,28 @@
-//! What the server writes into an object that is created.
+//! The fields that the server sets in a new object.
 
 use crate::object::{defaults, metadata};
 use crate::registry::Resource;
 use serde_json::Value;
 
-/// What makes a new object itself.
+/// The identity of a new object.
 #[derive(Clone, Debug)]
-pub(crate) struct Birth<'a> {
-    /// Where it is created; `None` for cluster-scoped resources.
+pub(crate) struct NewObject<'a> {
+    /// The namespace; `None` for cluster-scoped resources.
     pub(crate) namespace: Option<&'a str>,
-    /// What it is called.
+    /// The name.
     pub(crate) name: &'a str,
-    /// What no other object has had or will have.
+    /// The uid.
     pub(crate) uid: String,
-    /// The time in seconds, as RFC 3339 has it.
+    /// The creation time in RFC 3339, in seconds.
     pub(crate) now: &'a str,
 }
 
-/// Makes what a client sent into a new object: what the server owns is the server's.
+/// Completes a new object: fields of the server are set, and those of the client for them are removed.
 ///
 /// The caller has checked the name and gives the version.
-pub(crate) fn stamp_new(resource: &Resource, object: &mut Value, birth: &Birth<'_>) {
+pub(crate) fn complete(resource: &Resource, object: &mut Value, birth: &NewObject<'_>) {
     resource.write_type(metadata_holder(object));
-    wipe_system_fields(object);
+    remove_system_fields(object);
     let meta = metadata::of(object);
     for owned in ["resourceVersion", "generation", "namespace"] {
         meta.remove(owned);
@@ -46,7 +46,7 @@ pub(crate) fn stamp_new(resource: &Resource, object: &mut Value, birth: &Birth<'
 }
 
 /// Labels the pods of a job with its name and uid, and selects them by the uid, unless the client does so.
-fn select_own_pods(job: &mut Value, birth: &Birth<'_>) {
+fn select_own_pods(job: &mut Value, birth: &NewObject<'_>) {
     const UID: &str = "batch.kubernetes.io/controller-uid";
     let spec = metadata::fields(metadata::fields(job).entry("spec").or_insert(Value::Null));
     let template = spec.entry("template").or_insert(Value::Null);
@@ -64,15 +64,15 @@ fn select_own_pods(job: &mut Value, birth: &Birth<'_>) {
     selected.entry(UID).or_insert_with(|| birth.uid.clone().into());
 }
 
-/// Removes what only the server writes from an object that a client creates.
-pub(crate) fn wipe_system_fields(object: &mut Value) {
+/// Removes the fields that only the server sets.
+pub(crate) fn remove_system_fields(object: &mut Value) {
     let meta = metadata::of(object);
     for owned in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid", "creationTimestamp"] {
         meta.remove(owned);
     }
 }
 
-/// A random uid (version 4) made of these bits.
+/// Returns a random uid (version 4) of these bits.
 pub(crate) fn uid(bits: u128) -> String {
     let version = 4 << 76;
     let variant = 0b10 << 62;

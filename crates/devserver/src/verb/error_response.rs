@@ -1,4 +1,4 @@
-//! Why a request is not granted, in the words of the API server.
+//! Error responses, with the texts of kube-apiserver.
 
 use crate::apply::Conflict;
 use crate::invalid::FieldError;
@@ -11,26 +11,31 @@ use kube_core::{
 use kube_informer_wire::QueryError;
 use std::{error::Error, time::Duration};
 
-/// The status with which a request is refused.
+/// The `Status` of an error response.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal(Box<Status>);
+pub(crate) struct ErrorResponse(Box<Status>);
 
-impl Refusal {
+impl ErrorResponse {
     pub(crate) fn new(code: u16, reason: &str, message: &str) -> Self {
         Self(Status::failure(message, reason).with_code(code).boxed())
+    }
+
+    /// Creates an error from the status of a webhook.
+    pub(crate) fn from_status(status: Status, details: Option<StatusDetails>) -> Self {
+        Self(Status { details, ..status }.boxed())
     }
 
     pub(crate) fn status(&self) -> &Status {
         &self.0
     }
 
-    /// When to come again, for the header of that name.
+    /// The header `Retry-After`.
     pub(crate) fn retry_after(&self) -> Option<u32> {
         let seconds = self.0.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then_some(seconds)
     }
 
-    /// Nothing is served at this path.
+    /// Creates the error for an unknown path.
     pub(crate) fn no_such_path() -> Self {
         Self::new(404, reason::NOT_FOUND, "the server could not find the requested resource")
     }
@@ -57,14 +62,14 @@ impl Refusal {
         Self::new(409, reason::CONFLICT, &message).about(resource, name)
     }
 
-    /// The object is not the one that the client has seen.
+    /// Creates the error for a failed precondition.
     pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
 
-    /// Others own fields that a configuration changes.
+    /// Creates the error for a conflict of field managers.
     pub(crate) fn apply_conflict(message: &str, conflicts: &[Conflict]) -> Self {
         let cause = |conflict: &Conflict| StatusCause {
             reason: "FieldManagerConflict".to_owned(),
@@ -80,7 +85,7 @@ impl Refusal {
         Self::new(403, reason::FORBIDDEN, &message).about(resource, name)
     }
 
-    /// The roles of a user do not allow a request.
+    /// Creates the error for a request that RBAC does not allow.
     pub(crate) fn not_authorized(user: &User, attributes: &Attributes, cause: &str) -> Self {
         let sentence = format!("User {:?} cannot {attributes}", user.name());
         // kube-apiserver escapes what could be taken for HTML.
@@ -107,7 +112,7 @@ impl Refusal {
     }
 
     pub(crate) fn invalid(resource: &Resource, name: &str, fields: &[FieldError]) -> Self {
-        Self::breaks_rules(&resource.group, &resource.kind, name, fields)
+        Self::invalid_fields(&resource.group, &resource.kind, name, fields)
     }
 
     pub(crate) fn bad_request(message: &str) -> Self {
@@ -119,12 +124,12 @@ impl Refusal {
         Self::bad_request(message)
     }
 
-    /// A mistake of the client that the API server takes for one of its own: a code, and no reason.
+    /// Creates an error that kube-apiserver reports with a code and without a reason.
     pub(crate) fn unexplained(message: &str) -> Self {
         Self::new(500, "", message)
     }
 
-    /// The options in a query string cannot be read, or break a rule.
+    /// Creates the error for an invalid query string.
     pub(crate) fn query(error: &QueryError) -> Self {
         let QueryError::Rule { parameter, rule } = error else {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -134,27 +139,27 @@ impl Refusal {
                 _ => Self::bad_request(&message),
             };
         };
-        Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden(parameter, rule)])
+        Self::invalid_fields("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden(parameter, rule)])
     }
 
-    /// The options of a request break a rule.
+    /// Creates the error for invalid options.
     pub(crate) fn options(kind: &str, error: &FieldError) -> Self {
-        Self::breaks_rules("meta.k8s.io", kind, "", std::slice::from_ref(error))
+        Self::invalid_fields("meta.k8s.io", kind, "", std::slice::from_ref(error))
     }
 
-    /// What a server without streaming lists says.
+    /// Creates the error of a server without streaming lists.
     pub(crate) fn no_streaming_lists() -> Self {
         let rule = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
         let error = FieldError::forbidden("sendInitialEvents", rule);
-        Self::breaks_rules("meta.k8s.io", "ListOptions", "", &[error])
+        Self::invalid_fields("meta.k8s.io", "ListOptions", "", &[error])
     }
 
-    /// A version that is no longer known.
+    /// Creates the error for an expired version.
     pub(crate) fn expired(message: &str) -> Self {
         Self::new(410, reason::EXPIRED, message)
     }
 
-    /// A page of a list that is no longer known; with `fresh`, the list can go on as it is by then.
+    /// Creates the error for an expired page; with `fresh`, the list can continue at the current version.
     pub(crate) fn expired_continue(fresh: String) -> Self {
         let mut refusal = Self::expired(EXPIRED_CONTINUE);
         let metadata = refusal.0.metadata.get_or_insert_default();
@@ -162,7 +167,7 @@ impl Refusal {
         refusal
     }
 
-    /// A version that has not been reached.
+    /// Creates the error for a version that has not been reached.
     pub(crate) fn version_too_large(asked: u64, newest: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {newest}");
         let cause = StatusCause {
@@ -183,7 +188,7 @@ impl Refusal {
         Self::new(415, reason::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
-    /// What a fault script answers.
+    /// Creates the response of a fault.
     pub(crate) fn scripted(code: u16, retry_after: Option<Duration>) -> Self {
         let (reason, message) = match code {
             401 => (reason::UNAUTHORIZED, "Unauthorized"),
@@ -208,15 +213,15 @@ impl Refusal {
         refusal.with(StatusDetails { retry_after_seconds: seconds, ..no_details() })
     }
 
-    /// Adds a cause that programs read.
-    pub(crate) fn because(mut self, reason: &str, message: &str) -> Self {
+    /// Adds a cause.
+    pub(crate) fn with_cause(mut self, reason: &str, message: &str) -> Self {
         let details = self.0.details.get_or_insert_with(no_details);
         let (reason, message) = (reason.to_owned(), message.to_owned());
         details.causes.push(StatusCause { reason, message, field: String::new() });
         self
     }
 
-    pub(crate) fn breaks_rules(group: &str, kind: &str, name: &str, fields: &[FieldError]) -> Self {
+    pub(crate) fn invalid_fields(group: &str, kind: &str, name: &str, fields: &[FieldError]) -> Self {
         let whole = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let texts: Vec<_> = fields.iter().map(ToString::to_string).collect();
         let text = if texts.len() == 1 { texts.concat() } else { format!("[{}]", texts.join(", ")) };

@@ -1,17 +1,17 @@
-//! Counts how often a fault has struck, and lets tests wait for it.
+//! Counts the effects of a fault, so that tests can wait for them.
 
 use tokio::sync::watch;
 
 /// A count that can be awaited.
 #[derive(Debug)]
-pub(crate) struct Tally(watch::Sender<u64>);
+pub(crate) struct HitCount(watch::Sender<u64>);
 
-impl Tally {
+impl HitCount {
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(0))
     }
 
-    pub(crate) fn strike(&self) {
+    pub(crate) fn record_hit(&self) {
         self.0.send_modify(|count| *count += 1);
     }
 

@@ -1,8 +1,8 @@
-//! What stands between requests and the cluster: who may ask, and what goes wrong.
+//! The checks before a request is processed: the token, and faults.
 
 use crate::fault::Faults;
 use crate::http::log::RequestLog;
-use crate::verb::{Cluster, Refusal};
+use crate::verb::{Cluster, ErrorResponse};
 use std::{
     hint::black_box,
     sync::{
@@ -11,13 +11,13 @@ use std::{
     },
 };
 
-/// The server, as a request meets it.
+/// The state that requests share.
 #[derive(Debug)]
-pub(crate) struct Front {
+pub(crate) struct Gateway {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) faults: Faults,
     pub(crate) control: Control,
-    /// The requests so far.
+    /// The log of requests.
     pub(crate) log: RequestLog,
     is_closed: AtomicBool,
 }
@@ -25,22 +25,22 @@ pub(crate) struct Front {
 /// Whether faults can be injected over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// They can.
+    /// They can be injected.
     Open,
-    /// They cannot; the path leads nowhere.
+    /// They cannot; the path is unknown.
     Closed,
 }
 
-/// The word that a client must say.
+/// The bearer token.
 #[derive(Clone)]
 pub(crate) struct Token(Arc<str>);
 
-impl Front {
+impl Gateway {
     pub(crate) fn new(cluster: Arc<Cluster>, faults: Faults, control: Control) -> Self {
         Self { cluster, faults, control, log: RequestLog::default(), is_closed: AtomicBool::new(false) }
     }
 
-    /// Answers nobody any more, and cuts off everyone.
+    /// Stops responding, and closes all connections.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.cluster.store.cut_off();
@@ -51,8 +51,8 @@ impl Front {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// Whether a request finds nobody at home; counts the fault if one is the reason.
-    pub(crate) fn is_away(&self) -> bool {
+    /// Returns whether connections are refused, and counts the fault if there is one.
+    pub(crate) fn refuses_connections(&self) -> bool {
         self.is_closed.load(Ordering::SeqCst) || self.faults.refuses_connection()
     }
 }
@@ -72,11 +72,11 @@ impl Token {
     }
 
     /// Refuses a request whose `Authorization` header does not carry the token.
-    pub(crate) fn check(&self, header: Option<&[u8]>) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, header: Option<&[u8]>) -> Result<(), ErrorResponse> {
         let said = header.and_then(bearer);
         match said.is_some_and(|said| !self.is_empty() && is_equal(said, self.0.as_bytes())) {
             true => Ok(()),
-            false => Err(Refusal::unauthorized()),
+            false => Err(ErrorResponse::unauthorized()),
         }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn bearer(header: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(SCHEME).then_some(token)
 }
 
-/// Compares in a time that depends on the lengths alone, so that the token cannot be guessed letter by letter.
+/// Compares in a time that depends only on the lengths, so that the token cannot be guessed byte by byte.
 fn is_equal(said: &[u8], meant: &[u8]) -> bool {
     let differs =
         said.iter().zip(meant).fold(0, |differs, (said, meant)| black_box(differs | (said ^ meant)));

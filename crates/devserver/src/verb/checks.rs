@@ -1,26 +1,28 @@
-//! Whether an object can be stored: its types, its depth, its size, and what its metadata say.
+//! Checks whether an object can be stored: its types, depth, size and metadata.
 
 use crate::invalid::FieldError;
 use crate::object::{DEEPEST, depth, fill_defaults, metadata_flaws, normalize, scale};
 use crate::registry::Resource;
 use crate::structural::{self, Part};
-use crate::verb::{aspect::Aspect, consequence, field_validation, refusal::Refusal, request::Request};
+use crate::verb::{
+    error_response::ErrorResponse, field_validation, object_part::ObjectPart, request::Request, side_effects,
+};
 use kube_informer_wire::Schema;
 use serde_json::Value;
 
-/// How the object came: what has wrong types in it is refused by that.
+/// The type of the request, on which the error for wrong types depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Whole.
+pub(crate) enum RequestType {
+    /// A complete object.
     Sent,
-    /// As a patch of what is there.
+    /// A patch.
     Patched,
-    /// As a configuration that is applied.
+    /// Server-side apply.
     Applied,
 }
 
-impl Way {
-    /// Returns the kind of the options of a change that comes this way.
+impl RequestType {
+    /// Returns the kind of the options of this request.
     pub(crate) fn options(self) -> &'static str {
         match self {
             Self::Sent => "UpdateOptions",
@@ -29,20 +31,20 @@ impl Way {
     }
 }
 
-/// What etcd takes in one request, as it is set up.
+/// The default size limit of a request of etcd.
 const LARGEST: usize = 3 << 19;
 
 /// Rewrites an object as it is stored: without unknown fields, with defaults.
 pub(crate) fn normalized(
     request: &Request,
     object: &mut Value,
-    way: Way,
+    way: RequestType,
     options: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), ErrorResponse> {
     let resource = &request.resource;
     check_depth(resource, object, way)?;
     // A configuration with unknown fields was refused before it was merged.
-    if way != Way::Applied {
+    if way != RequestType::Applied {
         let checked = field_validation::check(request, object, options)?;
         checked.map_err(|reason| wrong(resource, way, &reason))?;
     }
@@ -51,28 +53,28 @@ pub(crate) fn normalized(
     Ok(())
 }
 
-fn check_depth(resource: &Resource, object: &Value, way: Way) -> Result<(), Refusal> {
+fn check_depth(resource: &Resource, object: &Value, way: RequestType) -> Result<(), ErrorResponse> {
     if depth(object) > DEEPEST {
         return Err(wrong(resource, way, &format!("it is more than {DEEPEST} levels deep")));
     }
     Ok(())
 }
 
-/// A state of an object that is to be stored.
+/// A state of an object to store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State<'o> {
     /// The state before; `None` for a new object.
     pub(crate) old: Option<&'o Value>,
     /// The state itself.
     pub(crate) object: &'o Value,
-    /// How it came.
-    pub(crate) way: Way,
-    /// Which side of the object it changes.
-    pub(crate) aspect: Aspect,
+    /// The type of the request.
+    pub(crate) way: RequestType,
+    /// The part of the object that it changes.
+    pub(crate) aspect: ObjectPart,
 }
 
-/// Checks an object of this name as it is to be stored.
-pub(crate) fn check(resource: &Resource, name: &str, state: State<'_>) -> Result<(), Refusal> {
+/// Checks an object with this name before it is stored.
+pub(crate) fn check(resource: &Resource, name: &str, state: State<'_>) -> Result<(), ErrorResponse> {
     let State { object, way, .. } = state;
     check_depth(resource, object, way)?;
     let own = Schema::of(&resource.api_version(), &resource.kind).filter(|_| !resource.is_custom());
@@ -80,40 +82,44 @@ pub(crate) fn check(resource: &Resource, name: &str, state: State<'_>) -> Result
     let message = message.map_err(|error| wrong(resource, way, &error.to_string()))?;
     let mut flaws = metadata_flaws(resource, object);
     flaws.extend(custom_errors(resource, state));
-    if state.aspect == Aspect::Whole {
-        flaws.extend(consequence::errors(resource, object));
+    if state.aspect == ObjectPart::Whole {
+        flaws.extend(side_effects::errors(resource, object));
     }
     if !flaws.is_empty() {
-        return Err(Refusal::invalid(resource, name, &flaws));
+        return Err(ErrorResponse::invalid(resource, name, &flaws));
     }
     // Custom resources are stored as JSON.
     let size = if own.is_some() { message.len() } else { object.to_string().len() };
     match size > LARGEST {
-        true => Err(Refusal::unexplained("etcdserver: request is too large")),
+        true => Err(ErrorResponse::unexplained("etcdserver: request is too large")),
         false => Ok(()),
     }
 }
 
-/// Returns the rules that a custom resource breaks in the schema of its definition.
+/// Returns the violations of the schema of a custom resource.
 fn custom_errors(resource: &Resource, state: State<'_>) -> Vec<FieldError> {
     let Some(schema) = resource.schema.as_deref() else { return Vec::new() };
     let part = match state.aspect {
-        Aspect::Status => Part::Status,
-        Aspect::Whole | Aspect::Scale | Aspect::Binding | Aspect::Finalize => Part::Object,
+        ObjectPart::Status => Part::Status,
+        ObjectPart::Whole | ObjectPart::Scale | ObjectPart::Binding | ObjectPart::Finalize => Part::Object,
     };
     let mut errors = structural::errors(schema, state.old, state.object, part);
     errors.extend(scale::errors(resource, state.object, part));
     errors
 }
 
-fn wrong(resource: &Resource, way: Way, why: &str) -> Refusal {
+fn wrong(resource: &Resource, way: RequestType, why: &str) -> ErrorResponse {
     let kind = &resource.kind;
     match way {
-        Way::Sent => Refusal::bad_request(&format!(
+        RequestType::Sent => ErrorResponse::bad_request(&format!(
             "{kind} in version {:?} cannot be handled as a {kind}: {why}",
             resource.version
         )),
-        Way::Applied => Refusal::unexplained(&format!("failed to convert new object to {kind}: {why}")),
-        Way::Patched => Refusal::breaks_rules("", "", "", &[FieldError::invalid_omitted("patch", why)]),
+        RequestType::Applied => {
+            ErrorResponse::unexplained(&format!("failed to convert new object to {kind}: {why}"))
+        }
+        RequestType::Patched => {
+            ErrorResponse::invalid_fields("", "", "", &[FieldError::invalid_omitted("patch", why)])
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! Decides what a watch says next, and when.
+//! The state machine of a watch: which events are sent, and when.
 
-use crate::fault::{Cut, Manner, Notice, WatchEffect};
+use crate::fault::{BookmarkEffect, Cut, Manner, WatchEffect};
 use crate::storage::{Batch, Place, Position, Record, Selection, Store, Unreadable};
 use crate::verb::{
+    error_response::ErrorResponse,
     form::Shape,
     protobuf::{Protobuf, error_event},
-    refusal::Refusal,
 };
 use bytes::Bytes;
 use kube_informer_wire::{
@@ -14,43 +14,43 @@ use kube_informer_wire::{
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many events are looked at in one step.
+/// The maximum number of events that are read in one step.
 const EVENTS: usize = 256;
-/// How many bytes are sent in one step, about.
+/// The approximate maximum number of bytes that are sent in one step.
 const CHUNK: usize = 64 * 1024;
 
 /// One watch, from its first event to its end.
 ///
 /// Initial -> Live -> Over
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct WatchState {
     pub(crate) watch: Watch,
     phase: Phase,
     position: Position,
     sent: u64,
-    /// When the bookmark that ends the initial events is due.
+    /// The time of the bookmark that ends the initial events.
     initial_end: Option<Instant>,
     next_bookmark: Option<Instant>,
     started: Instant,
 }
 
-/// What a watch is about.
+/// The options of a watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) place: Place,
     pub(crate) selection: Selection,
     pub(crate) shape: Shape,
-    /// The way to tell it in protobuf, if that is wanted.
+    /// The encoder, if the client requests protobuf.
     pub(crate) protobuf: Option<Protobuf>,
-    /// What there is when it begins, if it begins with that.
+    /// The initial objects, if they are requested.
     pub(crate) initial: Vec<Record>,
-    /// Whether the end of what there is at the beginning is told.
+    /// Whether a bookmark ends the initial events.
     pub(crate) tells_initial_end: bool,
-    /// How often it tells how far it has come.
+    /// The interval of bookmarks.
     pub(crate) bookmarks: Option<Duration>,
-    /// How long it lasts.
+    /// The timeout.
     pub(crate) timeout: Duration,
-    /// What goes wrong with it.
+    /// The faults.
     pub(crate) effect: WatchEffect,
 }
 
@@ -61,18 +61,18 @@ enum Phase {
     Over(Manner),
 }
 
-/// What a watch does next.
+/// The next step of a watch.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// It sends these bytes.
+    /// Send these bytes.
     Send(Bytes),
-    /// It waits for a change, until this time at the latest.
+    /// Wait for a change, at most until this time.
     Wait(Instant),
-    /// It ends.
+    /// End.
     End(Manner),
 }
 
-impl Follower {
+impl WatchState {
     pub(crate) fn new(mut watch: Watch, position: Position, now: Instant) -> Self {
         let initial = std::mem::take(&mut watch.initial).into_iter();
         let bookmark =
@@ -81,22 +81,22 @@ impl Follower {
         let initial_end = later(now, delay(&watch.effect.initial_events_end));
         let initial_end = watch.tells_initial_end.then_some(initial_end);
         let phase = Phase::Initial(initial);
-        let mut follower = Self { watch, phase, position, sent: 0, initial_end, next_bookmark, started: now };
-        follower.cut_if(|_, cut| cut.events == Some(0));
-        follower
+        let mut state = Self { watch, phase, position, sent: 0, initial_end, next_bookmark, started: now };
+        state.cut_if(|_, cut| cut.events == Some(0));
+        state
     }
 
-    /// What the watch does at this time, given what is in the store.
+    /// Returns the next step at this time.
     pub(crate) fn step(&mut self, store: &Store, now: Instant) -> Step {
         let mut out = Vec::new();
         if matches!(self.phase, Phase::Initial(_)) {
-            self.say_initial(&mut out);
+            self.append_initial(&mut out);
         }
         if matches!(self.phase, Phase::Live) {
-            self.say_events(store, &mut out);
+            self.append_events(store, &mut out);
         }
         if matches!(self.phase, Phase::Live) {
-            self.say_bookmarks(now, &mut out);
+            self.append_bookmarks(now, &mut out);
             self.end_in_time(now, &mut out);
         }
         match (&self.phase, out.is_empty()) {
@@ -107,7 +107,7 @@ impl Follower {
         }
     }
 
-    fn say_initial(&mut self, out: &mut Vec<u8>) {
+    fn append_initial(&mut self, out: &mut Vec<u8>) {
         let Phase::Initial(records) = &mut self.phase else { return };
         let mut records = std::mem::take(records);
         while out.len() < CHUNK {
@@ -115,7 +115,7 @@ impl Follower {
                 self.phase = Phase::Live;
                 return;
             };
-            self.say(EventType::Added, &record, out);
+            self.append(EventType::Added, &record, out);
             if !matches!(self.phase, Phase::Initial(_)) {
                 return;
             }
@@ -123,17 +123,17 @@ impl Follower {
         self.phase = Phase::Initial(records);
     }
 
-    fn say_events(&mut self, store: &Store, out: &mut Vec<u8>) {
+    fn append_events(&mut self, store: &Store, out: &mut Vec<u8>) {
         while out.len() < CHUNK {
             let Batch { events, position } = match store.events(&self.watch.place, self.position, EVENTS) {
                 Ok(batch) => batch,
-                Err(unreadable) => return self.lose(unreadable, out),
+                Err(unreadable) => return self.expire(unreadable, out),
             };
             let is_all = events.len() < EVENTS;
             self.position = position;
             for event in events {
                 if let Some((kind, record)) = event.seen_by(&self.watch.selection) {
-                    self.say(kind, &record, out);
+                    self.append(kind, &record, out);
                 }
                 if !matches!(self.phase, Phase::Live) {
                     return;
@@ -145,7 +145,7 @@ impl Follower {
         }
     }
 
-    fn say(&mut self, kind: EventType, record: &Record, out: &mut Vec<u8>) {
+    fn append(&mut self, kind: EventType, record: &Record, out: &mut Vec<u8>) {
         if let Some(protobuf) = &self.watch.protobuf {
             out.extend_from_slice(&protobuf.event(kind, record));
         } else {
@@ -162,15 +162,15 @@ impl Follower {
 
     fn cut_if(&mut self, is_due: impl Fn(u64, &Cut) -> bool) {
         if let Some(cut) = self.watch.effect.cuts.iter().find(|cut| is_due(self.sent, cut)) {
-            self.phase = Phase::Over(cut.strike());
+            self.phase = Phase::Over(cut.record_hit());
         }
     }
 
-    fn say_bookmarks(&mut self, now: Instant, out: &mut Vec<u8>) {
+    fn append_bookmarks(&mut self, now: Instant, out: &mut Vec<u8>) {
         let version = ResourceVersion::number(self.position.version);
         if self.initial_end.is_some_and(|due| due <= now) {
             self.initial_end = None;
-            if tells(&self.watch.effect.initial_events_end) {
+            if is_sent(&self.watch.effect.initial_events_end) {
                 let bookmark = match &self.watch.protobuf {
                     Some(protobuf) => protobuf.initial_events_end(&version),
                     None => encode_initial_events_end(&self.watch.shape.types(), &version),
@@ -182,13 +182,13 @@ impl Follower {
             let interval = self.watch.bookmarks.unwrap_or_default();
             let time = interval.saturating_add(delay(&self.watch.effect.bookmarks));
             self.next_bookmark = Some(later(now, time));
-            self.say_bookmark(out);
+            self.append_bookmark(out);
         }
     }
 
-    fn say_bookmark(&self, out: &mut Vec<u8>) {
+    fn append_bookmark(&self, out: &mut Vec<u8>) {
         // A bookmark before the initial events have ended would say that they have.
-        if self.initial_end.is_none() && tells(&self.watch.effect.bookmarks) {
+        if self.initial_end.is_none() && is_sent(&self.watch.effect.bookmarks) {
             let version = ResourceVersion::number(self.position.version);
             let bookmark = match &self.watch.protobuf {
                 Some(protobuf) => protobuf.bookmark(&version),
@@ -204,12 +204,12 @@ impl Follower {
         if matches!(self.phase, Phase::Live) && lasted >= self.watch.timeout {
             self.phase = Phase::Over(Manner::Clean);
             if self.watch.bookmarks.is_some() {
-                self.say_bookmark(out);
+                self.append_bookmark(out);
             }
         }
     }
 
-    fn lose(&mut self, why: Unreadable, out: &mut Vec<u8>) {
+    fn expire(&mut self, why: Unreadable, out: &mut Vec<u8>) {
         self.phase = Phase::Over(match why {
             Unreadable::Forgotten { floor } => {
                 let refusal = too_old(self.position.version, floor);
@@ -225,7 +225,7 @@ impl Follower {
         });
     }
 
-    /// When the watch has something to say even if nothing changes.
+    /// Returns the time of the next step without a change.
     fn next_time(&self) -> Instant {
         let cuts = self.watch.effect.cuts.iter().filter_map(|cut| cut.time);
         let ends = cuts.chain([self.watch.timeout]).map(|time| later(self.started, time));
@@ -234,34 +234,34 @@ impl Follower {
     }
 }
 
-/// What a watch is told that wants to begin, or to go on, where nothing is known any more.
-pub(crate) fn too_old(version: u64, floor: u64) -> Refusal {
-    Refusal::expired(&format!("too old resource version: {version} ({floor})"))
+/// Returns the error event of a watch whose version has expired.
+pub(crate) fn too_old(version: u64, floor: u64) -> ErrorResponse {
+    ErrorResponse::expired(&format!("too old resource version: {version} ({floor})"))
 }
 
-/// So much later, or as late as need be.
+/// Adds a delay, without overflow.
 fn later(now: Instant, time: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     now + time.min(YEAR)
 }
 
-fn delay(notice: &Notice) -> Duration {
+fn delay(notice: &BookmarkEffect) -> Duration {
     match notice {
-        Notice::Kept | Notice::Dropped(_) => Duration::ZERO,
-        Notice::Delayed(time, _) => *time,
+        BookmarkEffect::Kept | BookmarkEffect::Dropped(_) => Duration::ZERO,
+        BookmarkEffect::Delayed(time, _) => *time,
     }
 }
 
-/// Whether something is told; counts the fault if it is not, or not in time.
-fn tells(notice: &Notice) -> bool {
+/// Returns whether a bookmark is sent, and counts the fault if it is not, or late.
+fn is_sent(notice: &BookmarkEffect) -> bool {
     match notice {
-        Notice::Kept => true,
-        Notice::Dropped(tally) => {
-            tally.strike();
+        BookmarkEffect::Kept => true,
+        BookmarkEffect::Dropped(tally) => {
+            tally.record_hit();
             false
         }
-        Notice::Delayed(_, tally) => {
-            tally.strike();
+        BookmarkEffect::Delayed(_, tally) => {
+            tally.record_hit();
             true
         }
     }

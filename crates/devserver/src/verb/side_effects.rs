@@ -1,5 +1,6 @@
 //! What follows from a change: definitions are served, namespaces empty themselves.
 
+use crate::admission::configuration_errors;
 use crate::invalid::FieldError;
 use crate::object::{deletion::Policy, metadata};
 use crate::registry::{Resource, definition_errors, establish};
@@ -8,7 +9,7 @@ use crate::verb::{
     clock::now,
     cluster::{Cluster, Controllers, encode},
     collector::Collector,
-    refusal::Refusal,
+    error_response::ErrorResponse,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, sync::Arc};
@@ -18,12 +19,12 @@ pub(crate) fn before_storing(
     cluster: &Cluster,
     resource: &Resource,
     object: &mut Value,
-) -> Result<(), Refusal> {
+) -> Result<(), ErrorResponse> {
     if !is_definition(resource) {
         return Ok(());
     }
     let served = cluster.change_registry(|registry| registry.add_crd(object));
-    served.map_err(|error| Refusal::invalid(resource, metadata::name(object), &error.fields))?;
+    served.map_err(|error| ErrorResponse::invalid(resource, metadata::name(object), &error.fields))?;
     let conflict = cluster.registry().name_conflict(object);
     establish(object, conflict.as_ref(), &now());
     Ok(())
@@ -31,7 +32,7 @@ pub(crate) fn before_storing(
 
 /// Returns every rule that an object breaks which describes other objects.
 pub(crate) fn errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
-    if is_definition(resource) { definition_errors(object) } else { Vec::new() }
+    if is_definition(resource) { definition_errors(object) } else { configuration_errors(resource, object) }
 }
 
 /// Does what follows when an object is gone.
@@ -83,7 +84,7 @@ pub(crate) fn empty(cluster: &Cluster, resource: &Resource, object: &Value) {
 }
 
 /// Whether the definition of a custom resource is being deleted.
-pub(crate) fn is_going(cluster: &Cluster, resource: &Resource) -> bool {
+pub(crate) fn is_being_deleted(cluster: &Cluster, resource: &Resource) -> bool {
     let found = || cluster.read(definitions(cluster)?.as_ref(), &resource.group_resource());
     resource.is_custom() && found().is_some_and(|(_, definition)| metadata::is_deleting(&definition))
 }

@@ -1,24 +1,24 @@
-//! The parts of an object that are read and written on their own.
+//! The subresources that are parts of an object.
 
 use crate::apply::FieldSet;
 use crate::registry::Resource;
 
-/// Which side of an object is read and written.
+/// The part of an object that is read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aspect {
+pub(crate) enum ObjectPart {
     /// The object itself.
     Whole,
     /// Its status.
     Status,
-    /// How many of it there are.
+    /// The scale.
     Scale,
     /// The node of a pod.
     Binding,
-    /// What holds a namespace.
+    /// The finalizers of a namespace.
     Finalize,
 }
 
-impl Aspect {
+impl ObjectPart {
     /// Returns the name of the subresource; empty for the object itself.
     pub(crate) fn subresource(self) -> &'static str {
         match self {
