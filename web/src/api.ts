@@ -85,8 +85,8 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads a resource again when its parameters or `trigger` change, at most once in `delay` milliseconds. The previous data is kept until
- * the new data arrives.
+ * Loads a resource, and again when its parameters or `trigger` change, at most once in `delay` milliseconds. The previous data is kept
+ * until the new data arrives.
  */
 export function useResource<T>(resource: string | null, params: Params, trigger: unknown = 0, delay = 0): Loaded<T> {
   const [state, setState] = useState<Loaded<T> & { of: string }>({ data: undefined, error: undefined, loading: true, of: "" });
@@ -98,7 +98,8 @@ export function useResource<T>(resource: string | null, params: Params, trigger:
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
-    const started = delay ? new Promise((resolve) => window.setTimeout(resolve, delay)) : Promise.resolve();
+    const isReload = delay > 0 && state.of === path;
+    const started = isReload ? new Promise((resolve) => window.setTimeout(resolve, delay)) : Promise.resolve();
     const load = () => (controller.signal.aborted ? Promise.reject(new DOMException("", "AbortError")) : get<T>(resource, params, controller.signal));
     started.then(load).then(
       (data) => {

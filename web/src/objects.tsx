@@ -87,8 +87,13 @@ function baseOf(state: State): number {
   return Math.max(stream.status?.start ?? 0, at - 60e6);
 }
 
+/** The number of rows, at first and at most. */
+const ROWS = 200;
+const MAX_ROWS = 500;
+
 function List({ state, ticks }: { state: State; ticks: number }) {
-  const { data, error } = useResource<{ total: number; rows: Row[] }>("objects", { ...filters(state), at: state.at }, state.at ? 0 : ticks);
+  const [limit, setLimit] = useState(ROWS);
+  const { data, error } = useResource<{ total: number; rows: Row[] }>("objects", { ...filters(state), at: state.at, limit }, state.at ? 0 : ticks);
   if (error) return <Failed message={error} />;
   if (!data) return <Loading />;
   if (data.total === 0) {
@@ -98,6 +103,12 @@ function List({ state, ticks }: { state: State; ticks: number }) {
     <>
       <p class="table-note">
         {count(data.total)} objects, deleted ones included{data.rows.length < data.total ? `; the first ${count(data.rows.length)} are shown, use the filters` : ""}
+        {data.rows.length < data.total && limit < MAX_ROWS && (
+          <>
+            {" or "}
+            <button type="button" class="link" onClick={() => setLimit(MAX_ROWS)}>show {MAX_ROWS}</button>
+          </>
+        )}
       </p>
       <table class="table" data-list>
         <thead>

@@ -1,14 +1,56 @@
-// Measures the page of a running `informer web`. Usage: node test/measure.mjs URL
+// Measures the page of a running `informer web`. Usage: node test/measure.mjs URL [SECONDS]
 //
-// It prints the first paint, the frames while the timeline is panned, and the time from a click to the new view.
+// It prints the first paint, the frames while the timeline is panned, and the time from a key to the new view. With SECONDS, it measures
+// how the page follows live changes for this time instead.
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const [url] = process.argv.slice(2);
+const [url, seconds] = process.argv.slice(2);
 const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 const quantile = (values, part) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * part)].toFixed(1);
+
+const recordFrames = () => {
+  window.frames_ = [];
+  let last = performance.now();
+  const frame = (now) => {
+    window.frames_.push(now - last);
+    last = now;
+    if (window.frames_.length < 5000) requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+};
+
+if (seconds) {
+  await page.goto(`${url}#/timeline`);
+  await page.locator(".change").first().waitFor();
+  await page.evaluate(recordFrames);
+  // A second stream, to see what the server sends and when.
+  const received = await page.evaluate(
+    (seconds) =>
+      new Promise((resolve) => {
+        const events = [];
+        const source = new EventSource("/api/v1/stream");
+        source.addEventListener("changes", (event) => {
+          const { next, end, changes, skipped } = JSON.parse(event.data);
+          events.push({ at: Date.now(), next, lag: Date.now() - end / 1000, shown: changes.length, skipped });
+        });
+        window.setTimeout(() => { source.close(); resolve(events); }, seconds * 1000);
+      }),
+    Number(seconds),
+  );
+  const [first, last] = [received[0], received.at(-1)];
+  const rate = (last.next - first.next) / ((last.at - first.at) / 1000);
+  const lags = received.slice(1).map((event) => event.lag);
+  const frames = await page.evaluate(() => window.frames_.slice(1));
+  const heap = await page.evaluate(() => performance.memory.usedJSHeapSize / 1e6);
+  console.log(`changes per second: ${rate.toFixed(0)}, in ${received.length} events`);
+  console.log(`age of the newest change: p50 ${quantile(lags, 0.5)} ms, p95 ${quantile(lags, 0.95)} ms, last ${lags.at(-1).toFixed(0)} ms`);
+  console.log(`frames: ${frames.length}, p50 ${quantile(frames, 0.5)} ms, p95 ${quantile(frames, 0.95)} ms; heap ${heap.toFixed(0)} MB`);
+  await browser.close();
+  process.exit();
+}
 
 await page.goto(`${url}#/timeline?window=all`);
 await page.locator(".change").first().waitFor();
@@ -17,16 +59,7 @@ console.log(`changes in the window: ${await page.locator("canvas").getAttribute(
 console.log(`first contentful paint: ${paint.toFixed(0)} ms`);
 
 await page.keyboard.press("+");
-await page.evaluate(() => {
-  window.frames_ = [];
-  let last = performance.now();
-  const frame = (now) => {
-    window.frames_.push(now - last);
-    last = now;
-    if (window.frames_.length < 2000) requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
-});
+await page.evaluate(recordFrames);
 const box = await page.locator("canvas").boundingBox();
 await page.keyboard.down("Shift");
 await page.mouse.move(box.x + box.width / 2, box.y + 40);
@@ -37,10 +70,24 @@ await page.keyboard.up("Shift");
 const frames = await page.evaluate(() => window.frames_.slice(1));
 console.log(`frames while panning: ${frames.length}, p50 ${quantile(frames, 0.5)} ms, p95 ${quantile(frames, 0.95)} ms, max ${quantile(frames, 1)} ms`);
 
-for (const [key, wanted] of [["4", "[data-testid=churn-objects]"], ["2", ".table"], ["1", ".change"]]) {
-  const started = performance.now();
-  await page.keyboard.press(key);
-  await page.locator(wanted).first().waitFor();
-  console.log(`view ${key}: ${(performance.now() - started).toFixed(0)} ms`);
+// The time from a key to the first frame with the new view, measured in the page.
+const shown = ([key, wanted]) =>
+  new Promise((resolve) => {
+    const started = performance.now();
+    const observer = new MutationObserver(() => {
+      if (!document.querySelector(wanted)) return;
+      observer.disconnect();
+      requestAnimationFrame(() => resolve(performance.now() - started));
+    });
+    observer.observe(document.body, { childList: true, subtree: true });
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  });
+for (const [name, key, wanted] of [
+  ["churn", "4", "[data-testid=churn-objects]"],
+  ["objects", "2", ".table"],
+  ["timeline", "1", ".change"],
+  ["objects again", "2", ".table"],
+]) {
+  console.log(`${name}: ${(await page.evaluate(shown, [key, wanted])).toFixed(0)} ms`);
 }
 await browser.close();

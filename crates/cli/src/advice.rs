@@ -1,6 +1,6 @@
 //! Explains errors of a cluster, and suggests what to do.
 
-use crate::args::Approach;
+use crate::args::ListStrategy;
 use crate::cli_error::{Class, CliError, chain};
 use crate::kinds::Kind;
 use crate::safe::clean;
@@ -43,9 +43,9 @@ fn of_auth(error: &AuthError, server: &str) -> CliError {
         }
         AuthError::AuthExecRun { cmd, out } => {
             let stderr = String::from_utf8_lossy(&out.stderr);
-            let said =
+            let message_text =
                 stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output on stderr");
-            format!("the credential plugin {cmd:?} failed ({}): {}", out.status, clean(said))
+            format!("the credential plugin {cmd:?} failed ({}): {}", out.status, clean(message_text))
         }
         error => chain(error),
     };
@@ -98,15 +98,15 @@ fn of_tls(error: &TlsError, server: &str) -> CliError {
 }
 
 fn of_status(status: &Status, server: &str) -> CliError {
-    let said = format!("{server} answered {}: {}", status.code, said(status));
+    let message_text = format!("{server} answered {}: {}", status.code, message_text(status));
     if status.is_unauthorized_status() {
-        return unauthorized(said);
+        return unauthorized(message_text);
     }
     if status.is_forbidden_status() {
-        return CliError::new(Class::Refused, said)
+        return CliError::new(Class::Refused, message_text)
             .hint("the credentials are valid but lack this permission");
     }
-    CliError::new(Class::Other, said)
+    CliError::new(Class::Other, message_text)
 }
 
 fn unauthorized(what: String) -> CliError {
@@ -116,11 +116,11 @@ fn unauthorized(what: String) -> CliError {
 }
 
 /// Explains why a cache did not sync.
-pub(crate) fn of_sync(error: &SyncError, kind: &Kind, approach: Approach) -> CliError {
+pub(crate) fn of_sync(error: &SyncError, kind: &Kind, strategy: ListStrategy) -> CliError {
     let SyncError::Refused { namespace, status, .. } = error else {
         return CliError::new(Class::Other, chain(error));
     };
-    of_refusal(&Refusal { kind, namespace: namespace.as_deref(), status }, approach)
+    of_refusal(&Refusal { kind, namespace: namespace.as_deref(), status }, strategy)
 }
 
 /// A list or watch that the server refused.
@@ -133,13 +133,14 @@ pub(crate) struct Refusal<'s> {
 }
 
 /// Explains why the server refused a list or a watch.
-pub(crate) fn of_refusal(refusal: &Refusal<'_>, approach: Approach) -> CliError {
+pub(crate) fn of_refusal(refusal: &Refusal<'_>, strategy: ListStrategy) -> CliError {
     let Refusal { kind, namespace, status } = *refusal;
     let resource = kind.resource();
     let place = namespace.map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
     if status.is_forbidden_status() {
         let place = if kind.has_namespaces { format!(" in {place}") } else { String::new() };
-        let what = format!("you are not allowed to list and watch {resource}{place}: {}", said(status));
+        let what =
+            format!("you are not allowed to list and watch {resource}{place}: {}", message_text(status));
         let failure = CliError::new(Class::Refused, what)
             .hint(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)));
         return if kind.has_namespaces && namespace.is_none() {
@@ -149,21 +150,28 @@ pub(crate) fn of_refusal(refusal: &Refusal<'_>, approach: Approach) -> CliError 
         };
     }
     if status.is_unauthorized_status() {
-        return unauthorized(format!("cannot watch {resource}: the server returned 401: {}", said(status)));
+        return unauthorized(format!(
+            "cannot watch {resource}: the server returned 401: {}",
+            message_text(status)
+        ));
     }
-    let what = format!("cannot watch {resource}: the server returned {}: {}", status.code, said(status));
+    let what =
+        format!("cannot watch {resource}: the server returned {}: {}", status.code, message_text(status));
     let failure = CliError::new(if status.code == 404 { Class::Kind } else { Class::Other }, what);
-    match (approach, status.code) {
-        (Approach::Stream, 400 | 422) => failure
+    match (strategy, status.code) {
+        (ListStrategy::Stream, 400 | 422) => failure
             .hint("the server does not support streaming lists; use --strategy auto to fall back to LIST"),
-        (Approach::Auto | Approach::Stream | Approach::List, _) => failure,
+        (ListStrategy::Auto | ListStrategy::Stream | ListStrategy::List, _) => failure,
     }
 }
 
 /// Explains a watch that the server forbids although it allows the list.
 pub(crate) fn of_denied_watch(kind: &Kind, namespace: Option<&str>, status: &Status) -> CliError {
-    let what =
-        format!("you are allowed to list {0} but not to watch them: {1}", kind.resource(), said(status));
+    let what = format!(
+        "you are allowed to list {0} but not to watch them: {1}",
+        kind.resource(),
+        message_text(status)
+    );
     CliError::new(Class::Refused, what)
         .hint(format!("this role grants it once it is bound to you:\n{}", rule(kind, namespace)))
         .hint("or use --once, which needs no watch")
@@ -183,7 +191,7 @@ fn rule(kind: &Kind, namespace: Option<&str>) -> String {
     )
 }
 
-fn said(status: &Status) -> String {
+fn message_text(status: &Status) -> String {
     let text = [&status.message, &status.reason].into_iter().find(|text| !text.is_empty());
     text.map_or("no message".to_owned(), |text| clean(text))
 }

@@ -1,6 +1,6 @@
 //! Errors of the command, with advice and an exit code.
 
-use crate::notice::say;
+use crate::notice::print_notice;
 use std::{error::Error, fmt, io, process::ExitCode};
 
 /// An error with advice and an exit code.
@@ -92,7 +92,7 @@ pub(crate) fn end(outcome: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let failure = error.downcast_ref::<CliError>();
-    say(failure.map_or_else(|| chain(error.as_ref()), ToString::to_string));
+    print_notice(failure.map_or_else(|| chain(error.as_ref()), ToString::to_string));
     failure.map_or(Class::Other, |failure| failure.class).code().into()
 }
 

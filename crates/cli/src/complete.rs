@@ -25,8 +25,8 @@ const WITH_RESOURCES: [&str; 5] = ["watch", "wait", "top", "web", "record"];
 const WITH_NAMES: [&str; 2] = ["watch", "wait"];
 
 /// Prints one candidate per line. Prints no line if the script should use its own candidates, or if the cluster is not available.
-pub(crate) async fn run(asked: &Complete) -> anyhow::Result<()> {
-    let line = Line::parse(&Cli::command(), &asked.words, asked.position);
+pub(crate) async fn run(args: &Complete) -> anyhow::Result<()> {
+    let line = Line::parse(&Cli::command(), &args.words, args.position);
     // A shell has no place for errors.
     let found = tokio::time::timeout(LIMIT, line.candidates()).await;
     let text: String =
@@ -37,7 +37,7 @@ pub(crate) async fn run(asked: &Complete) -> anyhow::Result<()> {
 
 /// What the word to complete is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum CompletionTarget {
     /// Something that is not in the cluster.
     Other,
     Contexts,
@@ -56,14 +56,14 @@ enum Wanted {
 /// A command line that is being typed.
 #[derive(Debug)]
 struct Line {
-    wanted: Wanted,
+    wanted: CompletionTarget,
     cluster: Cluster,
     namespace: Option<String>,
 }
 
 impl Line {
     fn parse(command: &Command, words: &[String], position: usize) -> Self {
-        let none = Self { wanted: Wanted::Other, cluster: Cluster::default(), namespace: None };
+        let none = Self { wanted: CompletionTarget::Other, cluster: Cluster::default(), namespace: None };
         let Some(name) = words.get(1).filter(|_| position > 1) else { return none };
         let Some(subcommand) = command.find_subcommand(name) else { return none };
         let mut line = none;
@@ -86,7 +86,7 @@ impl Line {
         let current = words.get(position).map(String::as_str).filter(|word| *word != "=").unwrap_or_default();
         line.wanted = match pending {
             Some(option) => of_option(option),
-            None if current.starts_with('-') => Wanted::Other,
+            None if current.starts_with('-') => CompletionTarget::Other,
             None => of_argument(subcommand.get_name(), &positionals, current),
         };
         line
@@ -106,23 +106,23 @@ impl Line {
     }
 
     async fn candidates(&self) -> Option<Vec<String>> {
-        if self.wanted == Wanted::Other {
+        if self.wanted == CompletionTarget::Other {
             return None;
         }
-        if self.wanted == Wanted::Contexts {
+        if self.wanted == CompletionTarget::Contexts {
             return Some(contexts(&self.cluster));
         }
         let connection = connect(&self.cluster).await.ok()?;
-        if self.wanted == Wanted::Namespaces {
+        if self.wanted == CompletionTarget::Namespaces {
             return names(&connection.client, "/api/v1/namespaces").await;
         }
         let catalog = connection.catalog(LIMIT).await.ok()?;
         match &self.wanted {
-            Wanted::Other | Wanted::Contexts | Wanted::Namespaces => None,
-            Wanted::Resource { before } => {
+            CompletionTarget::Other | CompletionTarget::Contexts | CompletionTarget::Namespaces => None,
+            CompletionTarget::Resource { before } => {
                 Some(resources(&catalog).into_iter().map(|name| format!("{before}{name}")).collect())
             }
-            Wanted::Name { resource, before } => {
+            CompletionTarget::Name { resource, before } => {
                 let kinds = catalog.resolve(std::slice::from_ref(resource)).ok()?;
                 let [kind] = kinds.as_slice() else { return None };
                 let namespace = self.namespace.clone().or(connection.namespace.clone());
@@ -147,30 +147,30 @@ fn takes_value(option: &Arg) -> bool {
     matches!(option.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-fn of_option(option: &Arg) -> Wanted {
+fn of_option(option: &Arg) -> CompletionTarget {
     match option.get_long() {
-        Some("context") => Wanted::Contexts,
-        Some("namespace") => Wanted::Namespaces,
-        _ => Wanted::Other,
+        Some("context") => CompletionTarget::Contexts,
+        Some("namespace") => CompletionTarget::Namespaces,
+        _ => CompletionTarget::Other,
     }
 }
 
-fn of_argument(subcommand: &str, before: &[&str], current: &str) -> Wanted {
+fn of_argument(subcommand: &str, before: &[&str], current: &str) -> CompletionTarget {
     if !WITH_RESOURCES.contains(&subcommand) {
-        return Wanted::Other;
+        return CompletionTarget::Other;
     }
     let has_names = WITH_NAMES.contains(&subcommand);
     if let Some((resource, _)) = current.split_once('/').filter(|_| has_names) {
         let before = format!("{resource}/");
-        return Wanted::Name { resource: resource.to_owned(), before };
+        return CompletionTarget::Name { resource: resource.to_owned(), before };
     }
     match before.first() {
         Some(first) if has_names && !first.contains(['/', ',']) => {
-            Wanted::Name { resource: (*first).to_owned(), before: String::new() }
+            CompletionTarget::Name { resource: (*first).to_owned(), before: String::new() }
         }
         _ => {
             let end = current.rfind(',').map_or(0, |comma| comma + 1);
-            Wanted::Resource { before: current[..end].to_owned() }
+            CompletionTarget::Resource { before: current[..end].to_owned() }
         }
     }
 }
@@ -202,37 +202,37 @@ mod tests {
     use super::*;
 
     /// Returns what the last word of a line is.
-    fn wanted(line: &str) -> Wanted {
+    fn wanted(line: &str) -> CompletionTarget {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
         Line::parse(&Cli::command(), &words, words.len() - 1).wanted
     }
 
     #[test]
     fn the_word_to_complete_is_found_among_options() {
-        let resource = |before: &str| Wanted::Resource { before: before.to_owned() };
-        let name = |resource: &str, before: &str| Wanted::Name {
+        let resource = |before: &str| CompletionTarget::Resource { before: before.to_owned() };
+        let name = |resource: &str, before: &str| CompletionTarget::Name {
             resource: resource.to_owned(),
             before: before.to_owned(),
         };
         for (line, expected) in [
-            ("informer wa", Wanted::Other),
+            ("informer wa", CompletionTarget::Other),
             ("informer watch ", resource("")),
             ("informer watch po", resource("")),
             ("informer watch pods,no", resource("pods,")),
             ("informer watch -n shop po", resource("")),
             ("informer watch --once po", resource("")),
-            ("informer watch pods -n ", Wanted::Namespaces),
-            ("informer watch pods --namespace sh", Wanted::Namespaces),
-            ("informer watch pods --namespace = sh", Wanted::Namespaces),
-            ("informer top --context ", Wanted::Contexts),
+            ("informer watch pods -n ", CompletionTarget::Namespaces),
+            ("informer watch pods --namespace sh", CompletionTarget::Namespaces),
+            ("informer watch pods --namespace = sh", CompletionTarget::Namespaces),
+            ("informer top --context ", CompletionTarget::Contexts),
             ("informer watch pods fr", name("pods", "")),
             ("informer wait pod/fr", name("pod", "pod/")),
             ("informer wait pod/a pod/b", name("pod", "pod/")),
             ("informer top pods no", resource("")),
-            ("informer watch --ti", Wanted::Other),
-            ("informer watch -o ", Wanted::Other),
-            ("informer devserver --seed ", Wanted::Other),
-            ("informer unknown ", Wanted::Other),
+            ("informer watch --ti", CompletionTarget::Other),
+            ("informer watch -o ", CompletionTarget::Other),
+            ("informer devserver --seed ", CompletionTarget::Other),
+            ("informer unknown ", CompletionTarget::Other),
         ] {
             assert_eq!(wanted(line), expected, "{line}");
         }

@@ -2,9 +2,9 @@
 
 use crate::args::{Cli, Command, Demo};
 use crate::cli_error::{Class, CliError};
-use crate::cluster::{Connection, DISCOVERY, Embedded};
-use crate::follow::Target;
-use crate::notice::say;
+use crate::cluster::{Connection, DISCOVERY, EmbeddedServer};
+use crate::informers::Target;
+use crate::notice::print_notice;
 use crate::seed;
 use crate::top::{BACKOFF, Stage, is_terminal, show};
 use clap::Parser;
@@ -20,27 +20,33 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Runs the demo until it is stopped.
-pub(crate) async fn run(asked: &Demo) -> anyhow::Result<()> {
+pub(crate) async fn run(args: &Demo) -> anyhow::Result<()> {
     if !is_terminal() {
         let failure = CliError::new(Class::Usage, "`demo` needs a terminal: stdin or stdout is not one");
         return Err(failure.hint("use `informer watch pods --demo` for files and pipes").into());
     }
-    say(format!("creating {} pods", asked.pods));
-    let connection = Connection::embed(Embedded::start(asked.pods, asked.churn).await?);
+    print_notice(format!("creating {} pods", args.pods));
+    let connection = Connection::embed(EmbeddedServer::start(args.pods, args.churn).await?);
     let Some(embedded) = connection.embedded() else { return Ok(()) };
     let kinds = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces"];
     let catalog = connection.catalog(DISCOVERY).await?;
     let targets = catalog.known(&kinds).into_iter().map(Target::all).collect();
     let Some(Command::Top(top)) = Cli::parse_from(["informer", "top", "-A"]).command else { return Ok(()) };
-    let (tell, notices) = watch::channel(None);
+    let (notice, notices) = watch::channel(None);
     // The default reset time is longer than the time between faults, so the backoff would never reset.
-    let backoff = Backoff { reset: Duration::from_secs(asked.fault_every / 2), ..BACKOFF };
-    let stage =
-        Stage { connection: &connection, catalog, targets, following: top.following, backoff, notices };
+    let backoff = Backoff { reset: Duration::from_secs(args.fault_every / 2), ..BACKOFF };
+    let stage = Stage {
+        connection: &connection,
+        catalog,
+        targets,
+        informer_args: top.informer_args,
+        backoff,
+        notices,
+    };
     tokio::select! {
         outcome = show(stage) => outcome,
         outcome = scale(embedded.client()) => outcome,
-        () = misbehave(&embedded.server, Duration::from_secs(asked.fault_every), &tell) => Ok(()),
+        () = inject_faults(&embedded.server, Duration::from_secs(args.fault_every), &notice) => Ok(()),
     }
 }
 
@@ -65,7 +71,7 @@ async fn scale(client: Client) -> anyhow::Result<()> {
 }
 
 /// Injects one fault after the other, and shows each while it lasts.
-async fn misbehave(server: &DevServer, every: Duration, tell: &watch::Sender<Option<String>>) {
+async fn inject_faults(server: &DevServer, every: Duration, notice: &watch::Sender<Option<String>>) {
     for step in 0_usize.. {
         tokio::time::sleep(every).await;
         let (words, lasting) = match step % 5 {
@@ -95,9 +101,9 @@ async fn misbehave(server: &DevServer, every: Duration, tell: &watch::Sender<Opt
                 ("history is compacted and streaming is refused: relists use LIST", 0)
             }
         };
-        tell.send_replace(Some(format!("fault: {words}")));
+        notice.send_replace(Some(format!("fault: {words}")));
         tokio::time::sleep(Duration::from_secs(lasting.max(5)).min(every)).await;
         server.faults().clear();
-        tell.send_replace(None);
+        notice.send_replace(None);
     }
 }

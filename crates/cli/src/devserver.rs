@@ -2,6 +2,7 @@
 
 use crate::args::{Controllers, Devserver};
 use crate::cli_error::{Class, CliError, chain};
+use crate::notice::print_notice;
 use crate::seed;
 use crate::signal::interruption;
 use anyhow::Context;
@@ -9,39 +10,44 @@ use kube_devserver::{Churn, DevServer, Fault, Kubelet, Past, StartError};
 use kube_history::History;
 use serde::de;
 use std::{
+    convert::Infallible,
     io::{self, Write},
     path::Path,
+    time::Duration,
 };
 
+/// The time between two checks of the data directory.
+const DATA_CHECK: Duration = Duration::from_millis(500);
+
 /// Runs the server until it is interrupted.
-pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
+pub(crate) async fn run(args: Devserver) -> anyhow::Result<()> {
     let interrupted = interruption();
-    let mut builder = DevServer::builder().listen(&asked.listen).history(history(asked.churn));
-    if asked.tls {
-        builder = builder.tls(&asked.tls_name);
+    let mut builder = DevServer::builder().listen(&args.listen).history(history(args.churn));
+    if args.tls {
+        builder = builder.tls(&args.tls_name);
     }
-    if let Some(token) = &asked.token {
+    if let Some(token) = &args.token {
         builder = builder.token(token);
     }
-    if asked.control {
+    if args.control {
         builder = builder.control();
     }
-    let faults = asked.faults.as_deref().map(read_faults).transpose()?.unwrap_or_default();
-    for host in &asked.allow_host {
+    let faults = args.faults.as_deref().map(read_faults).transpose()?.unwrap_or_default();
+    for host in &args.allow_host {
         builder = builder.allow_host(host);
     }
-    if let Some(directory) = &asked.data {
+    if let Some(directory) = &args.data {
         builder = builder.data(directory);
     }
-    if let Some(nodes) = asked.kubelet {
+    if let Some(nodes) = args.kubelet {
         builder = builder.kubelet(Kubelet::nodes(nodes.into()));
     }
-    builder = builder.controllers(match asked.controllers {
+    builder = builder.controllers(match args.controllers {
         Controllers::BuiltIn => kube_devserver::Controllers::BuiltIn,
         Controllers::None => kube_devserver::Controllers::None,
     });
-    if let Some(dir) = &asked.history {
-        builder = builder.past(past(dir, &asked)?);
+    if let Some(dir) = &args.history {
+        builder = builder.past(past(dir, &args)?);
     }
     let server = builder.start().await.map_err(|error| match error {
         StartError::Data { .. } => CliError::new(Class::Usage, chain(&error)),
@@ -49,20 +55,23 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
             .hint("set --token or INFORMER_TOKEN to a value: an unset variable is empty"),
         error => CliError::new(Class::Other, chain(&error)),
     })?;
-    let pods = asked.seed.0.get("pods").copied().unwrap_or(0);
-    let churning = (pods > 0).then(|| server.churn(Churn::pods(pods).rate(asked.churn)));
-    for (plural, count) in asked.seed.0.iter().filter(|(plural, _)| *plural != "pods") {
-        seed::plant(&server.client(), plural, *count).await?;
+    let pods = args.seed.0.get("pods").copied().unwrap_or(0);
+    let churning = (pods > 0).then(|| server.churn(Churn::pods(pods).rate(args.churn)));
+    for (plural, count) in args.seed.0.iter().filter(|(plural, _)| *plural != "pods") {
+        seed::create_objects(&server.client(), plural, *count).await?;
     }
     for fault in faults {
         server.faults().inject(fault);
     }
-    if let Some(path) = &asked.write_kubeconfig {
+    if let Some(path) = &args.write_kubeconfig {
         server.write_kubeconfig(path).with_context(|| format!("cannot write {}", path.display()))?;
         writeln!(io::stdout(), "kubeconfig {}", path.display())?;
     }
     writeln!(io::stdout(), "listening on {}", server.url().unwrap_or_default())?;
-    interrupted.await;
+    tokio::select! {
+        () = interrupted => {}
+        never = report_data_errors(&server) => match never {},
+    }
     if let Some(churning) = churning {
         churning.stop().await;
     }
@@ -70,18 +79,36 @@ pub(crate) async fn run(asked: Devserver) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints when objects cannot be saved, and when they can be again.
+async fn report_data_errors(server: &DevServer) -> Infallible {
+    let mut last = None;
+    let mut checks = tokio::time::interval(DATA_CHECK);
+    loop {
+        checks.tick().await;
+        let error = server.data_error();
+        match &error {
+            Some(error) if last.is_none() => {
+                print_notice(format!("cannot save objects: {error}; trying again with the next change"));
+            }
+            None if last.is_some() => print_notice("all objects are saved again"),
+            Some(_) | None => {}
+        }
+        last = error;
+    }
+}
+
 /// Opens the recording to serve.
-fn past(dir: &Path, asked: &Devserver) -> anyhow::Result<Past> {
+fn past(dir: &Path, args: &Devserver) -> anyhow::Result<Past> {
     let history = History::open(dir).map_err(|error| {
         CliError::new(Class::Usage, chain(&error)).hint("set --history to the folder of a recording")
     })?;
-    if asked.speed <= 0.0 || !asked.speed.is_finite() {
-        let what = format!("invalid speed {}: expected a positive number", asked.speed);
+    if args.speed <= 0.0 || !args.speed.is_finite() {
+        let what = format!("invalid speed {}: expected a positive number", args.speed);
         return Err(CliError::new(Class::Usage, what).into());
     }
-    Ok(match (asked.at, asked.from) {
+    Ok(match (args.at, args.from) {
         (Some(at), _) => Past::at(history, at),
-        (None, from) => Past::starting_at(history, from.unwrap_or_default()).speed(asked.speed),
+        (None, from) => Past::starting_at(history, from.unwrap_or_default()).speed(args.speed),
     })
 }
 

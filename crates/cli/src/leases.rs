@@ -1,12 +1,12 @@
 //! `informer leases`: the members, shards and holders of leader elections and shard groups.
 
 use crate::advice;
-use crate::args::{Approach, Colour, Leases};
+use crate::args::{Colour, Leases, ListStrategy};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::connect;
 use crate::kinds::Kind;
 use crate::number::{age, count};
-use crate::paint::{Paint, Tone};
+use crate::paint::{Highlight, Paint};
 use crate::safe::clean_name;
 use crate::signal::interruption;
 use jiff::Timestamp;
@@ -24,9 +24,9 @@ use std::{
 const FRAME: Duration = Duration::from_secs(1);
 
 /// Shows the Leases once, or until the command is interrupted.
-pub(crate) async fn run(asked: Leases) -> anyhow::Result<()> {
-    let connection = connect(&asked.cluster).await?;
-    let namespace = match (&asked.namespace, asked.all_namespaces) {
+pub(crate) async fn run(args: Leases) -> anyhow::Result<()> {
+    let connection = connect(&args.cluster).await?;
+    let namespace = match (&args.namespace, args.all_namespaces) {
         (_, true) => None,
         (Some(namespace), false) => Some(namespace.clone()),
         (None, false) => connection.namespace.clone(),
@@ -39,14 +39,14 @@ pub(crate) async fn run(asked: Leases) -> anyhow::Result<()> {
     let leases = leases.start().map_err(|error| CliError::new(Class::Usage, error.to_string()))?;
     leases.synced().await.map_err(|error| refused(&error))?;
     let paint = Paint::of_stdout(Colour::Auto);
-    if asked.once {
-        return print(&picture(&leases, &asked, paint)?);
+    if args.once {
+        return print(&picture(&leases, &args, paint)?);
     }
     let is_terminal = io::stdout().is_terminal();
     let mut interrupted = pin!(interruption());
     let mut last = Vec::new();
     loop {
-        let overviews = overviews(&leases, &asked)?;
+        let overviews = overviews(&leases, &args)?;
         // Ages change all the time; a file gets a picture only after another change.
         let state: Vec<_> = overviews.iter().map(without_renewals).collect();
         if is_terminal {
@@ -73,7 +73,7 @@ fn refused(error: &SyncError) -> anyhow::Error {
         has_namespaces: true,
         ..Kind::default()
     };
-    advice::of_sync(error, &kind, Approach::Auto).into()
+    advice::of_sync(error, &kind, ListStrategy::Auto).into()
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
@@ -82,14 +82,14 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-fn picture(leases: &Informer<Lease>, asked: &Leases, paint: Paint) -> anyhow::Result<String> {
-    Ok(text(&overviews(leases, asked)?, Timestamp::now(), paint))
+fn picture(leases: &Informer<Lease>, args: &Leases, paint: Paint) -> anyhow::Result<String> {
+    Ok(text(&overviews(leases, args)?, Timestamp::now(), paint))
 }
 
 /// Returns the selected groups.
-fn overviews(leases: &Informer<Lease>, asked: &Leases) -> Result<Vec<GroupOverview>, CliError> {
+fn overviews(leases: &Informer<Lease>, args: &Leases) -> Result<Vec<GroupOverview>, CliError> {
     let mut overviews = GroupOverview::of_leases(leases.list().iter().map(|lease| Lease::clone(lease)));
-    if let Some(name) = &asked.name {
+    if let Some(name) = &args.name {
         overviews.retain(|overview| overview.name == *name);
         if overviews.is_empty() {
             let what = format!("there is no Lease of a leader election or shard group named {name:?}");
@@ -125,7 +125,7 @@ fn text(overviews: &[GroupOverview], now: Timestamp, paint: Paint) -> String {
 
 fn group(text: &mut String, overview: &GroupOverview, now: Timestamp, paint: Paint) {
     let name = format!("{}/{}", clean_name(&overview.namespace), clean_name(&overview.name));
-    let name = paint.tint(Tone::Strong, &name);
+    let name = paint.tint(Highlight::Strong, &name);
     // Writing to a string does not fail.
     let _ = match &overview.kind {
         GroupKind::Shards { count: shards, key, .. } => {
@@ -155,8 +155,8 @@ fn group(text: &mut String, overview: &GroupOverview, now: Timestamp, paint: Pai
 fn balance(overview: &GroupOverview, paint: Paint) -> String {
     match (overview.free(), overview.imbalance()) {
         (0, 0 | 1) => "balanced".to_owned(),
-        (0, imbalance) => paint.tint(Tone::Changed, &format!("imbalance {imbalance}")),
-        (free, _) => paint.tint(Tone::Went, &format!("{} not held", count(free as u64, "shard"))),
+        (0, imbalance) => paint.tint(Highlight::Changed, &format!("imbalance {imbalance}")),
+        (free, _) => paint.tint(Highlight::Went, &format!("{} not held", count(free as u64, "shard"))),
     }
 }
 

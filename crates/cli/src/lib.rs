@@ -16,7 +16,7 @@ mod advice;
 mod seed;
 mod cluster;
 mod meter;
-mod follow;
+mod informers;
 mod signal;
 mod watch;
 mod wait;

@@ -12,7 +12,7 @@ pub(crate) enum Paint {
 
 /// The meaning of a color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum Highlight {
     Came,
     Changed,
     Went,
@@ -32,13 +32,13 @@ impl Paint {
     }
 
     /// Returns the text with a color.
-    pub(crate) fn tint(self, tone: Tone, text: &str) -> String {
-        let code = match tone {
-            Tone::Came => 32,
-            Tone::Changed => 33,
-            Tone::Went => 31,
-            Tone::Quiet => 2,
-            Tone::Strong => 1,
+    pub(crate) fn tint(self, highlight: Highlight, text: &str) -> String {
+        let code = match highlight {
+            Highlight::Came => 32,
+            Highlight::Changed => 33,
+            Highlight::Went => 31,
+            Highlight::Quiet => 2,
+            Highlight::Strong => 1,
         };
         match self {
             Self::Plain => text.to_owned(),
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn plain_text_stays_plain() {
-        assert_eq!(Paint::Plain.tint(Tone::Went, "gone"), "gone");
-        assert_eq!(Paint::Coloured.tint(Tone::Went, "gone"), "\x1b[31mgone\x1b[0m");
+        assert_eq!(Paint::Plain.tint(Highlight::Went, "gone"), "gone");
+        assert_eq!(Paint::Coloured.tint(Highlight::Went, "gone"), "\x1b[31mgone\x1b[0m");
     }
 }

@@ -7,7 +7,7 @@ use kube_devserver::corpus::Widgets;
 use serde_json::{Value, json};
 
 /// Creates `count` objects of a kind, by its plural. Existing objects are not changed.
-pub(crate) async fn plant(client: &Client, plural: &str, count: u64) -> anyhow::Result<()> {
+pub(crate) async fn create_objects(client: &Client, plural: &str, count: u64) -> anyhow::Result<()> {
     let widgets = Widgets::new(1);
     if plural == "widgets" {
         create(client, Widgets::definition()).await?;

@@ -4,16 +4,16 @@ use tokio::sync::watch;
 
 /// Waits for Ctrl-C or SIGTERM. A second Ctrl-C exits at once.
 pub(crate) fn interruption() -> impl Future<Output = ()> {
-    let (tell, mut told) = watch::channel(false);
+    let (sender, mut received) = watch::channel(false);
     tokio::spawn(async move {
         one().await;
-        tell.send_replace(true);
+        sender.send_replace(true);
         one().await;
         std::process::exit(130);
     });
     async move {
         // The channel closes only when the runtime ends.
-        if told.wait_for(|is_told| *is_told).await.is_err() {
+        if received.wait_for(|is_received| *is_received).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -4,7 +4,9 @@ use crate::advice;
 use crate::args::{Condition, Limit, Wait};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, connect_all};
-use crate::follow::{Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
+use crate::informers::{
+    Delivery, Indexes, InformerSettings, Target, WatchedResource, events, follow, namespaces, targets,
+};
 use crate::jsonpath::{JsonPathError, shown};
 use crate::kinds::whole;
 use crate::safe::{clean, clean_name};
@@ -25,13 +27,13 @@ use std::{
 ///
 /// # Errors
 /// If the condition is not met in time, an object does not exist, or the server refuses.
-pub(crate) async fn run(asked: Wait) -> anyhow::Result<()> {
-    let mut followed = Vec::new();
-    for connection in connect_all(&asked.cluster).await? {
-        followed.extend(resolve(connection, &asked).await?);
+pub(crate) async fn run(args: Wait) -> anyhow::Result<()> {
+    let mut watched = Vec::new();
+    for connection in connect_all(&args.cluster).await? {
+        watched.extend(resolve(connection, &args).await?);
     }
-    let mut waiting = Waiting { followed, asked, pending: BTreeMap::new() };
-    let limit = match waiting.asked.timeout {
+    let mut waiting = Waiting { watched, args, pending: BTreeMap::new() };
+    let limit = match waiting.args.timeout {
         // The state is requested once, without a limit.
         Limit::After(Duration::ZERO) | Limit::Never => None,
         Limit::After(limit) => Some(limit),
@@ -52,26 +54,26 @@ async fn late(limit: Option<Duration>) {
 }
 
 /// Creates the informers of one cluster.
-async fn resolve(connection: Connection, asked: &Wait) -> anyhow::Result<Vec<Followed>> {
+async fn resolve(connection: Connection, args: &Wait) -> anyhow::Result<Vec<WatchedResource>> {
     let catalog = connection.catalog(DISCOVERY).await?;
-    let targets = targets(&catalog, &asked.resources)?;
+    let targets = targets(&catalog, &args.resources)?;
     let is_selected =
-        asked.all || asked.following.selector.is_some() || asked.following.field_selector.is_some();
+        args.all || args.informer_args.selector.is_some() || args.informer_args.field_selector.is_some();
     if let Some(target) = targets.iter().find(|target| target.name.is_none() && !is_selected) {
         let what = format!("no objects of {} are selected", target.kind.resource());
         return Err(CliError::new(Class::Usage, what)
             .hint("name them as pod/front-1, or use -l SELECTOR, --field-selector SELECTOR or --all")
             .into());
     }
-    let manner = Manner {
-        namespaces: namespaces(&asked.following, connection.namespace.as_deref()),
-        indexing: Indexing::Nothing,
+    let settings = InformerSettings {
+        namespaces: namespaces(&args.informer_args, connection.namespace.as_deref()),
+        indexing: Indexes::Nothing,
         backoff: Backoff::default(),
-        hear: Arc::new(|_| {}),
+        on_error: Arc::new(|_| {}),
         saving: None,
         managed_fields: ManagedFields::Drop,
     };
-    let one = |target: &Target| follow(&connection, target, &asked.following, manner.clone());
+    let one = |target: &Target| follow(&connection, target, &args.informer_args, settings.clone());
     Ok(targets.iter().map(one).collect::<Result<_, _>>()?)
 }
 
@@ -80,8 +82,8 @@ async fn resolve(connection: Connection, asked: &Wait) -> anyhow::Result<Vec<Fol
 type Pending = (usize, Option<Key>);
 
 struct Waiting {
-    asked: Wait,
-    followed: Vec<Followed>,
+    args: Wait,
+    watched: Vec<WatchedResource>,
     /// Each with the last known reason.
     pending: BTreeMap<Pending, String>,
 }
@@ -96,23 +98,23 @@ enum Verdict {
 
 impl Waiting {
     async fn wait(&mut self) -> anyhow::Result<()> {
-        let mut events = events(&self.followed, Pace::Every);
-        self.followed.iter().for_each(|followed| followed.informer.start());
+        let mut events = events(&self.watched, Delivery::Every);
+        self.watched.iter().for_each(|watched| watched.informer.start());
         let waits = |at: usize| (at, "its list is not complete yet".to_owned());
-        self.pending = (0..self.followed.len()).map(waits).map(|(at, why)| ((at, None), why)).collect();
-        let strategy = self.asked.following.strategy;
-        try_join_all(self.followed.iter().map(|followed| async move {
-            match followed.informer.synced().await {
-                Err(error) if !error.is_skipped() => Err(advice::of_sync(&error, &followed.kind, strategy)),
+        self.pending = (0..self.watched.len()).map(waits).map(|(at, why)| ((at, None), why)).collect();
+        let strategy = self.args.informer_args.strategy;
+        try_join_all(self.watched.iter().map(|watched| async move {
+            match watched.informer.synced().await {
+                Err(error) if !error.is_skipped() => Err(advice::of_sync(&error, &watched.kind, strategy)),
                 _ => Ok(()),
             }
         }))
         .await?;
         self.pending.clear();
-        for at in 0..self.followed.len() {
+        for at in 0..self.watched.len() {
             self.start(at)?;
         }
-        if self.asked.timeout == Limit::After(Duration::ZERO) && !self.pending.is_empty() {
+        if self.args.timeout == Limit::After(Duration::ZERO) && !self.pending.is_empty() {
             return Err(self.late().into());
         }
         while !self.pending.is_empty() {
@@ -124,24 +126,24 @@ impl Waiting {
 
     /// Checks the objects of a resource that exist at the start.
     fn start(&mut self, at: usize) -> anyhow::Result<()> {
-        let followed = self.followed[at].clone();
-        let keys = followed.informer.snapshot().keys();
+        let watched = self.watched[at].clone();
+        let keys = watched.informer.snapshot().keys();
         if !keys.is_empty() {
             return keys.into_iter().try_for_each(|key| self.check(at, &key));
         }
-        match (&self.asked.condition, &followed.name) {
+        match (&self.args.condition, &watched.name) {
             (Condition::Deleted, _) => {}
             (Condition::Created, _) => {
                 self.pending.insert((at, None), "it does not exist".to_owned());
             }
             (_, Some(name)) => {
-                let what = format!("not found: {} {name:?}", followed.kind.resource());
+                let what = format!("not found: {} {name:?}", watched.kind.resource());
                 return Err(CliError::new(Class::Other, what)
                     .hint("--for=create waits until it exists")
                     .into());
             }
             (_, None) => {
-                let what = format!("no matching {} found", followed.kind.resource());
+                let what = format!("no matching {} found", watched.kind.resource());
                 return Err(CliError::new(Class::Other, what).into());
             }
         }
@@ -157,21 +159,21 @@ impl Waiting {
             return self.check(at, event.key());
         }
         // It may exist again.
-        if self.followed[at].informer.get(event.key()).is_some() {
+        if self.watched[at].informer.get(event.key()).is_some() {
             return Ok(());
         }
-        if self.asked.condition == Condition::Deleted {
+        if self.args.condition == Condition::Deleted {
             self.met(at, event.key())?;
             return Ok(());
         }
-        let name = format!("{}/{}", self.followed[at].kind.prefix(), clean_name(event.key().name()));
+        let name = format!("{}/{}", self.watched[at].kind.prefix(), clean_name(event.key().name()));
         Err(CliError::new(Class::Other, format!("{name} was deleted before it met the condition")).into())
     }
 
     /// Checks the cached state of an object.
     fn check(&mut self, at: usize, key: &Key) -> anyhow::Result<()> {
-        let Some(object) = self.followed[at].informer.get(key) else { return Ok(()) };
-        match verdict(&self.asked.condition, &whole(&self.followed[at].kind, &object))? {
+        let Some(object) = self.watched[at].informer.get(key) else { return Ok(()) };
+        match verdict(&self.args.condition, &whole(&self.watched[at].kind, &object))? {
             Verdict::Met => Ok(self.met(at, key)?),
             Verdict::Unmet(reason) => {
                 self.pending.insert((at, Some(key.clone())), reason);
@@ -183,10 +185,10 @@ impl Waiting {
     fn met(&mut self, at: usize, key: &Key) -> io::Result<()> {
         self.pending.remove(&(at, Some(key.clone())));
         self.pending.remove(&(at, None));
-        if self.asked.quiet {
+        if self.args.quiet {
             return Ok(());
         }
-        let name = format!("{}/{}", self.followed[at].kind.prefix(), clean_name(key.name()));
+        let name = format!("{}/{}", self.watched[at].kind.prefix(), clean_name(key.name()));
         let mut out = io::stdout().lock();
         writeln!(out, "{name} condition met").and_then(|()| out.flush())
     }
@@ -194,10 +196,10 @@ impl Waiting {
     /// Returns the error for objects that did not meet the condition in time.
     fn late(&self) -> CliError {
         let name = |(at, key): &Pending| {
-            let followed = &self.followed[*at];
-            match key.as_ref().map(Key::name).or(followed.name.as_deref()) {
-                Some(name) => format!("{}/{}", followed.kind.resource(), clean_name(name)),
-                None => followed.kind.resource(),
+            let watched = &self.watched[*at];
+            match key.as_ref().map(Key::name).or(watched.name.as_deref()) {
+                Some(name) => format!("{}/{}", watched.kind.resource(), clean_name(name)),
+                None => watched.kind.resource(),
             }
         };
         let names: Vec<_> = self.pending.keys().map(name).collect();
@@ -206,9 +208,9 @@ impl Waiting {
         for (pending, reason) in self.pending.iter().take(MAX_REASONS) {
             failure = failure.hint(format!("{}: {reason}", name(pending)));
         }
-        let errors = self.followed.iter().filter(|followed| !followed.informer.has_synced());
+        let errors = self.watched.iter().filter(|watched| !watched.informer.has_synced());
         errors
-            .filter_map(|followed| followed.informer.status().last_error)
+            .filter_map(|watched| watched.informer.status().last_error)
             .fold(failure, |failure, error| failure.hint(clean(&error)))
     }
 }

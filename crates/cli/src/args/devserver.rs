@@ -14,7 +14,7 @@ pub(crate) struct Devserver {
 
     /// Objects to create at start, such as pods=1000,configmaps=50; also deployments, services, nodes, widgets
     #[arg(long, value_name = "KIND=N,..", value_parser = seeds, default_value = "")]
-    pub(crate) seed: Seeds,
+    pub(crate) seed: ObjectCounts,
 
     /// The number of pod changes per second
     #[arg(long, default_value_t = 0.0, value_name = "RATE")]
@@ -87,13 +87,13 @@ pub(crate) enum Controllers {
 
 /// The number of objects of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seeds(pub(crate) BTreeMap<String, u64>);
+pub(crate) struct ObjectCounts(pub(crate) BTreeMap<String, u64>);
 
 /// The kinds that can be created at start.
 const KNOWN: [&str; 6] = ["configmaps", "deployments", "nodes", "pods", "services", "widgets"];
 
 /// Parses `KIND=N,..`.
-pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
+pub(crate) fn seeds(text: &str) -> Result<ObjectCounts, String> {
     let mut seeds = BTreeMap::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (kind, count) =
@@ -104,7 +104,7 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
         }
         seeds.insert(kind.to_owned(), count);
     }
-    Ok(Seeds(seeds))
+    Ok(ObjectCounts(seeds))
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     fn parses_seeds() {
         let read = seeds("pods=1000, nodes=3").unwrap();
         assert_eq!(read.0, BTreeMap::from([("nodes".to_owned(), 3), ("pods".to_owned(), 1000)]));
-        assert_eq!(seeds("").unwrap(), Seeds::default());
+        assert_eq!(seeds("").unwrap(), ObjectCounts::default());
     }
 
     #[test]

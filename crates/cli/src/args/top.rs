@@ -1,6 +1,6 @@
 //! The options of `informer top` and `informer demo`.
 
-use super::{cluster::Cluster, following::Following};
+use super::{cluster::Cluster, informer_args::InformerArgs};
 use clap::Args;
 
 /// The options of `informer top`.
@@ -11,7 +11,7 @@ pub(crate) struct Top {
     pub(crate) resources: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) following: Following,
+    pub(crate) informer_args: InformerArgs,
 
     #[command(flatten)]
     pub(crate) cluster: Cluster,

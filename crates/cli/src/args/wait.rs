@@ -1,6 +1,6 @@
 //! The options of `informer wait`.
 
-use super::{cluster::Cluster, duration::duration, following::Following};
+use super::{cluster::Cluster, duration::duration, informer_args::InformerArgs};
 use crate::jsonpath::Path;
 use clap::Args;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Wait {
     pub(crate) quiet: bool,
 
     #[command(flatten)]
-    pub(crate) following: Following,
+    pub(crate) informer_args: InformerArgs,
 
     #[command(flatten)]
     pub(crate) cluster: Cluster,

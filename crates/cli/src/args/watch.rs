@@ -3,7 +3,7 @@
 use super::{
     cluster::Cluster,
     duration::duration,
-    following::Following,
+    informer_args::InformerArgs,
     output::{Output, OutputParser},
 };
 use crate::jsonpath::Path;
@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     pub(crate) resources: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) following: Following,
+    pub(crate) informer_args: InformerArgs,
 
     /// Only objects whose names match this regular expression; may be repeated
     #[arg(long, value_name = "REGEX", value_parser = regex)]

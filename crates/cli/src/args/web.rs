@@ -1,6 +1,6 @@
 //! The options of `informer web`.
 
-use super::{cluster::Cluster, following::Following};
+use super::{cluster::Cluster, informer_args::InformerArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(crate) struct Web {
     pub(crate) access: WebAccess,
 
     #[command(flatten)]
-    pub(crate) following: Following,
+    pub(crate) informer_args: InformerArgs,
 
     #[command(flatten)]
     pub(crate) cluster: Cluster,

@@ -114,7 +114,7 @@ fn name_of(item: &Value, field: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(old: Value, new: Value) -> Vec<String> {
+    fn changed_fields(old: Value, new: Value) -> Vec<String> {
         let object = |mut value: Value| {
             value["metadata"] = value["metadata"].take();
             if value["metadata"].is_null() {
@@ -135,21 +135,24 @@ mod tests {
         let old = json!({"spec": {"replicas": 2, "paused": true}, "status": {"phase": "Pending"}});
         let new = json!({"spec": {"replicas": 3}, "status": {"phase": "Pending", "extra": {"a": [1]}}});
         let expected = ["spec.paused: true nothing", "spec.replicas: 2 3", "status.extra.a[0]: nothing 1"];
-        assert_eq!(told(old, new), expected);
+        assert_eq!(changed_fields(old, new), expected);
     }
 
     #[test]
     fn the_last_applied_configuration_of_a_secret_is_not_shown() {
         let applied = |text: &str, other: &str| json!({"metadata": {"annotations": {LAST_APPLIED: format!("{{\"data\":{text:?}}}"), "other": other}}});
-        assert_eq!(told(applied("hunter2", "a"), applied("hunter3", "a")), [""; 0]);
-        assert_eq!(told(json!({}), applied("hunter2", "a")), ["metadata.annotations.other: nothing \"a\""]);
+        assert_eq!(changed_fields(applied("hunter2", "a"), applied("hunter3", "a")), [""; 0]);
+        assert_eq!(
+            changed_fields(json!({}), applied("hunter2", "a")),
+            ["metadata.annotations.other: nothing \"a\""]
+        );
     }
 
     #[test]
     fn items_are_known_by_name() {
         let old = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}, {"type": "Up", "status": "True"}]}});
         let new = json!({"status": {"conditions": [{"type": "Up", "status": "True"}, {"type": "Ready", "status": "True"}]}});
-        assert_eq!(told(old, new), ["status.conditions[Ready].status: \"False\" \"True\""]);
+        assert_eq!(changed_fields(old, new), ["status.conditions[Ready].status: \"False\" \"True\""]);
     }
 
     #[test]
@@ -161,7 +164,7 @@ mod tests {
             "spec.ports[b].at: nothing 3",
             "spec.ports[b].name: nothing \"b\"",
         ];
-        assert_eq!(told(items(&["c", "a"]), items(&["b", "a", "c"])), expected);
+        assert_eq!(changed_fields(items(&["c", "a"]), items(&["b", "a", "c"])), expected);
     }
 
     #[test]
@@ -170,7 +173,7 @@ mod tests {
         let time = |count: usize| {
             let (old, new) = (items(count, 1), items(count, 2));
             let began = std::time::Instant::now();
-            assert_eq!(told(old, new).len(), count);
+            assert_eq!(changed_fields(old, new).len(), count);
             began.elapsed()
         };
         // A hundred times as many; each with each would be ten thousand times the time.
@@ -183,11 +186,11 @@ mod tests {
         let old = json!({"metadata": {"resourceVersion": "1", "generation": 1, "labels": {"a.b/c": "d"}}});
         let new = json!({"metadata": {"resourceVersion": "2", "generation": 2, "labels": {"a.b/c": "e"},
                          "managedFields": [{"manager": "m"}]}});
-        assert_eq!(told(old, new), ["metadata.labels[a.b/c]: \"d\" \"e\""]);
+        assert_eq!(changed_fields(old, new), ["metadata.labels[a.b/c]: \"d\" \"e\""]);
     }
 
     #[test]
     fn an_empty_object_is_a_value() {
-        assert_eq!(told(json!({}), json!({"spec": {}})), ["spec: nothing {}"]);
+        assert_eq!(changed_fields(json!({}), json!({"spec": {}})), ["spec: nothing {}"]);
     }
 }

@@ -9,12 +9,12 @@ mod pod;
 mod summary;
 mod words;
 mod lines;
-mod telling;
+mod description;
 mod yaml;
 
+pub(crate) use description::{Detail, EXISTING, described, description, key, updated, verb};
 pub(crate) use fields::{FieldChange, changes};
 pub(crate) use lines::{Line, diff};
 pub(crate) use manager::manager;
 pub(crate) use summary::{is_problem, summary};
-pub(crate) use telling::{Detail, EXISTING, described, key, told, updated, verb};
 pub(crate) use yaml::yaml;

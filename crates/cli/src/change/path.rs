@@ -7,10 +7,10 @@ use std::{fmt, sync::Arc};
 ///
 /// Paths share their common parts: an object may have a name of a megabyte, and many fields below it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Path(Option<Arc<Way>>);
+pub(crate) struct Path(Option<Arc<Segment>>);
 
 #[derive(Debug, PartialEq)]
-struct Way {
+struct Segment {
     before: Path,
     step: Step,
 }
@@ -33,12 +33,12 @@ impl Path {
     }
 
     fn with(&self, step: Step) -> Self {
-        Self(Some(Arc::new(Way { before: self.clone(), step })))
+        Self(Some(Arc::new(Segment { before: self.clone(), step })))
     }
 
     fn steps(&self) -> Vec<&Step> {
-        let way = std::iter::successors(self.0.as_deref(), |way| way.before.0.as_deref());
-        let mut steps: Vec<_> = way.map(|way| &way.step).collect();
+        let segment = std::iter::successors(self.0.as_deref(), |segment| segment.before.0.as_deref());
+        let mut steps: Vec<_> = segment.map(|segment| &segment.step).collect();
         steps.reverse();
         steps
     }

@@ -59,7 +59,7 @@ fn quiet(changes: &[FieldChange]) -> String {
 fn phrase(change: &FieldChange, all: &[FieldChange], new: &Value) -> Option<(u8, String)> {
     let names = change.path.names();
     let last = *names.last()?;
-    let said = match names.as_slice() {
+    let message_text = match names.as_slice() {
         ["metadata", "deletionTimestamp"] => (0, "deletion requested".to_owned()),
         ["metadata", "labels", name] => (5, entry("label", name, change)),
         ["metadata", "annotations", name] => (7, entry("annotation", name, change)),
@@ -87,7 +87,7 @@ fn phrase(change: &FieldChange, all: &[FieldChange], new: &Value) -> Option<(u8,
         _ if FIELDS_OF_TIME.contains(&last) => return None,
         _ => (6, step(&change.path.to_string(), change)),
     };
-    Some(said)
+    Some(message_text)
 }
 
 /// Returns `name old -> new`, `name new` or `name removed`.
@@ -207,7 +207,7 @@ mod tests {
     use kube_core::DynamicObject;
     use serde_json::json;
 
-    fn told(old: Value, new: Value) -> String {
+    fn description(old: Value, new: Value) -> String {
         let object = |mut value: Value| {
             let meta = value["metadata"].take();
             value["metadata"] = if meta.is_null() { json!({}) } else { meta };
@@ -250,7 +250,7 @@ mod tests {
             ),
         ];
         for (old, new, expected) in table {
-            assert_eq!(told(old, new), expected);
+            assert_eq!(description(old, new), expected);
         }
     }
 
@@ -258,11 +258,17 @@ mod tests {
     fn a_condition_speaks_once() {
         let condition = |status: &str, reason: &str, time: &str| json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": reason, "lastTransitionTime": time}]}});
         assert_eq!(
-            told(condition("False", "A", "1"), condition("True", "B", "2")),
+            description(condition("False", "A", "1"), condition("True", "B", "2")),
             "Ready \"False\" -> \"True\"".replace('"', "")
         );
-        assert_eq!(told(condition("False", "A", "1"), condition("False", "B", "2")), "Ready because A -> B");
-        assert_eq!(told(condition("False", "A", "1"), condition("False", "A", "2")), "lastTransitionTime");
+        assert_eq!(
+            description(condition("False", "A", "1"), condition("False", "B", "2")),
+            "Ready because A -> B"
+        );
+        assert_eq!(
+            description(condition("False", "A", "1"), condition("False", "A", "2")),
+            "lastTransitionTime"
+        );
     }
 
     #[test]
@@ -271,7 +277,7 @@ mod tests {
         let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}});
         let running = json!({"running": {"startedAt": "2026-07-01T00:00:00Z"}});
         let expected = "front restarts 1 -> 2, front waiting (CrashLoopBackOff) -> running";
-        assert_eq!(told(pod(waiting, 1), pod(running, 2)), expected);
+        assert_eq!(description(pod(waiting, 1), pod(running, 2)), expected);
     }
 
     #[test]
@@ -280,23 +286,23 @@ mod tests {
             let last = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}});
             json!({"status": {"containerStatuses": [{"name": "front", "restartCount": restarts, "lastState": last}]}})
         };
-        assert_eq!(told(pod(3), pod(4)), "front restarts 3 -> 4 (OOMKilled)");
+        assert_eq!(description(pod(3), pod(4)), "front restarts 3 -> 4 (OOMKilled)");
     }
 
     #[test]
     fn evictions_and_cordons_are_named() {
         let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
         assert_eq!(
-            told(json!({"status": {"phase": "Running"}}), evicted),
+            description(json!({"status": {"phase": "Running"}}), evicted),
             "phase Running -> Failed, reason Evicted"
         );
         let node = |value: Value| json!({"spec": {"unschedulable": value}});
-        assert_eq!(told(json!({"spec": {}}), node(true.into())), "SchedulingDisabled");
-        assert_eq!(told(node(true.into()), json!({"spec": {}})), "scheduling enabled");
+        assert_eq!(description(json!({"spec": {}}), node(true.into())), "SchedulingDisabled");
+        assert_eq!(description(node(true.into()), json!({"spec": {}})), "scheduling enabled");
     }
 
     #[test]
     fn a_change_of_bookkeeping_alone_is_shown() {
-        assert_eq!(told(json!({}), json!({})), "no visible change (metadata only)");
+        assert_eq!(description(json!({}), json!({})), "no visible change (metadata only)");
     }
 }

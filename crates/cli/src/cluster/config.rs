@@ -1,6 +1,6 @@
 //! The configuration of the cluster that was chosen.
 
-use super::choice::Choice;
+use super::config_source::ConfigSource;
 use crate::args::Cluster;
 use crate::cli_error::{Class, CliError, chain};
 use kube_client::{
@@ -10,32 +10,32 @@ use kube_client::{
 use std::path::{Path, PathBuf};
 
 /// Reads the configuration; `None` for the built-in server.
-pub(super) async fn configure(choice: &Choice, asked: &Cluster) -> Result<Option<Config>, CliError> {
+pub(super) async fn configure(choice: &ConfigSource, args: &Cluster) -> Result<Option<Config>, CliError> {
     let mut config = match choice {
-        Choice::Files(paths) => from_files(paths, asked).await?,
-        Choice::Address => Config::new(address(asked.server.as_deref().unwrap_or_default())?),
-        Choice::Pod => Config::incluster().map_err(|error| {
+        ConfigSource::Files(paths) => from_files(paths, args).await?,
+        ConfigSource::Address => Config::new(address(args.server.as_deref().unwrap_or_default())?),
+        ConfigSource::Pod => Config::incluster().map_err(|error| {
             CliError::new(
                 Class::Config,
                 format!("cannot read the service account of this pod: {}", chain(&error)),
             )
         })?,
-        Choice::Demo => return Ok(None),
+        ConfigSource::Demo => return Ok(None),
     };
-    if let Some(server) = &asked.server {
+    if let Some(server) = &args.server {
         config.cluster_url = address(server)?;
     }
-    if let Some(token) = &asked.token {
+    if let Some(token) = &args.token {
         config.auth_info.token = Some(token.clone().into());
         config.auth_info.token_file = None;
         config.auth_info.exec = None;
     }
-    if asked.user.is_some() {
-        config.auth_info.impersonate.clone_from(&asked.user);
-        config.auth_info.impersonate_groups = Some(asked.groups.clone());
+    if args.user.is_some() {
+        config.auth_info.impersonate.clone_from(&args.user);
+        config.auth_info.impersonate_groups = Some(args.groups.clone());
         (config.auth_info.impersonate_uid, config.auth_info.impersonate_user_extra) = (None, None);
     }
-    config.accept_invalid_certs |= asked.insecure_skip_tls_verify;
+    config.accept_invalid_certs |= args.insecure_skip_tls_verify;
     // The reflector handles 429 and 503 itself.
     config.default_retry = false;
     Ok(Some(config))
@@ -53,7 +53,7 @@ fn address(text: &str) -> Result<http::Uri, CliError> {
     }
 }
 
-async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, CliError> {
+async fn from_files(paths: &[PathBuf], args: &Cluster) -> Result<Config, CliError> {
     let mut merged = Kubeconfig::default();
     // Like kubectl, skips files that do not exist if there are others.
     let there: Vec<_> = paths.iter().filter(|path| path.exists()).collect();
@@ -63,12 +63,12 @@ async fn from_files(paths: &[PathBuf], asked: &Cluster) -> Result<Config, CliErr
         merged = read.map_err(|error| broken(&error, path))?;
     }
     let contexts: Vec<_> = merged.contexts.iter().map(|context| context.name.clone()).collect();
-    let user = unknown_user(&merged, asked.context());
+    let user = unknown_user(&merged, args.context());
     let options =
-        KubeConfigOptions { context: asked.context().map(str::to_owned), ..KubeConfigOptions::default() };
+        KubeConfigOptions { context: args.context().map(str::to_owned), ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(merged, &options).await;
     let config = config.map_err(|error| unusable(&error, paths[0], &contexts))?;
-    if let Some(user) = user.filter(|_| asked.token.is_none()) {
+    if let Some(user) = user.filter(|_| args.token.is_none()) {
         let what =
             format!("the kubeconfig {} has no user {user:?}, which its context names", paths[0].display());
         return Err(CliError::new(Class::Config, what).hint("add the user, or choose another with --context"));

@@ -1,15 +1,15 @@
 //! A client of the cluster that was chosen.
 
 use super::{
-    choice::{Choice, Surroundings, choose},
     config::configure,
-    embedded::Embedded,
+    config_source::{ConfigSource, Environment, choose},
+    embedded::EmbeddedServer,
 };
 use crate::advice;
 use crate::args::Cluster;
 use crate::cli_error::{Class, CliError};
 use crate::kinds::{Catalog, discover};
-use crate::notice::say;
+use crate::notice::print_notice;
 use crate::number::grouped;
 use kube_client::{Client, config::Kubeconfig};
 use kube_informer::document;
@@ -29,7 +29,7 @@ pub(crate) struct Connection {
     /// Whether the server is not newer than this command.
     is_known: OnceLock<bool>,
     /// Runs as long as the connection exists.
-    embedded: Option<Embedded>,
+    embedded: Option<EmbeddedServer>,
 }
 
 /// The pods of the built-in server, and their changes per second.
@@ -37,17 +37,17 @@ const PODS: u64 = 1_000;
 const RATE: f64 = 20.0;
 
 /// Connects to each context, or to the configured cluster.
-pub(crate) async fn connect_all(asked: &Cluster) -> anyhow::Result<Vec<Connection>> {
-    if asked.contexts.len() < 2 {
-        return Ok(vec![connect(asked).await?]);
+pub(crate) async fn connect_all(args: &Cluster) -> anyhow::Result<Vec<Connection>> {
+    if args.contexts.len() < 2 {
+        return Ok(vec![connect(args).await?]);
     }
     let mut connections = Vec::new();
-    for (at, context) in asked.contexts.iter().enumerate() {
-        if asked.contexts[..at].contains(context) {
+    for (at, context) in args.contexts.iter().enumerate() {
+        if args.contexts[..at].contains(context) {
             let what = format!("the context {context:?} is given twice");
             return Err(CliError::new(Class::Usage, what).into());
         }
-        connections.push(connect(&Cluster { contexts: vec![context.clone()], ..asked.clone() }).await?);
+        connections.push(connect(&Cluster { contexts: vec![context.clone()], ..args.clone() }).await?);
     }
     Ok(connections)
 }
@@ -56,13 +56,13 @@ pub(crate) async fn connect_all(asked: &Cluster) -> anyhow::Result<Vec<Connectio
 ///
 /// # Errors
 /// If the configuration is invalid, or there are several contexts.
-pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
-    if asked.contexts.len() > 1 {
-        let what = format!("this command uses one context, not {}", asked.contexts.join(" and "));
+pub(crate) async fn connect(args: &Cluster) -> anyhow::Result<Connection> {
+    if args.contexts.len() > 1 {
+        let what = format!("this command uses one context, not {}", args.contexts.join(" and "));
         return Err(CliError::new(Class::Usage, what).hint("`informer watch` accepts several").into());
     }
-    let choice = choose(asked, &Surroundings::read())?;
-    match configure(&choice, asked).await? {
+    let choice = choose(args, &Environment::read())?;
+    match configure(&choice, args).await? {
         Some(config) => {
             let server = config.cluster_url.to_string();
             let mut server = server.trim_end_matches('/').to_owned();
@@ -71,34 +71,34 @@ pub(crate) async fn connect(asked: &Cluster) -> anyhow::Result<Connection> {
             }
             let namespace = Some(config.default_namespace.clone());
             let client = Client::try_from(config).map_err(|error| advice::of_config(&error, &server))?;
-            let context = context(&choice, asked);
+            let context = context(&choice, args);
             Ok(Connection { client, server, context, namespace, is_known: OnceLock::new(), embedded: None })
         }
         None => {
             let pods = grouped(PODS);
-            say(format!("DEMO DATA: a built-in server with {pods} generated pods, not a cluster"));
-            Ok(Connection::embed(Embedded::start(PODS, RATE).await?))
+            print_notice(format!("DEMO DATA: a built-in server with {pods} generated pods, not a cluster"));
+            Ok(Connection::embed(EmbeddedServer::start(PODS, RATE).await?))
         }
     }
 }
 
 /// Returns a name for the chosen cluster, without connecting to it: the context, or the URL of the server.
-pub(crate) fn name(asked: &Cluster) -> Result<String, CliError> {
-    let choice = choose(asked, &Surroundings::read())?;
-    let server = asked.server.as_deref().map(|server| server.trim_end_matches('/').to_owned());
+pub(crate) fn name(args: &Cluster) -> Result<String, CliError> {
+    let choice = choose(args, &Environment::read())?;
+    let server = args.server.as_deref().map(|server| server.trim_end_matches('/').to_owned());
     Ok(match choice {
-        Choice::Demo => "demo".to_owned(),
-        Choice::Pod => "in-cluster".to_owned(),
-        Choice::Files(_) | Choice::Address => {
-            context(&choice, asked).or(server).unwrap_or_else(|| "default".to_owned())
+        ConfigSource::Demo => "demo".to_owned(),
+        ConfigSource::Pod => "in-cluster".to_owned(),
+        ConfigSource::Files(_) | ConfigSource::Address => {
+            context(&choice, args).or(server).unwrap_or_else(|| "default".to_owned())
         }
     })
 }
 
 /// Returns the names of all contexts.
-pub(crate) fn contexts(asked: &Cluster) -> Vec<String> {
-    let Ok(Choice::Files(paths)) =
-        choose(&Cluster { contexts: Vec::new(), ..asked.clone() }, &Surroundings::read())
+pub(crate) fn contexts(args: &Cluster) -> Vec<String> {
+    let Ok(ConfigSource::Files(paths)) =
+        choose(&Cluster { contexts: Vec::new(), ..args.clone() }, &Environment::read())
     else {
         return Vec::new();
     };
@@ -107,10 +107,10 @@ pub(crate) fn contexts(asked: &Cluster) -> Vec<String> {
 }
 
 /// Returns the name of the context in use.
-fn context(choice: &Choice, asked: &Cluster) -> Option<String> {
-    let Choice::Files(paths) = choice else { return None };
+fn context(choice: &ConfigSource, args: &Cluster) -> Option<String> {
+    let ConfigSource::Files(paths) = choice else { return None };
     let current = || paths.iter().find_map(|path| Kubeconfig::read_from(path).ok()?.current_context);
-    asked.context().map(str::to_owned).or_else(current)
+    args.context().map(str::to_owned).or_else(current)
 }
 
 /// Returns the URL of a proxy without its credentials.
@@ -122,7 +122,7 @@ fn without_password(proxy: &http::Uri) -> String {
 
 impl Connection {
     /// Connects to the built-in server.
-    pub(crate) fn embed(embedded: Embedded) -> Self {
+    pub(crate) fn embed(embedded: EmbeddedServer) -> Self {
         let (client, server) = (embedded.client(), "the built-in server".to_owned());
         Self {
             client,
@@ -135,7 +135,7 @@ impl Connection {
     }
 
     /// Returns the built-in server, if this is one.
-    pub(crate) fn embedded(&self) -> Option<&Embedded> {
+    pub(crate) fn embedded(&self) -> Option<&EmbeddedServer> {
         self.embedded.as_ref()
     }
 

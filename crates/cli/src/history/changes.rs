@@ -11,16 +11,16 @@ use jiff::Timestamp;
 use kube_history::Filter;
 
 /// Prints changes.
-pub(crate) fn run(asked: &Changes) -> anyhow::Result<()> {
-    let reader = Reader::open(&asked.recorded)?;
-    let targets = reader.targets(&asked.resources)?;
-    let (from, to) = (asked.since, asked.until.unwrap_or(Timestamp::MAX));
+pub(crate) fn run(args: &Changes) -> anyhow::Result<()> {
+    let reader = Reader::open(&args.recorded)?;
+    let targets = reader.targets(&args.resources)?;
+    let (from, to) = (args.since, args.until.unwrap_or(Timestamp::MAX));
     if to < from {
         return Err(CliError::new(Class::Usage, "--until is before --since").into());
     }
     reader.warn_about_gaps(&targets, from, to)?;
-    let filter = filter(asked, &reader, &targets)?;
-    let mut printer = Printer::new(&asked.recorded, &targets);
+    let filter = filter(args, &reader, &targets)?;
+    let mut printer = Printer::new(&args.recorded, &targets);
     // The range of the history does not include its start.
     let after = from.checked_sub(jiff::SignedDuration::from_micros(1)).unwrap_or(Timestamp::MIN);
     for change in reader.history.changes(after..to, filter)? {
@@ -33,8 +33,8 @@ pub(crate) fn run(asked: &Changes) -> anyhow::Result<()> {
     Ok(printer.flush()?)
 }
 
-fn filter(asked: &Changes, reader: &Reader, targets: &[Target]) -> anyhow::Result<Filter> {
-    let namespace = asked.recorded.namespace.as_deref();
+fn filter(args: &Changes, reader: &Reader, targets: &[Target]) -> anyhow::Result<Filter> {
+    let namespace = args.recorded.namespace.as_deref();
     let mut filter = Filter::new();
     for target in targets {
         filter = filter.kind(target.id);
@@ -49,18 +49,18 @@ fn filter(asked: &Changes, reader: &Reader, targets: &[Target]) -> anyhow::Resul
     if let Some(namespace) = namespace {
         filter = filter.namespace(namespace);
     }
-    if let Some(manager) = &asked.by {
+    if let Some(manager) = &args.by {
         filter = filter.manager(manager);
     }
-    if let Some(owner) = &asked.owner {
-        filter = filter.owner(uid(asked, reader, owner)?);
+    if let Some(owner) = &args.owner {
+        filter = filter.owner(uid(args, reader, owner)?);
     }
-    let filter = asked.changed.iter().fold(filter, |filter, path| filter.changed(pointer(path)));
-    Ok(asked.ignore.iter().fold(filter, |filter, path| filter.ignore(pointer(path))))
+    let filter = args.changed.iter().fold(filter, |filter, path| filter.changed(pointer(path)));
+    Ok(args.ignore.iter().fold(filter, |filter, path| filter.ignore(pointer(path))))
 }
 
 /// Returns the uid of the last object with a name.
-fn uid(asked: &Changes, reader: &Reader, owner: &str) -> anyhow::Result<String> {
+fn uid(args: &Changes, reader: &Reader, owner: &str) -> anyhow::Result<String> {
     let targets = reader.targets(&[owner.to_owned()])?;
     let [target] = targets.as_slice() else {
         return Err(CliError::new(Class::Usage, format!("{owner:?} is not one object")).into());
@@ -69,7 +69,7 @@ fn uid(asked: &Changes, reader: &Reader, owner: &str) -> anyhow::Result<String> 
         let failure = CliError::new(Class::Usage, format!("invalid owner {owner:?}: expected RESOURCE/NAME"));
         return Err(failure.into());
     };
-    let key = reader.key(target, name, asked.recorded.namespace.as_deref())?;
+    let key = reader.key(target, name, args.recorded.namespace.as_deref())?;
     let versions = reader.history.object(target.id, key).versions()?;
     let last = versions.last().ok_or_else(|| reader.absent(target, name))?;
     Ok(last.uid().to_owned())

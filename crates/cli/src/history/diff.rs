@@ -13,21 +13,21 @@ use kube_informer_wire::Key;
 use std::collections::BTreeSet;
 
 /// Prints the differences.
-pub(crate) fn run(asked: &Diff) -> anyhow::Result<()> {
-    if asked.to < asked.from {
+pub(crate) fn run(args: &Diff) -> anyhow::Result<()> {
+    if args.to < args.from {
         return Err(CliError::new(Class::Usage, "--to is before --from").into());
     }
-    let reader = Reader::open(&asked.recorded)?;
-    let targets = reader.targets(&asked.resources)?;
-    let (before, after) = (reader.history.at(asked.from)?, reader.history.at(asked.to)?);
-    reader.warn_about_gaps(&targets, asked.from, asked.to)?;
-    let mut printer = Printer::new(&asked.recorded, &targets);
-    let namespace = asked.recorded.namespace.as_deref();
+    let reader = Reader::open(&args.recorded)?;
+    let targets = reader.targets(&args.resources)?;
+    let (before, after) = (reader.history.at(args.from)?, reader.history.at(args.to)?);
+    reader.warn_about_gaps(&targets, args.from, args.to)?;
+    let mut printer = Printer::new(&args.recorded, &targets);
+    let namespace = args.recorded.namespace.as_deref();
     for target in &targets {
         for key in keys(target, namespace, [&before, &after]) {
             for mut entry in compared(target, &key, &before, &after)? {
                 if entry.change == Change::Deleted {
-                    entry.time = deleted_at(&reader, target, &key, asked.from)?.unwrap_or(entry.time);
+                    entry.time = deleted_at(&reader, target, &key, args.from)?.unwrap_or(entry.time);
                 }
                 printer.print(&entry)?;
             }

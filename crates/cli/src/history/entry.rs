@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use crate::change::{FieldChange, changes, summary, updated};
 use crate::kinds::{Kind, whole};
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use jiff::Timestamp;
 use kube_core::DynamicObject;
 use kube_history::{self as history, Event, ReadError, Source, Version};
@@ -43,12 +43,12 @@ impl Change {
         }
     }
 
-    pub(super) fn tone(self) -> Tone {
+    pub(super) fn highlight(self) -> Highlight {
         match self {
-            Self::Existing => Tone::Quiet,
-            Self::Added => Tone::Came,
-            Self::Updated => Tone::Changed,
-            Self::Deleted => Tone::Went,
+            Self::Existing => Highlight::Quiet,
+            Self::Added => Highlight::Came,
+            Self::Updated => Highlight::Changed,
+            Self::Deleted => Highlight::Went,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::args::{Get, RecordedOutput};
 use crate::change::{summary, yaml};
 use crate::cli_error::{Class, CliError};
 use crate::kinds::{Kind, whole};
-use crate::notice::say;
+use crate::notice::print_notice;
 use crate::number::age;
 use crate::safe::{clean_json, clean_name};
 use jiff::Timestamp;
@@ -22,25 +22,25 @@ use std::{
 };
 
 /// Prints the objects of a moment.
-pub(crate) fn run(asked: &Get) -> anyhow::Result<()> {
-    let output = asked.recorded.output;
+pub(crate) fn run(args: &Get) -> anyhow::Result<()> {
+    let output = args.recorded.output;
     if output == RecordedOutput::Diff {
         let failure = CliError::new(Class::Usage, "one moment has no diff");
         return Err(failure.hint("use `informer diff --from TIME --to TIME`").into());
     }
-    let labels = match &asked.selector {
+    let labels = match &args.selector {
         Some(selector) => {
             selector.parse().map_err(|error| CliError::new(Class::Usage, format!("{error}")))?
         }
         None => LabelSelector::everything(),
     };
-    let reader = Reader::open(&asked.recorded)?;
-    let targets = reader.targets(&asked.resources)?;
-    let snapshot = reader.history.at(asked.at)?;
-    reader.warn_about_span(asked.at, asked.at)?;
+    let reader = Reader::open(&args.recorded)?;
+    let targets = reader.targets(&args.resources)?;
+    let snapshot = reader.history.at(args.at)?;
+    reader.warn_about_span(args.at, args.at)?;
     let mut groups = Vec::new();
     for target in &targets {
-        let objects = objects(&reader, &snapshot, target, &Selection { asked, labels: &labels })?;
+        let objects = objects(&reader, &snapshot, target, &Selection { args, labels: &labels })?;
         groups.push(Group { kind: kind_of(&target.kind), objects });
     }
     let mut out = BufWriter::new(io::stdout());
@@ -49,14 +49,14 @@ pub(crate) fn run(asked: &Get) -> anyhow::Result<()> {
         _ => Form::List,
     };
     match output {
-        RecordedOutput::Table | RecordedOutput::Diff => table(&mut out, &groups, asked.at)?,
+        RecordedOutput::Table | RecordedOutput::Diff => table(&mut out, &groups, args.at)?,
         RecordedOutput::Json => writeln!(out, "{}", clean_json(&document(&groups, form).to_string()))?,
         RecordedOutput::Yaml => writeln!(out, "{}", yaml(&document(&groups, form)).join("\n"))?,
     }
     out.flush()?;
     if output == RecordedOutput::Table && groups.iter().all(|group| group.objects.is_empty()) {
         let names: Vec<_> = groups.iter().map(|group| group.kind.resource()).collect();
-        say(format!("no {} found", names.join(", ")));
+        print_notice(format!("no {} found", names.join(", ")));
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ struct Group {
 }
 
 struct Selection<'a> {
-    asked: &'a Get,
+    args: &'a Get,
     labels: &'a LabelSelector,
 }
 
@@ -78,9 +78,12 @@ fn objects(
     target: &Target,
     selection: &Selection<'_>,
 ) -> anyhow::Result<Vec<DynamicObject>> {
-    let namespace = selection.asked.recorded.namespace.as_deref();
+    let namespace = selection.args.recorded.namespace.as_deref();
     if let Some(gap) = snapshot.gap(target.id) {
-        say(format!("{}: this moment is in a gap, the state may be incomplete: {}", target.kind, gap.reason));
+        print_notice(format!(
+            "{}: this moment is in a gap, the state may be incomplete: {}",
+            target.kind, gap.reason
+        ));
     }
     if let Some(name) = &target.name {
         let key = reader.key(target, name, namespace)?;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::args::{Recorded, RecordedOutput};
 use crate::change::{Line, diff, key, yaml};
-use crate::paint::{Paint, Tone};
+use crate::paint::{Highlight, Paint};
 use crate::safe::{clean, clean_json};
 use std::io::{self, BufWriter, Stdout, Write};
 
@@ -24,14 +24,14 @@ pub(super) struct Printer {
 const MAX_KIND_WIDTH: usize = 24;
 
 impl Printer {
-    pub(super) fn new(asked: &Recorded, targets: &[Target]) -> Self {
+    pub(super) fn new(args: &Recorded, targets: &[Target]) -> Self {
         let width = |target: &Target| super::entry::kind_of(&target.kind).prefix().len();
         let widest = || targets.iter().map(width).max().unwrap_or_default();
         let kinds = (targets.len() > 1).then(|| widest().min(MAX_KIND_WIDTH));
         Self {
             out: BufWriter::new(io::stdout()),
-            output: asked.output,
-            paint: Paint::of_stdout(asked.color),
+            output: args.output,
+            paint: Paint::of_stdout(args.color),
             kinds,
         }
     }
@@ -55,8 +55,8 @@ impl Printer {
                 writeln!(self.out, "{}{}", format!("{head}{words}").trim_end(), self.manager(entry))?;
                 for line in diff(&fields, &entry.kind.kind) {
                     let line = match line {
-                        Line::Went(line) => self.paint.tint(Tone::Went, &format!("- {line}")),
-                        Line::Came(line) => self.paint.tint(Tone::Came, &format!("+ {line}")),
+                        Line::Went(line) => self.paint.tint(Highlight::Went, &format!("- {line}")),
+                        Line::Came(line) => self.paint.tint(Highlight::Came, &format!("+ {line}")),
                     };
                     writeln!(self.out, "    {line}")?;
                 }
@@ -67,16 +67,16 @@ impl Printer {
 
     /// Returns time, event, kind and key.
     fn head(&self, entry: &Entry) -> String {
-        let time = self.paint.tint(Tone::Quiet, &local(entry.time));
-        let verb = self.paint.tint(entry.change.tone(), &format!("{:<8}", entry.change.verb()));
+        let time = self.paint.tint(Highlight::Quiet, &local(entry.time));
+        let verb = self.paint.tint(entry.change.highlight(), &format!("{:<8}", entry.change.verb()));
         let prefix = clean(&entry.kind.prefix());
         let kind = self.kinds.map_or(String::new(), |width| format!("{prefix:<width$}  "));
-        format!("{time}  {verb}  {kind}{}", self.paint.tint(Tone::Strong, &key(&entry.new)))
+        format!("{time}  {verb}  {kind}{}", self.paint.tint(Highlight::Strong, &key(&entry.new)))
     }
 
     fn manager(&self, entry: &Entry) -> String {
         let manager = entry.manager.as_deref().map(|manager| format!("(by {})", clean(manager)));
-        manager.map_or(String::new(), |text| format!("  {}", self.paint.tint(Tone::Quiet, &text)))
+        manager.map_or(String::new(), |text| format!("  {}", self.paint.tint(Highlight::Quiet, &text)))
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {

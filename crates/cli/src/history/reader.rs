@@ -4,7 +4,7 @@ use super::last_recording;
 use crate::args::Recorded;
 use crate::cli_error::{Class, CliError, chain};
 use crate::cluster;
-use crate::notice::say;
+use crate::notice::print_notice;
 use crate::safe::clean;
 use jiff::{Timestamp, tz::TimeZone};
 use kube_core::DynamicObject;
@@ -42,10 +42,10 @@ const MAX_GAPS: usize = 10;
 
 impl Reader {
     /// Opens the recording of the command line, or the last one of the context.
-    pub(super) fn open(asked: &Recorded) -> anyhow::Result<Self> {
-        let folder = match &asked.dir {
+    pub(super) fn open(args: &Recorded) -> anyhow::Result<Self> {
+        let folder = match &args.dir {
             Some(folder) => folder.clone(),
-            None => last_folder(asked)?,
+            None => last_folder(args)?,
         };
         let history = History::open(&folder).map_err(|error| match error {
             ReadError::Empty { .. } => CliError::new(Class::Usage, chain(&error)).hint(
@@ -149,11 +149,11 @@ impl Reader {
     pub(super) fn warn_about_span(&self, from: Timestamp, to: Timestamp) -> anyhow::Result<()> {
         let span = self.history.span()?;
         if from < span.start {
-            say(format!("the recording starts at {}", local(span.start)));
+            print_notice(format!("the recording starts at {}", local(span.start)));
         }
         let end = to.min(Timestamp::now());
         if Duration::try_from(end.duration_since(span.end)).is_ok_and(|silence| silence > MAX_SILENCE) {
-            say(format!("nothing was recorded after {}", local(span.end)));
+            print_notice(format!("nothing was recorded after {}", local(span.end)));
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Reader {
             let kind = self.kinds.iter().find(|(id, _)| Some(*id) == gap.kind);
             let kind = kind.map_or("all resources".to_owned(), |(_, kind)| kind.to_string());
             let end = gap.to.map_or("now".to_owned(), local);
-            say(format!(
+            print_notice(format!(
                 "{}: changes may be missing from {} to {end}: {}",
                 clean(&kind),
                 local(gap.from),
@@ -188,7 +188,7 @@ impl Reader {
             ));
         }
         if gaps.len() > MAX_GAPS {
-            say(format!("and {} more gaps", gaps.len() - MAX_GAPS));
+            print_notice(format!("and {} more gaps", gaps.len() - MAX_GAPS));
         }
         Ok(())
     }
@@ -198,8 +198,8 @@ fn target(id: KindId, kind: &Arc<Kind>, name: Option<String>) -> Target {
     Target { id, kind: Arc::clone(kind), name }
 }
 
-fn last_folder(asked: &Recorded) -> Result<PathBuf, CliError> {
-    last_recording::find(&cluster::name(&asked.cluster)?)
+fn last_folder(args: &Recorded) -> Result<PathBuf, CliError> {
+    last_recording::find(&cluster::name(&args.cluster)?)
 }
 
 /// Returns a time in the time zone of the system.

@@ -1,6 +1,6 @@
 //! Resolves the names of resources.
 
-use super::{kind::Kind, likeness::alike};
+use super::{kind::Kind, similar_names::similar_names};
 use crate::cli_error::{Class, CliError};
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ impl Catalog {
     pub(crate) fn resolve(&self, words: &[String]) -> Result<Vec<Kind>, CliError> {
         let mut found: Vec<Kind> = Vec::new();
         for word in words {
-            for kind in self.meant_by(word)? {
+            for kind in self.find_kinds(word)? {
                 if !found.contains(kind) {
                     found.push(kind.clone());
                 }
@@ -49,7 +49,7 @@ impl Catalog {
         found.filter(|kind| kind.can_be_watched()).cloned().collect()
     }
 
-    fn meant_by(&self, word: &str) -> Result<Vec<&Kind>, CliError> {
+    fn find_kinds(&self, word: &str) -> Result<Vec<&Kind>, CliError> {
         let lower = word.to_lowercase();
         if let Some(kind) = self.one(&lower) {
             return if kind.can_be_watched() { Ok(vec![kind]) } else { Err(not_watchable(kind)) };
@@ -89,7 +89,8 @@ impl Catalog {
         let lower = word.to_lowercase();
         let name = lower.split('.').next().unwrap_or_default();
         let names = self.kinds.iter().filter(|kind| kind.can_be_watched());
-        let close = alike(name, names.flat_map(|kind| [kind.plural.as_str(), kind.singular.as_str()]));
+        let close =
+            similar_names(name, names.flat_map(|kind| [kind.plural.as_str(), kind.singular.as_str()]));
         let mut guesses: Vec<String> = Vec::new();
         for guess in close.iter().filter_map(|guess| self.one(guess)).map(Kind::resource) {
             if !guesses.contains(&guess) {

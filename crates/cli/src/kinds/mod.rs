@@ -2,7 +2,7 @@
 
 mod kind;
 mod whole;
-mod likeness;
+mod similar_names;
 mod documents;
 mod catalog;
 mod discovery;

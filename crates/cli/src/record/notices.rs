@@ -1,6 +1,6 @@
 //! Prints the errors of watches, each at most once a minute, and denied access once an hour.
 
-use crate::notice::say;
+use crate::notice::print_notice;
 use kube_informer::reflector::{Cause, Report};
 use std::{
     collections::HashMap,
@@ -36,7 +36,7 @@ impl Notices {
         let interval = if is_denied { DENIED_INTERVAL } else { INTERVAL };
         let notice = Notice { watch: report.name.to_owned(), error: report.cause.kind() };
         if self.is_due(notice, interval, Instant::now()) {
-            say(format!("{}: {}", report.name, report.cause));
+            print_notice(format!("{}: {}", report.name, report.cause));
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) enum Unknown {
 ///
 /// # Errors
 /// If the server does not have a kind, or for Secrets that may not be recorded.
-pub(super) fn selected(catalog: &Catalog, asked: &Record, unknown: Unknown) -> Result<Vec<Kind>, CliError> {
+pub(super) fn selected(catalog: &Catalog, args: &Record, unknown: Unknown) -> Result<Vec<Kind>, CliError> {
     let resolve = |words: &[String]| -> Result<Vec<Kind>, CliError> {
         match unknown {
             Unknown::Refuse => catalog.resolve(words),
@@ -32,11 +32,11 @@ pub(super) fn selected(catalog: &Catalog, asked: &Record, unknown: Unknown) -> R
             }
         }
     };
-    let excluded = resolve(&asked.exclude)?;
-    let mut kinds = if asked.resources.is_empty() { all(catalog) } else { resolve(&asked.resources)? };
-    let is_refused = |kind: &Kind| kind.is_secret() && !asked.secrets;
+    let excluded = resolve(&args.exclude)?;
+    let mut kinds = if args.resources.is_empty() { all(catalog) } else { resolve(&args.resources)? };
+    let is_refused = |kind: &Kind| kind.is_secret() && !args.secrets;
     if let Some(secret) =
-        kinds.iter().find(|kind| is_refused(kind) && catalog.is_named(kind, &asked.resources))
+        kinds.iter().find(|kind| is_refused(kind) && catalog.is_named(kind, &args.resources))
     {
         let what = format!("{} are not recorded by default", secret.resource());
         return Err(CliError::new(Class::Usage, what)

@@ -11,7 +11,7 @@ use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::{Connection, DISCOVERY, connect, name};
 use crate::history::last_recording;
 use crate::kinds::Kind;
-use crate::notice::say;
+use crate::notice::print_notice;
 use crate::number::count;
 use crate::safe::clean;
 use crate::signal::interruption;
@@ -45,28 +45,30 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Records until it is interrupted.
-pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
+pub(crate) async fn run(args: Record) -> anyhow::Result<()> {
     let interrupted = interruption();
-    let connection = connect(&asked.cluster).await?;
+    let connection = connect(&args.cluster).await?;
     let catalog = connection.catalog(DISCOVERY).await?;
-    let kinds = selected(&catalog, &asked, Unknown::Refuse)?;
+    let kinds = selected(&catalog, &args, Unknown::Refuse)?;
     let columns = printer_columns(&connection.client).await;
-    let recording = Recording::start(&asked.dir, options(&asked)).map_err(|error| refused(&error))?;
-    if let Err(error) = last_recording::remember(&name(&asked.cluster)?, &asked.dir) {
-        say(format!("the folder of this recording is not remembered, use --dir to read it: {error}"));
+    let recording = Recording::start(&args.dir, options(&args)).map_err(|error| refused(&error))?;
+    if let Err(error) = last_recording::remember(&name(&args.cluster)?, &args.dir) {
+        print_notice(format!(
+            "the folder of this recording is not remembered, use --dir to read it: {error}"
+        ));
     }
-    warn(&asked);
-    let page = match &asked.web {
-        Some(address) => Some(Server::prepare(address, &asked.access).await?),
+    warn(&args);
+    let page = match &args.web {
+        Some(address) => Some(Server::prepare(address, &args.access).await?),
         None => None,
     };
-    let listener = listen(&asked).await?;
+    let listener = listen(&args).await?;
     let (deny, denied) = mpsc::unbounded_channel();
     let mut session = Session {
         notices: Arc::default(),
-        status_line: StatusLine::new(&asked),
+        status_line: StatusLine::new(&args),
         recorded: Vec::new(),
-        asked,
+        args,
         connection,
         recording,
         columns,
@@ -76,7 +78,7 @@ pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
         session.start(kind).await?;
     }
     let kinds = count(session.recorded.len() as u64, "resource");
-    writeln!(std::io::stdout(), "recording {kinds} to {}", session.asked.dir.display())?;
+    writeln!(std::io::stdout(), "recording {kinds} to {}", session.args.dir.display())?;
     let status = session.recording.status();
     let serving = async {
         match listener {
@@ -84,7 +86,7 @@ pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
             None => pending::<()>().await,
         }
     };
-    let dir = session.asked.dir.clone();
+    let dir = session.args.dir.clone();
     let page = async {
         match page {
             Some(server) => recorded(&dir, server).await,
@@ -102,18 +104,18 @@ pub(crate) async fn run(asked: Record) -> anyhow::Result<()> {
 }
 
 /// Opens the socket of `--metrics`.
-async fn listen(asked: &Record) -> anyhow::Result<Option<TcpListener>> {
-    let Some(address) = asked.metrics else { return Ok(None) };
+async fn listen(args: &Record) -> anyhow::Result<Option<TcpListener>> {
+    let Some(address) = args.metrics else { return Ok(None) };
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     writeln!(std::io::stdout(), "serving /healthz, /readyz and /metrics on http://{address}")?;
     Ok(Some(listener))
 }
 
-fn options(asked: &Record) -> RecorderOptions {
-    let secrets = if asked.secrets { Secrets::Record } else { Secrets::Refuse };
-    let options = RecorderOptions::default().max_age(asked.keep).max_size(asked.max_size).secrets(secrets);
-    asked.redact.iter().cloned().fold(options, RecorderOptions::redact)
+fn options(args: &Record) -> RecorderOptions {
+    let secrets = if args.secrets { Secrets::Record } else { Secrets::Refuse };
+    let options = RecorderOptions::default().max_age(args.keep).max_size(args.max_size).secrets(secrets);
+    args.redact.iter().cloned().fold(options, RecorderOptions::redact)
 }
 
 /// Explains why nothing can be recorded into the folder.
@@ -126,15 +128,17 @@ fn refused(error: &RecordError) -> CliError {
 }
 
 /// Warns about confidential data.
-fn warn(asked: &Record) {
-    let dir = asked.dir.display();
-    if asked.secrets {
-        say(format!("warning: Secrets are recorded without encryption in {dir}, readable only by you"));
-    } else if asked.resources.is_empty() {
-        say("Secrets are not recorded; --secrets records them");
+fn warn(args: &Record) {
+    let dir = args.dir.display();
+    if args.secrets {
+        print_notice(format!(
+            "warning: Secrets are recorded without encryption in {dir}, readable only by you"
+        ));
+    } else if args.resources.is_empty() {
+        print_notice("Secrets are not recorded; --secrets records them");
     }
-    if asked.redact.is_empty() && !asked.quiet {
-        say(
+    if args.redact.is_empty() && !args.quiet {
+        print_notice(
             "warning: ConfigMaps, environment variables and custom resources may contain secrets; --redact removes values",
         );
     }
@@ -151,7 +155,7 @@ struct RecordedKind {
 }
 
 struct Session {
-    asked: Record,
+    args: Record,
     connection: Connection,
     recording: Recording,
     recorded: Vec<RecordedKind>,
@@ -166,11 +170,10 @@ impl Session {
     /// Records until the server denies a named resource, the time is up, or the folder fails.
     async fn record(&mut self, mut denied: mpsc::UnboundedReceiver<CliError>) -> anyhow::Result<()> {
         let mut status_ticks = tokio::time::interval(STATUS_INTERVAL);
-        let mut discoveries =
-            tokio::time::interval(self.asked.discover_every.max(Duration::from_millis(100)));
+        let mut discoveries = tokio::time::interval(self.args.discover_every.max(Duration::from_millis(100)));
         discoveries.tick().await;
-        let period = self.asked.period;
-        let mut over = pin!(async move {
+        let period = self.args.period;
+        let mut time_is_up = pin!(async move {
             match period {
                 Some(period) => tokio::time::sleep(period).await,
                 None => pending().await,
@@ -185,7 +188,7 @@ impl Session {
                         .hint("changes since the last write are lost; the next recording starts with a gap")
                         .into());
                 }
-                () = &mut over => return Ok(()),
+                () = &mut time_is_up => return Ok(()),
                 _ = status_ticks.tick() => self.status_line.draw(&self.recording),
                 _ = discoveries.tick() => self.discover().await?,
             }
@@ -195,8 +198,8 @@ impl Session {
     /// Starts the watches of a kind.
     async fn start(&mut self, kind: Kind) -> anyhow::Result<()> {
         let cancel = CancellationToken::new();
-        let namespaces: Vec<Option<String>> = match kind.has_namespaces && !self.asked.namespaces.is_empty() {
-            true => self.asked.namespaces.iter().cloned().map(Some).collect(),
+        let namespaces: Vec<Option<String>> = match kind.has_namespaces && !self.args.namespaces.is_empty() {
+            true => self.args.namespaces.iter().cloned().map(Some).collect(),
             false => vec![None],
         };
         // The gap of a kind ends when all of its sinks have received a list, so all are created first.
@@ -224,7 +227,7 @@ impl Session {
         let resource = kind.api_resource();
         let source = ListWatch::lazy_dynamic(self.connection.client.clone(), namespace, &resource);
         let (notices, deny) = (Arc::clone(&self.notices), self.deny.clone());
-        let is_named = !self.asked.resources.is_empty();
+        let is_named = !self.args.resources.is_empty();
         let last_error = sink.last_error();
         Reflector::new(source.encoding(encoding), sink).named(kind.resource()).on_error(move |report| {
             match denial(report) {
@@ -243,7 +246,7 @@ impl Session {
     async fn discover(&mut self) -> anyhow::Result<()> {
         // The watches report a server that cannot be reached.
         let Ok(catalog) = self.connection.catalog(DISCOVERY).await else { return Ok(()) };
-        let found = selected(&catalog, &self.asked, Unknown::Ignore)?;
+        let found = selected(&catalog, &self.args, Unknown::Ignore)?;
         let is_recorded =
             |kind: &Kind| self.recorded.iter().any(|one| one.kind.resource() == kind.resource());
         let new: Vec<Kind> = found.iter().filter(|kind| !is_recorded(kind)).cloned().collect();
@@ -259,13 +262,13 @@ impl Session {
                 self.recorded.push(one);
                 continue;
             }
-            say(format!("{} is no longer served", clean(&one.kind.resource())));
+            print_notice(format!("{} is no longer served", clean(&one.kind.resource())));
             one.cancel.cancel();
             join_all(one.tasks).await;
             self.recording.remove_kind(one.id).await.map_err(|error| refused(&error))?;
         }
         for kind in new {
-            say(format!("recording {}", clean(&kind.resource())));
+            print_notice(format!("recording {}", clean(&kind.resource())));
             self.start(kind).await?;
         }
         Ok(())
@@ -297,9 +300,9 @@ impl Session {
         let status = self.recording.status();
         let stopped = self.recording.stop().await;
         stopped.map_err(|error| refused(&error))?;
-        if !self.asked.quiet {
+        if !self.args.quiet {
             let changes = status.borrow().statistics.changes;
-            say(format!("{} recorded to {}", count(changes, "change"), self.asked.dir.display()));
+            print_notice(format!("{} recorded to {}", count(changes, "change"), self.args.dir.display()));
         }
         Ok(())
     }
@@ -325,8 +328,8 @@ struct StatusLine {
 }
 
 impl StatusLine {
-    fn new(asked: &Record) -> Self {
-        let is_quiet = asked.quiet;
+    fn new(args: &Record) -> Self {
+        let is_quiet = args.quiet;
         Self {
             is_quiet,
             is_terminal: std::io::stderr().is_terminal(),
@@ -347,7 +350,7 @@ impl StatusLine {
         if self.is_terminal {
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", clean(&text));
         } else if is_due {
-            say(text);
+            print_notice(text);
             self.last = Some(now);
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! A change is kept as text, not as two states of an object, so that many fit into little memory.
 
-use crate::change::{Line, changes, diff, manager, told, verb};
-use crate::paint::Tone;
+use crate::change::{Line, changes, description, diff, manager, verb};
+use crate::paint::Highlight;
 use jiff::Zoned;
 use kube_core::DynamicObject;
 use kube_informer::Event;
@@ -24,7 +24,7 @@ pub(super) struct Change {
     pub(super) key: Key,
     pub(super) time: Zoned,
     pub(super) verb: &'static str,
-    pub(super) tone: Tone,
+    pub(super) highlight: Highlight,
     pub(super) words: String,
     /// The field manager that made the change.
     pub(super) manager: Option<String>,
@@ -63,7 +63,7 @@ const MAX_DELETED: usize = 3_000;
 
 /// A change that was just received.
 #[derive(Debug)]
-pub(super) struct Happened<'e> {
+pub(super) struct ReceivedChange<'e> {
     pub(super) at: usize,
     pub(super) kind: &'e str,
     pub(super) event: &'e Event<DynamicObject>,
@@ -76,7 +76,7 @@ const OVERHEAD: usize = 256;
 
 impl History {
     /// Adds a change.
-    pub(super) fn push(&self, Happened { at, kind, event }: Happened<'_>) {
+    pub(super) fn push(&self, ReceivedChange { at, kind, event }: ReceivedChange<'_>) {
         let lines = match event {
             Event::Updated { old, new, .. } => diff(&changes(old.get(), new.get()), kind),
             _ => Vec::new(),
@@ -90,8 +90,8 @@ impl History {
             Event::Added { object, .. } => manager(None, object.get()),
             _ => None,
         };
-        let (verb, tone) = verb(event);
-        let words = told(event);
+        let (verb, highlight) = verb(event);
+        let words = description(event);
         let key = event.key().clone();
         let mut changes = self.lock();
         let number = changes.next;
@@ -106,7 +106,7 @@ impl History {
             };
             changes.add_deleted(deleted);
         }
-        changes.add(Change { number, at, key, time, verb, tone, words, manager, lines });
+        changes.add(Change { number, at, key, time, verb, highlight, words, manager, lines });
     }
 
     /// Returns the objects of a kind that were deleted within the last hour, the latest first.
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn changes_are_found_by_object_until_the_budget_is_used_up() {
         let history = History::default();
-        let push = |event: &Event<DynamicObject>| history.push(Happened { at: 0, kind: "Pod", event });
+        let push = |event: &Event<DynamicObject>| history.push(ReceivedChange { at: 0, kind: "Pod", event });
         let update = |name: &str, version: u64, size: usize| {
             Event::update(pod(name, version, "old"), pod(name, version + 1, &"x".repeat(size))).unwrap()
         };
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn deleted_objects_are_kept_for_an_hour_whatever_else_changes() {
         let history = History::default();
-        let push = |event: &Event<DynamicObject>| history.push(Happened { at: 0, kind: "Pod", event });
+        let push = |event: &Event<DynamicObject>| history.push(ReceivedChange { at: 0, kind: "Pod", event });
         push(&Event::delete(pod("a", 1, "first"), Deletion::Observed).unwrap());
         push(&Event::delete(pod("a", 2, "second"), Deletion::Observed).unwrap());
         for version in 3..80 {

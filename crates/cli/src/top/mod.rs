@@ -3,7 +3,7 @@
 //! [`screen`] is plain data that keys change and `draw` shows; `session` fills it from the informers.
 
 mod window;
-mod reading;
+mod kind_state;
 mod query;
 mod history;
 mod overview;
@@ -11,8 +11,8 @@ mod objects;
 mod object;
 mod screen;
 mod draw;
-mod gather;
-mod scales;
+mod state_reader;
+mod memory_meter;
 mod session;
 #[cfg(test)]
 mod tests;

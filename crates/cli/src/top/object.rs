@@ -1,7 +1,7 @@
 //! The third page: one object.
 
 use super::{query::Search, window::Window};
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crossterm::event::KeyCode;
 use kube_informer_wire::Key;
 
@@ -12,7 +12,7 @@ pub(super) struct Object {
     pub(super) at: usize,
     pub(super) key: Key,
     pub(super) tab: Tab,
-    pub(super) lines: Vec<(Option<Tone>, String)>,
+    pub(super) lines: Vec<(Option<Highlight>, String)>,
     pub(super) window: Window,
     /// The state of the object that the lines show.
     pub(super) shown: Option<Shown>,

@@ -1,16 +1,16 @@
 //! The first page: all kinds, and the latest changes.
 
 use super::{
-    reading::Reading,
+    kind_state::KindState,
     window::{Step, Window},
 };
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use std::{cmp::Ordering, collections::BTreeMap};
 
 /// All kinds, and the latest changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overview {
-    pub(super) kinds: Vec<Reading>,
+    pub(super) kinds: Vec<KindState>,
     pub(super) window: Window,
     pub(super) feed: Vec<FeedLine>,
     /// The column by which kinds are sorted; `None` for the order in which they were named.
@@ -59,7 +59,7 @@ impl KindColumn {
     }
 
     /// Compares two kinds: names in alphabetical order, the highest number first.
-    fn compare(self, one: &Reading, other: &Reading) -> Ordering {
+    fn compare(self, one: &KindState, other: &KindState) -> Ordering {
         let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>();
         match self {
             Self::Kind => one.resource.cmp(&other.resource),
@@ -84,7 +84,7 @@ fn number(version: &str) -> Option<u64> {
 pub(super) struct FeedLine {
     pub(super) time: String,
     pub(super) verb: &'static str,
-    pub(super) tone: Tone,
+    pub(super) highlight: Highlight,
     /// The kind and the key of the object.
     pub(super) what: String,
     pub(super) words: String,
@@ -92,7 +92,7 @@ pub(super) struct FeedLine {
 
 impl Overview {
     /// Replaces the kinds, and sorts them. The chosen kind stays chosen.
-    pub(super) fn update(&mut self, kinds: Vec<Reading>) {
+    pub(super) fn update(&mut self, kinds: Vec<KindState>) {
         let chosen = self.chosen().map(|kind| kind.at);
         self.kinds = kinds;
         self.sort();
@@ -125,7 +125,7 @@ impl Overview {
     }
 
     /// Returns the kind at a position among those that are watched.
-    pub(super) fn kind(&self, at: usize) -> Option<&Reading> {
+    pub(super) fn kind(&self, at: usize) -> Option<&KindState> {
         self.kinds.iter().find(|kind| kind.at == at)
     }
 
@@ -134,7 +134,7 @@ impl Overview {
     }
 
     /// Returns the selected kind.
-    pub(super) fn chosen(&self) -> Option<&Reading> {
+    pub(super) fn chosen(&self) -> Option<&KindState> {
         self.kinds.get(self.window.chosen)
     }
 }

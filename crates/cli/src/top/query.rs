@@ -1,7 +1,7 @@
 //! The filters and the order of the objects of a kind.
 
 use crate::change::{is_problem, summary};
-use crate::follow::{NODE, OWNER};
+use crate::informers::{NODE, OWNER};
 use kube_core::DynamicObject;
 use kube_informer::cache::{NAMESPACE, Snapshot};
 use kube_informer_wire::Key;

@@ -1,11 +1,11 @@
 //! The state of the screen, and the effects of keys.
 
 use super::{
+    kind_state::ProcessUsage,
     object::Object,
     objects::Objects,
     overview::Overview,
     query::{Index, Listed},
-    reading::Machine,
     window::{Step, Window},
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -17,7 +17,7 @@ pub(super) struct Screen {
     pub(super) server: String,
     /// The context, the namespaces and the selectors.
     pub(super) scope: String,
-    pub(super) machine: Machine,
+    pub(super) usage: ProcessUsage,
     /// A notice, such as an injected fault.
     pub(super) notice: Option<String>,
     pub(super) overview: Overview,

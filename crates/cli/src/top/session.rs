@@ -2,19 +2,22 @@
 
 use super::{
     draw::{Theme, draw},
-    gather::{Gatherer, feed, refresh, rows},
-    history::{Happened, History},
+    history::{History, ReceivedChange},
+    memory_meter::MemoryMeter,
     objects::Objects,
     query::{Direction, Listed, Query, Search, values},
-    scales::Scales,
     screen::{Flow, Screen},
+    state_reader::{StateReader, feed, refresh, rows},
 };
-use crate::args::{Following, Top};
+use crate::args::{InformerArgs, Top};
 use crate::cli_error::{Class, CliError};
 use crate::cluster::{Connection, DISCOVERY, connect};
-use crate::follow::{EventAt, Followed, Indexing, Manner, Pace, Target, events, follow, namespaces, targets};
+use crate::informers::{
+    Delivery, EventAt, Indexes, InformerSettings, Target, WatchedResource, events, follow, namespaces,
+    targets,
+};
 use crate::kinds::Catalog;
-use crate::meter::Tally;
+use crate::meter::MetricValues;
 use crate::paint::allows_colour;
 use crate::signal::interruption;
 use crossterm::{
@@ -64,14 +67,14 @@ const USUAL: [&str; 10] = [
 ];
 
 /// Runs `informer top`.
-pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
+pub(crate) async fn run(args: Top) -> anyhow::Result<()> {
     if !is_terminal() {
         let failure = CliError::new(Class::Usage, "`top` needs a terminal: stdin or stdout is not one");
         return Err(failure.hint("use `informer watch` for files and pipes").into());
     }
-    let connection = connect(&asked.cluster).await?;
+    let connection = connect(&args.cluster).await?;
     let catalog = connection.catalog(DISCOVERY).await?;
-    let targets = match asked.resources.as_slice() {
+    let targets = match args.resources.as_slice() {
         [] => catalog.known(&USUAL).into_iter().map(Target::all).collect(),
         named => targets(&catalog, named)?,
     };
@@ -80,7 +83,7 @@ pub(crate) async fn run(asked: Top) -> anyhow::Result<()> {
         connection: &connection,
         catalog,
         targets,
-        following: asked.following,
+        informer_args: args.informer_args,
         backoff: BACKOFF,
         notices,
     })
@@ -107,7 +110,7 @@ pub(crate) struct Stage<'c> {
     /// The resources that can be added.
     pub(crate) catalog: Catalog,
     pub(crate) targets: Vec<Target>,
-    pub(crate) following: Following,
+    pub(crate) informer_args: InformerArgs,
     pub(crate) backoff: Backoff,
     /// Notices, such as injected faults.
     pub(crate) notices: watch::Receiver<Option<String>>,
@@ -115,12 +118,12 @@ pub(crate) struct Stage<'c> {
 
 /// Watches all resources, and draws until the user quits.
 pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
-    let tally = Tally::install()?;
-    let manner = Manner {
-        namespaces: namespaces(&stage.following, None),
-        indexing: Indexing::Browsing,
+    let metric_values = MetricValues::install()?;
+    let settings = InformerSettings {
+        namespaces: namespaces(&stage.informer_args, None),
+        indexing: Indexes::Browsing,
         backoff: stage.backoff,
-        hear: Arc::new(|_| {}),
+        on_error: Arc::new(|_| {}),
         saving: None,
         managed_fields: ManagedFields::Keep,
     };
@@ -128,17 +131,17 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
     let mut session = Session {
         screen: Screen { server: stage.connection.server.clone(), scope: scope(&stage), ..Screen::default() },
         theme: if allows_colour() { Theme::Coloured } else { Theme::Plain },
-        gatherer: Gatherer::new(),
-        scales: Scales::new(stage.following.storage),
-        followed: Vec::new(),
+        state_reader: StateReader::new(),
+        memory_meter: MemoryMeter::new(stage.informer_args.storage),
+        watched: Vec::new(),
         recorders: JoinSet::new(),
         history: Arc::default(),
-        tally,
+        metric_values,
         notices: stage.notices.clone(),
-        manner,
+        settings,
         answers,
         asking: None,
-        asked: tokio::time::Instant::now(),
+        args: tokio::time::Instant::now(),
         took: Duration::ZERO,
         stage: &stage,
     };
@@ -152,7 +155,7 @@ pub(crate) async fn show(stage: Stage<'_>) -> anyhow::Result<()> {
 
 /// Returns what restricts the view: context, namespaces and selectors.
 fn scope(stage: &Stage<'_>) -> String {
-    let Following { namespaces, selector, field_selector, .. } = &stage.following;
+    let InformerArgs { namespaces, selector, field_selector, .. } = &stage.informer_args;
     let context = stage.connection.context.iter().map(|name| format!("context {name}"));
     let namespaces = (!namespaces.is_empty()).then(|| format!("-n {}", namespaces.join(",")));
     let labels = selector.iter().map(|selector| format!("-l {selector}"));
@@ -172,15 +175,15 @@ impl Drop for Restored {
 /// Records the changes of resources, of which the first has this position.
 async fn record(
     first: usize,
-    followed: Vec<Followed>,
+    watched: Vec<WatchedResource>,
     mut events: impl Stream<Item = EventAt> + Unpin,
     history: Arc<History>,
 ) {
     while let Some((at, event)) = events.next().await {
         let is_change = !event.is_resync() && !matches!(event, Event::Added { phase: Phase::Initial, .. });
         if is_change {
-            let kind = followed[at].kind.kind.as_str();
-            history.push(Happened { at: first + at, kind, event: &event });
+            let kind = watched[at].kind.kind.as_str();
+            history.push(ReceivedChange { at: first + at, kind, event: &event });
         }
     }
 }
@@ -196,21 +199,21 @@ struct Answer {
 
 struct Session<'s, 'c> {
     stage: &'s Stage<'c>,
-    manner: Manner,
+    settings: InformerSettings,
     screen: Screen,
     theme: Theme,
-    gatherer: Gatherer,
-    scales: Scales,
-    followed: Vec<Followed>,
+    state_reader: StateReader,
+    memory_meter: MemoryMeter,
+    watched: Vec<WatchedResource>,
     /// They end with the session.
     recorders: JoinSet<()>,
     history: Arc<History>,
-    tally: Tally,
+    metric_values: MetricValues,
     notices: watch::Receiver<Option<String>>,
     answers: mpsc::Sender<Answer>,
     /// The running query, and the flag that cancels it.
     asking: Option<(Query, Arc<AtomicBool>)>,
-    asked: tokio::time::Instant,
+    args: tokio::time::Instant,
     /// The duration of the last query.
     took: Duration,
 }
@@ -219,14 +222,14 @@ impl Session<'_, '_> {
     /// Starts to watch resources.
     fn add(&mut self, targets: &[Target]) -> Result<(), CliError> {
         let stage = self.stage;
-        let one = |target| follow(stage.connection, target, &stage.following, self.manner.clone());
-        let added: Vec<Followed> = targets.iter().map(one).collect::<Result<_, _>>()?;
-        let first = self.followed.len();
+        let one = |target| follow(stage.connection, target, &stage.informer_args, self.settings.clone());
+        let added: Vec<WatchedResource> = targets.iter().map(one).collect::<Result<_, _>>()?;
+        let first = self.watched.len();
         // Subscribed before it is started, so that no change is missed.
-        let events = events(&added, Pace::Latest);
+        let events = events(&added, Delivery::Latest);
         self.recorders.spawn(record(first, added.clone(), events, Arc::clone(&self.history)));
-        added.iter().for_each(|followed| followed.informer.start());
-        self.followed.extend(added);
+        added.iter().for_each(|watched| watched.informer.start());
+        self.watched.extend(added);
         Ok(())
     }
 
@@ -236,11 +239,11 @@ impl Session<'_, '_> {
         prompt.is_submitted = false;
         let words: Vec<_> =
             prompt.text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        let is_known = |followed: &Followed, target: &Target| {
-            followed.kind == target.kind && followed.name == target.name
+        let is_known = |watched: &WatchedResource, target: &Target| {
+            watched.kind == target.kind && watched.name == target.name
         };
         let added = targets(&self.stage.catalog, &words).and_then(|targets| {
-            let unknown = |target: &&Target| !self.followed.iter().any(|followed| is_known(followed, target));
+            let unknown = |target: &&Target| !self.watched.iter().any(|watched| is_known(watched, target));
             let new: Vec<_> = targets.iter().filter(unknown).cloned().collect();
             self.add(&new)?;
             Ok(targets)
@@ -249,9 +252,9 @@ impl Session<'_, '_> {
             Ok(targets) => {
                 let first = targets.first();
                 let at = self
-                    .followed
+                    .watched
                     .iter()
-                    .position(|followed| first.is_some_and(|target| is_known(followed, target)));
+                    .position(|watched| first.is_some_and(|target| is_known(watched, target)));
                 (self.screen.prompt, self.screen.object) = (None, None);
                 self.screen.objects = at.map(Objects::of);
                 self.read();
@@ -298,14 +301,14 @@ impl Session<'_, '_> {
 
     /// Reads the state of the informers.
     fn read(&mut self) {
-        self.screen.machine = self.gatherer.machine();
-        let mut kinds = self.gatherer.kinds(&self.followed, &self.tally);
+        self.screen.usage = self.state_reader.usage();
+        let mut kinds = self.state_reader.kinds(&self.watched, &self.metric_values);
         let chosen = self.screen.overview.chosen().map_or(0, |kind| kind.at);
         if let Some(kind) = kinds.get_mut(chosen) {
-            kind.kept = self.scales.weigh(chosen, &self.followed[chosen]);
+            kind.kept = self.memory_meter.memory_of(chosen, &self.watched[chosen]);
         }
         self.screen.overview.update(kinds);
-        self.screen.overview.feed = feed(&self.history, &self.followed, 40);
+        self.screen.overview.feed = feed(&self.history, &self.watched, 40);
         self.screen.notice = self.notices.borrow().clone();
     }
 
@@ -313,15 +316,15 @@ impl Session<'_, '_> {
     fn fill(&mut self) {
         self.ask();
         if let Some(objects) = &mut self.screen.objects {
-            let followed = &self.followed[objects.at];
-            objects.rows = rows(objects, followed, &self.history);
+            let watched = &self.watched[objects.at];
+            objects.rows = rows(objects, watched, &self.history);
             if let Some(picker) = objects.picker.as_mut().filter(|picker| picker.values.is_none()) {
-                let values = values(&followed.informer.snapshot(), picker.index, &objects.query.filters);
+                let values = values(&watched.informer.snapshot(), picker.index, &objects.query.filters);
                 picker.values = Some(std::iter::once(String::new()).chain(values).collect());
             }
         }
         if let Some(object) = &mut self.screen.object {
-            refresh(object, &self.followed[object.at], &self.history);
+            refresh(object, &self.watched[object.at], &self.history);
         }
     }
 
@@ -344,13 +347,13 @@ impl Session<'_, '_> {
             return;
         }
         let is_new = objects.answered.as_ref() != Some(&objects.query);
-        if !is_new && self.asked.elapsed() < ORDER.max(self.took * REST) {
+        if !is_new && self.args.elapsed() < ORDER.max(self.took * REST) {
             return;
         }
         let (at, query, is_given_up) = (objects.at, objects.query.clone(), Arc::new(AtomicBool::new(false)));
-        (self.asking, self.asked) =
+        (self.asking, self.args) =
             (Some((query.clone(), Arc::clone(&is_given_up))), tokio::time::Instant::now());
-        let (snapshot, answers) = (self.followed[at].informer.snapshot(), self.answers.clone());
+        let (snapshot, answers) = (self.watched[at].informer.snapshot(), self.answers.clone());
         tokio::task::spawn_blocking(move || {
             let began = std::time::Instant::now();
             let keys = query.answer(&snapshot, || !is_given_up.load(Ordering::Relaxed));

@@ -2,14 +2,14 @@
 
 use super::{
     draw::{Theme, draw},
+    kind_state::{KindState, Phase, ProcessUsage},
     object::{Object, Tab},
     objects::{Objects, Row},
     overview::FeedLine,
     query::{Direction, Filter, Index, Listed, Order, Query},
-    reading::{Machine, Phase, Reading},
     screen::{Flow, Screen},
 };
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use kube_informer_wire::Key;
 use ratatui::{Terminal, backend::TestBackend};
@@ -53,7 +53,7 @@ fn counts(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
 }
 
 fn screen() -> Screen {
-    let pods = Reading {
+    let pods = KindState {
         at: 0,
         resource: "pods".into(),
         phase: Phase::Watching,
@@ -69,7 +69,7 @@ fn screen() -> Screen {
         last_error: None,
         heard: Some(Duration::from_secs(1)),
     };
-    let deployments = Reading {
+    let deployments = KindState {
         at: 1,
         resource: "deployments.apps".into(),
         phase: Phase::Waiting,
@@ -77,23 +77,26 @@ fn screen() -> Screen {
         version: "9876500".into(),
         last_error: Some("server returned 403: deployments.apps is forbidden".into()),
         errors: counts(&[("forbidden", 7)]),
-        ..Reading::default()
+        ..KindState::default()
     };
-    let feed = |verb, tone, what: &str, words: &str| FeedLine {
+    let feed = |verb, highlight, what: &str, words: &str| FeedLine {
         time: "12:00:00".into(),
         verb,
-        tone,
+        highlight,
         what: what.into(),
         words: words.into(),
     };
     let mut screen = Screen { server: "https://cluster.example:6443".into(), ..Screen::default() };
-    screen.machine =
-        Machine { uptime: Duration::from_secs(75), rss_bytes: Some(45_600_000), cpu_percent: Some(12.0) };
+    screen.usage = ProcessUsage {
+        uptime: Duration::from_secs(75),
+        rss_bytes: Some(45_600_000),
+        cpu_percent: Some(12.0),
+    };
     screen.overview.kinds = vec![pods, deployments];
     screen.overview.feed = vec![
-        feed("updated", Tone::Changed, "deployment.apps shop/front", "replicas 2 -> 3"),
-        feed("added", Tone::Came, "pod shop/front-with-a-very-long-name-6b9f7-x2x4z", "Pending"),
-        feed("deleted", Tone::Went, "pod shop/cart-1", "Running, 1/1 ready"),
+        feed("updated", Highlight::Changed, "deployment.apps shop/front", "replicas 2 -> 3"),
+        feed("added", Highlight::Came, "pod shop/front-with-a-very-long-name-6b9f7-x2x4z", "Pending"),
+        feed("deleted", Highlight::Went, "pod shop/cart-1", "Running, 1/1 ready"),
     ];
     screen
 }
@@ -241,9 +244,9 @@ fn an_object_shows_its_yaml_and_its_changes() {
     let object = screen.object.as_mut().unwrap();
     assert_eq!((object.tab, object.window.first), (Tab::Changes, 0));
     object.lines = vec![
-        (Some(Tone::Strong), "12:00:00.000  updated".into()),
-        (Some(Tone::Went), "  - spec.replicas: 2".into()),
-        (Some(Tone::Came), "  + spec.replicas: 3".into()),
+        (Some(Highlight::Strong), "12:00:00.000  updated".into()),
+        (Some(Highlight::Went), "  - spec.replicas: 2".into()),
+        (Some(Highlight::Came), "  + spec.replicas: 3".into()),
     ];
     check("object_changes", &mut screen);
     press(&mut screen, &[KeyCode::Esc]);
@@ -263,9 +266,9 @@ fn each_page_fits_small_and_large_terminals() {
         let object = screen.object.as_mut().unwrap();
         object.tab = Tab::Changes;
         object.lines = vec![
-            (Some(Tone::Strong), "12:00:00.000  updated  by kubectl-edit".into()),
-            (Some(Tone::Went), "  - data[app.conf]:201: key200 = value".into()),
-            (Some(Tone::Came), "  + data[app.conf]:201: key200 = other".into()),
+            (Some(Highlight::Strong), "12:00:00.000  updated  by kubectl-edit".into()),
+            (Some(Highlight::Went), "  - data[app.conf]:201: key200 = value".into()),
+            (Some(Highlight::Came), "  + data[app.conf]:201: key200 = other".into()),
         ];
         check_sized(&format!("object_changes_{size}"), &mut screen, width, height);
     }

@@ -4,7 +4,7 @@
 
 use super::{once::sorted, stats::Stats};
 use crate::args::Watch;
-use crate::follow::Followed;
+use crate::informers::WatchedResource;
 use crate::safe::clean_json;
 use anyhow::Context;
 use serde_json::json;
@@ -27,15 +27,19 @@ struct Target {
 }
 
 impl Files {
-    pub(super) fn open(asked: &Watch) -> anyhow::Result<Self> {
+    pub(super) fn open(args: &Watch) -> anyhow::Result<Self> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(Target::open).transpose();
-        Ok(Self { dump: open(&asked.dump)?, stats: open(&asked.stats)? })
+        Ok(Self { dump: open(&args.dump)?, stats: open(&args.stats)? })
     }
 
     /// Writes the objects and the statistics.
-    pub(super) fn write(self, followed: &[Followed], stats: impl FnOnce() -> Stats) -> anyhow::Result<()> {
+    pub(super) fn write(
+        self,
+        watched: &[WatchedResource],
+        stats: impl FnOnce() -> Stats,
+    ) -> anyhow::Result<()> {
         if let Some(target) = self.dump {
-            target.write(|out| dump(out, followed))?;
+            target.write(|out| dump(out, watched))?;
         }
         if let Some(target) = self.stats {
             let text = serde_json::to_string_pretty(&stats())?;
@@ -63,14 +67,14 @@ impl Target {
 }
 
 /// Writes one line per object: its key, uid and version, and its resource if there are several.
-fn dump(out: &mut dyn Write, followed: &[Followed]) -> io::Result<()> {
-    for one in followed {
+fn dump(out: &mut dyn Write, watched: &[WatchedResource]) -> io::Result<()> {
+    for one in watched {
         let snapshot = one.informer.snapshot();
         for entry in sorted(&snapshot) {
             let object = entry.object();
             let meta = &object.metadata;
             let mut line = json!({"key": entry.key().as_str(), "uid": meta.uid, "resourceVersion": meta.resource_version});
-            if followed.len() > 1 {
+            if watched.len() > 1 {
                 line["resource"] = one.resource().into();
             }
             writeln!(out, "{}", clean_json(&line.to_string()))?;

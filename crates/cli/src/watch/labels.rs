@@ -16,8 +16,8 @@ pub(super) struct Labels {
 type Map = BTreeMap<String, String>;
 
 impl Labels {
-    pub(super) fn new(asked: &Columns) -> Self {
-        Self { names: asked.labels.clone(), has_all: asked.show_labels }
+    pub(super) fn new(args: &Columns) -> Self {
+        Self { names: args.labels.clone(), has_all: args.show_labels }
     }
 
     /// Returns the headers: the last part of each name in upper case, and `LABELS`.

@@ -8,15 +8,15 @@ mod table;
 mod json;
 mod printer;
 mod progress;
-mod told;
+mod event_counts;
 mod stats;
 mod once;
 mod files;
 mod reports;
-mod saving;
+mod save_failures;
 mod scope;
 mod server_table;
 mod session;
 
 pub(crate) use printer::shown;
-pub(crate) use session::{glimpse, run};
+pub(crate) use session::{print_sample, run};

@@ -9,10 +9,10 @@ use super::{
 use crate::args::{Output, Watch};
 use crate::change::summary;
 use crate::cli_error::{Class, CliError};
-use crate::follow::Followed;
+use crate::informers::WatchedResource;
 use crate::jsonpath::compare;
 use crate::kinds::{Kind, whole};
-use crate::notice::say;
+use crate::notice::print_notice;
 use crate::number::age;
 use crate::safe::clean_name;
 use jiff::Timestamp;
@@ -31,39 +31,39 @@ pub(super) fn sorted(snapshot: &Snapshot<DynamicObject>) -> Vec<&Entry<DynamicOb
 #[derive(Clone, Copy)]
 pub(super) struct Positioned<'f> {
     pub(super) at: usize,
-    pub(super) followed: &'f Followed,
+    pub(super) watched: &'f WatchedResource,
 }
 
 /// Prints the objects of these resources.
 pub(super) fn print(
     printer: &mut Printer,
     resources: &[Positioned<'_>],
-    asked: &Watch,
+    args: &Watch,
     namespaces: Option<&[String]>,
 ) -> anyhow::Result<()> {
-    match &asked.output {
-        Output::Table | Output::Wide => tables(printer, resources, asked, namespaces)?,
-        Output::Name => each(resources, asked, |resource, entry| printer.name(resource.at, entry.key()))?,
+    match &args.output {
+        Output::Table | Output::Wide => tables(printer, resources, args, namespaces)?,
+        Output::Name => each(resources, args, |resource, entry| printer.name(resource.at, entry.key()))?,
         Output::Json | Output::Yaml | Output::Diff => {
-            each(resources, asked, |resource, entry| printer.object(resource.at, &entry.object()))?;
+            each(resources, args, |resource, entry| printer.object(resource.at, &entry.object()))?;
         }
         Output::JsonPath(template) => {
             let mut objects = Vec::new();
-            each(resources, asked, |resource, entry| {
-                objects.push(whole(&resource.followed.kind, &entry.object()));
+            each(resources, args, |resource, entry| {
+                objects.push(whole(&resource.watched.kind, &entry.object()));
                 Ok(())
             })?;
             // As in kubectl: one named object is the root, otherwise a list is.
-            let is_one = resources.len() == 1 && resources[0].followed.name.is_some();
+            let is_one = resources.len() == 1 && resources[0].watched.name.is_some();
             let root = if is_one { objects.pop() } else { Some(list(objects)) };
             let text = root.map(|root| template.evaluate(&root)).transpose()?.unwrap_or_default();
             printer.text(&safe_text(&text))?;
         }
         Output::CustomColumns(columns) => {
-            let headers = (!asked.columns.no_headers).then(|| grid::headers(columns));
+            let headers = (!args.columns.no_headers).then(|| grid::headers(columns));
             let mut rows: Vec<_> = headers.into_iter().collect();
-            each(resources, asked, |resource, entry| {
-                rows.push(grid::cells(columns, &whole(&resource.followed.kind, &entry.object()))?);
+            each(resources, args, |resource, entry| {
+                rows.push(grid::cells(columns, &whole(&resource.watched.kind, &entry.object()))?);
                 Ok(())
             })?;
             printer.text(&grid::lines(&rows).iter().map(|line| format!("{line}\n")).collect::<String>())?;
@@ -75,12 +75,12 @@ pub(super) fn print(
 /// Calls a function with each selected object, in order.
 fn each(
     resources: &[Positioned<'_>],
-    asked: &Watch,
+    args: &Watch,
     mut call: impl FnMut(&Positioned<'_>, &Entry<DynamicObject>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     for resource in resources {
-        let snapshot = resource.followed.informer.snapshot();
-        let entries = selected(&snapshot, &resource.followed.kind, asked)?;
+        let snapshot = resource.watched.informer.snapshot();
+        let entries = selected(&snapshot, &resource.watched.kind, args)?;
         entries.into_iter().try_for_each(|entry| call(resource, entry))?;
     }
     Ok(())
@@ -90,23 +90,23 @@ fn each(
 fn tables(
     printer: &mut Printer,
     resources: &[Positioned<'_>],
-    asked: &Watch,
+    args: &Watch,
     namespaces: Option<&[String]>,
 ) -> anyhow::Result<()> {
     let (mut texts, mut empty) = (Vec::new(), Vec::new());
-    for Positioned { at, followed } in resources.iter().copied() {
-        let snapshot = followed.informer.snapshot();
-        let entries = selected(&snapshot, &followed.kind, asked)?;
+    for Positioned { at, watched } in resources.iter().copied() {
+        let snapshot = watched.informer.snapshot();
+        let entries = selected(&snapshot, &watched.kind, args)?;
         if entries.is_empty() {
-            empty.extend(followed.name.is_none().then(|| followed.kind.resource()));
+            empty.extend(watched.name.is_none().then(|| watched.kind.resource()));
             continue;
         }
-        let has_one = !followed.kind.has_namespaces || namespaces.is_some_and(|names| names.len() == 1);
+        let has_one = !watched.kind.has_namespaces || namespaces.is_some_and(|names| names.len() == 1);
         let table = Table {
             prefix: printer.prefix(at),
             has_namespaces: !has_one,
-            has_headers: !asked.columns.no_headers,
-            labels: Labels::new(&asked.columns),
+            has_headers: !args.columns.no_headers,
+            labels: Labels::new(&args.columns),
         };
         texts.push(table.lines(&entries).join("\n") + "\n");
     }
@@ -114,7 +114,7 @@ fn tables(
     // Like kubectl, reports an empty result on stderr.
     if texts.is_empty() && !empty.is_empty() {
         let place = namespaces.map_or(String::new(), |names| format!(" in namespace {}", names.join(", ")));
-        say(format!("no {} found{place}", empty.join(", ")));
+        print_notice(format!("no {} found{place}", empty.join(", ")));
     }
     Ok(())
 }
@@ -123,21 +123,21 @@ fn tables(
 fn selected<'s>(
     snapshot: &'s Snapshot<DynamicObject>,
     kind: &Kind,
-    asked: &Watch,
+    args: &Watch,
 ) -> Result<Vec<&'s Entry<DynamicObject>>, CliError> {
-    let selection = Selection::new(asked);
+    let selection = Selection::new(args);
     let mut entries = sorted(snapshot);
     entries.retain(|entry| selection.accepts(entry.key().name()));
-    in_order(entries, kind, asked)
+    in_order(entries, kind, args)
 }
 
 /// Sorts objects by the field of `--sort-by`.
 fn in_order<'e>(
     entries: Vec<&'e Entry<DynamicObject>>,
     kind: &Kind,
-    asked: &Watch,
+    args: &Watch,
 ) -> Result<Vec<&'e Entry<DynamicObject>>, CliError> {
-    let Some(path) = &asked.columns.sort_by else { return Ok(entries) };
+    let Some(path) = &args.columns.sort_by else { return Ok(entries) };
     let mut keyed = Vec::with_capacity(entries.len());
     for entry in entries {
         let object = whole(kind, &entry.object());

@@ -4,7 +4,7 @@ use super::{
     grid,
     json::{document, initial},
     labels::Labels,
-    table::{Look, Source, diff_lines, initial_line, line},
+    table::{LineFormat, Source, diff_lines, initial_line, line},
 };
 use crate::args::{Output, Watch};
 use crate::change::{Detail, yaml};
@@ -37,21 +37,21 @@ pub(super) struct Printer {
 #[derive(Clone, Debug)]
 pub(super) struct Format {
     pub(super) output: Output,
-    pub(super) look: Look,
+    pub(super) look: LineFormat,
 }
 
 impl Printer {
-    pub(super) fn new(asked: &Watch, sources: Vec<Source>) -> Self {
-        let detail = if asked.output == Output::Wide { Detail::Full } else { Detail::Short };
-        let look = Look {
-            paint: Paint::of_stdout(asked.color),
+    pub(super) fn new(args: &Watch, sources: Vec<Source>) -> Self {
+        let detail = if args.output == Output::Wide { Detail::Full } else { Detail::Short };
+        let look = LineFormat {
+            paint: Paint::of_stdout(args.color),
             detail,
-            labels: Labels::new(&asked.columns),
-            ..Look::new(&sources)
+            labels: Labels::new(&args.columns),
+            ..LineFormat::new(&sources)
         };
-        let format = Format { output: asked.output.clone(), look };
+        let format = Format { output: args.output.clone(), look };
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        Self { out, format, sources, widths: None, has_headers: !asked.columns.no_headers }
+        Self { out, format, sources, widths: None, has_headers: !args.columns.no_headers }
     }
 
     /// Writes an event of the source at this position.
@@ -168,7 +168,7 @@ pub(crate) fn shown(kind: &Kind, old: &Arc<DynamicObject>, new: &Arc<DynamicObje
     ];
     let labels = Labels::new(&crate::args::Columns { show_labels: true, ..Default::default() });
     let source = Source::new(kind.clone(), None);
-    let look = Look { kinds: Some(16), labels, detail: Detail::Full, ..Look::new(&[]) };
+    let look = LineFormat { kinds: Some(16), labels, detail: Detail::Full, ..LineFormat::new(&[]) };
     let outputs = [
         Output::Table,
         Output::Diff,

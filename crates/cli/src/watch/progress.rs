@@ -1,6 +1,6 @@
 //! Shows the progress of the initial lists on a terminal.
 
-use crate::follow::Followed;
+use crate::informers::WatchedResource;
 use crate::number::{count, grouped, short};
 use std::{
     io::{IsTerminal, Write},
@@ -16,7 +16,7 @@ pub(super) struct Progress {
 
 /// The progress of one or all initial lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Arrived {
+struct ListProgress {
     objects: u64,
     /// The expected number of objects; `None` if it is not known.
     expected: Option<u64>,
@@ -29,27 +29,29 @@ impl Progress {
     }
 
     /// Shows the progress of all lists.
-    pub(super) fn draw(&self, followed: &[Followed]) {
+    pub(super) fn draw(&self, watched: &[WatchedResource]) {
         if !self.is_shown {
             return;
         }
-        let arrived =
-            followed.iter().map(arrived).fold(Arrived { objects: 0, expected: Some(0) }, Arrived::and);
-        let waiting: Vec<_> = followed
+        let arrived = watched
             .iter()
-            .filter(|followed| !followed.informer.has_synced() && !followed.informer.is_stopped())
-            .map(|followed| followed.kind.resource())
+            .map(arrived)
+            .fold(ListProgress { objects: 0, expected: Some(0) }, ListProgress::and);
+        let waiting: Vec<_> = watched
+            .iter()
+            .filter(|watched| !watched.informer.has_synced() && !watched.informer.is_stopped())
+            .map(|watched| watched.kind.resource())
             .collect();
         self.write(&line(arrived, self.began.elapsed().as_secs_f64(), &waiting.join(", ")));
     }
 
     /// Shows the number of objects.
-    pub(super) fn done<'f>(&self, followed: impl Iterator<Item = &'f Followed>) {
-        let one = |followed: &Followed| match &followed.name {
-            Some(name) => format!("{}/{name}", followed.resource()),
-            None => format!("{} {}", grouped(followed.informer.len() as u64), followed.resource()),
+    pub(super) fn done<'f>(&self, watched: impl Iterator<Item = &'f WatchedResource>) {
+        let one = |watched: &WatchedResource| match &watched.name {
+            Some(name) => format!("{}/{name}", watched.resource()),
+            None => format!("{} {}", grouped(watched.informer.len() as u64), watched.resource()),
         };
-        let all = followed.map(one).collect::<Vec<_>>().join(", ");
+        let all = watched.map(one).collect::<Vec<_>>().join(", ");
         self.write(&format!(
             "{all} synced in {:.2}s; watching (Ctrl-C to stop)\n",
             self.began.elapsed().as_secs_f64()
@@ -70,25 +72,25 @@ impl Progress {
 }
 
 /// Returns the progress of a resource, over all its namespaces.
-fn arrived(followed: &Followed) -> Arrived {
-    let status = followed.informer.status();
+fn arrived(watched: &WatchedResource) -> ListProgress {
+    let status = watched.informer.status();
     let sources = status.sources.iter().map(|source| {
         let (progress, is_complete) = (source.status.progress, source.status.counts.replaces > 0);
         let expected = if is_complete { Some(progress.received) } else { progress.expected };
-        Arrived { objects: progress.received, expected }
+        ListProgress { objects: progress.received, expected }
     });
-    sources.fold(Arrived { objects: 0, expected: Some(0) }, Arrived::and)
+    sources.fold(ListProgress { objects: 0, expected: Some(0) }, ListProgress::and)
 }
 
-impl Arrived {
+impl ListProgress {
     fn and(self, other: Self) -> Self {
         let expected = self.expected.zip(other.expected).map(|(one, other)| one + other);
         Self { objects: self.objects + other.objects, expected }
     }
 }
 
-fn line(arrived: Arrived, seconds: f64, waiting: &str) -> String {
-    let Arrived { objects, expected } = arrived;
+fn line(arrived: ListProgress, seconds: f64, waiting: &str) -> String {
+    let ListProgress { objects, expected } = arrived;
     let far = match expected.filter(|expected| *expected > objects) {
         Some(expected) => {
             let percent = 100 * objects / expected;
@@ -105,9 +107,9 @@ mod tests {
 
     #[test]
     fn the_total_is_shown_if_it_is_known_for_all() {
-        let some = Arrived { objects: 1_500, expected: Some(10_000) };
+        let some = ListProgress { objects: 1_500, expected: Some(10_000) };
         assert_eq!(line(some, 2.0, "pods"), "1,500 of 10,000 objects, 15%, 750/s, waiting for pods");
-        let both = some.and(Arrived { objects: 500, expected: None });
+        let both = some.and(ListProgress { objects: 500, expected: None });
         assert_eq!(line(both, 2.0, "pods, nodes"), "2,000 objects so far, 1,000/s, waiting for pods, nodes");
         assert_eq!(some.and(some).expected, Some(20_000));
     }

@@ -34,12 +34,12 @@ pub(super) enum Decision {
 }
 
 impl Relevance {
-    pub(super) fn new(asked: &Watch) -> Self {
+    pub(super) fn new(args: &Watch) -> Self {
         // Programs that read documents follow the versions of objects, and need all of them.
-        let is_for_people = matches!(asked.output, Output::Table | Output::Wide | Output::Diff);
-        let has_noise = is_for_people && !asked.all_changes && asked.changed.is_empty();
+        let is_for_people = matches!(args.output, Output::Table | Output::Wide | Output::Diff);
+        let has_noise = is_for_people && !args.all_changes && args.changed.is_empty();
         let noise = NOISE.iter().filter(|_| has_noise).filter_map(|text| PathPattern::parse(text).ok());
-        Self { changed: asked.changed.clone(), ignored: asked.ignore.clone(), noise: noise.collect() }
+        Self { changed: args.changed.clone(), ignored: args.ignore.clone(), noise: noise.collect() }
     }
 
     /// Decides on an event. Only updates have changed fields; with `--changed`, other events are not printed.

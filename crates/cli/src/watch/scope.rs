@@ -3,7 +3,7 @@
 use super::table::Source;
 use crate::args::Watch;
 use crate::cluster::Connection;
-use crate::follow::{Target, namespaces, targets};
+use crate::informers::{Target, namespaces, targets};
 use std::time::Duration;
 
 /// The resources and namespaces of one cluster.
@@ -23,15 +23,15 @@ impl Scope {
     pub(super) async fn resolve(
         connection: Connection,
         context: Option<String>,
-        asked: &Watch,
+        args: &Watch,
         limit: Duration,
     ) -> anyhow::Result<Self> {
         let catalog = connection.catalog(limit).await?;
-        let targets = targets(&catalog, &asked.resources)?;
+        let targets = targets(&catalog, &args.resources)?;
         let is_named =
-            |target: &Target| target.name.is_some() || catalog.is_named(&target.kind, &asked.resources);
+            |target: &Target| target.name.is_some() || catalog.is_named(&target.kind, &args.resources);
         let is_named = targets.iter().map(is_named).collect();
-        let namespaces = namespaces(&asked.following, connection.namespace.as_deref());
+        let namespaces = namespaces(&args.informer_args, connection.namespace.as_deref());
         Ok(Self { connection, context, targets, is_named, namespaces })
     }
 

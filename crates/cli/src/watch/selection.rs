@@ -11,8 +11,8 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(asked: &Watch) -> Self {
-        Self { included: asked.name.clone(), excluded: asked.exclude.clone() }
+    pub(super) fn new(args: &Watch) -> Self {
+        Self { included: args.name.clone(), excluded: args.exclude.clone() }
     }
 
     /// Returns whether an object with this name is printed.

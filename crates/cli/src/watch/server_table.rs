@@ -6,7 +6,7 @@ use crate::args::{Output, Watch};
 use crate::cli_error::{Class, CliError};
 use crate::jsonpath::compare;
 use crate::kinds::Kind;
-use crate::notice::say;
+use crate::notice::print_notice;
 use crate::safe::{clean, clean_name};
 use form_urlencoded::byte_serialize;
 use kube_client::Error;
@@ -92,7 +92,7 @@ pub(super) enum Printed {
 ///
 /// # Errors
 /// If a server refuses, or an object that the command line names does not exist.
-pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], asked: &Watch) -> anyhow::Result<Printed> {
+pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], args: &Watch) -> anyhow::Result<Printed> {
     let has_kinds = scopes.iter().flat_map(groups).map(|group| group.kind.prefix());
     let has_kinds = has_kinds.collect::<std::collections::BTreeSet<_>>().len() > 1;
     let (mut texts, mut empty, mut missing) = (Vec::new(), Vec::new(), Vec::new());
@@ -101,18 +101,18 @@ pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], asked: &Watch
             has_kinds,
             context: scope.context.as_deref(),
             has_namespaces: scope.namespaces.as_ref().is_none_or(|names| names.len() != 1),
-            is_wide: asked.output == Output::Wide,
-            labels: Labels::new(&asked.columns),
-            has_headers: !asked.columns.no_headers,
+            is_wide: args.output == Output::Wide,
+            labels: Labels::new(&args.columns),
+            has_headers: !args.columns.no_headers,
         };
         let mut refused = None;
         for group in groups(scope) {
-            let table = match fetch(scope, &group, asked).await {
+            let table = match fetch(scope, &group, args).await {
                 Ok(Some(table)) => table,
                 Ok(None) => return Ok(Printed::Nothing),
                 Err(failure) if failure.is_refused() && !group.is_named => {
-                    if !asked.quiet {
-                        say(format!("{}; skipped", failure.message()));
+                    if !args.quiet {
+                        print_notice(format!("{}; skipped", failure.message()));
                     }
                     refused = Some(failure);
                     continue;
@@ -127,7 +127,7 @@ pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], asked: &Watch
                     .filter(|name| !found(name))
                     .map(|name| format!("{} {name:?}", group.kind.resource())),
             );
-            match select(table, asked)? {
+            match select(table, args)? {
                 table if table.rows.is_empty() => empty.push(group.kind.resource()),
                 table => texts.push(style.lines(group.kind, &table).join("\n") + "\n"),
             }
@@ -146,7 +146,7 @@ pub(super) async fn print(printer: &mut Printer, scopes: &[Scope], asked: &Watch
         empty.dedup();
         let namespaces = scopes.first().and_then(|scope| scope.namespaces.as_ref());
         let place = namespaces.map_or(String::new(), |names| format!(" in namespace {}", names.join(", ")));
-        say(format!("no {} found{place}", empty.join(", ")));
+        print_notice(format!("no {} found{place}", empty.join(", ")));
     }
     Ok(Printed::Tables)
 }
@@ -171,7 +171,7 @@ fn groups(scope: &Scope) -> Vec<Group<'_>> {
 }
 
 /// Requests the rows of a kind; `None` if the server does not send tables.
-async fn fetch(scope: &Scope, group: &Group<'_>, asked: &Watch) -> Result<Option<Table>, CliError> {
+async fn fetch(scope: &Scope, group: &Group<'_>, args: &Watch) -> Result<Option<Table>, CliError> {
     let all = [None];
     let namespaces: Vec<Option<&str>> = match scope.namespaces.as_deref() {
         Some(names) if group.kind.has_namespaces => names.iter().map(|name| Some(name.as_str())).collect(),
@@ -185,7 +185,7 @@ async fn fetch(scope: &Scope, group: &Group<'_>, asked: &Watch) -> Result<Option
     for namespace in namespaces {
         for name in &names {
             let list = List { scope, kind: group.kind, namespace, name: *name };
-            if !list.fetch(asked, &mut table).await? {
+            if !list.fetch(args, &mut table).await? {
                 return Ok(None);
             }
         }
@@ -203,11 +203,11 @@ struct List<'s> {
 
 impl List<'_> {
     /// Adds the rows to a table; returns false if the server does not send tables.
-    async fn fetch(&self, asked: &Watch, table: &mut Table) -> Result<bool, CliError> {
+    async fn fetch(&self, args: &Watch, table: &mut Table) -> Result<bool, CliError> {
         let (start, mut token, mut limit) =
-            (table.rows.len(), String::new(), asked.following.page_size.unwrap_or(PAGE));
+            (table.rows.len(), String::new(), args.informer_args.page_size.unwrap_or(PAGE));
         loop {
-            let path = format!("{}?{}", self.kind.path(self.namespace), self.query(asked, limit, &token));
+            let path = format!("{}?{}", self.kind.path(self.namespace), self.query(args, limit, &token));
             let page = match self.request(&path).await {
                 // The token has expired: like kubectl, lists again without pages.
                 Err(Error::Api(status)) if status.code == 410 && !token.is_empty() => {
@@ -215,7 +215,7 @@ impl List<'_> {
                     (token, limit) = (String::new(), 0);
                     continue;
                 }
-                page => page.map_err(|error| self.explain(&error, asked))?,
+                page => page.map_err(|error| self.explain(&error, args))?,
             };
             if page.kind != "Table" {
                 return Ok(false);
@@ -232,9 +232,9 @@ impl List<'_> {
         }
     }
 
-    fn query(&self, asked: &Watch, limit: u64, token: &str) -> String {
+    fn query(&self, args: &Watch, limit: u64, token: &str) -> String {
         let name = self.name.iter().map(|name| format!("metadata.name={name}"));
-        let fields: Vec<_> = name.chain(asked.following.field_selector.clone()).collect();
+        let fields: Vec<_> = name.chain(args.informer_args.field_selector.clone()).collect();
         let mut query = vec![format!("limit={limit}")];
         let mut add = |name: &str, value: &str| {
             if !value.is_empty() {
@@ -242,9 +242,9 @@ impl List<'_> {
             }
         };
         add("continue", token);
-        add("labelSelector", asked.following.selector.as_deref().unwrap_or_default());
+        add("labelSelector", args.informer_args.selector.as_deref().unwrap_or_default());
         add("fieldSelector", &fields.join(","));
-        add("includeObject", if asked.columns.sort_by.is_some() { "Object" } else { "Metadata" });
+        add("includeObject", if args.columns.sort_by.is_some() { "Object" } else { "Metadata" });
         query.join("&")
     }
 
@@ -263,11 +263,11 @@ impl List<'_> {
         }
     }
 
-    fn explain(&self, error: &Error, asked: &Watch) -> CliError {
+    fn explain(&self, error: &Error, args: &Watch) -> CliError {
         match error {
             Error::Api(status) => {
                 let refusal = advice::Refusal { kind: self.kind, namespace: self.namespace, status };
-                advice::of_refusal(&refusal, asked.following.strategy)
+                advice::of_refusal(&refusal, args.informer_args.strategy)
             }
             error => advice::of_client(error, &self.scope.connection.server),
         }
@@ -299,10 +299,10 @@ impl Row {
 }
 
 /// Removes rows by name, and sorts the others.
-fn select(mut table: Table, asked: &Watch) -> Result<Table, CliError> {
-    let selection = Selection::new(asked);
+fn select(mut table: Table, args: &Watch) -> Result<Table, CliError> {
+    let selection = Selection::new(args);
     table.rows.retain(|row| selection.accepts(row.name()));
-    let Some(path) = &asked.columns.sort_by else { return Ok(table) };
+    let Some(path) = &args.columns.sort_by else { return Ok(table) };
     let mut keyed = Vec::with_capacity(table.rows.len());
     for row in table.rows {
         let found = path.find(&row.object).map_err(|error| CliError::new(Class::Usage, error.to_string()))?;

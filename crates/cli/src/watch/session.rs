@@ -1,26 +1,29 @@
 //! The session of `informer watch`.
 
 use super::{
+    event_counts::EventCounts,
     files::Files,
     once,
     printer::Printer,
     progress::Progress,
     relevance::{Decision, Relevance},
     reports::{Admission, Reports},
-    saving::SavingNotices,
+    save_failures::SaveFailures,
     scope::Scope,
     selection::Selection,
     server_table::{self, Printed},
     stats::Stats,
-    told::Told,
 };
 use crate::advice;
-use crate::args::{Approach, Cli, Command, Output, Watch};
+use crate::args::{Cli, Command, ListStrategy, Output, Watch};
 use crate::cli_error::{Class, CliError};
-use crate::cluster::{Connection, DISCOVERY, Embedded, connect_all};
-use crate::follow::{EventAt, Followed, Hear, Indexing, Manner, Pace, Saving, Target, events, follow};
-use crate::meter::Tally;
-use crate::notice::say;
+use crate::cluster::{Connection, DISCOVERY, EmbeddedServer, connect_all};
+use crate::informers::{
+    Delivery, ErrorHandler, EventAt, Indexes, InformerSettings, SaveSettings, Target, WatchedResource,
+    events, follow,
+};
+use crate::meter::MetricValues;
+use crate::notice::print_notice;
 use crate::number::{age, count};
 use crate::safe::clean;
 use crate::signal::interruption;
@@ -53,25 +56,25 @@ const DRAIN: Duration = Duration::from_secs(5);
 const SAVE_CHECK: Duration = Duration::from_secs(2);
 
 /// Runs `informer watch`.
-pub(crate) async fn run(asked: Watch) -> anyhow::Result<()> {
-    if asked.once && asked.output == Output::Diff {
+pub(crate) async fn run(args: Watch) -> anyhow::Result<()> {
+    if args.once && args.output == Output::Diff {
         let failure = CliError::new(Class::Usage, "--once prints one state, which has no diff");
         return Err(failure.hint("remove --once, or choose another -o").into());
     }
-    let connections = connect_all(&asked.cluster).await?;
-    if asked.save.is_some() && connections.len() > 1 {
+    let connections = connect_all(&args.cluster).await?;
+    if args.save.is_some() && connections.len() > 1 {
         let failure = CliError::new(Class::Usage, "--save works with one context");
         return Err(failure.hint("run one command for each context, with its own folder").into());
     }
-    on(connections, asked, Clock::SinceStart).await
+    on(connections, args, Clock::SinceStart).await
 }
 
 /// Prints three seconds of changes of the built-in server.
-pub(crate) async fn glimpse() -> anyhow::Result<()> {
-    say("DEMO DATA: `informer watch pods` on a built-in server for three seconds; see --help");
+pub(crate) async fn print_sample() -> anyhow::Result<()> {
+    print_notice("DEMO DATA: `informer watch pods` on a built-in server for three seconds; see --help");
     let words = ["informer", "watch", "pods", "--timeout", "3s"];
-    let Some(Command::Watch(asked)) = Cli::parse_from(words).command else { return Ok(()) };
-    on(vec![Connection::embed(Embedded::start(500, 20.0).await?)], *asked, Clock::SinceComplete).await
+    let Some(Command::Watch(args)) = Cli::parse_from(words).command else { return Ok(()) };
+    on(vec![Connection::embed(EmbeddedServer::start(500, 20.0).await?)], *args, Clock::SinceComplete).await
 }
 
 /// When the time of `--timeout` starts.
@@ -81,32 +84,32 @@ enum Clock {
     SinceComplete,
 }
 
-async fn on(connections: Vec<Connection>, asked: Watch, clock: Clock) -> anyhow::Result<()> {
-    let files = Files::open(&asked)?;
-    let (began, tally) = (Instant::now(), Tally::install()?);
-    let period = asked.period.filter(|_| clock == Clock::SinceStart);
+async fn on(connections: Vec<Connection>, args: Watch, clock: Clock) -> anyhow::Result<()> {
+    let files = Files::open(&args)?;
+    let (began, metric_values) = (Instant::now(), MetricValues::install()?);
+    let period = args.period.filter(|_| clock == Clock::SinceStart);
     let limit = period.map_or(DISCOVERY, |period| period.min(DISCOVERY));
     let has_several = connections.len() > 1;
     let resolve = |connection: Connection| {
         let context = connection.context.clone().filter(|_| has_several);
-        Scope::resolve(connection, context, &asked, limit)
+        Scope::resolve(connection, context, &args, limit)
     };
     let scopes = try_join_all(connections.into_iter().map(resolve)).await?;
-    let mut printer = Printer::new(&asked, scopes.iter().flat_map(Scope::sources).collect());
+    let mut printer = Printer::new(&args, scopes.iter().flat_map(Scope::sources).collect());
     let (deny, denied) = mpsc::unbounded_channel();
     let reports = Arc::<Reports>::default();
-    let hearing = Hearing { deny, reports: Arc::clone(&reports) };
+    let hearing = ErrorHandlers { deny, reports: Arc::clone(&reports) };
     // Before anything is printed, so that a folder that cannot be used is reported first.
-    let followed = prepare(&scopes, &asked, hearing)?;
+    let watched = prepare(&scopes, &args, hearing)?;
     let mut is_printed = false;
-    let is_table = matches!(asked.output, Output::Table | Output::Wide);
+    let is_table = matches!(args.output, Output::Table | Output::Wide);
     // A table is a list, which `--strategy stream` excludes.
-    if asked.once && is_table && asked.following.strategy != Approach::Stream {
+    if args.once && is_table && args.informer_args.strategy != ListStrategy::Stream {
         let remaining = period.map(|period| period.saturating_sub(began.elapsed()));
-        let Some(printed) = tables(&mut printer, &scopes, &asked, remaining).await? else { return Ok(()) };
+        let Some(printed) = tables(&mut printer, &scopes, &args, remaining).await? else { return Ok(()) };
         is_printed = printed == Printed::Tables;
         // The caches are needed for nothing else.
-        if is_printed && asked.save.is_none() && asked.dump.is_none() && asked.stats.is_none() {
+        if is_printed && args.save.is_none() && args.dump.is_none() && args.stats.is_none() {
             return Ok(());
         }
     }
@@ -114,43 +117,43 @@ async fn on(connections: Vec<Connection>, asked: Watch, clock: Clock) -> anyhow:
         is_named: scopes.iter().flat_map(|scope| scope.is_named.clone()).collect(),
         left_out: Vec::new(),
         printer,
-        followed,
+        watched,
         denied,
         namespaces: scopes.first().and_then(|scope| scope.namespaces.clone()),
-        progress: Progress::new(!asked.quiet),
-        told: Told::default(),
+        progress: Progress::new(!args.quiet),
+        event_counts: EventCounts::default(),
         began,
         reports,
-        saving: SavingNotices::default(),
-        selection: Selection::new(&asked),
-        relevance: Relevance::new(&asked),
+        saving: SaveFailures::default(),
+        selection: Selection::new(&args),
+        relevance: Relevance::new(&args),
         noise: 0,
         is_printed,
-        asked,
+        args,
     };
     let ending = session.follow(clock).await?;
-    if session.asked.save.is_some() {
+    if session.args.save.is_some() {
         // The caches are written before this returns.
-        join_all(session.followed.iter().map(|followed| {
-            followed.informer.stop();
-            followed.informer.stopped()
+        join_all(session.watched.iter().map(|watched| {
+            watched.informer.stop();
+            watched.informer.stopped()
         }))
         .await;
     }
     session.printer.flush()?;
-    session.finish(ending, files, &tally)
+    session.finish(ending, files, &metric_values)
 }
 
 /// Prints the tables of the servers; `None` if the command was interrupted.
 async fn tables(
     printer: &mut Printer,
     scopes: &[Scope],
-    asked: &Watch,
+    args: &Watch,
     limit: Option<Duration>,
 ) -> anyhow::Result<Option<Printed>> {
     tokio::select! {
-        printed = server_table::print(printer, scopes, asked) => printed.map(Some),
-        () = over(limit) => {
+        printed = server_table::print(printer, scopes, args) => printed.map(Some),
+        () = time_is_up(limit) => {
             let targets = scopes.iter().flat_map(|scope| &scope.targets);
             Err(late(targets.map(Target::label)).into())
         }
@@ -167,7 +170,7 @@ fn late(resources: impl Iterator<Item = String>) -> CliError {
 
 /// Why the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum EndReason {
     /// The current state is printed.
     Done,
     /// Ctrl-C, or the time is up.
@@ -175,15 +178,15 @@ enum Ending {
 }
 
 struct Session {
-    asked: Watch,
-    followed: Vec<Followed>,
+    args: Watch,
+    watched: Vec<WatchedResource>,
     /// Whether the user named each resource itself. Resources of a category are skipped if they may not be read.
     is_named: Vec<bool>,
     /// The positions of the skipped resources.
     left_out: Vec<usize>,
     printer: Printer,
     progress: Progress,
-    told: Told,
+    event_counts: EventCounts,
     namespaces: Option<Vec<String>>,
     selection: Selection,
     relevance: Relevance,
@@ -195,7 +198,7 @@ struct Session {
     denied: mpsc::UnboundedReceiver<Denied>,
     began: Instant,
     reports: Arc<Reports>,
-    saving: SavingNotices,
+    saving: SaveFailures,
 }
 
 /// A watch that the server forbids although it allows the list.
@@ -207,31 +210,32 @@ struct Denied {
 }
 
 impl Session {
-    async fn follow(&mut self, clock: Clock) -> anyhow::Result<Ending> {
+    async fn follow(&mut self, clock: Clock) -> anyhow::Result<EndReason> {
         let mut interrupted = pin!(interruption());
-        let period = self.asked.period.filter(|_| clock == Clock::SinceStart);
-        let mut over = pin!(over(period.map(|period| period.saturating_sub(self.began.elapsed()))));
-        let mut synced =
-            pin!(synced(self.followed.clone(), self.is_named.clone(), self.asked.following.strategy).fuse());
+        let period = self.args.period.filter(|_| clock == Clock::SinceStart);
+        let left = period.map(|period| period.saturating_sub(self.began.elapsed()));
+        let mut time_is_up = pin!(time_is_up(left));
+        let strategy = self.args.informer_args.strategy;
+        let mut synced = pin!(synced(self.watched.clone(), self.is_named.clone(), strategy).fuse());
         let mut ticks = tokio::time::interval(TICK);
         let mut checks = tokio::time::interval(SAVE_CHECK);
         let (mut has_synced, mut has_ended) = (false, false);
         // One state needs no events.
-        let followed = if self.asked.once { &[][..] } else { &self.followed[..] };
-        let mut events = events(followed, Pace::Every);
+        let watched = if self.args.once { &[][..] } else { &self.watched[..] };
+        let mut events = events(watched, Delivery::Every);
         self.restored();
-        self.followed.iter().for_each(|followed| followed.informer.start());
+        self.watched.iter().for_each(|watched| watched.informer.start());
         loop {
             tokio::select! {
                 biased;
                 () = &mut interrupted => break,
-                () = &mut over => {
-                    if self.asked.once {
+                () = &mut time_is_up => {
+                    if self.args.once {
                         return Err(self.late().into());
                     }
                     break;
                 }
-                Some(denied) = self.denied.recv(), if !self.asked.once => {
+                Some(denied) = self.denied.recv(), if !self.args.once => {
                     if let Some(failure) = self.fatal(&denied) {
                         return Err(failure.into());
                     }
@@ -240,14 +244,14 @@ impl Session {
                     has_synced = true;
                     anyhow::ensure!(!has_ended || outcome.is_err(), "all informers have stopped");
                     self.synced(outcome?)?;
-                    if self.asked.once {
-                        return Ok(Ending::Done);
+                    if self.args.once {
+                        return Ok(EndReason::Done);
                     }
                     if clock == Clock::SinceComplete {
-                        over.set(self::over(self.asked.period));
+                        time_is_up.set(self::time_is_up(self.args.period));
                     }
                 }
-                next = events.next(), if !self.asked.once && !has_ended => {
+                next = events.next(), if !self.args.once && !has_ended => {
                     let Some((at, event)) = next else {
                         anyhow::ensure!(!has_synced, "all informers have stopped");
                         // `synced` returns the reason.
@@ -257,31 +261,31 @@ impl Session {
                     self.event(at, &event)?;
                     self.print_ready(&mut events)?;
                 }
-                _ = ticks.tick(), if !has_synced => self.progress.draw(&self.followed),
-                _ = checks.tick(), if self.asked.save.is_some() && !self.asked.quiet => {
-                    self.saving.changed(&self.followed).into_iter().for_each(say);
+                _ = ticks.tick(), if !has_synced => self.progress.draw(&self.watched),
+                _ = checks.tick(), if self.args.save.is_some() && !self.args.quiet => {
+                    self.saving.changed(&self.watched).into_iter().for_each(print_notice);
                 }
             }
         }
         self.drain(events).await?;
-        Ok(Ending::Stopped)
+        Ok(EndReason::Stopped)
     }
 
     /// Reports that all caches have synced, and prints the current state with `--once`.
-    fn synced(&mut self, remarks: Vec<Remark>) -> anyhow::Result<()> {
+    fn synced(&mut self, missing_parts: Vec<MissingPart>) -> anyhow::Result<()> {
         self.progress.clear();
-        self.reports.synced().into_iter().for_each(say);
-        self.remark(remarks);
+        self.reports.synced().into_iter().for_each(print_notice);
+        self.missing(missing_parts);
         let left_out = &self.left_out;
-        let there = self.followed.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
-        if self.asked.once {
+        let there = self.watched.iter().enumerate().filter(|(at, _)| !left_out.contains(at));
+        if self.args.once {
             if !self.is_printed {
-                let there: Vec<_> = there.map(|(at, followed)| once::Positioned { at, followed }).collect();
-                once::print(&mut self.printer, &there, &self.asked, self.namespaces.as_deref())?;
+                let there: Vec<_> = there.map(|(at, watched)| once::Positioned { at, watched }).collect();
+                once::print(&mut self.printer, &there, &self.args, self.namespaces.as_deref())?;
             }
             self.found()?;
         } else {
-            self.progress.done(there.map(|(_, followed)| followed));
+            self.progress.done(there.map(|(_, watched)| watched));
         }
         Ok(())
     }
@@ -297,8 +301,8 @@ impl Session {
 
     /// Prints the changes that were received before the end, for a limited time.
     async fn drain(&mut self, mut events: impl Stream<Item = EventAt> + Unpin) -> anyhow::Result<()> {
-        for followed in &self.followed {
-            followed.informer.stop();
+        for watched in &self.watched {
+            watched.informer.stop();
         }
         let mut limit = pin!(tokio::time::sleep(DRAIN));
         loop {
@@ -306,7 +310,7 @@ impl Session {
                 biased;
                 () = &mut limit => {
                     let rest = events.count().await as u64;
-                    say(format!("{} received before the end but not printed", count(rest, "change")));
+                    print_notice(format!("{} received before the end but not printed", count(rest, "change")));
                     return Ok(());
                 }
                 next = events.next() => match next {
@@ -319,21 +323,21 @@ impl Session {
 
     /// Returns the error of a named resource that may be listed but not watched.
     fn fatal(&self, denied: &Denied) -> Option<CliError> {
-        let at = self.followed.iter().position(|followed| {
-            let name = followed.informer.name();
+        let at = self.watched.iter().position(|watched| {
+            let name = watched.informer.name();
             denied.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
         })?;
         let namespace = denied.name.split_once('@').map(|(_, namespace)| namespace);
-        self.is_named[at].then(|| advice::of_denied_watch(&self.followed[at].kind, namespace, &denied.status))
+        self.is_named[at].then(|| advice::of_denied_watch(&self.watched[at].kind, namespace, &denied.status))
     }
 
     /// Checks that the objects named on the command line exist.
     fn found(&self) -> Result<(), CliError> {
         let missing =
-            self.followed.iter().filter(|followed| followed.name.is_some() && followed.informer.is_empty());
+            self.watched.iter().filter(|watched| watched.name.is_some() && watched.informer.is_empty());
         let names: Vec<_> = missing
-            .map(|followed| {
-                format!("{} {:?}", followed.kind.resource(), followed.name.as_deref().unwrap_or_default())
+            .map(|watched| {
+                format!("{} {:?}", watched.kind.resource(), watched.name.as_deref().unwrap_or_default())
             })
             .collect();
         if names.is_empty() {
@@ -347,9 +351,9 @@ impl Session {
         if !self.selection.accepts(event.key().name()) {
             return Ok(());
         }
-        self.told.count(event);
+        self.event_counts.count(event);
         let is_initial = matches!(event, Event::Added { phase: Phase::Initial, .. });
-        if is_initial && !self.asked.initial {
+        if is_initial && !self.args.initial {
             return Ok(());
         }
         match self.relevance.decide(event) {
@@ -364,68 +368,70 @@ impl Session {
 
     /// Reports the restored objects, and the folders that cannot be used.
     fn restored(&mut self) {
-        for followed in self.followed.iter().filter(|_| !self.asked.quiet) {
-            let (status, resource) = (followed.informer.status(), followed.kind.resource());
+        for watched in self.watched.iter().filter(|_| !self.args.quiet) {
+            let (status, resource) = (watched.informer.status(), watched.kind.resource());
             if let Some(restored) = status.restored {
                 let objects = count(restored.objects as u64, "object");
-                say(format!("{resource}: restored {objects}, saved {} ago", age(restored.age)));
+                print_notice(format!("{resource}: restored {objects}, saved {} ago", age(restored.age)));
             }
         }
-        if !self.asked.quiet {
-            self.saving.changed(&self.followed).into_iter().for_each(say);
+        if !self.args.quiet {
+            self.saving.changed(&self.watched).into_iter().for_each(print_notice);
         }
     }
 
     /// Returns the error of `--once` if the initial lists take too long.
     fn late(&self) -> CliError {
-        let is_late = |one: &&Followed| !one.informer.has_synced() && !one.informer.is_stopped();
-        let late = self.followed.iter().filter(is_late);
-        let failure = self::late(late.clone().map(Followed::resource));
-        let errors = late.filter_map(|followed| followed.informer.status().last_error);
+        let is_late = |one: &&WatchedResource| !one.informer.has_synced() && !one.informer.is_stopped();
+        let late = self.watched.iter().filter(is_late);
+        let failure = self::late(late.clone().map(WatchedResource::resource));
+        let errors = late.filter_map(|watched| watched.informer.status().last_error);
         errors.fold(failure, |failure, error| failure.hint(clean(&error)))
     }
 
     /// Reports objects that could not be decoded, and resources that may not be read.
-    fn remark(&mut self, remarks: Vec<Remark>) {
-        for remark in remarks {
-            let text = match remark {
-                Remark::Unreadable(error) => error.to_string(),
-                Remark::LeftOut(at, failure) => {
+    fn missing(&mut self, missing_parts: Vec<MissingPart>) {
+        for missing in missing_parts {
+            let text = match missing {
+                MissingPart::Unreadable(error) => error.to_string(),
+                MissingPart::LeftOut(at, failure) => {
                     self.left_out.push(at);
                     format!("{}; skipped", failure.message())
                 }
             };
-            if !self.asked.quiet {
-                say(text);
+            if !self.args.quiet {
+                print_notice(text);
             }
         }
     }
 
-    fn finish(&self, ending: Ending, files: Files, tally: &Tally) -> anyhow::Result<()> {
-        let there = self.followed.iter().enumerate().filter(|(at, _)| !self.left_out.contains(at));
-        let there: Vec<_> = there.map(|(_, followed)| followed.clone()).collect();
-        files.write(&there, || Stats::of(&there, &self.asked.following, self.told, tally))?;
-        if ending == Ending::Stopped && !self.asked.quiet {
-            let objects = there.iter().map(|followed| followed.informer.len() as u64).sum();
-            let errors = self.followed.iter().map(|followed| followed.informer.status().counts.errors).sum();
+    fn finish(&self, ending: EndReason, files: Files, metric_values: &MetricValues) -> anyhow::Result<()> {
+        let there = self.watched.iter().enumerate().filter(|(at, _)| !self.left_out.contains(at));
+        let there: Vec<_> = there.map(|(_, watched)| watched.clone()).collect();
+        files.write(&there, || {
+            Stats::of(&there, &self.args.informer_args, self.event_counts, metric_values)
+        })?;
+        if ending == EndReason::Stopped && !self.args.quiet {
+            let objects = there.iter().map(|watched| watched.informer.len() as u64).sum();
+            let errors = self.watched.iter().map(|watched| watched.informer.status().counts.errors).sum();
             self.progress.clear();
-            say(self.told.summary(objects, self.began.elapsed(), errors));
+            print_notice(self.event_counts.summary(objects, self.began.elapsed(), errors));
             if self.noise > 0 {
                 let updates = count(self.noise, "update");
-                say(format!(
+                print_notice(format!(
                     "{updates} of only heartbeats or renewals not printed; --all-changes prints them"
                 ));
             }
-            let late = there.iter().filter(|followed| !followed.informer.has_synced());
-            let late: Vec<_> = late.map(|followed| followed.kind.resource()).collect();
+            let late = there.iter().filter(|watched| !watched.informer.has_synced());
+            let late: Vec<_> = late.map(|watched| watched.kind.resource()).collect();
             if !late.is_empty() {
-                say(format!("stopped before the initial list was complete: {}", late.join(", ")));
+                print_notice(format!("stopped before the initial list was complete: {}", late.join(", ")));
             }
         }
-        if self.reports.suppressed() > 0 && !self.asked.quiet {
-            say(suppressed(self.reports.suppressed()));
+        if self.reports.suppressed() > 0 && !self.args.quiet {
+            print_notice(suppressed(self.reports.suppressed()));
         }
-        match SavingNotices::failure(&self.followed) {
+        match SaveFailures::failure(&self.watched) {
             Some(failure) => Err(CliError::new(Class::Other, failure).into()),
             None => Ok(()),
         }
@@ -433,16 +439,16 @@ impl Session {
 }
 
 /// The receivers of errors.
-struct Hearing {
+struct ErrorHandlers {
     deny: mpsc::UnboundedSender<Denied>,
     reports: Arc<Reports>,
 }
 
 /// Creates an informer for each target.
-fn prepare(scopes: &[Scope], asked: &Watch, hearing: Hearing) -> Result<Vec<Followed>, CliError> {
-    let Hearing { deny, reports } = hearing;
-    let is_quiet = asked.quiet;
-    let hear: Hear = Arc::new(move |report| {
+fn prepare(scopes: &[Scope], args: &Watch, hearing: ErrorHandlers) -> Result<Vec<WatchedResource>, CliError> {
+    let ErrorHandlers { deny, reports } = hearing;
+    let is_quiet = args.quiet;
+    let on_error: ErrorHandler = Arc::new(move |report| {
         if let (Activity::Watch, Cause::Source(error)) = (report.activity, &report.cause)
             && let Some(status) = error.as_status().filter(|status| status.is_forbidden_status())
         {
@@ -454,31 +460,31 @@ fn prepare(scopes: &[Scope], asked: &Watch, hearing: Hearing) -> Result<Vec<Foll
         }
     });
     let objects = scopes.iter().flat_map(|scope| &scope.targets).filter(|target| target.name.is_some());
-    if asked.save.is_some() && objects.count() > 1 {
+    if args.save.is_some() && objects.count() > 1 {
         let what = "--save cannot save several single objects";
         return Err(
             CliError::new(Class::Usage, what).hint("select one object, or several by their labels with -l")
         );
     }
     // A saved cache must have the same managed fields in each run.
-    let is_once = asked.once && asked.save.is_none();
-    let manner = Manner {
+    let is_once = args.once && args.save.is_none();
+    let settings = InformerSettings {
         namespaces: None,
-        indexing: Indexing::Nothing,
+        indexing: Indexes::Nothing,
         backoff: Backoff::default(),
-        hear,
-        saving: asked.save.clone().map(|folder| Saving { folder, secrets: asked.save_secrets }),
+        on_error,
+        saving: args.save.clone().map(|folder| SaveSettings { folder, secrets: args.save_secrets }),
         managed_fields: if is_once { ManagedFields::Drop } else { ManagedFields::Keep },
     };
-    let mut followed = Vec::new();
+    let mut watched = Vec::new();
     for scope in scopes {
-        let manner = Manner { namespaces: scope.namespaces.clone(), ..manner.clone() };
+        let settings = InformerSettings { namespaces: scope.namespaces.clone(), ..settings.clone() };
         for target in &scope.targets {
-            let one = follow(&scope.connection, target, &asked.following, manner.clone())?;
-            followed.push(Followed { context: scope.context.clone(), ..one });
+            let one = follow(&scope.connection, target, &args.informer_args, settings.clone())?;
+            watched.push(WatchedResource { context: scope.context.clone(), ..one });
         }
     }
-    Ok(followed)
+    Ok(watched)
 }
 
 /// Returns the line that counts reports that were not printed.
@@ -502,7 +508,7 @@ fn report_error(report: &Report<'_>, reports: &Reports) {
     match reports.admit(Instant::now()) {
         Admission::Suppress => return,
         Admission::Print { suppressed: 0 } => {}
-        Admission::Print { suppressed: number } => say(suppressed(number)),
+        Admission::Print { suppressed: number } => print_notice(suppressed(number)),
     }
     let next = match report.retry {
         Retry::Continue => "skipped".to_owned(),
@@ -516,12 +522,12 @@ fn report_error(report: &Report<'_>, reports: &Reports) {
     };
     let line = clean(&format!("{}: {}; {next}", report.name, report.cause));
     let line = if is_deferred(report) { reports.defer(line) } else { Some(line) };
-    line.into_iter().for_each(say);
+    line.into_iter().for_each(print_notice);
 }
 
 /// A part that is missing in the result.
 #[derive(Debug)]
-enum Remark {
+enum MissingPart {
     /// Objects that could not be decoded.
     Unreadable(SyncError),
     /// The resource at this position, which may not be read.
@@ -531,35 +537,35 @@ enum Remark {
 /// Waits until all caches have synced. Objects that could not be decoded are only reported, and so are resources of a category that
 /// may not be read, unless there are no others.
 async fn synced(
-    followed: Vec<Followed>,
+    watched: Vec<WatchedResource>,
     is_named: Vec<bool>,
-    approach: Approach,
-) -> Result<Vec<Remark>, CliError> {
-    let all = followed.iter().zip(is_named).enumerate().map(|(at, (followed, is_named))| async move {
-        match followed.informer.synced().await {
+    strategy: ListStrategy,
+) -> Result<Vec<MissingPart>, CliError> {
+    let all = watched.iter().zip(is_named).enumerate().map(|(at, (watched, is_named))| async move {
+        match watched.informer.synced().await {
             Ok(()) => Ok(None),
-            Err(error) if error.is_skipped() => Ok(Some(Remark::Unreadable(error))),
+            Err(error) if error.is_skipped() => Ok(Some(MissingPart::Unreadable(error))),
             Err(error) => {
-                let failure = advice::of_sync(&error, &followed.kind, approach);
+                let failure = advice::of_sync(&error, &watched.kind, strategy);
                 if is_named || !error.is_forbidden() {
                     return Err(failure);
                 }
-                followed.informer.stop();
-                followed.informer.stopped().await;
-                Ok(Some(Remark::LeftOut(at, failure)))
+                watched.informer.stop();
+                watched.informer.stopped().await;
+                Ok(Some(MissingPart::LeftOut(at, failure)))
             }
         }
     });
-    let mut remarks: Vec<_> = try_join_all(all).await?.into_iter().flatten().collect();
-    let left_out = remarks.iter().filter(|remark| matches!(remark, Remark::LeftOut(..))).count();
-    match remarks.pop_if(|_| left_out == followed.len()) {
-        Some(Remark::LeftOut(_, failure)) => Err(failure),
-        Some(Remark::Unreadable(_)) | None => Ok(remarks),
+    let mut missing_parts: Vec<_> = try_join_all(all).await?.into_iter().flatten().collect();
+    let left_out = missing_parts.iter().filter(|missing| matches!(missing, MissingPart::LeftOut(..))).count();
+    match missing_parts.pop_if(|_| left_out == watched.len()) {
+        Some(MissingPart::LeftOut(_, failure)) => Err(failure),
+        Some(MissingPart::Unreadable(_)) | None => Ok(missing_parts),
     }
 }
 
 /// Waits until the time is up; forever without a limit.
-async fn over(period: Option<Duration>) {
+async fn time_is_up(period: Option<Duration>) {
     match period {
         Some(period) => tokio::time::sleep(period).await,
         None => std::future::pending().await,

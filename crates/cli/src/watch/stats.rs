@@ -2,10 +2,10 @@
 //!
 //! The fields are documented in docs/command.md.
 
-use super::told::Told;
-use crate::args::{Following, Stored};
-use crate::follow::Followed;
-use crate::meter::{Tally, Usage};
+use super::event_counts::EventCounts;
+use crate::args::{InformerArgs, StorageArg};
+use crate::informers::WatchedResource;
+use crate::meter::{MetricValues, Usage};
 use kube_informer::{
     informer::InformerStatus,
     reflector::metrics::{BYTES, ERRORS, EVENTS, RELISTS},
@@ -28,18 +28,18 @@ pub(super) struct Stats {
     streams: u64,
     relists: BTreeMap<String, u64>,
     watches: u64,
-    events: Told,
+    events: EventCounts,
     watch_events: BTreeMap<String, u64>,
     errors: BTreeMap<String, u64>,
     bytes_received: u64,
     peak_rss_bytes: Option<u64>,
     cpu_seconds: Option<f64>,
-    kinds: BTreeMap<String, Figures>,
+    kinds: BTreeMap<String, ResourceStats>,
 }
 
 /// The statistics of one resource.
 #[derive(Debug, Serialize)]
-struct Figures {
+struct ResourceStats {
     objects: u64,
     version: Option<String>,
     sync_seconds: Option<f64>,
@@ -65,16 +65,21 @@ struct Restored {
 
 impl Stats {
     /// Returns the statistics of informers.
-    pub(super) fn of(followed: &[Followed], asked: &Following, told: Told, tally: &Tally) -> Self {
-        let one = |one: &Followed| {
-            let mut figures = Figures::of(one, tally);
-            let is_compact = asked.storage == Stored::Compressed;
+    pub(super) fn of(
+        watched: &[WatchedResource],
+        args: &InformerArgs,
+        event_counts: EventCounts,
+        metric_values: &MetricValues,
+    ) -> Self {
+        let one = |one: &WatchedResource| {
+            let mut figures = ResourceStats::of(one, metric_values);
+            let is_compact = args.storage == StorageArg::Compressed;
             figures.compressed_bytes = is_compact.then(|| one.informer.snapshot().compact_bytes() as u64);
             (one.resource(), figures)
         };
-        let kinds: BTreeMap<_, _> = followed.iter().map(one).collect();
-        let sum = |read: fn(&Figures) -> u64| kinds.values().map(read).sum();
-        let merge = |read: fn(&Figures) -> &BTreeMap<String, u64>| {
+        let kinds: BTreeMap<_, _> = watched.iter().map(one).collect();
+        let sum = |read: fn(&ResourceStats) -> u64| kinds.values().map(read).sum();
+        let merge = |read: fn(&ResourceStats) -> &BTreeMap<String, u64>| {
             let mut all = BTreeMap::new();
             for (name, count) in kinds.values().flat_map(read) {
                 *all.entry(name.clone()).or_insert(0) += count;
@@ -88,9 +93,9 @@ impl Stats {
             sync_seconds: times.map(|times| times.into_iter().fold(0.0, f64::max)),
             strategy: common(kinds.values().map(|one| one.strategy)),
             encoding: common(kinds.values().map(|one| one.encoding)),
-            storage: match asked.storage {
-                Stored::Decoded => "decoded",
-                Stored::Compressed => "compressed",
+            storage: match args.storage {
+                StorageArg::Decoded => "decoded",
+                StorageArg::Compressed => "compressed",
             },
             compressed_bytes: kinds.values().map(|one| one.compressed_bytes).sum(),
             restored: kinds.values().filter_map(|one| one.restored).reduce(Restored::and),
@@ -98,7 +103,7 @@ impl Stats {
             streams: sum(|one| one.streams),
             relists: merge(|one| &one.relists),
             watches: sum(|one| one.watches),
-            events: told,
+            events: event_counts,
             watch_events: merge(|one| &one.watch_events),
             errors: merge(|one| &one.errors),
             bytes_received: sum(|one| one.bytes_received),
@@ -109,9 +114,9 @@ impl Stats {
     }
 }
 
-impl Figures {
-    fn of(followed: &Followed, tally: &Tally) -> Self {
-        let (status, name) = (followed.informer.status(), followed.informer.name());
+impl ResourceStats {
+    fn of(watched: &WatchedResource, metric_values: &MetricValues) -> Self {
+        let (status, name) = (watched.informer.status(), watched.informer.name());
         let (counts, times) = (status.counts, status.times);
         let synced = times.started.zip(times.synced);
         Self {
@@ -127,11 +132,11 @@ impl Figures {
             }),
             lists: counts.lists,
             streams: counts.streams,
-            relists: tally.by(RELISTS, name, "reason"),
+            relists: metric_values.by(RELISTS, name, "reason"),
             watches: counts.watches,
-            watch_events: tally.by(EVENTS, name, "type"),
-            errors: tally.by(ERRORS, name, "kind"),
-            bytes_received: tally.total(BYTES, name),
+            watch_events: metric_values.by(EVENTS, name, "type"),
+            errors: metric_values.by(ERRORS, name, "kind"),
+            bytes_received: metric_values.total(BYTES, name),
         }
     }
 }

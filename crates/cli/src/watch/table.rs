@@ -3,7 +3,7 @@
 use super::labels::Labels;
 use crate::change::{Detail, EXISTING, Line, changes, described, diff, key, manager, summary, verb};
 use crate::kinds::Kind;
-use crate::paint::{Paint, Tone};
+use crate::paint::{Highlight, Paint};
 use crate::safe::{clean, clean_name};
 use jiff::Zoned;
 use kube_core::DynamicObject;
@@ -28,7 +28,7 @@ impl Source {
 
 /// The parts of a line.
 #[derive(Clone, Debug)]
-pub(super) struct Look {
+pub(super) struct LineFormat {
     pub(super) paint: Paint,
     /// The width of the column with kinds; `None` if there is one kind.
     pub(super) kinds: Option<usize>,
@@ -38,7 +38,7 @@ pub(super) struct Look {
     pub(super) detail: Detail,
 }
 
-impl Look {
+impl LineFormat {
     /// Returns the look of lines without colors and labels.
     pub(super) fn new(sources: &[Source]) -> Self {
         let prefixes: BTreeSet<_> = sources.iter().map(|source| source.prefix.as_str()).collect();
@@ -55,15 +55,20 @@ impl Look {
 }
 
 /// Returns the line of an event.
-pub(super) fn line(look: &Look, source: &Source, event: &Event<DynamicObject>, now: &Zoned) -> String {
+pub(super) fn line(look: &LineFormat, source: &Source, event: &Event<DynamicObject>, now: &Zoned) -> String {
     let line = joined(head(look, source, event, now), &described(event, look.detail));
     line + &by(look, event)
 }
 
 /// Returns the line of an object that existed before.
-pub(super) fn initial_line(look: &Look, source: &Source, object: &DynamicObject, now: &Zoned) -> String {
-    let (verb, tone) = EXISTING;
-    joined(Head { object, verb, tone, now }.text(look, source), &summary(object))
+pub(super) fn initial_line(
+    look: &LineFormat,
+    source: &Source,
+    object: &DynamicObject,
+    now: &Zoned,
+) -> String {
+    let (verb, highlight) = EXISTING;
+    joined(Head { object, verb, highlight, now }.text(look, source), &summary(object))
 }
 
 fn joined(head: String, words: &str) -> String {
@@ -71,26 +76,32 @@ fn joined(head: String, words: &str) -> String {
 }
 
 /// Returns the field manager of a change for the end of a line: `  (by kubelet)`.
-fn by(look: &Look, event: &Event<DynamicObject>) -> String {
+fn by(look: &LineFormat, event: &Event<DynamicObject>) -> String {
     let manager = match event {
         Event::Updated { .. } if event.is_resync() => None,
         Event::Updated { old, new, .. } => manager(Some(old.get()), new.get()),
         Event::Added { phase: Phase::Live, object, .. } => manager(None, object.get()),
         _ => None,
     };
-    let text =
-        |manager: String| format!("  {}", look.paint.tint(Tone::Quiet, &format!("(by {})", clean(&manager))));
+    let text = |manager: String| {
+        format!("  {}", look.paint.tint(Highlight::Quiet, &format!("(by {})", clean(&manager))))
+    };
     manager.map_or(String::new(), text)
 }
 
 /// Returns the line of an event, and below it the old and the new value of each changed field.
-pub(super) fn diff_lines(look: &Look, source: &Source, event: &Event<DynamicObject>, now: &Zoned) -> String {
+pub(super) fn diff_lines(
+    look: &LineFormat,
+    source: &Source,
+    event: &Event<DynamicObject>,
+    now: &Zoned,
+) -> String {
     let Event::Updated { old, new, .. } = event else { return line(look, source, event, now) };
     let mut text = head(look, source, event, now) + &by(look, event);
     for line in diff(&changes(old.get(), new.get()), &source.kind.kind) {
         let line = match line {
-            Line::Went(line) => look.paint.tint(Tone::Went, &format!("- {line}")),
-            Line::Came(line) => look.paint.tint(Tone::Came, &format!("+ {line}")),
+            Line::Went(line) => look.paint.tint(Highlight::Went, &format!("- {line}")),
+            Line::Came(line) => look.paint.tint(Highlight::Came, &format!("+ {line}")),
         };
         text.push_str("\n    ");
         text.push_str(&line);
@@ -98,27 +109,27 @@ pub(super) fn diff_lines(look: &Look, source: &Source, event: &Event<DynamicObje
     text
 }
 
-fn head(look: &Look, source: &Source, event: &Event<DynamicObject>, now: &Zoned) -> String {
-    let (verb, tone) = verb(event);
-    Head { object: event.object().get(), verb, tone, now }.text(look, source)
+fn head(look: &LineFormat, source: &Source, event: &Event<DynamicObject>, now: &Zoned) -> String {
+    let (verb, highlight) = verb(event);
+    Head { object: event.object().get(), verb, highlight, now }.text(look, source)
 }
 
 /// The start of a line.
 struct Head<'h> {
     object: &'h DynamicObject,
     verb: &'static str,
-    tone: Tone,
+    highlight: Highlight,
     now: &'h Zoned,
 }
 
 impl Head<'_> {
-    fn text(&self, look: &Look, source: &Source) -> String {
-        let time = look.paint.tint(Tone::Quiet, &self.now.strftime("%H:%M:%S%.3f").to_string());
-        let verb = look.paint.tint(self.tone, &format!("{:<8}", self.verb));
+    fn text(&self, look: &LineFormat, source: &Source) -> String {
+        let time = look.paint.tint(Highlight::Quiet, &self.now.strftime("%H:%M:%S%.3f").to_string());
+        let verb = look.paint.tint(self.highlight, &format!("{:<8}", self.verb));
         let context = source.context.as_deref().map(clean_name).unwrap_or_default();
         let context = look.contexts.map_or(String::new(), |width| format!("{context:<width$}  "));
         let kind = look.kinds.map_or(String::new(), |width| format!("{:<width$}  ", source.prefix));
-        let key = look.paint.tint(Tone::Strong, &key(self.object));
+        let key = look.paint.tint(Highlight::Strong, &key(self.object));
         let labels = look.labels.text(self.object.metadata.labels.as_ref());
         let labels = labels.map_or(String::new(), |labels| format!("  {labels}"));
         format!("{time}  {verb}  {context}{kind}{key}{labels}")
@@ -141,11 +152,11 @@ mod tests {
     fn shown(
         kinds: Option<usize>,
         event: &Event<DynamicObject>,
-        form: fn(&Look, &Source, &Event<DynamicObject>, &Zoned) -> String,
+        form: fn(&LineFormat, &Source, &Event<DynamicObject>, &Zoned) -> String,
     ) -> String {
         let kind = Kind { group: "apps".into(), kind: "Deployment".into(), ..Kind::default() };
         let noon = "2026-07-01T12:00:00+00:00[UTC]".parse().unwrap();
-        form(&Look { kinds, ..Look::new(&[]) }, &Source::new(kind, None), event, &noon)
+        form(&LineFormat { kinds, ..LineFormat::new(&[]) }, &Source::new(kind, None), event, &noon)
     }
 
     fn update() -> Event<DynamicObject> {
@@ -173,7 +184,10 @@ mod tests {
         let event = Event::update(object(1, 2), object(2, 3)).unwrap();
         let source = |context: &str| Source::new(Kind::default(), Some(context.to_owned()));
         let columns = crate::args::Columns { show_labels: true, ..Default::default() };
-        let look = Look { labels: Labels::new(&columns), ..Look::new(&[source("a"), source("staging")]) };
+        let look = LineFormat {
+            labels: Labels::new(&columns),
+            ..LineFormat::new(&[source("a"), source("staging")])
+        };
         let noon = "2026-07-01T12:00:00+00:00[UTC]".parse().unwrap();
         let expected =
             "12:00:00.000  updated   a        web/front  app=x  replicas 2 -> 3  (by kubectl-scale)";

@@ -96,13 +96,13 @@ fn get_timeline(source: &dyn ChangeSource, query: &Query<'_>) -> Result<Value, A
         let text: String = text.chars().take(100).collect();
         QueryError(format!("invalid lanes {text:?}: expected kind, namespace, owner, manager or object"))
     })?;
-    let asked = TimelineQuery {
+    let timeline_query = TimelineQuery {
         range: query.range()?,
         filter: query.filter(source)?,
         lanes,
         buckets: query.number("buckets", 300, MAX_BUCKETS)?,
     };
-    to_json(&timeline(source, &asked))
+    to_json(&timeline(source, &timeline_query))
 }
 
 /// Returns changes, the newest first.

@@ -1,12 +1,16 @@
 //! The objects, fields and managers with most changes.
 
 use super::{
-    change::Change,
+    change::{Change, ObjectId},
     query::{Filter, Range},
     source::{ChangeSource, NOW},
 };
+use kube_informer_wire::{Key, KeyHasher};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hash, Hasher},
+};
 
 /// The number of rows of each table, and of buckets of each row.
 const ROWS: usize = 30;
@@ -36,10 +40,12 @@ pub(super) struct ChurnRow {
     heat: Vec<u32>,
 }
 
-#[derive(Default)]
+/// The changes of a field or a manager.
+#[derive(Clone, Debug, Default)]
 struct Counted {
     count: usize,
     bytes: u64,
+    /// Empty, or the number of changes in each part of the range.
     heat: Vec<u32>,
 }
 
@@ -51,53 +57,123 @@ impl Counted {
         self.heat[bucket] += 1;
     }
 
-    fn row(self, kind: String, name: String) -> ChurnRow {
-        ChurnRow { kind, name, count: self.count, bytes: self.bytes, heat: self.heat }
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.heat.resize(BUCKETS as usize, 0);
+        self.heat.iter_mut().zip(&other.heat).for_each(|(sum, more)| *sum += more);
+    }
+
+    fn row(&self, kind: String, name: String) -> ChurnRow {
+        ChurnRow { kind, name, count: self.count, bytes: self.bytes, heat: self.heat.clone() }
     }
 }
 
+/// A map by the addresses of texts.
+type TextMap<K, V> = HashMap<K, V, BuildHasherDefault<AddressHasher>>;
+
+/// Hashes addresses, which no client chooses, with a multiplication for each.
+#[derive(Clone, Copy, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize((*byte).into()));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(5) ^ number as u64).wrapping_mul(ODD);
+    }
+
+    fn finish(&self) -> u64 {
+        // The lower bits select the bucket of a map, and are the worst ones after a multiplication.
+        self.0.rotate_left(26)
+    }
+}
+
+fn address(text: &str) -> usize {
+    text.as_ptr() as usize
+}
+
 /// Counts the changes of objects, fields and managers.
+///
+/// There may be a million changes, so that fields and managers are counted by the address of their text, which is usually shared, and
+/// objects without their distribution over time, which is needed for a few of them.
 pub(super) fn churn(source: &dyn ChangeSource, filter: &Filter, range: Range) -> Churn {
     let kinds = source.kinds();
     let log = source.log();
     let from = range.from.max(log.start() - 1);
     let to = if range.to == NOW { log.end() } else { range.to }.max(from + 1);
+    let bucket = |time: i64| ((time - from) * BUCKETS / (to - from)).clamp(0, BUCKETS - 1) as usize;
     let (mut total, mut bytes) = (0, 0);
-    let mut objects: HashMap<_, Counted> = HashMap::new();
-    let mut fields: HashMap<_, Counted> = HashMap::new();
-    let mut managers: HashMap<_, Counted> = HashMap::new();
+    let mut objects: Vec<HashMap<&Key, usize, BuildHasherDefault<KeyHasher>>> =
+        kinds.iter().map(|_| HashMap::default()).collect();
+    let mut fields: TextMap<(usize, usize), (&str, Counted)> = HashMap::default();
+    let mut managers: TextMap<usize, (Option<&str>, Counted)> = HashMap::default();
     for change in log.between(from, to).filter(|change| filter.accepts(change)) {
         total += 1;
         bytes += u64::from(change.bytes);
-        let bucket = ((change.time - from) * BUCKETS / (to - from)).clamp(0, BUCKETS - 1) as usize;
-        objects.entry(&change.object).or_default().add(change, bucket);
-        managers.entry(change.manager.as_ref()).or_default().add(change, bucket);
+        let bucket = bucket(change.time);
+        let ObjectId { kind, key } = &change.object;
+        *objects[*kind].entry(key).or_default() += 1;
+        let manager = change.manager.as_deref();
+        managers
+            .entry(manager.map_or(0, address))
+            .or_insert_with(|| (manager, Counted::default()))
+            .1
+            .add(change, bucket);
         for field in &change.fields {
-            fields.entry((change.object.kind, field)).or_default().add(change, bucket);
+            let counted = fields.entry((*kind, address(field)));
+            counted.or_insert_with(|| (field, Counted::default())).1.add(change, bucket);
         }
     }
     let resource = |kind: usize| kinds[kind].resource.clone();
+    let objects = objects.into_iter().enumerate();
+    let objects =
+        objects.flat_map(|(kind, keys)| keys.into_iter().map(move |(key, count)| ((kind, key), count)));
+    let object = |(kind, key): (usize, &Key)| {
+        let object = ObjectId { kind, key: key.clone() };
+        let changes = log.of(&object);
+        let mut counted = Counted::default();
+        let is_shown = |change: &&Change| change.time > from && change.time <= to && filter.accepts(change);
+        changes.filter(is_shown).for_each(|change| counted.add(change, bucket(change.time)));
+        counted.row(resource(kind), key.to_string())
+    };
+    let fields = merged(fields.into_iter().map(|((kind, _), (field, counted))| ((kind, field), counted)));
+    let managers = merged(managers.into_values());
+    let count = |counted: &Counted| counted.count;
     Churn {
         from,
         to,
         total,
         bytes,
-        objects: top(objects
+        objects: top(objects.collect(), |count| *count).into_iter().map(|(name, _)| object(name)).collect(),
+        fields: top(fields, count)
             .into_iter()
-            .map(|(object, row)| row.row(resource(object.kind), object.key.to_string()))),
-        fields: top(fields
+            .map(|((kind, field), counted)| counted.row(resource(kind), field.to_owned()))
+            .collect(),
+        managers: top(managers, count)
             .into_iter()
-            .map(|((kind, field), row)| row.row(resource(kind), field.to_string()))),
-        managers: top(managers.into_iter().map(|(manager, row)| {
-            let name = manager.map_or_else(|| "(unknown)".to_owned(), ToString::to_string);
-            row.row(String::new(), name)
-        })),
+            .map(|(manager, counted)| counted.row(String::new(), manager.unwrap_or("(unknown)").to_owned()))
+            .collect(),
     }
 }
 
-fn top(rows: impl Iterator<Item = ChurnRow>) -> Vec<ChurnRow> {
-    let mut rows: Vec<_> = rows.collect();
-    rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-    rows.truncate(ROWS);
-    rows
+/// Adds the counts of equal names.
+fn merged<N: Eq + Hash>(counted: impl Iterator<Item = (N, Counted)>) -> Vec<(N, Counted)> {
+    let mut merged: HashMap<N, Counted> = HashMap::new();
+    counted.for_each(|(name, counted)| merged.entry(name).or_default().merge(&counted));
+    merged.into_iter().collect()
+}
+
+/// Returns the names with most changes, the one with most first.
+fn top<N: Ord, C>(mut all: Vec<(N, C)>, count: impl Fn(&C) -> usize) -> Vec<(N, C)> {
+    let order = |a: &(N, C), b: &(N, C)| count(&b.1).cmp(&count(&a.1)).then_with(|| a.0.cmp(&b.0));
+    if all.len() > ROWS {
+        all.select_nth_unstable_by(ROWS, order);
+        all.truncate(ROWS);
+    }
+    all.sort_unstable_by(order);
+    all
 }

@@ -5,8 +5,8 @@ use super::{
     mask::{mask, mask_both},
     source::KindInfo,
 };
-use crate::change::told;
-use kube_core::DynamicObject;
+use crate::change::description;
+use kube_core::{DynamicObject, TypeMeta};
 use kube_informer::Event;
 use serde_json::Value;
 use std::sync::Arc;
@@ -14,41 +14,80 @@ use std::sync::Arc;
 /// Fields that change with every write, and would hide the ones that matter.
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
+/// The description of a change.
+#[derive(Debug)]
+pub(super) struct Description {
+    /// A summary, such as `phase Pending -> Running`.
+    pub(super) words: String,
+    /// The changed fields of an update.
+    pub(super) fields: Vec<kube_history::FieldChange>,
+}
+
+/// Describes a change. `old` is ignored for an added object, and `new` for a deleted one. Values of Secrets are masked.
+pub(super) fn describe(kind: &KindInfo, verb: Verb, mut old: Value, mut new: Value) -> Description {
+    if kind.is_secret {
+        mask_both(&mut old, &mut new);
+    }
+    let fields = match verb {
+        Verb::Updated => changed_fields(&mut old, &mut new),
+        Verb::Added | Verb::Deleted => Vec::new(),
+    };
+    let event = match verb {
+        Verb::Added => dynamic(new).and_then(|new| Event::create(new).ok()),
+        Verb::Updated => dynamic(old).zip(dynamic(new)).and_then(|(old, new)| Event::update(old, new).ok()),
+        Verb::Deleted => dynamic(old).and_then(|old| Event::create(old).ok()),
+    };
+    Description { words: event.as_ref().map(description).unwrap_or_default(), fields }
+}
+
 /// Returns the changed fields between two states, without those that change with every write.
 pub(super) fn field_changes(
     kind: &KindInfo,
     mut old: Value,
     mut new: Value,
 ) -> Vec<kube_history::FieldChange> {
-    remove_bookkeeping(&mut old);
-    remove_bookkeeping(&mut new);
     if kind.is_secret {
         mask_both(&mut old, &mut new);
     }
-    kube_history::diff(&old, &new)
+    changed_fields(&mut old, &mut new)
 }
 
-fn remove_bookkeeping(state: &mut Value) {
-    if let Some(Value::Object(metadata)) = state.get_mut("metadata") {
-        for name in BOOKKEEPING {
-            metadata.remove(name);
-        }
+/// Compares two states without the fields that change with every write, which are removed for this time.
+fn changed_fields(old: &mut Value, new: &mut Value) -> Vec<kube_history::FieldChange> {
+    let hidden = [&mut *old, &mut *new].map(take_bookkeeping);
+    let fields = kube_history::diff(old, new);
+    [old, new].into_iter().zip(hidden).for_each(|(state, hidden)| restore(state, hidden));
+    fields
+}
+
+/// Removes the fields of the metadata that change with every write.
+fn take_bookkeeping(state: &mut Value) -> Vec<(String, Value)> {
+    let metadata = state.get_mut("metadata").and_then(Value::as_object_mut);
+    metadata.map_or_else(Vec::new, |metadata| {
+        BOOKKEEPING.iter().filter_map(|name| metadata.remove_entry(*name)).collect()
+    })
+}
+
+/// Adds fields to the metadata.
+fn restore(state: &mut Value, fields: Vec<(String, Value)>) {
+    if let Some(metadata) = state.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.extend(fields);
     }
 }
 
-/// Returns a summary of a change. Values of Secrets are masked.
-pub(super) fn words(kind: &KindInfo, verb: Verb, old: Value, new: Value) -> String {
-    let (mut old, mut new) = (old, new);
-    if kind.is_secret {
-        mask_both(&mut old, &mut new);
-    }
-    let read = |state: Value| serde_json::from_value::<DynamicObject>(state).ok().map(Arc::new);
-    let event = match verb {
-        Verb::Added => read(new).and_then(|new| Event::create(new).ok()),
-        Verb::Updated => read(old).zip(read(new)).and_then(|(old, new)| Event::update(old, new).ok()),
-        Verb::Deleted => read(old).and_then(|old| Event::create(old).ok()),
+/// Converts a state to an object, without its managed fields.
+///
+/// `Deserialize` of `DynamicObject` would copy the state twice, because its data is flattened.
+fn dynamic(state: Value) -> Option<Arc<DynamicObject>> {
+    let Value::Object(mut data) = state else { return None };
+    let types = match (data.remove("apiVersion"), data.remove("kind")) {
+        (Some(Value::String(api_version)), Some(Value::String(kind))) => Some(TypeMeta { api_version, kind }),
+        _ => None,
     };
-    event.as_ref().map(told).unwrap_or_default()
+    let mut metadata = data.remove("metadata")?;
+    metadata.as_object_mut()?.remove("managedFields");
+    let metadata = serde_json::from_value(metadata).ok()?;
+    Some(Arc::new(DynamicObject { types, metadata, data: Value::Object(data) }))
 }
 
 /// Returns the summary of a state, as the command prints it.
@@ -56,8 +95,7 @@ pub(super) fn summary(kind: &KindInfo, mut state: Value) -> String {
     if kind.is_secret {
         mask(&mut state);
     }
-    let object = serde_json::from_value::<DynamicObject>(state);
-    object.map(|object| crate::change::summary(&object)).unwrap_or_default()
+    dynamic(state).map(|object| crate::change::summary(&object)).unwrap_or_default()
 }
 
 /// Returns the field manager with the newest entry in `metadata.managedFields`.
@@ -147,10 +185,10 @@ mod tests {
     fn words_and_fields_of_a_secret_have_no_values() {
         let state =
             |password: &str| json!({"metadata": {"name": "db", "uid": "1"}, "data": {"password": password}});
-        let told = words(&kind("Secret"), Verb::Updated, state("hunter2"), state("hunter3"));
+        let text = describe(&kind("Secret"), Verb::Updated, state("hunter2"), state("hunter3")).words;
         let fields = field_changes(&kind("Secret"), state("hunter2"), state("hunter3"));
         assert_eq!(fields.len(), 1);
-        assert!(!format!("{told}{}", fields[0]).contains("hunter"), "{told} {}", fields[0]);
+        assert!(!format!("{text}{}", fields[0]).contains("hunter"), "{text} {}", fields[0]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The changes that the page shows, in memory and within a budget.
 
-use super::change::{Change, ObjectId};
+use super::change::{Change, ObjectId, Verb};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
+use std::{ops::Index, sync::Arc};
 
 /// The changes that the page shows, oldest first.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(super) struct ChangeLog {
     all: VecDeque<Change>,
     /// The numbers of the changes of each object, oldest first.
     by_object: HashMap<ObjectId, VecDeque<u64>>,
+    /// The objects that have been deleted, and may have been created again.
+    deleted: HashSet<ObjectId>,
     /// Field paths, managers and owners repeat, so they are shared.
     texts: HashSet<Arc<str>>,
     bytes: usize,
@@ -28,6 +30,7 @@ impl ChangeLog {
         Self {
             all: VecDeque::new(),
             by_object: HashMap::new(),
+            deleted: HashSet::new(),
             texts: HashSet::new(),
             bytes: 0,
             budget,
@@ -43,6 +46,9 @@ impl ChangeLog {
         self.next += 1;
         self.bytes += change.size();
         self.by_object.entry(change.object.clone()).or_default().push_back(change.number);
+        if change.verb == Verb::Deleted {
+            self.deleted.insert(change.object.clone());
+        }
         self.all.push_back(change);
         while self.bytes > self.budget && self.all.len() > 1 {
             self.drop_oldest();
@@ -70,6 +76,7 @@ impl ChangeLog {
             numbers.pop_front();
             if numbers.is_empty() {
                 self.by_object.remove(&oldest.object);
+                self.deleted.remove(&oldest.object);
             }
         }
     }
@@ -121,16 +128,52 @@ impl ChangeLog {
         self.by_object.get(object).into_iter().flatten().filter_map(|number| self.get(*number))
     }
 
+    /// Returns the changes of one object up to and including `time`, oldest first.
+    pub(super) fn until(
+        &self,
+        object: &ObjectId,
+        time: i64,
+    ) -> impl ExactSizeIterator<Item = &Change> + DoubleEndedIterator {
+        let (numbers, split) = self.split(object, time);
+        numbers.range(..split).map(|number| &self[*number])
+    }
+
+    /// Returns the first change of an object after `time`.
+    pub(super) fn first_after(&self, object: &ObjectId, time: i64) -> Option<&Change> {
+        let (numbers, split) = self.split(object, time);
+        numbers.get(split).map(|number| &self[*number])
+    }
+
+    /// Returns the numbers of the changes of an object, and how many of them are up to and including `time`.
+    fn split(&self, object: &ObjectId, time: i64) -> (&VecDeque<u64>, usize) {
+        let numbers = self.by_object.get(object).unwrap_or(const { &VecDeque::new() });
+        (numbers, numbers.partition_point(|number| self[*number].time <= time))
+    }
+
+    /// Returns the objects that were deleted and not created again up to and including `time`, with their deletion.
+    pub(super) fn deleted_at(&self, time: i64) -> impl Iterator<Item = &Change> {
+        let last = move |object| self.until(object, time).next_back();
+        self.deleted.iter().filter_map(last).filter(|last| last.verb == Verb::Deleted)
+    }
+
     /// Returns the objects with changes.
     pub(super) fn objects(&self) -> impl Iterator<Item = &ObjectId> {
         self.by_object.keys()
     }
 }
 
+impl Index<u64> for ChangeLog {
+    type Output = Change;
+
+    fn index(&self, number: u64) -> &Change {
+        self.get(number).expect("the numbers of objects are those of changes in the log")
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::web::{change::Verb, undo::Undo};
+    use crate::web::undo::Undo;
 
     pub(in crate::web) fn change(key: &str, time: i64) -> Change {
         Change {
@@ -178,6 +221,13 @@ pub(super) mod tests {
         assert_eq!(times(10, 20), [20, 20]);
         assert_eq!(times(0, 100), [10, 20, 20, 30]);
         assert_eq!(times(100, 0), [0; 0]);
+        let a = ObjectId { kind: 0, key: "n/a".parse().unwrap() };
+        let until = |time| log.until(&a, time).map(|change| change.time).collect::<Vec<_>>();
+        assert_eq!((until(9), until(20), until(100)), (vec![], vec![10, 20, 20], vec![10, 20, 20, 30]));
+        let after = |time| log.first_after(&a, time).map(|change| change.time);
+        assert_eq!((after(0), after(10), after(20), after(30)), (Some(10), Some(20), Some(30), None));
+        let unknown = ObjectId { kind: 1, key: "n/a".parse().unwrap() };
+        assert_eq!((log.until(&unknown, 100).len(), log.first_after(&unknown, 0).is_none()), (0, true));
         assert_eq!(log.since(2).count(), 2);
         assert_eq!(log.since(9).count(), 0);
     }

@@ -1,7 +1,7 @@
 //! Field managers: who owns which field, and over which fields managers fight.
 
 use super::{
-    change::ObjectId,
+    change::Change,
     query::{Filter, Range},
     source::{ChangeSource, NOW},
 };
@@ -97,8 +97,8 @@ pub(super) struct Fight {
 
 /// The number of alternations from which on it is a fight.
 const MIN_SWITCHES: usize = 3;
-/// The maximum number of fields that are compared: a bound for hostile histories.
-const MAX_SEQUENCES: usize = 200_000;
+/// The maximum number of fights that are returned.
+const MAX_FIGHTS: usize = 100;
 
 /// The writes of one field.
 struct Sequence {
@@ -114,14 +114,52 @@ pub(super) fn fights(source: &dyn ChangeSource, filter: &Filter, range: Range) -
     let kinds = source.kinds();
     let log = source.log();
     let to = if range.to == NOW { log.end() } else { range.to };
-    let mut sequences: HashMap<(&ObjectId, &Arc<str>), Sequence> = HashMap::new();
-    for change in log.between(range.from, to).filter(|change| filter.accepts(change)) {
+    let mut found = Vec::new();
+    for object in log.objects().filter(|object| filter.accepts_object(object)) {
+        let is_shown =
+            |change: &&Change| change.time > range.from && change.time <= to && filter.accepts(change);
+        let changes = || log.of(object).filter(is_shown);
+        let mut managers = changes().filter_map(|change| change.manager.as_ref());
+        let first = managers.next();
+        // Most objects have one manager, so no fight.
+        if managers.all(|manager| Some(manager) == first) {
+            continue;
+        }
+        let fights =
+            sequences(changes()).into_iter().filter(|(_, sequence)| sequence.switches >= MIN_SWITCHES);
+        found.extend(fights.map(|(field, sequence)| Fight {
+            kind: kinds[object.kind].resource.clone(),
+            key: object.key.to_string(),
+            field: field.to_string(),
+            managers: sequence.managers.iter().map(ToString::to_string).collect(),
+            switches: sequence.switches,
+            per_minute: per_minute(&sequence),
+            first: sequence.first,
+            last: sequence.last,
+        }));
+        if found.len() > MAX_FIGHTS * 100 {
+            keep_worst(&mut found);
+        }
+    }
+    keep_worst(&mut found);
+    found
+}
+
+/// Keeps the fights with most alternations, in this order.
+fn keep_worst(fights: &mut Vec<Fight>) {
+    fights.sort_by(|a, b| {
+        b.switches.cmp(&a.switches).then_with(|| (&a.key, &a.field).cmp(&(&b.key, &b.field)))
+    });
+    fights.truncate(MAX_FIGHTS);
+}
+
+/// Returns the writes of each field of an object.
+fn sequences<'c>(changes: impl Iterator<Item = &'c Change>) -> HashMap<&'c Arc<str>, Sequence> {
+    let mut sequences: HashMap<&Arc<str>, Sequence> = HashMap::new();
+    for change in changes {
         let Some(manager) = &change.manager else { continue };
         for field in &change.fields {
-            if sequences.len() >= MAX_SEQUENCES && !sequences.contains_key(&(&change.object, field)) {
-                continue;
-            }
-            let sequence = sequences.entry((&change.object, field)).or_insert_with(|| Sequence {
+            let sequence = sequences.entry(field).or_insert_with(|| Sequence {
                 last_manager: Arc::clone(manager),
                 managers: BTreeSet::new(),
                 switches: 0,
@@ -136,23 +174,7 @@ pub(super) fn fights(source: &dyn ChangeSource, filter: &Filter, range: Range) -
             }
         }
     }
-    let mut found: Vec<Fight> = sequences
-        .into_iter()
-        .filter(|(_, sequence)| sequence.switches >= MIN_SWITCHES)
-        .map(|((object, field), sequence)| Fight {
-            kind: kinds[object.kind].resource.clone(),
-            key: object.key.to_string(),
-            field: field.to_string(),
-            managers: sequence.managers.iter().map(ToString::to_string).collect(),
-            switches: sequence.switches,
-            per_minute: per_minute(&sequence),
-            first: sequence.first,
-            last: sequence.last,
-        })
-        .collect();
-    found.sort_by(|a, b| b.switches.cmp(&a.switches).then_with(|| a.key.cmp(&b.key)));
-    found.truncate(100);
-    found
+    sequences
 }
 
 fn per_minute(sequence: &Sequence) -> f64 {

@@ -9,7 +9,7 @@ use super::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// One row of the list of objects.
 #[derive(Debug, Serialize)]
@@ -46,29 +46,25 @@ pub(super) fn objects_at(
     time: i64,
     limit: usize,
 ) -> Result<Rows, SourceError> {
-    let kinds = source.kinds();
-    let mut found: BTreeMap<(usize, kube_informer_wire::Key), Found> = BTreeMap::new();
-    for kind in (0..kinds.len()).filter(|kind| filter.accepts_kind(*kind)) {
-        for key in source.keys_at(kind, time)? {
-            let object = ObjectId { kind, key: key.clone() };
-            if filter.accepts_object(&object) {
-                found.insert((kind, key), Found { object, deleted: None });
-            }
-        }
+    let mut found = Vec::new();
+    for kind in (0..source.kinds().len()).filter(|kind| filter.accepts_kind(*kind)) {
+        let objects = source.keys_at(kind, time)?.into_iter().map(|key| ObjectId { kind, key });
+        let objects = objects.filter(|object| filter.accepts_object(object));
+        found.extend(objects.map(|object| Found { object, deleted: None }));
     }
-    {
-        let log = source.log();
-        for object in log.objects().filter(|object| filter.accepts_object(object)) {
-            let last = log.of(object).take_while(|change| change.time <= time).last();
-            if let Some(last) = last.filter(|last| last.verb == Verb::Deleted) {
-                let key = (object.kind, object.key.clone());
-                found.entry(key).or_insert(Found { object: object.clone(), deleted: Some(last.time) });
-            }
-        }
-    }
+    let log = source.log();
+    let deleted = log.deleted_at(time).filter(|change| filter.accepts_object(&change.object));
+    found.extend(deleted.map(|change| Found { object: change.object.clone(), deleted: Some(change.time) }));
+    drop(log);
+    // The keys of each kind are in order, which makes this fast.
+    found.sort_by(|a, b| {
+        (a.object.kind, &a.object.key, a.deleted).cmp(&(b.object.kind, &b.object.key, b.deleted))
+    });
+    // The cache may have an object again whose creation is not in the log yet.
+    found.dedup_by(|later, first| later.object == first.object);
     let total = found.len();
     let rows =
-        found.into_values().take(limit).map(|found| row(source, found, time)).collect::<Result<_, _>>()?;
+        found.into_iter().take(limit).map(|found| row(source, found, time)).collect::<Result<_, _>>()?;
     Ok(Rows { total, rows })
 }
 
@@ -80,11 +76,11 @@ fn row(source: &dyn ChangeSource, found: Found, time: i64) -> Result<Row, Source
     let text = |pointer: &str| state.as_ref()?.pointer(pointer)?.as_str().map(str::to_owned);
     let created = text("/metadata/creationTimestamp");
     let log = source.log();
-    let seen: Vec<&Change> = log.of(&object).take_while(|change| change.time <= time).collect();
+    let mut changes = log.until(&object, time);
     Ok(Row {
         key: object.key.to_string(),
-        changes: seen.len(),
-        last_change: seen.last().map(|change| change.time),
+        changes: changes.len(),
+        last_change: changes.next_back().map(|change| change.time),
         status: state.map(|state| summary(&kind, state)).unwrap_or_default(),
         kind: kind.resource,
         created,

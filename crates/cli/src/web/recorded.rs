@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, ObjectId, Verb},
-    describe::{field_changes, owner, words},
+    describe::{Description, describe, owner},
     log::ChangeLog,
     source::{ChangeSource, GapInfo, KindInfo, KindStatus, Owner, SourceError, Status, is_secret},
     undo::Undo,
@@ -10,12 +10,14 @@ use super::{
 use crate::cli_error::chain;
 use jiff::{SignedDuration, Timestamp};
 use kube_history::{Event, Filter, History, KindId, ReadError, Version};
-use kube_informer_wire::Key;
+use kube_informer_wire::{Key, ManagedFields, Raw};
 use serde_json::Value;
 use std::{
     collections::HashMap,
+    num::NonZero,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    thread,
     time::Duration,
 };
 use tokio::sync::watch;
@@ -34,6 +36,17 @@ pub(super) struct Recorded {
     state: Mutex<State>,
     log: RwLock<ChangeLog>,
     progress: watch::Sender<u64>,
+    last_keys: Mutex<Option<KeysAt>>,
+}
+
+/// The keys of a kind at a moment, which a page requests again and again.
+#[derive(Clone, Debug)]
+struct KeysAt {
+    kind: usize,
+    time: Timestamp,
+    /// The number of the next change: keys may be outdated after it.
+    next: u64,
+    keys: Vec<Key>,
 }
 
 #[derive(Debug)]
@@ -66,6 +79,7 @@ impl Recorded {
             state: Mutex::new(state),
             log: RwLock::new(ChangeLog::new(BUDGET, start)),
             progress: watch::Sender::new(0),
+            last_keys: Mutex::new(None),
         };
         recorded.lock().add_kinds()?;
         recorded.add_initial_owners(start)?;
@@ -81,17 +95,17 @@ impl Recorded {
             (state.history.clone(), state.read_until)
         };
         let to = history.span()?.end;
-        let range = timestamp(from)..to;
-        let mut batch = Vec::new();
-        for version in history.changes(range, Filter::new())? {
+        let reader = self.lock().change_reader();
+        let mut batch = Vec::with_capacity(BATCH);
+        for version in history.changes(timestamp(from)..to, Filter::new())? {
             // A damaged version is a gap, which the page shows.
-            let Ok(version) = version else { continue };
-            batch.extend(self.change(&version));
+            batch.extend(version.ok());
             if batch.len() == BATCH {
-                self.publish(std::mem::take(&mut batch));
+                self.publish(reader.read_all(&batch));
+                batch.clear();
             }
         }
-        self.publish(batch);
+        self.publish(reader.read_all(&batch));
         let mut state = self.lock();
         state.read_until = to.as_microsecond();
         state.error = None;
@@ -103,59 +117,22 @@ impl Recorded {
         self.lock().error = Some(chain(error));
     }
 
-    fn publish(&self, changes: Vec<Change>) {
+    fn publish(&self, changes: Vec<RecordedChange>) {
         let Some(last) = changes.last().map(|change| change.time) else { return };
+        let mut owners = Vec::with_capacity(changes.len());
         let mut log = self.write();
         for change in changes {
+            let change = change.shared(&mut log);
+            owners.push((change.object.clone(), change.owner.clone()));
             log.push(change);
         }
         let next = log.next();
         drop(log);
-        self.lock().read_until = last;
+        let mut state = self.lock();
+        state.owners.extend(owners);
+        state.read_until = last;
+        drop(state);
         self.progress.send_replace(next);
-    }
-
-    fn change(&self, version: &Version) -> Option<Change> {
-        let (kind, info) = {
-            let state = self.lock();
-            let kind = state.ids.iter().position(|id| *id == version.kind_id())?;
-            (kind, state.kinds[kind].clone())
-        };
-        let verb = match version.event() {
-            Event::Checkpoint => return None,
-            Event::Added => Verb::Added,
-            Event::Modified => Verb::Updated,
-            Event::Deleted => Verb::Deleted,
-        };
-        let new: Value = version.decode().unwrap_or_default();
-        let previous = version.previous().ok().flatten();
-        let old: Value = previous.and_then(|previous| previous.decode().ok()).unwrap_or_default();
-        let object = ObjectId { kind, key: version.key().clone() };
-        let bytes = version.object().map_or(0, |raw| raw.bytes().len());
-        let told =
-            words(&info, verb, if verb == Verb::Deleted { new.clone() } else { old.clone() }, new.clone());
-        let owner = self.owner_of(&object, &new);
-        let fields = if verb == Verb::Updated { field_changes(&info, old, new) } else { Vec::new() };
-        let mut log = self.write();
-        Some(Change {
-            number: 0,
-            time: version.time().as_microsecond(),
-            verb,
-            manager: version.manager().map(|manager| log.share(manager)),
-            owner,
-            version: version.version().map(|version| version.to_string().into()),
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            words: told.into(),
-            fields: fields.iter().map(|change| log.share(&change.path)).collect(),
-            undo: Undo::External,
-            object,
-        })
-    }
-
-    fn owner_of(&self, object: &ObjectId, state: &Value) -> Option<Arc<str>> {
-        let found = owner(state).map(|owner| self.write().share(&owner));
-        self.lock().owners.insert(object.clone(), found.clone());
-        found
     }
 
     /// Reads the owners of the objects that are older than the history.
@@ -168,7 +145,8 @@ impl Recorded {
         for (kind, id) in ids.into_iter().enumerate() {
             for version in snapshot.list(id, None).filter_map(Result::ok) {
                 let state: Value = version.decode().unwrap_or_default();
-                self.owner_of(&ObjectId { kind, key: version.key().clone() }, &state);
+                let found = owner(&state).map(|owner| self.write().share(&owner));
+                self.lock().owners.insert(ObjectId { kind, key: version.key().clone() }, found);
             }
         }
         Ok(())
@@ -189,7 +167,102 @@ impl Recorded {
     }
 }
 
+/// Decodes recorded changes.
+struct ChangeReader {
+    ids: Vec<KindId>,
+    kinds: Vec<KindInfo>,
+}
+
+/// A change whose texts are not shared yet.
+struct RecordedChange {
+    time: i64,
+    object: ObjectId,
+    verb: Verb,
+    manager: Option<String>,
+    owner: Option<String>,
+    version: Option<Box<str>>,
+    bytes: u32,
+    description: Description,
+}
+
+impl ChangeReader {
+    /// Reads changes on all cores.
+    fn read_all(&self, versions: &[Version]) -> Vec<RecordedChange> {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let share = versions.len().div_ceil(cores).max(1);
+        thread::scope(|scope| {
+            let read = |versions| move || -> Vec<_> { self.read_share(versions).collect() };
+            let threads: Vec<_> =
+                versions.chunks(share).map(|versions| scope.spawn(read(versions))).collect();
+            // A panic is not caught: it would hide changes.
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().expect("reading a change does not panic"))
+                .collect()
+        })
+    }
+
+    fn read_share(&self, versions: &[Version]) -> impl Iterator<Item = RecordedChange> {
+        versions.iter().filter_map(|version| self.read(version))
+    }
+
+    fn read(&self, version: &Version) -> Option<RecordedChange> {
+        let kind = self.ids.iter().position(|id| *id == version.kind_id())?;
+        let verb = match version.event() {
+            Event::Checkpoint => return None,
+            Event::Added => Verb::Added,
+            Event::Modified => Verb::Updated,
+            Event::Deleted => Verb::Deleted,
+        };
+        let raw = version.object().ok();
+        let state = raw.as_ref().and_then(state).unwrap_or_default();
+        let owner = owner(&state);
+        let (old, new) = match verb {
+            Verb::Added => (Value::Null, state),
+            Verb::Updated => {
+                let previous = version.previous().ok().flatten();
+                let previous = previous.and_then(|previous| previous.object().ok());
+                (previous.as_ref().and_then(self::state).unwrap_or_default(), state)
+            }
+            Verb::Deleted => (state, Value::Null),
+        };
+        Some(RecordedChange {
+            time: version.time().as_microsecond(),
+            object: ObjectId { kind, key: version.key().clone() },
+            verb,
+            manager: version.manager().map(str::to_owned),
+            owner,
+            version: version.version().map(|version| version.to_string().into()),
+            bytes: raw.map_or(0, |raw| u32::try_from(raw.bytes().len()).unwrap_or(u32::MAX)),
+            description: describe(&self.kinds[kind], verb, old, new),
+        })
+    }
+}
+
+impl RecordedChange {
+    fn shared(self, log: &mut ChangeLog) -> Change {
+        let Self { time, object, verb, manager, owner, version, bytes, description } = self;
+        Change {
+            number: 0,
+            time,
+            object,
+            verb,
+            manager: manager.map(|manager| log.share(&manager)),
+            owner: owner.map(|owner| log.share(&owner)),
+            version,
+            bytes,
+            words: description.words.into(),
+            fields: description.fields.iter().map(|change| log.share(&change.path)).collect(),
+            undo: Undo::External,
+        }
+    }
+}
+
 impl State {
+    fn change_reader(&self) -> ChangeReader {
+        ChangeReader { ids: self.ids.clone(), kinds: self.kinds.clone() }
+    }
+
     fn add_kinds(&mut self) -> Result<(), ReadError> {
         for (id, kind) in self.history.kinds()? {
             if !self.ids.contains(&id) {
@@ -217,9 +290,17 @@ impl ChangeSource for Recorded {
 
     fn keys_at(&self, kind: usize, time: i64) -> Result<Vec<Key>, SourceError> {
         let Some((history, id)) = self.find(kind) else { return Ok(Vec::new()) };
-        let end = history.span()?.end;
-        let snapshot = history.at(timestamp(time).min(end))?;
-        Ok(snapshot.keys(id).cloned().collect())
+        let time = timestamp(time).min(history.span()?.end);
+        let next = self.log().next();
+        let mut last = self.last_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) =
+            last.as_ref().filter(|last| (last.kind, last.time, last.next) == (kind, time, next))
+        {
+            return Ok(last.keys.clone());
+        }
+        let keys: Vec<Key> = history.at(time)?.keys(id).cloned().collect();
+        *last = Some(KeysAt { kind, time, next, keys: keys.clone() });
+        Ok(keys)
     }
 
     fn state_at(&self, object: &ObjectId, time: i64) -> Result<Option<Value>, SourceError> {
@@ -280,6 +361,11 @@ impl ChangeSource for Recorded {
             notice: None,
         }
     }
+}
+
+/// Decodes an object without its managed fields: they are half of it, and no part of a description.
+fn state(raw: &Raw) -> Option<Value> {
+    raw.decode(ManagedFields::Drop).ok()
 }
 
 /// Converts microseconds; values out of range become the nearest time.

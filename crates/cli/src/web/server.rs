@@ -219,9 +219,9 @@ impl Site {
 
     fn export(&self, query: &str) -> Response<ResponseBody> {
         let query = Query::parse(query);
-        let asked = query.range().and_then(|range| Ok((query.filter(&*self.source)?, range)));
-        let (filter, range) = match asked {
-            Ok(asked) => asked,
+        let selected = query.range().and_then(|range| Ok((query.filter(&*self.source)?, range)));
+        let (filter, range) = match selected {
+            Ok(selected) => selected,
             Err(error) => return failed(400, &error.0),
         };
         let lines = export::lines(Arc::clone(&self.source), filter, range);

@@ -3,17 +3,17 @@
 use super::{
     access::{Access, Transport},
     demo,
-    live::{Live, LiveOptions},
+    live::{Live, LiveOptions, OWNER_NAMES},
     recorded::{REFRESH, Recorded},
     server::Site,
     source::ChangeSource,
 };
-use crate::args::{Encoding, Following, Stored, Web, WebAccess};
+use crate::args::{Encoding, InformerArgs, StorageArg, Web, WebAccess};
 use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::{Connection, DISCOVERY, connect};
-use crate::follow::{Followed, OWNER, Target, namespaces, targets};
-use crate::meter::Tally;
-use crate::notice::say;
+use crate::informers::{Target, WatchedResource, namespaces, targets};
+use crate::meter::MetricValues;
+use crate::notice::print_notice;
 use crate::signal::interruption;
 use anyhow::Context;
 use kube_core::DynamicObject;
@@ -51,13 +51,13 @@ const DEFAULT_KINDS: [&str; 11] = [
 ];
 
 /// Serves the page until it is interrupted.
-pub(crate) async fn run(asked: Web) -> anyhow::Result<()> {
+pub(crate) async fn run(args: Web) -> anyhow::Result<()> {
     let interrupted = interruption();
-    let server = Server::prepare(&asked.listen, &asked.access).await?;
+    let server = Server::prepare(&args.listen, &args.access).await?;
     let serving = async {
-        match &asked.dir {
+        match &args.dir {
             Some(folder) => recorded(folder, server).await,
-            None => live(&asked, server).await,
+            None => live(&args, server).await,
         }
     };
     tokio::select! {
@@ -79,13 +79,13 @@ impl Server {
     ///
     /// # Errors
     /// If the address is invalid, in use, or would expose the page without TLS and a token.
-    pub(crate) async fn prepare(listen: &str, asked: &WebAccess) -> anyhow::Result<Self> {
+    pub(crate) async fn prepare(listen: &str, args: &WebAccess) -> anyhow::Result<Self> {
         let mut addresses = tokio::net::lookup_host(listen).await.with_context(|| {
             format!("invalid address {listen:?}: expected HOST:PORT, such as 127.0.0.1:8090")
         })?;
         let address = addresses.next().with_context(|| format!("{listen:?} has no address"))?;
-        check_exposure(asked, address)?;
-        let tls = match (&asked.tls_cert, &asked.tls_key) {
+        check_exposure(args, address)?;
+        let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => Some(acceptor(certificate, key)?),
             _ => None,
         };
@@ -93,8 +93,8 @@ impl Server {
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         let address = listener.local_addr()?;
         let transport = if tls.is_some() { Transport::Tls } else { Transport::Plain };
-        let hosts = AllowedHosts::new(address.ip(), &asked.allow_host);
-        let access = Access::new(hosts, transport, asked.web_token.clone());
+        let hosts = AllowedHosts::new(address.ip(), &args.allow_host);
+        let access = Access::new(hosts, transport, args.web_token.clone());
         let scheme = if tls.is_some() { "https" } else { "http" };
         Ok(Self { listener, access, tls, url: format!("{scheme}://{address}/") })
     }
@@ -109,13 +109,13 @@ impl Server {
 }
 
 /// Refuses to serve other machines without TLS and a token.
-fn check_exposure(asked: &WebAccess, address: SocketAddr) -> Result<(), CliError> {
-    let token = asked.web_token.as_deref();
+fn check_exposure(args: &WebAccess, address: SocketAddr) -> Result<(), CliError> {
+    let token = args.web_token.as_deref();
     if token.is_some_and(|token| token.trim().is_empty()) {
         return Err(CliError::new(Class::Usage, "the token of the page is empty")
             .hint("set --web-token or INFORMER_WEB_TOKEN to a value: an unset variable is empty"));
     }
-    if address.ip().is_loopback() || (asked.tls_cert.is_some() && token.is_some()) {
+    if address.ip().is_loopback() || (args.tls_cert.is_some() && token.is_some()) {
         return Ok(());
     }
     Err(CliError::new(
@@ -151,7 +151,7 @@ pub(crate) async fn recorded(folder: &Path, server: Server) -> anyhow::Result<()
                 tokio::task::spawn_blocking(move || source.load().map_err(|error| source.failed(&error)));
             // A panic ends the reading; the status keeps the last state.
             if loaded.await.is_err() {
-                say("reading the history failed");
+                print_notice("reading the history failed");
                 return std::future::pending::<()>().await;
             }
             tokio::time::sleep(REFRESH).await;
@@ -164,23 +164,28 @@ pub(crate) async fn recorded(folder: &Path, server: Server) -> anyhow::Result<()
 }
 
 /// Serves live caches.
-async fn live(asked: &Web, server: Server) -> anyhow::Result<()> {
-    let connection = connect(&asked.cluster).await?;
+async fn live(args: &Web, server: Server) -> anyhow::Result<()> {
+    let connection = connect(&args.cluster).await?;
     let catalog = connection.catalog(DISCOVERY).await?;
-    let targets = match asked.resources.as_slice() {
+    let targets = match args.resources.as_slice() {
         [] => catalog.known(&DEFAULT_KINDS).into_iter().map(Target::all).collect(),
         named => targets(&catalog, named)?,
     };
-    let tally = Tally::install()?;
-    let namespaces = namespaces(&asked.following, None);
-    let one = |target: &Target| informer(&connection, target, &asked.following, namespaces.as_deref());
-    let followed: Vec<Followed> = targets.iter().map(one).collect::<Result<_, _>>()?;
+    let metric_values = MetricValues::install()?;
+    let namespaces = namespaces(&args.informer_args, None);
+    let one = |target: &Target| informer(&connection, target, &args.informer_args, namespaces.as_deref());
+    let watched: Vec<WatchedResource> = targets.iter().map(one).collect::<Result<_, _>>()?;
     let (notify, notice) = watch::channel(None);
-    let (name, scope) = (connection.server.clone(), scope(&connection, &asked.following));
-    let source =
-        Arc::new(Live::new(LiveOptions { followed: followed.clone(), tally, server: name, scope, notice }));
+    let (name, scope) = (connection.server.clone(), scope(&connection, &args.informer_args));
+    let source = Arc::new(Live::new(LiveOptions {
+        watched: watched.clone(),
+        metric_values,
+        server: name,
+        scope,
+        notice,
+    }));
     let recording = Arc::clone(&source).record();
-    followed.iter().for_each(|followed| followed.informer.start());
+    watched.iter().for_each(|watched| watched.informer.start());
     let activity = async {
         match connection.embedded() {
             Some(embedded) => demo::activity(embedded.client(), &embedded.server, notify).await,
@@ -198,51 +203,48 @@ async fn live(asked: &Web, server: Server) -> anyhow::Result<()> {
 fn informer(
     connection: &Connection,
     target: &Target,
-    asked: &Following,
+    args: &InformerArgs,
     namespaces: Option<&[String]>,
-) -> Result<Followed, CliError> {
+) -> Result<WatchedResource, CliError> {
     let Target { kind, name } = target;
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(target.label())
         .managed_fields(ManagedFields::Keep)
-        .page_size(asked.page_size.unwrap_or(0))
-        .encoding(match asked.encoding {
+        .page_size(args.page_size.unwrap_or(0))
+        .encoding(match args.encoding {
             Encoding::Auto if connection.is_known() => SourceEncoding::PreferProtobuf,
             Encoding::Auto => SourceEncoding::Auto,
             Encoding::Json => SourceEncoding::Json,
             Encoding::Protobuf => SourceEncoding::Protobuf,
         })
-        .storage(match asked.storage {
-            Stored::Decoded => Storage::Decoded,
-            Stored::Compressed => Storage::Compressed,
-        })
-        .index(OWNER, owners);
+        .storage(match args.storage {
+            StorageArg::Decoded => Storage::Decoded,
+            StorageArg::Compressed => Storage::Compressed,
+        });
+    for (name, path) in OWNER_NAMES {
+        informer = informer.index_path(name, path);
+    }
     if let Some(namespaces) = namespaces.filter(|_| kind.has_namespaces) {
         informer = informer.namespaces(namespaces.iter().cloned());
     }
-    if let Some(selector) = &asked.selector {
+    if let Some(selector) = &args.selector {
         informer = informer.labels(selector);
     }
     let name_selector = name.iter().map(|name| format!("metadata.name={name}"));
-    let fields: Vec<_> = name_selector.chain(asked.field_selector.clone()).collect();
+    let fields: Vec<_> = name_selector.chain(args.field_selector.clone()).collect();
     if !fields.is_empty() {
         informer = informer.fields(fields.join(","));
     }
     let informer = informer.build().map_err(|error| CliError::new(Class::Usage, chain(&error)))?;
-    Ok(Followed { kind: kind.clone(), name: name.clone(), context: None, informer })
-}
-
-fn owners(object: &DynamicObject) -> Vec<String> {
-    let owners = object.metadata.owner_references.iter().flatten();
-    owners.map(|owner| format!("{}/{}", owner.kind, owner.name)).collect()
+    Ok(WatchedResource { kind: kind.clone(), name: name.clone(), context: None, informer })
 }
 
 /// Returns what restricts the view: context, namespaces and selectors.
-fn scope(connection: &Connection, asked: &Following) -> String {
+fn scope(connection: &Connection, args: &InformerArgs) -> String {
     let context = connection.context.iter().map(|name| format!("context {name}"));
-    let namespaces = (!asked.namespaces.is_empty()).then(|| format!("-n {}", asked.namespaces.join(",")));
-    let labels = asked.selector.iter().map(|selector| format!("-l {selector}"));
-    let fields = asked.field_selector.iter().map(|selector| format!("--field-selector {selector}"));
+    let namespaces = (!args.namespaces.is_empty()).then(|| format!("-n {}", args.namespaces.join(",")));
+    let labels = args.selector.iter().map(|selector| format!("-l {selector}"));
+    let fields = args.field_selector.iter().map(|selector| format!("--field-selector {selector}"));
     context.chain(namespaces).chain(labels).chain(fields).collect::<Vec<_>>().join("  ")
 }
 

@@ -3,15 +3,15 @@
 use super::{
     access::{Access, Transport},
     api::answer,
-    live::{Live, LiveOptions},
+    live::{Live, LiveOptions, OWNER_NAMES},
     recorded::Recorded,
     server::Site,
     source::ChangeSource,
     stream::STALLED,
 };
-use crate::follow::Followed;
+use crate::informers::WatchedResource;
 use crate::kinds::Kind;
-use crate::meter::Tally;
+use crate::meter::MetricValues;
 use jiff::Timestamp;
 use kube_client::{
     Api, Client,
@@ -54,25 +54,26 @@ impl Fixture {
         let client = server.client();
         let follow = |kind: Kind| {
             let informer = Informer::<DynamicObject>::dynamic(client.clone(), kind.api_resource());
-            let informer = informer
-                .managed_fields(ManagedFields::Keep)
-                .index(crate::follow::OWNER, |_: &DynamicObject| Vec::<String>::new());
-            Followed { kind, name: None, context: None, informer: informer.build().unwrap() }
+            let mut informer = informer.managed_fields(ManagedFields::Keep);
+            for (name, path) in OWNER_NAMES {
+                informer = informer.index_path(name, path);
+            }
+            WatchedResource { kind, name: None, context: None, informer: informer.build().unwrap() }
         };
-        let followed = vec![follow(kind("configmaps", "ConfigMap")), follow(kind("secrets", "Secret"))];
+        let watched = vec![follow(kind("configmaps", "ConfigMap")), follow(kind("secrets", "Secret"))];
         let (_, notice) = watch::channel(None);
         let options = LiveOptions {
-            followed: followed.clone(),
-            tally: Tally::default(),
+            watched: watched.clone(),
+            metric_values: MetricValues::default(),
             server: "test".into(),
             scope: String::new(),
             notice,
         };
         let source = Arc::new(Live::new(options));
         tokio::spawn(Arc::clone(&source).record());
-        for followed in followed {
-            followed.informer.start();
-            followed.informer.synced().await.unwrap();
+        for watched in watched {
+            watched.informer.start();
+            watched.informer.synced().await.unwrap();
         }
         Self { source, client, _server: server }
     }

@@ -3,10 +3,10 @@
 use super::{
     change::{Change, Verb},
     query::{Filter, Range},
-    source::{ChangeSource, NOW},
+    source::{ChangeSource, KindInfo, NOW},
 };
 use serde::Serialize;
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 /// The maximum number of lanes; the rest is one lane.
 const MAX_LANES: usize = 60;
@@ -34,6 +34,21 @@ impl Lanes {
             _ => return None,
         })
     }
+
+    /// Returns the lane of a change. It is borrowed if possible, because there may be a million changes.
+    fn label<'c>(self, kinds: &'c [KindInfo], change: &'c Change) -> Cow<'c, str> {
+        let (kind, key) = (&kinds[change.object.kind], &change.object.key);
+        match self {
+            Self::Kind => kind.resource.as_str().into(),
+            Self::Namespace => key.namespace().unwrap_or("(cluster)").into(),
+            Self::Owner => match &change.owner {
+                Some(owner) => (&**owner).into(),
+                None => format!("{}/{}", kind.kind, key.name()).into(),
+            },
+            Self::Manager => change.manager.as_deref().unwrap_or("(unknown)").into(),
+            Self::Object => format!("{} {}", kind.resource, key).into(),
+        }
+    }
 }
 
 /// A timeline.
@@ -48,7 +63,7 @@ pub(super) struct Timeline {
 }
 
 /// One lane.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Lane {
     label: String,
     count: usize,
@@ -74,28 +89,15 @@ pub(super) fn timeline(source: &dyn ChangeSource, query: &TimelineQuery) -> Time
     let from = query.range.from.max(log.start() - 1);
     let to = if query.range.to == NOW { log.end() } else { query.range.to }.max(from + 1);
     let bucket = ((to - from) / query.buckets as i64).max(1);
-    let mut lanes: HashMap<String, Lane> = HashMap::new();
-    let label = |change: &Change| -> String {
-        let (kind, key) = (&kinds[change.object.kind], &change.object.key);
-        match query.lanes {
-            Lanes::Kind => kind.resource.clone(),
-            Lanes::Namespace => key.namespace().unwrap_or("(cluster)").to_owned(),
-            Lanes::Owner => match &change.owner {
-                Some(owner) => owner.to_string(),
-                None => format!("{}/{}", kind.kind, key.name()),
-            },
-            Lanes::Manager => change.manager.as_deref().unwrap_or("(unknown)").to_owned(),
-            Lanes::Object => format!("{} {}", kind.resource, key),
-        }
-    };
+    let mut lanes: HashMap<Cow<'_, str>, Lane> = HashMap::new();
     let mut total = 0;
     for change in log.between(from, to).filter(|change| query.filter.accepts(change)) {
         total += 1;
-        let name = label(change);
-        let lane = lanes.entry(name.clone()).or_insert_with(|| Lane::new(name));
+        let lane = lanes.entry(query.lanes.label(&kinds, change)).or_default();
         lane.add(change, ((change.time - from) / bucket) as usize);
     }
-    let mut lanes: Vec<Lane> = lanes.into_values().collect();
+    let named = |(label, lane): (Cow<'_, str>, Lane)| Lane { label: label.into_owned(), ..lane };
+    let mut lanes: Vec<Lane> = lanes.into_iter().map(named).collect();
     lanes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.label.cmp(&b.label)));
     if lanes.len() > MAX_LANES {
         let rest = lanes.split_off(MAX_LANES - 1);
@@ -108,10 +110,6 @@ pub(super) fn timeline(source: &dyn ChangeSource, query: &TimelineQuery) -> Time
 }
 
 impl Lane {
-    fn new(label: String) -> Self {
-        Self { label, count: 0, buckets: Vec::new(), marks: Vec::new() }
-    }
-
     fn add(&mut self, change: &Change, position: usize) {
         let verb = match change.verb {
             Verb::Added => 0,

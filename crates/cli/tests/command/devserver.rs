@@ -1,7 +1,13 @@
 //! `devserver`, and `watch` on it.
 
 use crate::folder::folder;
-use crate::program::{Running, run};
+use crate::program::{Running, in_shell, informer, run};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Api, Client, Config,
+    api::{DeleteParams, PostParams},
+};
+use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_devserver_is_seeded_guarded_and_misbehaves() {
@@ -96,4 +102,32 @@ async fn objects_are_saved_and_pods_run_on_nodes() {
     assert_eq!(server.end().await.code, Some(0));
     let both = run(&["devserver", "--data", data, "--history", data, "--at=-1m"]).await;
     assert!(both.code == Some(2) && both.stderr.contains("--history"), "{both:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_that_cannot_be_written_is_reported_and_the_server_continues() {
+    let data = folder().join("data");
+    let program = informer(&["devserver", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+    // Files have at most 2,000 blocks of 512 or 1,024 bytes. A longer one is an error, because the signal is ignored.
+    let mut server = Running::start_command(in_shell("trap '' XFSZ; ulimit -f 2000; exec \"$@\"", &program));
+    let line = server.line().await;
+    let url = line.strip_prefix("listening on ").unwrap();
+    let client = Client::try_from(Config::new(url.parse().unwrap())).unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client, "default");
+    let names = ["a", "b", "c"];
+    for name in names {
+        let text = "a".repeat(800_000);
+        let map = json!({"metadata": {"name": name}, "data": {"text": text}});
+        maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
+    }
+    let failed =
+        "informer: cannot save objects: File too large (os error 27); trying again with the next change";
+    assert_eq!(server.stderr_line().await, failed);
+    for name in names {
+        assert!(maps.get(name).await.is_ok());
+        maps.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+    assert_eq!(server.stderr_line().await, "informer: all objects are saved again");
+    server.signal("INT").await;
+    assert_eq!(server.end().await.code, Some(0));
 }

@@ -4,7 +4,7 @@ use crate::folder::folder;
 use std::{process::Stdio, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
-    process::{Child, ChildStdout, Command},
+    process::{Child, ChildStderr, ChildStdout, Command},
     time::timeout,
 };
 
@@ -33,6 +33,16 @@ pub(crate) fn informer(arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs a shell script whose arguments are the program and its arguments.
+pub(crate) fn in_shell(script: &str, program: &Command) -> Command {
+    let program = program.as_std();
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(program.get_program()).args(program.get_args());
+    command.env_clear().env("HOME", folder()).env("TZ", "UTC");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
 /// Runs a command to its end.
 pub(crate) async fn end(mut command: Command) -> Ended {
     let output = timeout(LIMIT, command.output()).await.expect("it ends in time").unwrap();
@@ -49,18 +59,31 @@ pub(crate) async fn run(arguments: &[&str]) -> Ended {
 pub(crate) struct Running {
     child: Child,
     lines: Option<Lines<BufReader<ChildStdout>>>,
+    errors: Option<Lines<BufReader<ChildStderr>>>,
 }
 
 impl Running {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = informer(arguments).spawn().unwrap();
+        Self::start_command(informer(arguments))
+    }
+
+    pub(crate) fn start_command(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let lines = Some(BufReader::new(child.stdout.take().unwrap()).lines());
-        Self { child, lines }
+        Self { child, lines, errors: None }
     }
 
     /// The next line of stdout.
     pub(crate) async fn line(&mut self) -> String {
         let line = timeout(LIMIT, self.lines.as_mut().unwrap().next_line());
+        line.await.expect("a line comes in time").unwrap().expect("it goes on")
+    }
+
+    /// Returns the next line of stderr, which [`end`](Self::end) does not return then.
+    pub(crate) async fn stderr_line(&mut self) -> String {
+        let stderr = &mut self.child.stderr;
+        let lines = self.errors.get_or_insert_with(|| BufReader::new(stderr.take().unwrap()).lines());
+        let line = timeout(LIMIT, lines.next_line());
         line.await.expect("a line comes in time").unwrap().expect("it goes on")
     }
 
@@ -92,7 +115,9 @@ impl Running {
         }
         let status = timeout(LIMIT, self.child.wait()).await.expect("it ends in time").unwrap();
         let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+        if let Some(mut rest) = self.child.stderr.take() {
+            rest.read_to_string(&mut stderr).await.unwrap();
+        }
         Ended { code: status.code(), stdout, stderr }
     }
 }

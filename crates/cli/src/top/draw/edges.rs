@@ -2,11 +2,11 @@
 
 use super::theme::Theme;
 use crate::number::{age, bytes, count, grouped, short};
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crate::top::{
+    kind_state::{KindState, Phase},
     object::Tab,
     query::{Direction, Listed},
-    reading::{Phase, Reading},
     screen::Screen,
 };
 use ratatui::{
@@ -20,14 +20,14 @@ use ratatui::{
 pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, theme: Theme) -> Rect {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)];
     let [title, place, body, keys] = Layout::vertical(rows).areas(frame.area());
-    let Title { name, texts, machine } = Title::new(screen, title.width.into());
-    let columns = [Constraint::Min(0), Constraint::Length(machine.chars().count() as u16)];
+    let Title { name, texts, usage } = Title::new(screen, title.width.into());
+    let columns = [Constraint::Min(0), Constraint::Length(usage.chars().count() as u16)];
     let [left, right] = Layout::horizontal(columns).areas(title);
-    let spans = [Span::styled(name, theme.of(Tone::Strong)), Span::raw(texts)];
+    let spans = [Span::styled(name, theme.of(Highlight::Strong)), Span::raw(texts)];
     frame.render_widget(Line::from_iter(spans), left);
-    frame.render_widget(Paragraph::new(machine), right);
-    frame.render_widget(whereabouts(screen, theme), place);
-    frame.render_widget(Paragraph::new(hints(screen)).style(theme.of(Tone::Quiet)), keys);
+    frame.render_widget(Paragraph::new(usage), right);
+    frame.render_widget(title_line(screen, theme), place);
+    frame.render_widget(Paragraph::new(hints(screen)).style(theme.of(Highlight::Quiet)), keys);
     body
 }
 
@@ -35,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, theme: Theme) -> Rect
 struct Title {
     name: &'static str,
     texts: String,
-    machine: String,
+    usage: String,
 }
 
 impl Title {
@@ -50,33 +50,33 @@ impl Title {
         let name = "informer  ";
         let most = if scope.is_empty() { server } else { scope };
         let titles = [
-            Self { name, texts: join(&[server, scope]), machine: machine(screen) },
-            Self { name, texts: join(&[server, scope]), machine: String::new() },
-            Self { name, texts: most.to_owned(), machine: String::new() },
+            Self { name, texts: join(&[server, scope]), usage: usage(screen) },
+            Self { name, texts: join(&[server, scope]), usage: String::new() },
+            Self { name, texts: most.to_owned(), usage: String::new() },
         ];
-        let least = Self { name: "", texts: most.to_owned(), machine: String::new() };
+        let least = Self { name: "", texts: most.to_owned(), usage: String::new() };
         titles.into_iter().find(|title| title.width() <= width).unwrap_or(least)
     }
 
     fn width(&self) -> usize {
-        [self.name, &self.texts, &self.machine].map(|part| part.chars().count()).iter().sum()
+        [self.name, &self.texts, &self.usage].map(|part| part.chars().count()).iter().sum()
     }
 }
 
-fn machine(screen: &Screen) -> String {
-    let machine = &screen.machine;
-    let mut parts = vec![format!("up {}", age(machine.uptime))];
-    parts.extend(machine.rss_bytes.map(|rss| format!("rss {}", bytes(rss))));
-    parts.extend(machine.cpu_percent.map(|percent| format!("cpu {percent:.0}%")));
+fn usage(screen: &Screen) -> String {
+    let usage = &screen.usage;
+    let mut parts = vec![format!("up {}", age(usage.uptime))];
+    parts.extend(usage.rss_bytes.map(|rss| format!("rss {}", bytes(rss))));
+    parts.extend(usage.cpu_percent.map(|percent| format!("cpu {percent:.0}%")));
     format!(" {}", parts.join("  "))
 }
 
 /// Returns the title of the page, or the current notice.
-fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
+fn title_line(screen: &Screen, theme: Theme) -> Line<'static> {
     if let Some(prompt) = &screen.prompt {
         let problem = prompt.problem.as_ref().map_or(String::new(), |problem| format!("  {problem}"));
-        let text = Span::styled(format!("add a resource: {}_", prompt.text), theme.of(Tone::Strong));
-        return Line::from(vec![text, Span::styled(problem, theme.of(Tone::Went))]);
+        let text = Span::styled(format!("add a resource: {}_", prompt.text), theme.of(Highlight::Strong));
+        return Line::from(vec![text, Span::styled(problem, theme.of(Highlight::Went))]);
     }
     let resource = |at: usize| screen.overview.kind(at).map_or(String::new(), |kind| kind.resource.clone());
     if let Some(object) = &screen.object {
@@ -112,7 +112,7 @@ fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
         return with_staleness(text, screen.overview.kind(objects.at), theme);
     }
     match &screen.notice {
-        Some(notice) => Line::styled(notice.clone(), theme.of(Tone::Went)),
+        Some(notice) => Line::styled(notice.clone(), theme.of(Highlight::Went)),
         None => {
             let objects: u64 = screen.overview.kinds.iter().map(|kind| kind.objects).sum();
             let rate: f64 = screen.overview.kinds.iter().map(|kind| kind.rate).sum();
@@ -125,22 +125,22 @@ fn whereabouts(screen: &Screen, theme: Theme) -> Line<'static> {
                 return Line::raw(text);
             }
             let warning = format!("  STALE: {stale} of {} kinds", screen.overview.kinds.len());
-            Line::from(vec![Span::raw(text), Span::styled(warning, theme.of(Tone::Went))])
+            Line::from(vec![Span::raw(text), Span::styled(warning, theme.of(Highlight::Went))])
         }
     }
 }
 
 /// Appends a warning if the objects may be outdated.
-fn with_staleness(text: String, kind: Option<&Reading>, theme: Theme) -> Line<'static> {
-    let mut spans = vec![Span::styled(text, theme.of(Tone::Strong))];
+fn with_staleness(text: String, kind: Option<&KindState>, theme: Theme) -> Line<'static> {
+    let mut spans = vec![Span::styled(text, theme.of(Highlight::Strong))];
     if let Some(warning) = kind.and_then(staleness) {
-        spans.push(Span::styled(format!("  STALE: {warning}"), theme.of(Tone::Went)));
+        spans.push(Span::styled(format!("  STALE: {warning}"), theme.of(Highlight::Went)));
     }
     Line::from(spans)
 }
 
 /// Returns why a kind may not be up to date.
-fn staleness(kind: &Reading) -> Option<String> {
+fn staleness(kind: &KindState) -> Option<String> {
     let since = kind.heard.map_or(String::new(), |heard| format!(" for {}", age(heard)));
     let failure = kind.last_error.as_ref().map_or(String::new(), |failure| format!(": {failure}"));
     match kind.phase {

@@ -1,7 +1,7 @@
 //! The help page.
 
 use super::theme::Theme;
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use ratatui::{
     Frame,
     layout::Rect,
@@ -28,5 +28,5 @@ const HELP: &str = " enter, right    open the chosen kind or object
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(HELP).style(theme.of(Tone::Strong)), area);
+    frame.render_widget(Paragraph::new(HELP).style(theme.of(Highlight::Strong)), area);
 }

@@ -1,7 +1,7 @@
 //! The page with the objects of a kind.
 
 use super::theme::Theme;
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crate::top::objects::{Objects, Picker};
 use ratatui::{
     Frame,
@@ -27,7 +27,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, objects: &Objects, theme: 
     let namespace = if has_namespaces { width(|row| &row.namespace, (9, 20)) } else { Constraint::Length(0) };
     let widths = [namespace, width(|row| &row.name, (4, limit)), Constraint::Length(5), Constraint::Min(10)];
     let heads = [if has_namespaces { "NAMESPACE" } else { "" }, "NAME", "AGE", "STATUS"];
-    frame.render_widget(Table::new(rows, widths).header(Row::new(heads).style(theme.of(Tone::Quiet))), area);
+    frame.render_widget(
+        Table::new(rows, widths).header(Row::new(heads).style(theme.of(Highlight::Quiet))),
+        area,
+    );
     if let Some(picker) = &objects.picker {
         draw_picker(frame, area, picker, theme);
     }
@@ -38,7 +41,7 @@ fn draw_picker(frame: &mut Frame<'_>, area: Rect, picker: &Picker, theme: Theme)
     let width = area.width.min(60);
     let area = Rect { x: area.x + (area.width - width) / 2, width, ..area };
     frame.render_widget(Clear, area);
-    let title = Line::styled(format!(" {}:", picker.index.name()), theme.of(Tone::Strong));
+    let title = Line::styled(format!(" {}:", picker.index.name()), theme.of(Highlight::Strong));
     let values = picker.values.as_deref().unwrap_or_default();
     let range = picker.window.range(values.len());
     let shown = values[range.clone()].iter().enumerate().map(|(at, value)| {

@@ -2,10 +2,10 @@
 
 use super::theme::Theme;
 use crate::number::{age, bytes, grouped, short};
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crate::top::{
+    kind_state::{KindState, Phase, counts_text},
     overview::Overview,
-    reading::{Phase, Reading, told},
 };
 use ratatui::{
     Frame,
@@ -43,7 +43,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
         at => Constraint::Length(WIDTHS[*at]),
     });
     let head = Row::new(columns.iter().map(|at| aligned(*at, HEAD[*at].to_owned())));
-    frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Tone::Quiet))), table);
+    frame.render_widget(Table::new(shown, widths).header(head.style(theme.of(Highlight::Quiet))), table);
     if let Some(kind) = overview.chosen() {
         let about = Paragraph::new(about(kind, theme));
         // The error is in the second line.
@@ -52,9 +52,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, overview: &Overview, theme
     }
     let lines = overview.feed.iter().take(usize::from(feed.height)).map(|line| {
         Line::from(vec![
-            Span::styled(format!("{} ", line.time), theme.of(Tone::Quiet)),
-            Span::styled(format!("{:<8} ", line.verb), theme.of(line.tone)),
-            Span::styled(shortened(&line.what, usize::from(feed.width) / 2), theme.of(Tone::Strong)),
+            Span::styled(format!("{} ", line.time), theme.of(Highlight::Quiet)),
+            Span::styled(format!("{:<8} ", line.verb), theme.of(line.highlight)),
+            Span::styled(shortened(&line.what, usize::from(feed.width) / 2), theme.of(Highlight::Strong)),
             Span::raw(format!("  {}", line.words)),
         ])
     });
@@ -72,7 +72,7 @@ fn columns(width: u16) -> Vec<usize> {
     columns
 }
 
-fn row(kind: &Reading, columns: &[usize], theme: Theme) -> Row<'static> {
+fn row(kind: &KindState, columns: &[usize], theme: Theme) -> Row<'static> {
     let sum = |counts: &std::collections::BTreeMap<String, u64>| counts.values().sum::<u64>().to_string();
     let cells = [
         kind.resource.clone(),
@@ -85,15 +85,15 @@ fn row(kind: &Reading, columns: &[usize], theme: Theme) -> Row<'static> {
         sum(&kind.relists),
         sum(&kind.errors),
     ];
-    let tone = match kind.phase {
-        Phase::Watching => Some(Tone::Came),
-        Phase::Starting | Phase::Listing => Some(Tone::Changed),
-        Phase::Waiting | Phase::Stopped => Some(Tone::Went),
+    let highlight = match kind.phase {
+        Phase::Watching => Some(Highlight::Came),
+        Phase::Starting | Phase::Listing => Some(Highlight::Changed),
+        Phase::Waiting | Phase::Stopped => Some(Highlight::Went),
     };
     Row::new(columns.iter().map(move |at| {
         let (at, cell) = (*at, aligned(*at, cells[*at].clone()));
-        match tone.filter(|_| at == 1) {
-            Some(tone) => cell.style(theme.of(tone)),
+        match highlight.filter(|_| at == 1) {
+            Some(highlight) => cell.style(theme.of(highlight)),
             None => cell,
         }
     }))
@@ -123,14 +123,15 @@ fn lag(lag: Duration) -> String {
 }
 
 /// Returns details of a kind.
-fn about(kind: &Reading, theme: Theme) -> Vec<Line<'static>> {
+fn about(kind: &KindState, theme: Theme) -> Vec<Line<'static>> {
     let mut parts: Vec<_> = kind.kept.map(|kept| format!("cache {}", bytes(kept))).into_iter().collect();
     parts.push(format!("received {}", bytes(kind.bytes)));
     parts.extend(kind.heard.map(|heard| format!("last event {} ago", age(heard))));
     let reasons = [("relists", &kind.relists), ("errors", &kind.errors)];
     let reasons = reasons.into_iter().filter(|(_, counts)| !counts.is_empty());
-    parts.extend(reasons.map(|(name, counts)| format!("{name}: {}", told(counts))));
+    parts.extend(reasons.map(|(name, counts)| format!("{name}: {}", counts_text(counts))));
     let known = Line::raw(format!("{}: {}", kind.resource, parts.join("; ")));
-    let failure = kind.last_error.iter().map(|failure| Line::styled(failure.clone(), theme.of(Tone::Went)));
+    let failure =
+        kind.last_error.iter().map(|failure| Line::styled(failure.clone(), theme.of(Highlight::Went)));
     std::iter::once(known).chain(failure).collect()
 }

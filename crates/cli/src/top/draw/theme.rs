@@ -1,6 +1,6 @@
 //! The styles of text.
 
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use ratatui::style::{Color, Modifier, Style};
 
 /// Whether colors are used.
@@ -11,13 +11,13 @@ pub(in crate::top) enum Theme {
 }
 
 impl Theme {
-    pub(super) fn of(self, tone: Tone) -> Style {
-        let colour = match tone {
-            Tone::Came => Color::Green,
-            Tone::Changed => Color::Yellow,
-            Tone::Went => Color::Red,
-            Tone::Quiet => return Style::new().add_modifier(Modifier::DIM),
-            Tone::Strong => return Style::new().add_modifier(Modifier::BOLD),
+    pub(super) fn of(self, highlight: Highlight) -> Style {
+        let colour = match highlight {
+            Highlight::Came => Color::Green,
+            Highlight::Changed => Color::Yellow,
+            Highlight::Went => Color::Red,
+            Highlight::Quiet => return Style::new().add_modifier(Modifier::DIM),
+            Highlight::Strong => return Style::new().add_modifier(Modifier::BOLD),
         };
         match self {
             Self::Plain => Style::new(),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// The state of a kind at one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct KindState {
     /// The position of the kind among those that are watched.
     pub(super) at: usize,
     pub(super) resource: String,
@@ -53,7 +53,7 @@ impl Phase {
 
 /// The resource usage of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Machine {
+pub(super) struct ProcessUsage {
     pub(super) uptime: Duration,
     pub(super) rss_bytes: Option<u64>,
     /// Processor time since the last reading, in hundredths of one core.
@@ -61,6 +61,6 @@ pub(super) struct Machine {
 }
 
 /// Formats counts: `expired 2, transport 1`.
-pub(super) fn told(counts: &BTreeMap<String, u64>) -> String {
+pub(super) fn counts_text(counts: &BTreeMap<String, u64>) -> String {
     counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
 }

@@ -5,7 +5,7 @@ use super::{
     summary::{event, summary},
     words::words,
 };
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crate::safe::clean_name;
 use kube_core::DynamicObject;
 use kube_informer::event::{Deletion, Event, Phase};
@@ -14,17 +14,17 @@ use kube_informer::event::{Deletion, Event, Phase};
 const PHRASES: usize = 4;
 
 /// The word for an object of the initial list.
-pub(crate) const EXISTING: (&str, Tone) = ("existing", Tone::Quiet);
+pub(crate) const EXISTING: (&str, Highlight) = ("existing", Highlight::Quiet);
 
 /// Returns the type of an event, and its color.
-pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Tone) {
+pub(crate) fn verb(event: &Event<DynamicObject>) -> (&'static str, Highlight) {
     match event {
         Event::Added { phase: Phase::Initial, .. } => EXISTING,
-        Event::Added { phase: Phase::Live, .. } => ("added", Tone::Came),
-        Event::Updated { .. } if event.is_resync() => ("resynced", Tone::Quiet),
-        Event::Updated { .. } => ("updated", Tone::Changed),
-        Event::Deleted { .. } => ("deleted", Tone::Went),
-        _ => ("unknown", Tone::Quiet),
+        Event::Added { phase: Phase::Live, .. } => ("added", Highlight::Came),
+        Event::Updated { .. } if event.is_resync() => ("resynced", Highlight::Quiet),
+        Event::Updated { .. } => ("updated", Highlight::Changed),
+        Event::Deleted { .. } => ("deleted", Highlight::Went),
+        _ => ("unknown", Highlight::Quiet),
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Detail {
 }
 
 /// Returns the most important parts of a change, or the status of an object that was added or deleted.
-pub(crate) fn told(event: &Event<DynamicObject>) -> String {
+pub(crate) fn description(event: &Event<DynamicObject>) -> String {
     described(event, Detail::Short)
 }
 
@@ -80,9 +80,9 @@ pub(crate) fn key(object: &DynamicObject) -> String {
 }
 
 fn phrases(words: &[String]) -> String {
-    let told = words.iter().take(PHRASES).cloned().collect::<Vec<_>>().join(", ");
+    let phrases = words.iter().take(PHRASES).cloned().collect::<Vec<_>>().join(", ");
     match words.len().saturating_sub(PHRASES) {
-        0 => told,
-        more => format!("{told} and {more} more"),
+        0 => phrases,
+        more => format!("{phrases} and {more} more"),
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 /// The counters and gauges of everything that runs here. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct MetricValues {
     counters: Registered,
     gauges: Registered,
 }
@@ -19,16 +19,16 @@ pub(crate) struct Tally {
 /// A gauge holds the bits of its number.
 type Registered = Arc<Mutex<HashMap<Key, Arc<AtomicU64>>>>;
 
-impl Tally {
+impl MetricValues {
     /// Installs a recorder for the metrics of the library.
     ///
     /// # Errors
     /// If there is one already.
     pub(crate) fn install() -> anyhow::Result<Self> {
-        let tally = Self::default();
-        let installed = metrics::set_global_recorder(tally.clone());
+        let metric_values = Self::default();
+        let installed = metrics::set_global_recorder(metric_values.clone());
         installed.map_err(|_| anyhow::anyhow!("a recorder of metrics is installed already"))?;
-        Ok(tally)
+        Ok(metric_values)
     }
 
     /// A counter of an informer, over all its reflectors.
@@ -81,7 +81,7 @@ fn is_of(key: &Key, informer: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
-impl Recorder for Tally {
+impl Recorder for MetricValues {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -107,15 +107,15 @@ mod tests {
 
     #[test]
     fn counters_are_read_by_informer_and_label() {
-        let tally = Tally::default();
-        metrics::with_local_recorder(&tally, || {
+        let metric_values = MetricValues::default();
+        metrics::with_local_recorder(&metric_values, || {
             metrics::counter!("errors", "name" => "pods", "kind" => "expired").increment(2);
             metrics::counter!("errors", "name" => "pods@web", "kind" => "expired").increment(1);
             metrics::counter!("errors", "name" => "pods@web", "kind" => "transport").increment(1);
             metrics::counter!("errors", "name" => "podsets", "kind" => "expired").increment(7);
         });
-        assert_eq!(tally.total("errors", "pods"), 4);
+        assert_eq!(metric_values.total("errors", "pods"), 4);
         let expected = [("expired", 3), ("transport", 1)].map(|(kind, count)| (kind.to_owned(), count));
-        assert_eq!(tally.by("errors", "pods", "kind"), BTreeMap::from(expected));
+        assert_eq!(metric_values.by("errors", "pods", "kind"), BTreeMap::from(expected));
     }
 }

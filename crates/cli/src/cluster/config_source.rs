@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The source of the cluster's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ConfigSource {
     /// Kubeconfig files, merged as in kubectl. `--server` takes precedence.
     Files(Vec<PathBuf>),
     /// `--server` without a kubeconfig.
@@ -19,7 +19,7 @@ pub(super) enum Choice {
 
 /// The configuration that the environment offers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Surroundings {
+pub(super) struct Environment {
     /// The files that `KUBECONFIG` names.
     pub(super) named: Vec<PathBuf>,
     /// The file in the home directory, if it exists.
@@ -27,7 +27,7 @@ pub(super) struct Surroundings {
     pub(super) is_in_pod: bool,
 }
 
-impl Surroundings {
+impl Environment {
     pub(super) fn read() -> Self {
         let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
         let named = std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect();
@@ -38,30 +38,30 @@ impl Surroundings {
 }
 
 /// Chooses the configuration. What the user named is used or is an error; there is no silent fallback.
-pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, CliError> {
-    if asked.demo {
-        return Ok(Choice::Demo);
+pub(super) fn choose(args: &Cluster, environment: &Environment) -> Result<ConfigSource, CliError> {
+    if args.demo {
+        return Ok(ConfigSource::Demo);
     }
-    if let Some(path) = &asked.kubeconfig {
-        return Ok(Choice::Files(vec![path.clone()]));
+    if let Some(path) = &args.kubeconfig {
+        return Ok(ConfigSource::Files(vec![path.clone()]));
     }
-    if asked.server.is_some() && asked.context().is_none() {
-        return Ok(Choice::Address);
+    if args.server.is_some() && args.context().is_none() {
+        return Ok(ConfigSource::Address);
     }
-    if !around.named.is_empty() {
-        return Ok(Choice::Files(around.named.clone()));
+    if !environment.named.is_empty() {
+        return Ok(ConfigSource::Files(environment.named.clone()));
     }
-    if let Some(path) = &around.home {
-        return Ok(Choice::Files(vec![path.clone()]));
+    if let Some(path) = &environment.home {
+        return Ok(ConfigSource::Files(vec![path.clone()]));
     }
-    if let Some(context) = asked.context() {
+    if let Some(context) = args.context() {
         let what = format!("no kubeconfig found for the context {context:?}");
         return Err(CliError::new(Class::Config, what).hint("set --kubeconfig or KUBECONFIG"));
     }
-    if around.is_in_pod {
-        return Ok(Choice::Pod);
+    if environment.is_in_pod {
+        return Ok(ConfigSource::Pod);
     }
-    if asked.token.is_some() || asked.user.is_some() || asked.insecure_skip_tls_verify {
+    if args.token.is_some() || args.user.is_some() || args.insecure_skip_tls_verify {
         let what = "credentials were given, but no cluster is configured";
         return Err(CliError::new(Class::Config, what).hint("set --server or --kubeconfig"));
     }
@@ -74,12 +74,12 @@ pub(super) fn choose(asked: &Cluster, around: &Surroundings) -> Result<Choice, C
 mod tests {
     use super::*;
 
-    fn files(path: &str) -> Choice {
-        Choice::Files(vec![path.into()])
+    fn files(path: &str) -> ConfigSource {
+        ConfigSource::Files(vec![path.into()])
     }
 
-    fn around(named: &[&str], home: Option<&str>, is_in_pod: bool) -> Surroundings {
-        Surroundings {
+    fn environment(named: &[&str], home: Option<&str>, is_in_pod: bool) -> Environment {
+        Environment {
             named: named.iter().map(PathBuf::from).collect(),
             home: home.map(PathBuf::from),
             is_in_pod,
@@ -89,23 +89,23 @@ mod tests {
     #[test]
     fn explicit_options_win_over_the_environment() {
         let none = Cluster::default();
-        let all = around(&["named"], Some("home"), true);
+        let all = environment(&["named"], Some("home"), true);
         let file = Cluster { kubeconfig: Some("given".into()), ..none.clone() };
         assert_eq!(choose(&file, &all).unwrap(), files("given"));
         let server = Cluster { server: Some("http://there".into()), ..none.clone() };
-        assert_eq!(choose(&server, &all).unwrap(), Choice::Address);
+        assert_eq!(choose(&server, &all).unwrap(), ConfigSource::Address);
         let context = Cluster { contexts: vec!["c".into()], ..server };
         assert_eq!(choose(&context, &all).unwrap(), files("named"));
         assert_eq!(choose(&none, &all).unwrap(), files("named"));
-        assert_eq!(choose(&none, &around(&[], Some("home"), true)).unwrap(), files("home"));
-        assert_eq!(choose(&none, &around(&[], None, true)).unwrap(), Choice::Pod);
+        assert_eq!(choose(&none, &environment(&[], Some("home"), true)).unwrap(), files("home"));
+        assert_eq!(choose(&none, &environment(&[], None, true)).unwrap(), ConfigSource::Pod);
         let demo = Cluster { demo: true, ..none };
-        assert_eq!(choose(&demo, &all).unwrap(), Choice::Demo);
+        assert_eq!(choose(&demo, &all).unwrap(), ConfigSource::Demo);
     }
 
     #[test]
     fn nothing_falls_back_silently() {
-        let nothing = around(&[], None, false);
+        let nothing = environment(&[], None, false);
         let error = choose(&Cluster::default(), &nothing).unwrap_err().to_string();
         assert!(
             error.starts_with("no cluster is configured") && error.contains("`informer demo`"),
@@ -115,8 +115,8 @@ mod tests {
         assert!(choose(&context, &nothing).unwrap_err().to_string().contains("no kubeconfig"));
         let token = Cluster { token: Some("t".into()), ..Cluster::default() };
         let user = Cluster { user: Some("u".into()), ..Cluster::default() };
-        for asked in [token, user] {
-            assert!(choose(&asked, &nothing).unwrap_err().to_string().contains("no cluster"));
+        for args in [token, user] {
+            assert!(choose(&args, &nothing).unwrap_err().to_string().contains("no cluster"));
         }
     }
 }

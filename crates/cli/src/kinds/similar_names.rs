@@ -21,7 +21,7 @@ pub(super) fn distance(one: &str, other: &str) -> usize {
 }
 
 /// Returns the known names that are similar to `word`, the most similar first.
-pub(super) fn alike<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
+pub(super) fn similar_names<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
     let length = word.chars().count();
     let limit = (length / 3).clamp(1, 3);
     // Names of very different lengths are not compared: the time is the product of both lengths.
@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn only_similar_names_are_suggested() {
         let known = ["pods", "nodes", "podtemplates", "services"];
-        assert_eq!(alike("pdos", known.into_iter()), ["pods"]);
-        assert_eq!(alike("podt", known.into_iter()), ["pods", "podtemplates"]);
-        assert_eq!(alike("zebra", known.into_iter()), [""; 0]);
+        assert_eq!(similar_names("pdos", known.into_iter()), ["pods"]);
+        assert_eq!(similar_names("podt", known.into_iter()), ["pods", "podtemplates"]);
+        assert_eq!(similar_names("zebra", known.into_iter()), [""; 0]);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The number of printed events by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Told {
+pub(super) struct EventCounts {
     pub(super) initial: u64,
     pub(super) added: u64,
     pub(super) updated: u64,
@@ -16,7 +16,7 @@ pub(super) struct Told {
     pub(super) resynced: u64,
 }
 
-impl Told {
+impl EventCounts {
     pub(super) fn count(&mut self, event: &Event<DynamicObject>) {
         let counter = match event {
             Event::Added { phase: Phase::Initial, .. } => &mut self.initial,

@@ -2,18 +2,18 @@
 
 use super::{
     history::{Change, Deleted, History},
+    kind_state::{KindState, Phase, ProcessUsage},
     object::{Object, Shown, Tab},
     objects::{Objects, Row},
     overview::FeedLine,
     query::Listed,
-    reading::{Machine, Phase, Reading},
 };
 use crate::change::{Line, summary, yaml};
-use crate::follow::Followed;
+use crate::informers::WatchedResource;
 use crate::kinds::whole;
-use crate::meter::{Tally, Usage};
+use crate::meter::{MetricValues, Usage};
 use crate::number::age;
-use crate::paint::Tone;
+use crate::paint::Highlight;
 use crate::safe::clean_name;
 use jiff::{Timestamp, Zoned};
 use kube_core::DynamicObject;
@@ -36,52 +36,56 @@ const SPAN: Duration = Duration::from_secs(3);
 
 /// Reads the state of the informers, and computes rates.
 #[derive(Debug)]
-pub(super) struct Gatherer {
+pub(super) struct StateReader {
     began: Instant,
     counts: Vec<VecDeque<(Instant, u64)>>,
     cpu: VecDeque<(Instant, f64)>,
 }
 
-impl Gatherer {
+impl StateReader {
     pub(super) fn new() -> Self {
         Self { began: Instant::now(), counts: Vec::new(), cpu: VecDeque::new() }
     }
 
     /// Returns the state of every kind.
-    pub(super) fn kinds(&mut self, followed: &[Followed], tally: &Tally) -> Vec<Reading> {
+    pub(super) fn kinds(
+        &mut self,
+        watched: &[WatchedResource],
+        metric_values: &MetricValues,
+    ) -> Vec<KindState> {
         let now = Instant::now();
-        self.counts.resize(followed.len(), VecDeque::new());
-        let one = |(at, (followed, counts)): (usize, (&Followed, &mut VecDeque<_>))| {
-            let (status, name) = (followed.informer.status(), followed.informer.name());
+        self.counts.resize(watched.len(), VecDeque::new());
+        let one = |(at, (watched, counts)): (usize, (&WatchedResource, &mut VecDeque<_>))| {
+            let (status, name) = (watched.informer.status(), watched.informer.name());
             counts.push_back((now, status.counts.events));
-            Reading {
+            KindState {
                 at,
-                resource: followed.kind.resource(),
+                resource: watched.kind.resource(),
                 phase: phase(&status),
                 objects: objects(&status),
                 version: status.version.as_ref().map(ToString::to_string).unwrap_or_default(),
                 rate: rate(counts, now, |later, earlier| later.saturating_sub(earlier) as f64),
-                lag: Duration::try_from_secs_f64(tally.highest(HANDLER_LAG, name).unwrap_or(0.0))
+                lag: Duration::try_from_secs_f64(metric_values.highest(HANDLER_LAG, name).unwrap_or(0.0))
                     .unwrap_or_default(),
                 lists: status.counts.lists + status.counts.streams,
-                relists: tally.by(RELISTS, name, "reason"),
-                errors: tally.by(ERRORS, name, "kind"),
-                bytes: tally.total(BYTES, name),
+                relists: metric_values.by(RELISTS, name, "reason"),
+                errors: metric_values.by(ERRORS, name, "kind"),
+                bytes: metric_values.total(BYTES, name),
                 kept: None,
                 last_error: status.last_error.as_deref().map(clean_name),
                 heard: status.times.received.map(|heard| heard.elapsed()),
             }
         };
-        followed.iter().zip(&mut self.counts).enumerate().map(one).collect()
+        watched.iter().zip(&mut self.counts).enumerate().map(one).collect()
     }
 
     /// Returns the resource usage of the process.
-    pub(super) fn machine(&mut self) -> Machine {
+    pub(super) fn usage(&mut self) -> ProcessUsage {
         let (now, usage) = (Instant::now(), Usage::now());
         self.cpu.extend(usage.cpu_seconds.map(|seconds| (now, seconds)));
         let percent =
             usage.cpu_seconds.map(|_| 100.0 * rate(&mut self.cpu, now, |later, earlier| later - earlier));
-        Machine { uptime: self.began.elapsed(), rss_bytes: usage.rss_bytes, cpu_percent: percent }
+        ProcessUsage { uptime: self.began.elapsed(), rss_bytes: usage.rss_bytes, cpu_percent: percent }
     }
 }
 
@@ -116,13 +120,13 @@ fn phase(status: &InformerStatus) -> Phase {
 }
 
 /// Returns the latest changes.
-pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Vec<FeedLine> {
+pub(super) fn feed(history: &History, watched: &[WatchedResource], count: usize) -> Vec<FeedLine> {
     let line = |change: &Change| {
-        let prefix = followed[change.at].kind.prefix();
+        let prefix = watched[change.at].kind.prefix();
         FeedLine {
             time: change.time.strftime("%H:%M:%S").to_string(),
             verb: change.verb,
-            tone: change.tone,
+            highlight: change.highlight,
             what: format!("{prefix} {}", clean_name(change.key.as_str())),
             words: match &change.manager {
                 Some(manager) => format!("{}  (by {})", change.words, clean_name(manager)),
@@ -134,7 +138,7 @@ pub(super) fn feed(history: &History, followed: &[Followed], count: usize) -> Ve
 }
 
 /// Returns the rows of the objects in sight.
-pub(super) fn rows(objects: &Objects, followed: &Followed, history: &History) -> Vec<Row> {
+pub(super) fn rows(objects: &Objects, watched: &WatchedResource, history: &History) -> Vec<Row> {
     let now = Timestamp::now();
     let row = |key: &Key| {
         if let Some(deleted) =
@@ -151,7 +155,7 @@ pub(super) fn rows(objects: &Objects, followed: &Followed, history: &History) ->
                 ),
             };
         }
-        let object = followed.informer.get(key);
+        let object = watched.informer.get(key);
         Row {
             namespace: key.namespace().map(clean_name).unwrap_or_default(),
             name: clean_name(key.name()),
@@ -168,8 +172,8 @@ fn age_of(object: &DynamicObject, now: Timestamp) -> String {
 }
 
 /// Updates the page of an object if the object changed.
-pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History) {
-    let object = followed.informer.get(&page.key);
+pub(super) fn refresh(page: &mut Object, watched: &WatchedResource, history: &History) {
+    let object = watched.informer.get(&page.key);
     let version = object.as_ref().and_then(|object| object.metadata.resource_version.clone());
     let last_change = history.last_of(page.at, &page.key);
     let wanted = Shown { tab: page.tab, version, last_change };
@@ -179,9 +183,9 @@ pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History)
     page.lines = match page.tab {
         Tab::Yaml => match object {
             Some(object) => {
-                yaml(&whole(&followed.kind, &object)).into_iter().map(|line| (None, line)).collect()
+                yaml(&whole(&watched.kind, &object)).into_iter().map(|line| (None, line)).collect()
             }
-            None => deleted(history.deleted_object(page.at, &page.key), followed),
+            None => deleted(history.deleted_object(page.at, &page.key), watched),
         },
         Tab::Changes => last_changes(&history.of(page.at, &page.key), history.since()),
     };
@@ -191,16 +195,16 @@ pub(super) fn refresh(page: &mut Object, followed: &Followed, history: &History)
 }
 
 /// Returns the last state of a deleted object.
-fn deleted(deleted: Option<Deleted>, followed: &Followed) -> Vec<(Option<Tone>, String)> {
+fn deleted(deleted: Option<Deleted>, watched: &WatchedResource) -> Vec<(Option<Highlight>, String)> {
     let Some(Deleted { time, last, .. }) = deleted else {
-        return vec![(Some(Tone::Went), "deleted; its last state is not kept any more".to_owned())];
+        return vec![(Some(Highlight::Went), "deleted; its last state is not kept any more".to_owned())];
     };
     let title = format!("deleted at {}; Tab shows its last changes", time.strftime("%H:%M:%S"));
-    let lines = yaml(&whole(&followed.kind, &last)).into_iter().map(|line| (None, line));
-    std::iter::once((Some(Tone::Went), title)).chain(lines).collect()
+    let lines = yaml(&whole(&watched.kind, &last)).into_iter().map(|line| (None, line));
+    std::iter::once((Some(Highlight::Went), title)).chain(lines).collect()
 }
 
-fn last_changes(history: &[Change], since: Option<Zoned>) -> Vec<(Option<Tone>, String)> {
+fn last_changes(history: &[Change], since: Option<Zoned>) -> Vec<(Option<Highlight>, String)> {
     if history.is_empty() {
         let text = match since {
             Some(since) => {
@@ -211,16 +215,16 @@ fn last_changes(history: &[Change], since: Option<Zoned>) -> Vec<(Option<Tone>, 
             }
             None => "no changes since the start".to_owned(),
         };
-        return vec![(Some(Tone::Quiet), text)];
+        return vec![(Some(Highlight::Quiet), text)];
     }
     let mut lines = Vec::new();
     for change in history {
         let (time, verb) = (change.time.strftime("%H:%M:%S%.3f"), change.verb);
         let manager = change.manager.as_deref().map(|manager| format!("  by {}", clean_name(manager)));
-        lines.push((Some(Tone::Strong), format!("{time}  {verb}{}", manager.unwrap_or_default())));
+        lines.push((Some(Highlight::Strong), format!("{time}  {verb}{}", manager.unwrap_or_default())));
         lines.extend(change.lines.iter().map(|line| match line {
-            Line::Went(line) => (Some(Tone::Went), format!("  - {line}")),
-            Line::Came(line) => (Some(Tone::Came), format!("  + {line}")),
+            Line::Went(line) => (Some(Highlight::Went), format!("  - {line}")),
+            Line::Came(line) => (Some(Highlight::Came), format!("  + {line}")),
         }));
     }
     lines

@@ -1,6 +1,6 @@
 //! Informers for the resources of the command line.
 
-use crate::args::{Approach, Encoding, Following, Stored};
+use crate::args::{Encoding, InformerArgs, ListStrategy, StorageArg};
 use crate::cli_error::{Class, CliError, chain};
 use crate::cluster::Connection;
 use crate::kinds::{Catalog, Kind};
@@ -18,7 +18,7 @@ use std::{path::PathBuf, sync::Arc};
 
 /// A watched resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Followed {
+pub(crate) struct WatchedResource {
     pub(crate) kind: Kind,
     /// The name of the object if there is only one.
     pub(crate) name: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Followed {
     pub(crate) informer: Informer<DynamicObject>,
 }
 
-impl Followed {
+impl WatchedResource {
     /// Returns the resource, with the context if there are several: `pods`, `staging/pods`.
     pub(crate) fn resource(&self) -> String {
         let resource = self.kind.resource();
@@ -37,7 +37,7 @@ impl Followed {
 
 /// The indexes of a cache, in addition to namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Indexing {
+pub(crate) enum Indexes {
     Nothing,
     /// Indexes by node and by owner.
     Browsing,
@@ -49,24 +49,24 @@ pub(crate) const NODE: &str = "node";
 pub(crate) const OWNER: &str = "owner";
 
 /// Receives errors.
-pub(crate) type Hear = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
+pub(crate) type ErrorHandler = Arc<dyn Fn(&Report<'_>) + Send + Sync>;
 
 /// The settings of informers that are not options of the command line.
 #[derive(Clone)]
-pub(crate) struct Manner {
+pub(crate) struct InformerSettings {
     /// The namespaces; `None` for all.
     pub(crate) namespaces: Option<Vec<String>>,
-    pub(crate) indexing: Indexing,
+    pub(crate) indexing: Indexes,
     pub(crate) backoff: Backoff,
-    pub(crate) hear: Hear,
-    pub(crate) saving: Option<Saving>,
+    pub(crate) on_error: ErrorHandler,
+    pub(crate) saving: Option<SaveSettings>,
     /// Whether to keep `managedFields`, from which the field manager of a change is read.
     pub(crate) managed_fields: ManagedFields,
 }
 
 /// Where caches are saved.
 #[derive(Clone, Debug)]
-pub(crate) struct Saving {
+pub(crate) struct SaveSettings {
     /// Each resource has a subfolder.
     pub(crate) folder: PathBuf,
     /// Whether Secrets are saved too.
@@ -74,9 +74,9 @@ pub(crate) struct Saving {
 }
 
 /// Returns the namespaces to watch; `None` for all.
-pub(crate) fn namespaces(asked: &Following, default: Option<&str>) -> Option<Vec<String>> {
-    match asked.namespaces.as_slice() {
-        _ if asked.all_namespaces => None,
+pub(crate) fn namespaces(args: &InformerArgs, default: Option<&str>) -> Option<Vec<String>> {
+    match args.namespaces.as_slice() {
+        _ if args.all_namespaces => None,
         [] => default.map(|namespace| vec![namespace.to_owned()]),
         named => Some(named.to_vec()),
     }
@@ -153,47 +153,47 @@ fn is_name(name: &str) -> bool {
 pub(crate) fn follow(
     connection: &Connection,
     target: &Target,
-    asked: &Following,
-    manner: Manner,
-) -> Result<Followed, CliError> {
-    let (kind, hear) = (&target.kind, manner.hear);
+    args: &InformerArgs,
+    settings: InformerSettings,
+) -> Result<WatchedResource, CliError> {
+    let (kind, on_error) = (&target.kind, settings.on_error);
     let mut informer = Informer::<DynamicObject>::dynamic(connection.client.clone(), kind.api_resource())
         .named(target.label())
-        .backoff(manner.backoff)
-        .strategy(match asked.strategy {
-            Approach::Auto => Strategy::Stream,
-            Approach::Stream => Strategy::StreamOnly,
-            Approach::List => Strategy::List,
+        .backoff(settings.backoff)
+        .strategy(match args.strategy {
+            ListStrategy::Auto => Strategy::Stream,
+            ListStrategy::Stream => Strategy::StreamOnly,
+            ListStrategy::List => Strategy::List,
         })
-        .encoding(match asked.encoding {
+        .encoding(match args.encoding {
             Encoding::Auto if connection.is_known() => source::Encoding::PreferProtobuf,
             Encoding::Auto => source::Encoding::Auto,
             Encoding::Json => source::Encoding::Json,
             Encoding::Protobuf => source::Encoding::Protobuf,
         })
-        .page_size(asked.page_size.unwrap_or(0))
-        .resync(asked.resync.unwrap_or_default())
-        .storage(match asked.storage {
-            Stored::Decoded => Storage::Decoded,
-            Stored::Compressed => Storage::Compressed,
+        .page_size(args.page_size.unwrap_or(0))
+        .resync(args.resync.unwrap_or_default())
+        .storage(match args.storage {
+            StorageArg::Decoded => Storage::Decoded,
+            StorageArg::Compressed => Storage::Compressed,
         })
-        .managed_fields(manner.managed_fields)
-        .on_error(move |report| hear(report));
-    if let Some(namespaces) = manner.namespaces.filter(|_| kind.has_namespaces) {
+        .managed_fields(settings.managed_fields)
+        .on_error(move |report| on_error(report));
+    if let Some(namespaces) = settings.namespaces.filter(|_| kind.has_namespaces) {
         informer = informer.namespaces(namespaces);
     }
-    if let Some(selector) = &asked.selector {
+    if let Some(selector) = &args.selector {
         informer = informer.labels(selector);
     }
     let name = target.name.iter().map(|name| format!("metadata.name={name}"));
-    let fields: Vec<_> = name.chain(asked.field_selector.clone()).collect();
+    let fields: Vec<_> = name.chain(args.field_selector.clone()).collect();
     if !fields.is_empty() {
         informer = informer.fields(fields.join(","));
     }
-    if manner.indexing == Indexing::Browsing {
+    if settings.indexing == Indexes::Browsing {
         informer = informer.index(NODE, node).index(OWNER, owners);
     }
-    if let Some(Saving { folder, secrets }) = &manner.saving {
+    if let Some(SaveSettings { folder, secrets }) = &settings.saving {
         if kind.is_secret() && !secrets {
             return Err(refused(&StartError::SecretsNotSaved));
         }
@@ -201,7 +201,7 @@ pub(crate) fn follow(
         informer = informer.save_to(if *secrets { save.secrets() } else { save });
     }
     let informer = informer.build().map_err(|error| refused(&error))?;
-    Ok(Followed { kind: kind.clone(), name: target.name.clone(), context: None, informer })
+    Ok(WatchedResource { kind: kind.clone(), name: target.name.clone(), context: None, informer })
 }
 
 /// Explains why an informer cannot be created.
@@ -229,11 +229,13 @@ fn owners(object: &DynamicObject) -> Vec<String> {
 }
 
 /// The number of events that are buffered for a subscriber before the informers wait for it.
-const PATIENCE: usize = 16_384;
+const MAX_BUFFERED: usize = 16_384;
+/// The number of waiting events from which on several changes of an object are delivered as one. Each holds two states.
+const MAX_WAITING: usize = 2_048;
 
 /// The delivery of events to a slow subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum Delivery {
     /// Every event is delivered; the informers wait for a slow subscriber.
     Every,
     /// A slow subscriber receives the last state of each object.
@@ -244,13 +246,16 @@ pub(crate) enum Pace {
 pub(crate) type EventAt = (usize, Event<DynamicObject>);
 
 /// Returns the events of all resources, each with the position of its resource.
-pub(crate) fn events(followed: &[Followed], pace: Pace) -> impl Stream<Item = EventAt> + Unpin + use<> {
-    let streams = followed.iter().enumerate().map(|(at, followed)| {
-        let asked = SubscribeOptions::new().named("informer").policy(match pace {
-            Pace::Every => Policy::block(PATIENCE),
-            Pace::Latest => Policy::coalesce(PATIENCE),
+pub(crate) fn events(
+    watched: &[WatchedResource],
+    delivery: Delivery,
+) -> impl Stream<Item = EventAt> + Unpin + use<> {
+    let streams = watched.iter().enumerate().map(|(at, watched)| {
+        let options = SubscribeOptions::new().named("informer").policy(match delivery {
+            Delivery::Every => Policy::block(MAX_BUFFERED),
+            Delivery::Latest => Policy::coalesce(MAX_WAITING),
         });
-        followed.informer.subscribe_with(asked).map(move |event| (at, event)).boxed()
+        watched.informer.subscribe_with(options).map(move |event| (at, event)).boxed()
     });
     stream::select_all(streams.collect::<Vec<_>>())
 }
@@ -261,10 +266,10 @@ mod tests {
     use crate::args::{Cli, Command};
     use clap::Parser;
 
-    fn asked(line: &str) -> Option<Vec<String>> {
+    fn args(line: &str) -> Option<Vec<String>> {
         let words = ["informer", "watch", "pods"].into_iter().chain(line.split_whitespace());
         let Some(Command::Watch(watch)) = Cli::parse_from(words).command else { panic!("it is a watch") };
-        namespaces(&watch.following, Some("mine"))
+        namespaces(&watch.informer_args, Some("mine"))
     }
 
     fn catalog() -> Catalog {
@@ -318,8 +323,8 @@ mod tests {
     #[test]
     fn namespaces_are_those_of_kubectl() {
         let named = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
-        assert_eq!(asked(""), named(&["mine"]));
-        assert_eq!(asked("-A"), None);
-        assert_eq!(asked("-n web -n batch,db"), named(&["web", "batch", "db"]));
+        assert_eq!(args(""), named(&["mine"]));
+        assert_eq!(args("-A"), None);
+        assert_eq!(args("-n web -n batch,db"), named(&["web", "batch", "db"]));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The options that select objects and tune the watch.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Following {
+pub(crate) struct InformerArgs {
     /// The namespace to watch; may be repeated
     #[arg(short, long = "namespace", value_name = "NS", value_delimiter = ',')]
     pub(crate) namespaces: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Following {
 
     /// How to fetch the initial list
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
-    pub(crate) strategy: Approach,
+    pub(crate) strategy: ListStrategy,
 
     /// The encoding of responses
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
@@ -41,12 +41,12 @@ pub(crate) struct Following {
 
     /// The storage of objects in memory
     #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Tuning")]
-    pub(crate) storage: Stored,
+    pub(crate) storage: StorageArg,
 }
 
 /// How to fetch the initial list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Approach {
+pub(crate) enum ListStrategy {
     /// Streaming (WatchList), with LIST as the fallback
     #[default]
     Auto,
@@ -58,7 +58,7 @@ pub(crate) enum Approach {
 
 /// The storage of objects in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Stored {
+pub(crate) enum StorageArg {
     /// Compressed bytes: a tenth of the memory, decoded on each access
     #[default]
     Compressed,
