@@ -14,6 +14,7 @@ mod bench;
 mod examples;
 mod operator;
 mod package;
+mod public_api;
 mod simulate;
 mod tables;
 mod oracle;
@@ -67,6 +68,8 @@ enum Command {
     Deps,
     /// Builds the packages of all published crates
     Package(package::Arguments),
+    /// Lists the public items of the libraries in docs/public-api, or compares them with the lists (needs nightly)
+    PublicApi(public_api::Arguments),
     /// Generates the protobuf field tables of the wire crate (needs Go)
     Tables,
     /// Measures this project, kube-rs and client-go; `bench --help` lists the options
@@ -156,6 +159,7 @@ fn run(command: &Command) -> Result<bool> {
         }
         Command::Deps => Ok(dependencies::print(root)? == 0),
         Command::Package(arguments) => package::run(&metadata::load()?, arguments),
+        Command::PublicApi(arguments) => public_api::run(root, arguments),
         Command::Tables => {
             let workspace = metadata::load()?;
             tables::write(&workspace)?;

@@ -23,10 +23,10 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
         let reason = "the page is skipped: `npm` is not in the PATH";
         return Ok(go::missing(reason, go::is_ci()).into());
     };
-    let has_browser =
-        std::env::var_os("CHROMIUM").is_some() || BROWSERS.iter().any(|name| go::find(name).is_some());
-    if !has_browser {
-        return Ok(Ready::Fail("no browser: install chromium (`apt-get install chromium`), or set CHROMIUM"));
+    let can_test = has_browser() || (go::is_ci() && install_browser()?);
+    if !can_test {
+        let reason = "the page is skipped: install chromium (`apt-get install chromium`), or set CHROMIUM";
+        return Ok(go::missing(reason, go::is_ci()).into());
     }
     let run = |arguments: &[&str]| {
         let mut command = Command::new(&npm);
@@ -53,6 +53,19 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Ready> {
     let mut test = Command::new(node);
     test.arg("test/browser.mjs").arg(program).current_dir(SOURCES);
     Ok(Ready::Test(test))
+}
+
+fn has_browser() -> bool {
+    std::env::var_os("CHROMIUM").is_some() || BROWSERS.iter().any(|name| go::find(name).is_some())
+}
+
+/// Installs the browser of Debian, and returns whether there is one now.
+fn install_browser() -> Result<bool> {
+    let Some(apt) = go::find("apt-get") else { return Ok(false) };
+    let run = |arguments: &[&str]| process::run(Command::new(&apt).args(arguments));
+    let installed =
+        run(&["update", "-qq"])? && run(&["install", "-qq", "-y", "--no-install-recommends", "chromium"])?;
+    Ok(installed && has_browser())
 }
 
 /// Returns the files of a folder.
