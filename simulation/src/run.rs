@@ -328,8 +328,7 @@ impl<'w> World<'w> {
                 return self.history.violate(rule, detail);
             }
             sleep(wait).await;
-            // Not a period of resyncs: a resync at the moment of every read would fill the queue of a blocking subscriber again each time.
-            wait = (wait * 2).min(Duration::from_secs(7));
+            wait = (wait * 2).min(Duration::from_secs(30));
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) enum LogEntry<K> {
 pub(super) struct EventLog<K> {
     tail: Arc<Slot<K>>,
     end: u64,
+    changes_end: u64,
 }
 
 /// A place in the log that is written once. The last slot is empty.
@@ -78,7 +79,7 @@ impl<K> LogEntry<K> {
 
 impl<K> EventLog<K> {
     pub(super) fn new() -> Self {
-        Self { tail: Arc::new(Slot::empty()), end: 0 }
+        Self { tail: Arc::new(Slot::empty()), end: 0, changes_end: 0 }
     }
 
     /// Returns the position behind the last entry.
@@ -86,10 +87,18 @@ impl<K> EventLog<K> {
         self.end
     }
 
+    /// Returns the position behind the last entry that is not a resync.
+    pub(super) fn changes_end(&self) -> u64 {
+        self.changes_end
+    }
+
     /// Appends an entry that is not empty.
     pub(super) fn append(&mut self, entry: LogEntry<K>, received: Instant) {
         let next = Arc::new(Slot::empty());
         self.end += entry.len() as u64;
+        if !matches!(entry, LogEntry::Resync { .. }) {
+            self.changes_end = self.end;
+        }
         let written = Written { entry: Arc::new(entry), received, next: Arc::clone(&next) };
         let tail = std::mem::replace(&mut self.tail, next);
         assert!(tail.written.set(written).is_ok(), "only the log writes slots, each of them once");

@@ -355,6 +355,25 @@ fn events_that_a_blocking_subscriber_skips_do_not_block() {
 }
 
 #[test]
+fn a_resync_of_another_subscriber_does_not_block() {
+    let fixture = Fixture::new();
+    let mut blocking = fixture.subscribe(Policy::block(1));
+    let mut resyncing =
+        Subscription::new(&fixture.broadcaster, SubscribeOptions::new().resync(Duration::from_secs(1)));
+    fixture.list([pod("a").version(1)], 1);
+    fixture.broadcaster.mark_synced();
+    assert_eq!(receive(&mut blocking).len(), 1);
+    assert_eq!(receive(&mut resyncing).len(), 1);
+    fixture.broadcaster.resync(Instant::now() + Duration::from_secs(2));
+    now(fixture.broadcaster.wait_for_capacity());
+    assert_eq!(receive(&mut resyncing), ["=a@1"]);
+    fixture.put(pod("a").version(2));
+    assert!(poll_once_in_runtime(fixture.broadcaster.wait_for_capacity()).is_pending());
+    assert_eq!(receive(&mut blocking), ["a@1 -> a@2"], "the resync is skipped");
+    now(fixture.broadcaster.wait_for_capacity());
+}
+
+#[test]
 fn a_removed_stream_does_not_return_the_rest_of_its_chunk() {
     let fixture = Fixture::new();
     let mut subscriber = fixture.subscribe(Policy::Unbounded);

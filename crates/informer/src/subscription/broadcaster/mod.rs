@@ -330,7 +330,8 @@ impl<K: Resource> Broadcaster<K> {
             return None;
         }
         let mut wakers = Vec::new();
-        if state.blocking_subscriber().is_some() {
+        // Resyncs count here, so that a subscriber that does not read has a limited number of them in its backlog.
+        if state.subscriber_behind(state.log.end()).is_some() {
             let is_due = |due: Instant| due <= now;
             let subscribers = state.subscribers.iter();
             subscribers
@@ -375,9 +376,15 @@ impl<K: Resource> Broadcaster<K> {
 
 impl<K> State<K> {
     /// Returns a subscriber that is too far behind and blocks the informer; `None` once the broadcaster is closed.
+    ///
+    /// Resyncs after the last change do not count: a resync of one subscriber must not block the informer until another has read it.
     fn blocking_subscriber(&self) -> Option<&Arc<Subscriber<K>>> {
+        self.subscriber_behind(self.log.changes_end())
+    }
+
+    /// Returns a subscriber with [`Policy::Block`](super::Policy::Block) that has not handled as many events before `end` as its limit.
+    fn subscriber_behind(&self, end: u64) -> Option<&Arc<Subscriber<K>>> {
         self.writer.as_ref()?;
-        let end = self.log.end();
         self.subscribers.iter().find(|subscriber| {
             subscriber.config.policy.block_limit().is_some_and(|limit| subscriber.unhandled(end) >= limit)
         })
