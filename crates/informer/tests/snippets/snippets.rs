@@ -11,7 +11,10 @@ use k8s_openapi::api::{
 use kube::{
     Client,
     api::{Api, DynamicObject, PostParams},
-    core::PartialObjectMeta,
+    core::{
+        PartialObjectMeta,
+        admission::{AdmissionResponse, AdmissionReview},
+    },
     runtime::{
         self, WatchStreamExt,
         controller::Action as KubeAction,
@@ -81,6 +84,17 @@ fn restricted_clients(server: DevServer) {
 async fn inject_fault(server: DevServer) {
     let busy = server.faults().inject(Fault::answer(429).retry_after(Duration::from_secs(1)).on(Verb::List).of("pods").times(2));
     busy.hit(2).await;
+}
+
+fn validate(review: AdmissionReview<Pod>) -> AdmissionReview<DynamicObject> {
+    AdmissionResponse::invalid("not a pod review").into_review()
+}
+
+#[rustfmt::skip]
+async fn serve_webhook(server: DevServer) -> Done {
+    server.apply_yaml(&std::fs::read_to_string("deploy/webhook.yaml")?).await?;
+    server.serve_webhook("ops", "policy", "/validate", |review: AdmissionReview<Pod>| async move { validate(review) });
+    Ok(())
 }
 
 fn added(_: &Object<Pod>) {}
